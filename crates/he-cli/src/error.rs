@@ -7,7 +7,7 @@
 
 mod words;
 
-pub use words::{SAME_SET, remedy};
+pub use words::{NO_BUDGET, remedy};
 
 use crate::console;
 use crate::terminal::json_line;

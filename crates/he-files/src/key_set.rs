@@ -1,20 +1,21 @@
 //! Key sets: made, and written into their three files.
 
-use crate::bootstrap;
-use crate::error::{IoContext, Result};
-use crate::io::output::{Output, OutputOptions};
+#[cfg(not(target_family = "wasm"))]
+mod files;
+
+use crate::error::Result;
 use crate::key_file::write_key;
 use crate::note::KeyId;
 use crate::passphrase::{self, Passphrase};
 use crate::scheme::engine::Engine;
-use crate::scheme::{Ckks, KeyMaker, OfKeySet, Rotations, Scheme};
-use he_core::ckks::CkksParams;
-use he_core::rlwe::SecretKey;
-use he_core::wire::{Wire, WireKeys};
+use crate::scheme::{KeyMaker, OfKeySet, Rotations, Scheme};
+use he_core::wire::Wire;
 use rand::rngs::ChaCha20Rng;
 use std::io::Write;
-use std::path::Path;
 use zeroize::Zeroizing;
+
+#[cfg(not(target_family = "wasm"))]
+pub use files::KeyFiles;
 
 /// The three keys of a key set.
 pub struct KeySet<S: Scheme> {
@@ -43,101 +44,25 @@ impl<S: Scheme> KeySet<S> {
     }
 }
 
-/// The files of a key set, begun but not yet named.
-pub struct KeyFiles {
-    secret: Output,
-    public: Output,
-    evaluation: Output,
-    bootstrap: Option<Output>,
-}
-
-/// Their names.
+/// The names of their files.
 pub const KEY_NAMES: [&str; 3] = ["secret.key", "public.key", "eval.key"];
 
-impl KeyFiles {
-    /// Begins the three files.
-    ///
-    /// # Errors
-    /// They exist, or cannot be written.
-    pub fn create(folder: &Path, force: bool) -> Result<Self> {
-        let [secret, public, evaluation] = KEY_NAMES.map(|name| {
-            let options = OutputOptions { force, secret: name == KEY_NAMES[0], ..OutputOptions::default() };
-            Output::create(folder.join(name), options, &[])
-        });
-        Ok(Self { secret: secret?, public: public?, evaluation: evaluation?, bootstrap: None })
-    }
-
-    /// Begins a file of bootstrapping keys beside them.
-    ///
-    /// # Errors
-    /// It exists, or cannot be written.
-    pub fn with_bootstrapping(self, folder: &Path, force: bool) -> Result<Self> {
-        let options = OutputOptions { force, ..OutputOptions::default() };
-        let bootstrap = Output::create(folder.join(bootstrap::KEY_NAME), options, &[])?;
-        Ok(Self { bootstrap: Some(bootstrap), ..self })
-    }
-
-    /// Writes and names them: all, or none. Returns their bytes.
-    ///
-    /// # Errors
-    /// They cannot be written.
-    pub fn write<S: Scheme>(
-        mut self,
-        keys: &KeySet<S>,
-        params: &S::Params,
-        passphrase: Option<&Passphrase>,
-    ) -> Result<[u64; 3]> {
-        let sizes = self.fill(keys, params, passphrase)?;
-        self.commit()?;
-        Ok(sizes)
-    }
-
-    /// The same with the file of bootstrapping keys, into which `make` writes them when the others
-    /// have been written and dropped; it returns their bytes.
-    ///
-    /// # Errors
-    /// They cannot be written; the errors of `make`.
-    pub fn write_with_bootstrapping(
-        mut self,
-        keys: KeySet<Ckks>,
-        params: &CkksParams,
-        passphrase: Option<&Passphrase>,
-        make: impl FnOnce(&SecretKey, &KeyId, &mut Output) -> Result<u64>,
-    ) -> Result<[u64; 4]> {
-        let [secret, public, evaluation] = self.fill(&keys, params, passphrase)?;
-        let KeySet { id, secret: key, .. } = keys;
-        let bootstrap = self.bootstrap.as_mut().map(|out| make(&key, &id, out)).transpose()?.unwrap_or(0);
-        self.commit()?;
-        Ok([secret, public, evaluation, bootstrap])
-    }
-
-    fn commit(self) -> Result<()> {
-        Output::commit_all([self.secret, self.public, self.evaluation].into_iter().chain(self.bootstrap))
-    }
-
-    fn fill<S: Scheme>(
-        &mut self,
-        keys: &KeySet<S>,
-        params: &S::Params,
-        passphrase: Option<&Passphrase>,
-    ) -> Result<[u64; 3]> {
-        let (id, name) = (&keys.id, self.secret.name());
-        // The buffer has its full size from the start, because growing would leave copies of the
-        // secret behind.
-        let mut plain = Wiped::with_capacity(S::ring(params).n() + (1 << 16));
-        write_key::<S>(&mut plain, params, id, [keys.secret.to_frame(params)], &name)?;
-        let secret = sealed(plain, passphrase)?;
-        self.secret.write_all(&secret).writing(&name)?;
-
-        let name = self.public.name();
-        let frame = keys.public.to_frame(params);
-        let public = write_key::<S>(&mut self.public, params, id, [frame], &name)?;
-
-        let name = self.evaluation.name();
-        let frames = keys.evaluation.to_frames(params);
-        let evaluation = write_key::<S>(&mut self.evaluation, params, id, frames, &name)?;
-        Ok([secret.len() as u64, public, evaluation])
-    }
+/// The file of a secret key, sealed if there is a passphrase. Errors call it `name`.
+///
+/// # Errors
+/// There are no random bytes, or too little memory for Argon2id.
+pub fn secret_file<S: Scheme>(
+    secret: &S::Secret,
+    params: &S::Params,
+    id: &KeyId,
+    passphrase: Option<&Passphrase>,
+    name: &str,
+) -> Result<Zeroizing<Vec<u8>>> {
+    // The buffer has its full size from the start, because growing would leave copies of the secret
+    // behind.
+    let mut plain = Wiped::with_capacity(S::ring(params).n() + (1 << 16));
+    write_key::<S>(&mut plain, params, id, [secret.to_frame(params)], name)?;
+    sealed(plain, passphrase)
 }
 
 /// A wiped vector to write into.

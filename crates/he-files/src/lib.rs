@@ -11,16 +11,25 @@
 //! - [`scheme`]: how the keys and ciphertexts of each scheme lie in files;
 //! - [`file_start`], [`key_file`], [`key_set`], [`cipher_file`], [`note`]: the files themselves,
 //!   and what they say of themselves;
+//! - [`needs`]: what parameters are chosen from;
 //! - [`bootstrap`]: keys of CKKS bootstrapping, which are never all in memory on their way;
 //! - [`operation`]: the computations by name, on opened files;
 //! - [`models`]: neural networks on encrypted examples;
 //! - [`tfhe`]: columns of unsigned integers under TFHE;
 //! - [`aes_file`], [`archive`], [`pipeline`]: files and folders under AES;
+//! - [`info`]: what any of these files is;
 //! - [`data`]: pictures and tables in the clear;
 //! - [`io`]: inputs that can be looked at, outputs that appear complete or not at all;
 //! - [`passphrase`]: secret keys sealed by a passphrase;
 //! - [`scan`]: files as they arrive, refused before a byte of a secret is passed on;
 //! - [`team`]: several devices that share the work of a file.
+//!
+//! # Platforms
+//! On WebAssembly there are neither threads nor files. What runs on several threads elsewhere runs
+//! on the calling one there, to the same bytes, and what reads and writes folders is missing.
+//! Without the feature `cuda` the CPU is the only device. Without `os-rng`, whatever draws from the
+//! operating system's generator is [`Error::NoRandomness`], and generators that the caller passes
+//! in do the rest.
 //!
 //! # Examples
 //! A table in memory: encrypted by the public key, and decrypted by the secret one.
@@ -72,6 +81,7 @@
 //! ```
 
 pub mod aes_file;
+#[cfg(not(target_family = "wasm"))]
 pub mod archive;
 pub mod bootstrap;
 pub mod cipher_file;
@@ -79,14 +89,18 @@ pub mod contents;
 pub mod data;
 pub mod error;
 pub mod file_start;
+pub mod info;
 pub mod io;
 pub mod key_file;
 pub mod key_set;
 pub mod models;
+pub mod needs;
 pub mod note;
 pub mod operation;
 pub mod passphrase;
+#[cfg(not(target_family = "wasm"))]
 pub mod pipeline;
+mod random;
 pub mod scan;
 pub mod scheme;
 pub mod team;

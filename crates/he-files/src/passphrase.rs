@@ -27,6 +27,7 @@
 //! excepted, as its definition has them).
 
 use crate::error::{Error, IoContext, PassphraseError, Result};
+use crate::random;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -35,8 +36,6 @@ use argon2::{Algorithm, Argon2, Params, Version};
 use chacha20poly1305::aead::{Aead, Payload};
 use chacha20poly1305::{KeyInit, XChaCha20Poly1305, XNonce};
 use he_core::aes::container::Cost;
-use rand::TryRng;
-use rand::rngs::SysRng;
 use zeroize::{Zeroize, Zeroizing};
 
 const MAGIC: [u8; 8] = *b"HESEALED";
@@ -134,7 +133,7 @@ fn seal_at(cost: Cost, plain: &[u8], passphrase: &Passphrase) -> Result<Vec<u8>>
     let mut salt = [0; SALT];
     let mut nonce = [0; NONCE];
     for bytes in [&mut salt[..], &mut nonce[..]] {
-        SysRng.try_fill_bytes(bytes).map_err(|e| Error::NoRandomness { reason: e.to_string() })?;
+        random::fill(bytes)?;
     }
     let mut sealed = Vec::with_capacity(HEADER + COMMITMENT + plain.len() + TAG);
     sealed.extend(MAGIC);

@@ -72,23 +72,37 @@ impl<S: Scheme> Team<S> {
     /// Runs jobs: `source` hands them out, `work(engine, job)` does them on the engines in turn,
     /// and `sink` takes the results in the order of the jobs. Each engine has a thread, and so has
     /// the source; the sink runs on the calling one. At most three jobs per engine exist at a time.
+    /// Where there are no threads, everything runs on the calling one, job by job.
     ///
     /// # Errors
     /// The first error in the order of the jobs.
     pub fn run<J: Send, R: Send>(
         &self,
-        source: impl FnOnce(&mut Jobs<J>) -> Result<()> + Send,
+        source: impl FnOnce(&mut Jobs<'_, J>) -> Result<()> + Send,
+        work: impl Fn(usize, J) -> Result<R> + Sync,
+        sink: impl FnMut(R) -> Result<()>,
+    ) -> Result<()> {
+        if cfg!(target_family = "wasm") {
+            self.run_here(source, work, sink)
+        } else {
+            self.run_on_threads(source, work, sink)
+        }
+    }
+
+    fn run_on_threads<J: Send, R: Send>(
+        &self,
+        source: impl FnOnce(&mut Jobs<'_, J>) -> Result<()> + Send,
         work: impl Fn(usize, J) -> Result<R> + Sync,
         mut sink: impl FnMut(R) -> Result<()>,
     ) -> Result<()> {
         std::thread::scope(|scope| {
             let work = &work;
-            let mut jobs = Jobs { engines: Vec::new(), next: 0 };
+            let mut engines = Vec::new();
             let mut results: Vec<Receiver<Result<R>>> = Vec::new();
             for engine in 0..self.engines.len() {
                 let (give, todo) = sync_channel::<J>(1);
                 let (done, take) = sync_channel(1);
-                jobs.engines.push(give);
+                engines.push(give);
                 results.push(take);
                 scope.spawn(move || {
                     for job in todo {
@@ -101,7 +115,7 @@ impl<S: Scheme> Team<S> {
                     }
                 });
             }
-            let source = scope.spawn(move || source(&mut jobs));
+            let source = scope.spawn(move || source(&mut Jobs { to: To::Threads(engines), next: 0 }));
             for take in results.iter().cycle() {
                 // The engine whose turn it is has ended: there are no more jobs.
                 let Ok(result) = take.recv() else { break };
@@ -109,6 +123,21 @@ impl<S: Scheme> Team<S> {
             }
             source.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         })
+    }
+
+    fn run_here<J, R>(
+        &self,
+        source: impl FnOnce(&mut Jobs<'_, J>) -> Result<()>,
+        work: impl Fn(usize, J) -> Result<R>,
+        mut sink: impl FnMut(R) -> Result<()>,
+    ) -> Result<()> {
+        let mut first = Ok(());
+        let mut take = |at: usize, job: J| {
+            first = work(at % self.engines.len(), job).and_then(&mut sink);
+            first.is_ok()
+        };
+        let given = source(&mut Jobs { to: To::Here(&mut take), next: 0 });
+        first.and(given)
     }
 }
 
@@ -121,20 +150,31 @@ fn streams(devices: &[Device]) -> Result<Vec<Device>> {
 }
 
 /// Where a source puts its jobs.
-pub struct Jobs<J> {
-    engines: Vec<SyncSender<J>>,
+pub struct Jobs<'a, J> {
+    to: To<'a, J>,
     next: usize,
 }
 
-impl<J> Jobs<J> {
+enum To<'a, J> {
+    /// The engines, each on a thread of its own.
+    Threads(Vec<SyncSender<J>>),
+    /// What does a job of this number at once, and says whether there may be more.
+    Here(&'a mut dyn FnMut(usize, J) -> bool),
+}
+
+impl<J> Jobs<'_, J> {
     /// Gives a job to the engine whose turn it is; waits while it has enough.
     ///
     /// # Errors
     /// The work has stopped: its own error is the one that counts.
     pub fn give(&mut self, job: J) -> Result<()> {
-        let sent = self.engines[self.next].send(job);
-        self.next = (self.next + 1) % self.engines.len();
-        sent.map_err(|_| Error::Stopped)
+        let at = self.next;
+        self.next += 1;
+        let given = match &mut self.to {
+            To::Threads(engines) => engines[at % engines.len()].send(job).is_ok(),
+            To::Here(take) => take(at, job),
+        };
+        if given { Ok(()) } else { Err(Error::Stopped) }
     }
 }
 
@@ -150,7 +190,7 @@ mod tests {
         Team::new(&CkksParams::insecure(spec).unwrap(), &vec![Device::cpu(); engines]).unwrap()
     }
 
-    fn numbers(count: u64) -> impl FnOnce(&mut Jobs<u64>) -> Result<()> + Send {
+    fn numbers(count: u64) -> impl FnOnce(&mut Jobs<'_, u64>) -> Result<()> + Send {
         move |jobs| (0..count).try_for_each(|job| jobs.give(job))
     }
 
@@ -158,19 +198,25 @@ mod tests {
     fn results_come_in_order_from_every_engine() {
         for engines in 1..=4 {
             for count in [0, 1, 3, 4, 50] {
-                let mut results = Vec::new();
                 let work = |engine: usize, job: u64| {
                     // Early jobs last longer than late ones.
                     std::thread::sleep(Duration::from_micros(500 / (job + 1)));
                     Ok((engine, job))
                 };
-                team(engines)
-                    .run(numbers(count), work, |result| {
-                        results.push(result);
-                        Ok(())
-                    })
-                    .unwrap();
                 let expected: Vec<_> = (0..count).map(|job| (job as usize % engines, job)).collect();
+                let (team, mut results) = (team(engines), Vec::new());
+                let sink = |result| {
+                    results.push(result);
+                    Ok(())
+                };
+                team.run_on_threads(numbers(count), work, sink).unwrap();
+                assert_eq!(results, expected);
+                results.clear();
+                let sink = |result| {
+                    results.push(result);
+                    Ok(())
+                };
+                team.run_here(numbers(count), work, sink).unwrap();
                 assert_eq!(results, expected);
             }
         }
@@ -178,42 +224,43 @@ mod tests {
 
     #[test]
     fn the_first_error_counts_wherever_it_is() {
-        let bad = |what: &str| Error::InFile { name: what.to_owned(), source: Box::new(Error::NoDevice) };
+        type Source = fn(&mut Jobs<'_, u64>) -> Result<()>;
+        type Work = fn(usize, u64) -> Result<u64>;
+        type Sink<'a> = &'a mut dyn FnMut(u64) -> Result<()>;
+        fn bad(what: &str) -> Error {
+            Error::InFile { name: what.to_owned(), source: Box::new(Error::NoDevice) }
+        }
         let named = |error: Error| match error {
             Error::InFile { name, .. } => name,
             other => panic!("{other}"),
         };
-        for engines in 1..=3 {
+        for (engines, threads) in [1, 2, 3].into_iter().flat_map(|n| [(n, true), (n, false)]) {
             let team = team(engines);
-            let work = |_, job: u64| if job >= 7 { Err(bad(&job.to_string())) } else { Ok(job) };
+            let run = |source: Source, work: Work, sink: Sink<'_>| match threads {
+                true => team.run_on_threads(source, work, sink),
+                false => team.run_here(source, work, sink),
+            };
             let mut taken = 0;
-            let error = team.run(numbers(1000), work, |_| {
+            let work: Work = |_, job| if job >= 7 { Err(bad(&job.to_string())) } else { Ok(job) };
+            let error = run(|jobs| numbers(1000)(jobs), work, &mut |_| {
                 taken += 1;
                 Ok(())
             });
             assert_eq!((named(error.unwrap_err()), taken), ("7".to_owned(), 7));
-            let error = team.run(
-                numbers(1000),
-                |_, job| Ok(job),
-                |job| match job {
-                    5 => Err(bad("sink")),
-                    _ => Ok(()),
-                },
-            );
+            let error = run(|jobs| numbers(1000)(jobs), |_, job| Ok(job), &mut |job| match job {
+                5 => Err(bad("sink")),
+                _ => Ok(()),
+            });
             assert_eq!(named(error.unwrap_err()), "sink");
             let mut taken = Vec::new();
-            let source = |jobs: &mut Jobs<u64>| {
+            let source: Source = |jobs| {
                 numbers(4)(jobs)?;
                 Err(bad("source"))
             };
-            let error = team.run(
-                source,
-                |_, job| Ok(job),
-                |job| {
-                    taken.push(job);
-                    Ok(())
-                },
-            );
+            let error = run(source, |_, job| Ok(job), &mut |job| {
+                taken.push(job);
+                Ok(())
+            });
             assert_eq!((named(error.unwrap_err()), taken), ("source".to_owned(), vec![0, 1, 2, 3]));
         }
     }

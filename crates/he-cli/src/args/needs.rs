@@ -3,7 +3,9 @@
 use crate::error::Result;
 use clap::Args;
 use he_core::ckks::CkksParams;
-use he_files::scheme::engine::security;
+use he_core::exact::Params;
+use he_files::needs::{IntegerNeeds, RealNeeds};
+use he_files::scheme::Taken;
 
 /// The needs from which parameters are chosen.
 #[derive(Clone, Debug, Args)]
@@ -36,13 +38,8 @@ impl Needs {
     /// # Errors
     /// No parameters satisfy the needs, or one of the needs is out of range.
     pub fn params(&self) -> Result<CkksParams> {
-        let security = security(self.security)?;
-        let builder = CkksParams::for_depth(self.depth)
-            .precision_bits(self.precision)
-            .range_bits(self.range)
-            .slots(self.slots)
-            .security(security);
-        Ok(builder.build()?)
+        let Self { depth, precision, range, security, slots } = *self;
+        Ok(RealNeeds { depth, precision, range, security, slots }.params()?)
     }
 }
 
@@ -77,6 +74,17 @@ pub struct ExactNeeds {
     /// Bits of security: 128, 192 or 256
     #[arg(long, value_name = "BITS", default_value_t = 128)]
     pub security: u32,
+}
+
+impl ExactNeeds {
+    /// Chooses parameters.
+    ///
+    /// # Errors
+    /// No parameters satisfy the needs, or one of the needs is out of range.
+    pub fn params<E: Taken>(&self) -> Result<Params<E>> {
+        let Self { depth, bits, plain_modulus, security } = *self;
+        Ok(IntegerNeeds { depth, bits, plain_modulus, security }.params()?)
+    }
 }
 
 /// The needs from which parameters of bigckks are chosen.

@@ -1,8 +1,8 @@
 //! `keygen`: the three key files of a scheme, the one of AES.
 
 use crate::args::{
-    self, BigCkksNeeds, ExactNeeds, Failure, KeyFolder, Keygen, KeygenAes, KeygenBigCkks, KeygenCkks,
-    KeygenExact, KeygenTfhe, TfheNeeds,
+    self, BigCkksNeeds, Failure, KeyFolder, Keygen, KeygenAes, KeygenBigCkks, KeygenCkks, KeygenExact,
+    KeygenTfhe, TfheNeeds,
 };
 use crate::error::warn;
 use crate::error::{CliError, IoContext, Result};
@@ -13,8 +13,6 @@ use he_core::aes::container::UserKey;
 use he_core::bfv::Bfv;
 use he_core::bgv::Bgv;
 use he_core::bigckks::BigCkksParams;
-use he_core::exact::{Params, PlainModulus};
-use he_core::params::ParamsError;
 use he_core::tfhe::{BootstrapKey, TfheParams, TfheSecretKey, presets};
 use he_core::wire::Wire;
 use he_files::bootstrap::{self, Named};
@@ -32,39 +30,6 @@ use he_files::units;
 use serde_json::json;
 use std::io::Write;
 use std::path::Path;
-
-/// The bits of noise budget that keys for integers have in addition to the products, for sums over
-/// millions of rows and their rotations.
-const SUM_BITS: u32 = 26;
-
-/// The least prime t with slots at every degree for integers of this many bits.
-fn plain_modulus(bits: u32) -> Result<u64> {
-    let t = PlainModulus::for_bits(bits).map_err(|_| {
-        CliError::usage(format!("{bits} bits of integers")).hint("choose --bits between 1 and 58")
-    })?;
-    Ok(t.value())
-}
-
-/// Parameters for integers.
-///
-/// # Errors
-/// No parameters satisfy the needs, or one of the needs is out of range.
-pub(super) fn exact_params<E: Taken>(args: &ExactNeeds) -> Result<Params<E>> {
-    let t = match args.plain_modulus {
-        Some(t) => t,
-        None => plain_modulus(args.bits)?,
-    };
-    let builder = Params::<E>::for_depth(t, args.depth).slots().margin_bits(SUM_BITS);
-    builder.security(security(args.security)?).build().map_err(|error| match error {
-        ParamsError::NoSlots { found, .. } => CliError::usage(format!(
-            "the plaintext modulus {found} has no slots to put numbers into"
-        ))
-        .hint("choose --bits instead, or a prime equal to 1 modulo 8192 or more, such as 65537 or 786433"),
-        ParamsError::ModulusRange { found } => CliError::usage(format!("a plaintext modulus of {found}"))
-            .hint("choose a prime below 2^61, such as 65537"),
-        error => error.into(),
-    })
-}
 
 pub(super) fn run(args: &Keygen) -> Result<Summary> {
     match (&args.scheme, args.model.as_deref().zip(args.output.as_deref())) {
@@ -129,7 +94,7 @@ fn bootstrapping(named: Named, args: &KeygenCkks) -> Result<Summary> {
 }
 
 fn exact<E: Taken>(args: &KeygenExact) -> Result<Summary> {
-    let params = exact_params::<E>(&args.needs)?;
+    let params = args.needs.params::<E>()?;
     keys::<E>(&params, &integers::rotations(&params), &args.folder)
 }
 
@@ -253,18 +218,4 @@ fn aes(args: &KeygenAes) -> Result<Summary> {
         .fact("sealed", passphrase.is_some())
         .line(format!("{name}: {}, key {id}", units::bytes(size)))
         .fact("key", id))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn plaintext_moduli_hold_what_is_asked() {
-        for bits in 1..=58 {
-            let t = plain_modulus(bits).unwrap();
-            assert!(t > 2 << bits && t % (1 << 17) == 1, "{bits} bits: {t}");
-        }
-        assert!(plain_modulus(0).is_err() && plain_modulus(59).is_err());
-    }
 }

@@ -3,7 +3,7 @@
 
 use super::bootstrap::{self, Facts};
 use super::info::print_params;
-use super::keygen::{bigckks_params, exact_params, tfhe_params};
+use super::keygen::{bigckks_params, tfhe_params};
 use crate::args::{BigCkksNeeds, CkksNeeds, ExactNeeds, Params, ParamsScheme, TfheNeeds};
 use crate::console;
 use crate::error::{IoContext, Result};
@@ -109,7 +109,7 @@ fn ckks(needs: &CkksNeeds) -> Result<Explanation> {
 }
 
 fn exact<E: Taken>(needs: &ExactNeeds) -> Result<Explanation> {
-    let params = exact_params::<E>(needs)?;
+    let params = needs.params::<E>()?;
     let mut told = explain::<E>(&params, RLWE_KEYS, &exact_rotations(&params), params.explanation());
     let products = format!("{} products in sequence, and sums of any length that fit t", needs.depth);
     told.add("depth", json!(needs.depth), Some(("depth", products)));

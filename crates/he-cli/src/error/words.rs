@@ -15,7 +15,9 @@ use he_files::error::{
 use he_files::watch::Remedy;
 
 /// The remedy if a file and a key are of different sets.
-pub const SAME_SET: &str = "use the keys of the same keygen; he-cli info FILE shows the key set";
+const SAME_SET: &str = "use the keys of the same keygen; he-cli info FILE shows the key set";
+/// The remedy if there is no noise budget.
+pub const NO_BUDGET: &str = "leave --key out: it is for files encrypted under bfv and bgv";
 /// The remedy if a key is missing.
 const KEYS: &str = "keygen writes secret.key for decrypt, public.key for encrypt, eval.key for eval";
 /// The purpose of a bootstrapping key.
@@ -229,7 +231,7 @@ fn key(error: &KeyError) -> Option<&'static str> {
         KeyError::Bootstrapping { .. } => BOOTSTRAP_KEY,
         KeyError::NotBootstrapping { .. } => REFRESH_KEYS,
         KeyError::TfheKind { .. } => TFHE_KEYS,
-        KeyError::OfTfhe { .. } | KeyError::Foreign { .. } => SAME_SET,
+        KeyError::OfTfhe { .. } | KeyError::Other { .. } | KeyError::Foreign { .. } => SAME_SET,
         KeyError::NotAes { .. } => {
             "give the key that the file was encrypted with; keygen aes makes such keys"
         }
@@ -264,6 +266,11 @@ fn content(error: &ContentError) -> Option<String> {
     let hint = match error {
         ContentError::FrameOfTable { .. } => "leave it out",
         ContentError::Categories { .. } => "make keys with keygen bfv",
+        ContentError::IntegerBits { .. } => "choose --bits between 1 and 58",
+        ContentError::NoSlots { .. } => {
+            "choose --bits instead, or a prime equal to 1 modulo 8192 or more, such as 65537 or 786433"
+        }
+        ContentError::NoBudget { .. } => NO_BUDGET,
         ContentError::Offsets => "leave it out: whole numbers are exact wherever they lie",
         ContentError::Halo { .. } => "leave it out, or make keys with keygen ckks",
         ContentError::WideHalo { most, .. } => {

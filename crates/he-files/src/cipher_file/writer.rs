@@ -1,13 +1,17 @@
 //! Writing on a thread of its own, one frame behind the computation.
 
 use super::{FileWriter, Written};
-use crate::error::{Error, OutputError, Result};
+use crate::error::Result;
+#[cfg(not(target_family = "wasm"))]
+use crate::error::{Error, OutputError};
 use crate::io::output::Output;
 use crate::note::{Content, Payload};
 use crate::scheme::{Header, Scheme, State};
 use he_core::wire::{Frame, SealedFrame};
 use serde_json::{Value, json};
+#[cfg(not(target_family = "wasm"))]
 use std::sync::mpsc::{self, SyncSender};
+#[cfg(not(target_family = "wasm"))]
 use std::thread::JoinHandle;
 
 /// Reads the fields of a frame, and whether its second half is a seed.
@@ -61,13 +65,11 @@ impl Tally {
     }
 }
 
-/// An encrypted file of a scheme over rings being written.
+/// An encrypted file of a scheme over rings being written: on a thread of its own where there are
+/// threads.
 pub struct CipherWriter {
     tally: Tally,
-    /// `None` once the file is complete, or given up.
-    frames: Option<SyncSender<SealedFrame>>,
-    thread: Option<JoinHandle<Result<FileWriter>>>,
-    name: String,
+    frames: Frames,
 }
 
 impl CipherWriter {
@@ -76,8 +78,61 @@ impl CipherWriter {
     /// # Errors
     /// The output cannot be written.
     pub fn new<S: Scheme>(output: Output, params: &S::Params, payload: &Payload) -> Result<Self> {
-        let name = output.name();
-        let mut file = FileWriter::new::<S>(output, params, payload)?;
+        let file = FileWriter::new::<S>(output, params, payload)?;
+        Ok(Self { tally: Tally::new::<S>(params, &payload.content), frames: Frames::new(file)? })
+    }
+
+    /// Writes an encoded batch.
+    ///
+    /// # Errors
+    /// The output cannot be written; this may be the error of an earlier frame.
+    pub fn send(&mut self, frame: SealedFrame) -> Result<()> {
+        self.tally.add(&frame)?;
+        self.frames.send(frame)
+    }
+
+    /// Writes the end mark and gives the file its name.
+    ///
+    /// # Errors
+    /// The output cannot be written.
+    pub fn commit(self) -> Result<Written> {
+        let (facts, left) = self.tally.told();
+        self.frames.finish()?.commit(facts, left)
+    }
+}
+
+/// Writes frames where there are no threads.
+#[cfg(target_family = "wasm")]
+struct Frames(FileWriter);
+
+#[cfg(target_family = "wasm")]
+impl Frames {
+    fn new(file: FileWriter) -> Result<Self> {
+        Ok(Self(file))
+    }
+
+    fn send(&mut self, frame: SealedFrame) -> Result<()> {
+        self.0.write(&frame)
+    }
+
+    fn finish(self) -> Result<FileWriter> {
+        Ok(self.0)
+    }
+}
+
+/// Writes frames on a thread of its own.
+#[cfg(not(target_family = "wasm"))]
+struct Frames {
+    /// `None` once the file is complete, or given up.
+    queue: Option<SyncSender<SealedFrame>>,
+    thread: Option<JoinHandle<Result<FileWriter>>>,
+    name: String,
+}
+
+#[cfg(not(target_family = "wasm"))]
+impl Frames {
+    fn new(mut file: FileWriter) -> Result<Self> {
+        let name = file.name.clone();
         let (frames, queue) = mpsc::sync_channel::<SealedFrame>(1);
         let thread = std::thread::Builder::new().name("writer".to_owned()).spawn(move || {
             for frame in queue {
@@ -87,17 +142,11 @@ impl CipherWriter {
         });
         let thread = thread
             .map_err(|error| OutputError::NoThread { name: name.clone(), reason: error.to_string() })?;
-        let tally = Tally::new::<S>(params, &payload.content);
-        Ok(Self { tally, frames: Some(frames), thread: Some(thread), name })
+        Ok(Self { queue: Some(frames), thread: Some(thread), name })
     }
 
-    /// Writes an encoded batch.
-    ///
-    /// # Errors
-    /// The output cannot be written; this may be the error of an earlier frame.
-    pub fn send(&mut self, frame: SealedFrame) -> Result<()> {
-        self.tally.add(&frame)?;
-        let sent = self.frames.as_ref().is_some_and(|frames| frames.send(frame).is_ok());
+    fn send(&mut self, frame: SealedFrame) -> Result<()> {
+        let sent = self.queue.as_ref().is_some_and(|queue| queue.send(frame).is_ok());
         if sent {
             return Ok(());
         }
@@ -108,7 +157,7 @@ impl CipherWriter {
 
     /// Waits for the thread.
     fn join(&mut self) -> Result<Option<FileWriter>> {
-        self.frames = None;
+        self.queue = None;
         match self.thread.take().map(JoinHandle::join) {
             None => Ok(None),
             Some(Ok(file)) => file.map(Some),
@@ -120,21 +169,16 @@ impl CipherWriter {
         OutputError::Ended { name: self.name.clone() }.into()
     }
 
-    /// Writes the end mark and gives the file its name.
-    ///
-    /// # Errors
-    /// The output cannot be written.
-    pub fn commit(mut self) -> Result<Written> {
-        let file = self.join()?.ok_or_else(|| self.ended())?;
-        let (facts, left) = self.tally.told();
-        file.commit(facts, left)
+    fn finish(mut self) -> Result<FileWriter> {
+        self.join()?.ok_or_else(|| self.ended())
     }
 }
 
-impl Drop for CipherWriter {
+#[cfg(not(target_family = "wasm"))]
+impl Drop for Frames {
     /// Given up: the thread lets go of the output, whose unfinished file goes with it.
     fn drop(&mut self) {
-        self.frames = None;
+        self.queue = None;
         if let Some(thread) = self.thread.take() {
             // Its error or panic has no reader any more.
             drop(thread.join());

@@ -103,9 +103,9 @@ fn write<S: Contents>(
     let mut writer = CipherWriter::new::<S>(output, params, payload)?;
     let slots = payload.content.slots(S::slots(params));
     type Job<T> = (Vec<Vec<T>>, ChaCha20Rng);
-    let source = |jobs: &mut Jobs<Job<S::Slot>>| {
-        let mut sink = |vectors| jobs.give((vectors, ChaCha20Rng::from_rng(rng)));
-        S::pack(clear, params, &payload.content, &mut sink, team.watch())
+    let source = |jobs: &mut Jobs<'_, Job<S::Slot>>| {
+        let mut batches = S::pack(clear, params, &payload.content, team.watch())?;
+        batches.try_for_each(|vectors| jobs.give((vectors?, ChaCha20Rng::from_rng(rng))))
     };
     let work =
         |at: usize, (vectors, mut rng): Job<S::Slot>| Ok(encryptors[at](&vectors, slots, &mut rng)?.seal());

@@ -1,10 +1,12 @@
 //! Images under encryption, band by band.
 
-use super::{Kind, Sink};
+use super::unpack::{self, Opened, Unpack};
+use super::{Batches, Kind};
 use crate::cipher_file::{CipherReader, CipherWriter, Written};
 use crate::contents::clear::{Plain, View};
 use crate::contents::numbers::Numbers;
 use crate::contents::operator::{Operator, Pairing};
+use crate::data::picture::metadata::Metadata;
 use crate::data::picture::{Channels, Picture, PictureBuilder};
 use crate::error::{ContentError, Error, HaloRemedy, Result};
 use crate::io::output::Output;
@@ -45,31 +47,24 @@ impl Kind<Ckks> for Tiles {
         Ok(Content::Image(describe(picture, params, halo)?))
     }
 
-    fn pack(
-        picture: &Picture,
+    fn pack<'a>(
+        picture: &'a Picture,
         params: &CkksParams,
-        note: &ImageNote,
-        sink: &mut Sink<'_, Complex64>,
-        watch: &dyn Watch,
-    ) -> Result<()> {
-        pack(params, picture, note, sink, watch)
+        note: &'a ImageNote,
+        watch: &'a dyn Watch,
+    ) -> Result<Batches<'a, Complex64>> {
+        pack(params, picture, note, watch)
     }
 
     fn pair(operator: Operator, left: &ImageNote, right: &ImageNote) -> Result<(Content, Vec<Pairing>)> {
         pair(operator, left, right)
     }
 
-    fn unpack(
-        team: &Team<Ckks>,
-        reader: &mut CipherReader<Ckks>,
-        note: &ImageNote,
-        decryptors: &[Decrypt<'_, Ckks>],
-        view: View,
-    ) -> Result<Plain> {
-        if view == View::Numbers {
-            return decrypt_numbers(team, reader, note, decryptors).map(Plain::Numbers);
-        }
-        decrypt_picture(team, reader, note, decryptors, view, |_, _, _| {}).map(Plain::Picture)
+    fn unpacker<'a>(file: Opened<'a, Ckks>, note: &ImageNote) -> Result<Box<dyn Unpack<Complex64> + 'a>> {
+        Ok(match file.view {
+            View::Numbers => Box::new(NumbersUnpacker::new(file, note)?),
+            _ => Box::new(PictureUnpacker::new(file, note, |_, _, _| {})?),
+        })
     }
 }
 
@@ -184,88 +179,158 @@ fn describe(picture: &Picture, params: &CkksParams, halo: Option<usize>) -> Resu
 /// Packs a picture into vectors, batch by batch.
 ///
 /// # Errors
-/// The errors of the sink.
-fn pack(
+/// The geometry is impossible.
+fn pack<'a>(
     params: &CkksParams,
-    picture: &Picture,
-    note: &ImageNote,
-    sink: &mut Sink<'_, Complex64>,
-    watch: &dyn Watch,
-) -> Result<()> {
+    picture: &'a Picture,
+    note: &'a ImageNote,
+    watch: &'a dyn Watch,
+) -> Result<Batches<'a, Complex64>> {
     let layout = note.layout(params.slots())?;
-    let progress = Meter::new(watch, Stage::Encrypting, layout.bands() as u64);
-    for band in 0..layout.bands() {
-        for channel in 0..picture.channels().count() {
-            let vectors = layout.pack_band(band, |y, row| {
-                let y = y as u32;
-                picture.read_rows(channel, y..y + 1, row);
-            })?;
-            let mut vectors = vectors.into_iter();
-            for range in batches(&layout, note.batch as usize) {
-                sink(vectors.by_ref().take(range.len()).collect())?;
-            }
+    let (bands, channels) = (layout.bands(), picture.channels().count());
+    let progress = Meter::new(watch, Stage::Encrypting, bands as u64);
+    let packed = move |(band, channel): (usize, usize)| {
+        let vectors = layout.pack_band(band, |y, row| {
+            let y = y as u32;
+            picture.read_rows(channel, y..y + 1, row);
+        });
+        if channel + 1 == channels {
+            progress.inc(1);
         }
-        progress.inc(1);
-    }
-    progress.finish();
-    Ok(())
+        let mut vectors = match vectors {
+            Ok(vectors) => vectors.into_iter(),
+            Err(error) => return vec![Err(error.into())],
+        };
+        let batch = |range: Range<usize>| Ok(vectors.by_ref().take(range.len()).collect());
+        batches(&layout, note.batch as usize).map(batch).collect()
+    };
+    Ok(Box::new((0..bands).flat_map(move |band| (0..channels).map(move |c| (band, c))).flat_map(packed)))
 }
 
-/// Decrypts batch by batch; `sink(channel, row, values)` takes each row of each channel.
-///
-/// # Errors
-/// The file is damaged; the device fails; the result is not an image; the errors of the sink.
-fn decode(
-    team: &Team<Ckks>,
-    reader: &mut CipherReader<Ckks>,
-    note: &ImageNote,
-    decryptors: &[Decrypt<'_, Ckks>],
-    mut sink: impl FnMut(usize, u32, &[f64]) -> Result<()>,
-) -> Result<()> {
-    let layout = note.layout(reader.params.slots())?;
-    let (channels, _) = note.format()?;
-    let progress = Meter::new(team.watch(), Stage::Decrypting, layout.bands() as u64);
-    let (decoder, name) = (reader.decoder(), reader.name.clone());
-    let source = |jobs: &mut Jobs<(SealedFrame, usize)>| {
-        for _ in 0..layout.bands() * channels.count() {
-            for range in batches(&layout, note.batch as usize) {
-                jobs.give((reader.frame()?, range.len()))?;
-            }
+/// The rows of an image from its decrypted bands.
+struct Bands<'a> {
+    name: String,
+    layout: TileLayout,
+    channels: usize,
+    /// Values decrypted under another key, or that do not fit their description, are as large as
+    /// the modulus.
+    limit: f64,
+    vectors: Vec<Vec<Complex64>>,
+    channel: usize,
+    band: usize,
+    progress: Meter<'a>,
+}
+
+impl<'a> Bands<'a> {
+    fn new(file: &Opened<'a, Ckks>, note: &ImageNote) -> Result<Self> {
+        let layout = note.layout(file.params.slots())?;
+        Ok(Self {
+            name: file.name.clone(),
+            channels: note.format()?.0.count(),
+            limit: 1e6 * (1.0 + note.high.abs() + note.low.abs()),
+            vectors: Vec::with_capacity(layout.vectors_per_band()),
+            channel: 0,
+            band: 0,
+            progress: Meter::new(file.watch, Stage::Decrypting, layout.bands() as u64),
+            layout,
+        })
+    }
+
+    /// Takes a batch; `sink(channel, row, values)` takes each row that is complete.
+    ///
+    /// # Errors
+    /// The values are not those of an image; the errors of the sink.
+    fn take(
+        &mut self,
+        batch: Vec<Vec<Complex64>>,
+        mut sink: impl FnMut(usize, u32, &[f64]) -> Result<()>,
+    ) -> Result<()> {
+        let most = self.limit * self.limit;
+        if batch.iter().flatten().any(|z| z.norm_sqr().is_nan() || z.norm_sqr() >= most) {
+            return Err(ContentError::NoImage { name: self.name.clone() }.into());
         }
-        reader.end()
-    };
-    // Values decrypted under another key, or that do not fit their description, are as large as the
-    // modulus.
-    let limit = 1e6 * (1.0 + note.high.abs() + note.low.abs());
-    let work = |at: usize, (frame, batch): (SealedFrame, usize)| {
-        let engine = &team.engines()[at];
-        let ct = decoder.decode(&engine.ring, frame, batch)?;
-        let vectors = decryptors[at](&ct)?;
-        if vectors.iter().flatten().any(|z| z.norm_sqr().is_nan() || z.norm_sqr() >= limit * limit) {
-            return Err(ContentError::NoImage { name: name.clone() }.into());
+        self.vectors.extend(batch);
+        if self.vectors.len() < self.layout.vectors_per_band() {
+            return Ok(());
         }
-        Ok(vectors)
-    };
-    let (mut vectors, mut channel, mut band) = (Vec::with_capacity(layout.vectors_per_band()), 0, 0);
-    team.run(source, work, |batch| {
-        vectors.extend(batch);
-        if vectors.len() == layout.vectors_per_band() {
-            let mut taken = Ok(());
-            layout.unpack_band(band, &vectors, |y, row| {
-                if taken.is_ok() {
-                    taken = sink(channel, y as u32, row);
-                }
-            })?;
-            taken?;
-            vectors.clear();
-            channel += 1;
-            if channel == channels.count() {
-                (channel, band) = (0, band + 1);
-                progress.inc(1);
+        let mut taken = Ok(());
+        self.layout.unpack_band(self.band, &self.vectors, |y, row| {
+            if taken.is_ok() {
+                taken = sink(self.channel, y as u32, row);
             }
+        })?;
+        taken?;
+        self.vectors.clear();
+        self.channel += 1;
+        if self.channel == self.channels {
+            (self.channel, self.band) = (0, self.band + 1);
+            self.progress.inc(1);
         }
         Ok(())
-    })
+    }
+}
+
+/// Makes a picture; `watch(channel, row, values)` sees the real values.
+struct PictureUnpacker<'a, W> {
+    bands: Bands<'a>,
+    builder: PictureBuilder,
+    /// Channels of light.
+    light_channels: usize,
+    /// Light is black + value / span.
+    black: f64,
+    span: f64,
+    light: Vec<f64>,
+    metadata: Metadata,
+    watch: W,
+}
+
+impl<'a, W: FnMut(usize, u32, &[f64])> PictureUnpacker<'a, W> {
+    fn new(file: Opened<'a, Ckks>, note: &ImageNote, watch: W) -> Result<Self> {
+        let ((channels, depth), before) = (note.shown(file.view)?, note.format()?.1);
+        let (black, span) = match file.view {
+            View::Scaled if note.high > note.low => (note.low, note.high - note.low),
+            View::Raw => (0.0, f64::from(depth.peak()) / f64::from(before.peak())),
+            _ => (0.0, 1.0),
+        };
+        Ok(Self {
+            bands: Bands::new(&file, note)?,
+            builder: PictureBuilder::new(note.width, note.height, channels, depth)?,
+            light_channels: channels.light(),
+            black,
+            span,
+            light: vec![0.0; note.width as usize],
+            metadata: note.metadata(),
+            watch,
+        })
+    }
+
+    fn take(&mut self, vectors: Vec<Vec<Complex64>>) -> Result<()> {
+        let Self { bands, builder, light_channels, black, span, light, watch, .. } = self;
+        bands.take(vectors, |channel, y, row| {
+            watch(channel, y, row);
+            if channel < *light_channels && (*black, *span) != (0.0, 1.0) {
+                light.iter_mut().zip(row).for_each(|(light, value)| *light = (value - *black) / *span);
+                builder.write_rows(channel, y, light);
+            } else {
+                builder.write_rows(channel, y, row);
+            }
+            Ok(())
+        })
+    }
+
+    fn picture(self) -> Picture {
+        self.builder.finish().with_metadata(self.metadata)
+    }
+}
+
+impl<W: FnMut(usize, u32, &[f64])> Unpack<Complex64> for PictureUnpacker<'_, W> {
+    fn take(&mut self, _part: usize, vectors: Vec<Vec<Complex64>>) -> Result<()> {
+        Self::take(self, vectors)
+    }
+
+    fn finish(self: Box<Self>) -> Result<Plain> {
+        Ok(Plain::Picture(self.picture()))
+    }
 }
 
 /// Decrypts an image into a picture; `watch(channel, row, values)` sees the real values.
@@ -278,47 +343,38 @@ pub fn decrypt_picture(
     note: &ImageNote,
     decryptors: &[Decrypt<'_, Ckks>],
     view: View,
-    mut watch: impl FnMut(usize, u32, &[f64]),
+    watch: impl FnMut(usize, u32, &[f64]),
 ) -> Result<Picture> {
-    let ((channels, depth), before) = (note.shown(view)?, note.format()?.1);
-    // Light is black + value / span.
-    let (black, span) = match view {
-        View::Scaled if note.high > note.low => (note.low, note.high - note.low),
-        View::Raw => (0.0, f64::from(depth.peak()) / f64::from(before.peak())),
-        _ => (0.0, 1.0),
-    };
-    let mut builder = PictureBuilder::new(note.width, note.height, channels, depth)?;
-    let mut light = vec![0.0; note.width as usize];
-    decode(team, reader, note, decryptors, |channel, y, row| {
-        watch(channel, y, row);
-        if channel < channels.light() && (black, span) != (0.0, 1.0) {
-            light.iter_mut().zip(row).for_each(|(light, value)| *light = (value - black) / span);
-            builder.write_rows(channel, y, &light);
-        } else {
-            builder.write_rows(channel, y, row);
-        }
-        Ok(())
-    })?;
-    Ok(builder.finish().with_metadata(note.metadata()))
+    let mut unpacker = PictureUnpacker::new(Opened::new(reader, view, team.watch()), note, watch)?;
+    unpack::vectors(team, reader, decryptors, |_, vectors| unpacker.take(vectors))?;
+    Ok(unpacker.picture())
 }
 
-/// Decrypts an image into its numbers, in steps of a sample.
-///
-/// # Errors
-/// The file is damaged; the device fails; the result is not an image; there is not enough memory.
-fn decrypt_numbers(
-    team: &Team<Ckks>,
-    reader: &mut CipherReader<Ckks>,
-    note: &ImageNote,
-    decryptors: &[Decrypt<'_, Ckks>],
-) -> Result<Numbers> {
-    let (channels, depth) = note.format()?;
-    let precision_bits = reader.params.fresh_precision_bits();
-    let mut numbers = Numbers::real(note.width, channels, precision_bits, depth.peak());
-    decode(team, reader, note, decryptors, |channel, _, row| {
-        numbers.push_real(channel, row.iter().map(|x| x * f64::from(depth.peak())))
-    })?;
-    Ok(numbers)
+/// Makes the numbers of an image, in steps of a sample.
+struct NumbersUnpacker<'a> {
+    bands: Bands<'a>,
+    numbers: Numbers,
+    peak: f64,
+}
+
+impl<'a> NumbersUnpacker<'a> {
+    fn new(file: Opened<'a, Ckks>, note: &ImageNote) -> Result<Self> {
+        let (channels, depth) = note.format()?;
+        let precision_bits = file.params.fresh_precision_bits();
+        let numbers = Numbers::real(note.width, channels, precision_bits, depth.peak());
+        Ok(Self { bands: Bands::new(&file, note)?, numbers, peak: f64::from(depth.peak()) })
+    }
+}
+
+impl Unpack<Complex64> for NumbersUnpacker<'_> {
+    fn take(&mut self, _part: usize, vectors: Vec<Vec<Complex64>>) -> Result<()> {
+        let Self { bands, numbers, peak } = self;
+        bands.take(vectors, |channel, _, row| numbers.push_real(channel, row.iter().map(|x| x * *peak)))
+    }
+
+    fn finish(self: Box<Self>) -> Result<Plain> {
+        Ok(Plain::Numbers(self.numbers))
+    }
 }
 
 /// Checks that two images have the same geometry.
@@ -500,7 +556,7 @@ impl Filter {
         let progress =
             Meter::new(team.watch(), Stage::Computing, (layout.bands() * channels.count() * per_band) as u64);
         let decoder = reader.decoder();
-        let source = |jobs: &mut Jobs<Batch>| {
+        let source = |jobs: &mut Jobs<'_, Batch>| {
             for _ in 0..layout.bands() {
                 let mut channel = 0;
                 if let Self::Grayscale = self {

@@ -7,12 +7,12 @@
 mod aggregate;
 mod pair;
 
-use super::{Columns, Kind, Sink};
-use crate::error::{ContentError, Problem, Result};
+use super::unpack::{Opened, Unpack};
+use super::{Batches, Columns, Kind};
+use crate::error::{ContentError, Error, Problem, Result};
 pub use aggregate::Aggregate;
 
-use crate::cipher_file::CipherReader;
-use crate::contents::clear::{Plain, View};
+use crate::contents::clear::Plain;
 use crate::contents::operator::{Operator, Pairing};
 use crate::contents::options::{ColumnCategories, MAX_CATEGORIES, TableFlags};
 use crate::contents::packing::Places;
@@ -21,11 +21,9 @@ use crate::io::input::Input;
 use crate::note::{Content, IntegerColumnNote, IntegersNote, title};
 use crate::scheme::Taken;
 use crate::scheme::engine::batch_size;
-use crate::scheme::{Decrypt, Rotations, Scheme};
-use crate::team::{Jobs, Team};
+use crate::scheme::{Rotations, Scheme};
 use crate::watch::{Meter, Stage, Watch};
 use he_core::exact::Params;
-use he_core::wire::SealedFrame;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -36,6 +34,14 @@ pub struct IntegerTable {
     categories: Vec<Option<Vec<String>>>,
     /// Whether every column has vectors of its own.
     unpacked: bool,
+}
+
+impl IntegerTable {
+    /// A table of numbers as it is, without categories.
+    pub fn new(table: Table<i64>) -> Self {
+        let categories = vec![None; table.columns().len()];
+        Self { table, categories, unpacked: false }
+    }
 }
 
 /// The categories of a column while it is read.
@@ -94,14 +100,13 @@ impl<E: Taken> Kind<E> for IntegerTable {
         Ok(Content::Integers(describe::<E>(table, params)?))
     }
 
-    fn pack(
-        table: &Self,
+    fn pack<'a>(
+        table: &'a Self,
         params: &Params<E>,
-        note: &IntegersNote,
-        sink: &mut Sink<'_, u64>,
-        watch: &dyn Watch,
-    ) -> Result<()> {
-        pack(table, note, <E as Scheme>::slots(params), params.plain().value(), sink, watch)
+        note: &'a IntegersNote,
+        watch: &'a dyn Watch,
+    ) -> Result<Batches<'a, u64>> {
+        Ok(pack(table, note, <E as Scheme>::slots(params), params.plain().value(), watch))
     }
 
     fn pair(
@@ -112,14 +117,9 @@ impl<E: Taken> Kind<E> for IntegerTable {
         pair::pair(operator, left, right)
     }
 
-    fn unpack(
-        team: &Team<E>,
-        reader: &mut CipherReader<E>,
-        note: &IntegersNote,
-        decryptors: &[Decrypt<'_, E>],
-        _view: View,
-    ) -> Result<Plain> {
-        decode(team, reader, note, decryptors).map(Plain::Cells)
+    fn unpacker<'a>(file: Opened<'a, E>, note: &IntegersNote) -> Result<Box<dyn Unpack<u64> + 'a>> {
+        let (slots, t) = (<E as Scheme>::slots(&file.params), file.params.plain().value());
+        Ok(Box::new(IntegersUnpacker::new(file.name, note, slots, t, file.watch)?))
     }
 }
 
@@ -250,40 +250,39 @@ pub fn lift(residue: u64, low: i64, t: u64) -> i64 {
 }
 
 /// Packs a table into vectors, batch by batch.
-///
-/// # Errors
-/// The errors of the sink.
-fn pack(
-    table: &IntegerTable,
-    note: &IntegersNote,
+fn pack<'a>(
+    table: &'a IntegerTable,
+    note: &'a IntegersNote,
     slots: usize,
     t: u64,
-    sink: &mut Sink<'_, u64>,
-    watch: &dyn Watch,
-) -> Result<()> {
+    watch: &'a dyn Watch,
+) -> Batches<'a, u64> {
     let progress = Meter::new(watch, Stage::Encrypting, note.columns.len() as u64);
-    if let Some(places) = note.places(slots) {
-        for columns in &places.vectors {
+    let columns = table.table.columns();
+    if let Some(Places { of, vectors }) = note.places(slots) {
+        return Box::new(vectors.into_iter().map(move |members| {
             let mut vector = vec![0; slots];
-            for &column in columns {
-                let block = block(&table.table.columns()[column], &note.columns[column], t);
-                vector[places.of[column].slot..][..block.len()].copy_from_slice(&block);
+            for &column in &members {
+                let block = block(&columns[column], &note.columns[column], t);
+                vector[of[column].slot..][..block.len()].copy_from_slice(&block);
             }
-            sink(vec![vector])?;
-            progress.inc(columns.len() as u64);
-        }
-        progress.finish();
-        return Ok(());
+            progress.inc(members.len() as u64);
+            Ok(vec![vector])
+        }));
     }
-    for (values, about) in table.table.columns().iter().zip(&note.columns) {
-        let rows = about.rows_per_vector(slots);
-        for batch in values.chunks(rows * note.batch as usize) {
-            sink(batch.chunks(rows).map(|values| block(values, about, t)).collect())?;
+    let (rows, batch) = (note.rows as usize, note.batch as usize);
+    let of_column = move |column: usize| {
+        let step = note.columns[column].rows_per_vector(slots) * batch;
+        (0..rows).step_by(step).map(move |start| (column, start..rows.min(start + step)))
+    };
+    Box::new((0..columns.len()).flat_map(of_column).map(move |(column, range)| {
+        let about = &note.columns[column];
+        if range.end == rows {
+            progress.inc(1);
         }
-        progress.inc(1);
-    }
-    progress.finish();
-    Ok(())
+        let vectors = columns[column][range].chunks(about.rows_per_vector(slots));
+        Ok(vectors.map(|values| block(values, about, t)).collect())
+    }))
 }
 
 /// The slots of some rows of a column.
@@ -313,84 +312,100 @@ fn cells(about: &IntegerColumnNote, words: &[Rc<str>], slots: &[u64], t: u64) ->
     slots.chunks(about.stride()).map(word).collect()
 }
 
-/// Decrypts a table. Counts are returned as a table of columns, categories and counts.
-///
-/// # Errors
-/// The file is damaged; the device fails; the result is not what the description says.
-fn decode<E: Taken>(
-    team: &Team<E>,
-    reader: &mut CipherReader<E>,
-    note: &IntegersNote,
-    decryptors: &[Decrypt<'_, E>],
-) -> Result<Table<Cell>> {
-    let (slots, t) = (<E as Scheme>::slots(&reader.params), reader.params.plain().value());
-    let content = Content::Integers(note.clone());
-    let progress = Meter::new(team.watch(), Stage::Decrypting, content.batches(slots)?.count() as u64);
-    let (decoder, name) = (reader.decoder(), reader.name.clone());
-    let source = |jobs: &mut Jobs<(SealedFrame, usize, usize)>| {
-        for (column, count) in content.batches(slots)? {
-            jobs.give((reader.frame()?, column, count))?;
-        }
-        reader.end()
-    };
-    let work = |at: usize, (frame, column, count): (SealedFrame, usize, usize)| {
-        let ct = decoder.decode(&team.engines()[at].ring, frame, count)?;
-        Ok((column, decryptors[at](&ct)?))
-    };
-    let words = |column: &IntegerColumnNote| -> Vec<Rc<str>> {
-        column.categories.iter().flatten().map(|name| Rc::from(name.as_str())).collect()
-    };
-    let words: Vec<Vec<Rc<str>>> = note.columns.iter().map(words).collect();
-    let wrong = || ContentError::Undescribed { name: name.clone() };
-    let counts = note.summed && note.columns.iter().all(|column| column.categories.is_some());
-    let mut columns: Vec<Vec<Cell>> = vec![Vec::new(); if counts { 3 } else { note.columns.len() }];
-    // The counts of each column's categories, which are put in the order of the columns in the end.
-    let mut sums: Vec<Vec<i64>> = vec![Vec::new(); note.columns.len()];
-    let mut take = |column: usize, slots: &[u64], most: usize| -> Result<()> {
-        let about = &note.columns[column];
-        if counts {
-            for &slot in &slots[..words[column].len()] {
-                let count = Some(lift(slot, about.low, t)).filter(|&x| x <= about.high);
-                sums[column].push(count.ok_or_else(wrong)?);
+/// Makes a table of integers and categories. Counts become a table of columns, categories and
+/// counts.
+struct IntegersUnpacker<'a> {
+    name: String,
+    note: IntegersNote,
+    slots: usize,
+    t: u64,
+    places: Option<Places>,
+    words: Vec<Vec<Rc<str>>>,
+    counts: bool,
+    columns: Vec<Vec<Cell>>,
+    /// The counts of each column's categories, which are put in the order of the columns in the
+    /// end.
+    sums: Vec<Vec<i64>>,
+    progress: Meter<'a>,
+}
+
+impl<'a> IntegersUnpacker<'a> {
+    fn new(name: String, note: &IntegersNote, slots: usize, t: u64, watch: &'a dyn Watch) -> Result<Self> {
+        let batches = Content::Integers(note.clone()).batches(slots)?.count();
+        let words = |column: &IntegerColumnNote| -> Vec<Rc<str>> {
+            column.categories.iter().flatten().map(|name| Rc::from(name.as_str())).collect()
+        };
+        let counts = note.summed && note.columns.iter().all(|column| column.categories.is_some());
+        Ok(Self {
+            name,
+            slots,
+            t,
+            places: note.places(slots),
+            words: note.columns.iter().map(words).collect(),
+            counts,
+            columns: vec![Vec::new(); if counts { 3 } else { note.columns.len() }],
+            sums: vec![Vec::new(); note.columns.len()],
+            progress: Meter::new(watch, Stage::Decrypting, batches as u64),
+            note: note.clone(),
+        })
+    }
+
+    fn wrong(&self) -> Error {
+        ContentError::Undescribed { name: self.name.clone() }.into()
+    }
+
+    /// At most `most` rows of a column from the first of these slots on.
+    fn take_rows(&mut self, column: usize, slots: &[u64], most: usize) -> Result<()> {
+        let about = &self.note.columns[column];
+        if self.counts {
+            for &slot in &slots[..self.words[column].len()] {
+                let count = Some(lift(slot, about.low, self.t)).filter(|&x| x <= about.high);
+                let count = count.ok_or_else(|| self.wrong())?;
+                self.sums[column].push(count);
             }
             return Ok(());
         }
-        let left = note.rows as usize - columns[column].len();
+        let left = self.note.rows as usize - self.columns[column].len();
         let taken = left.min(most) * about.stride();
-        columns[column].extend(cells(about, &words[column], &slots[..taken], t).ok_or_else(wrong)?);
+        let cells = cells(about, &self.words[column], &slots[..taken], self.t);
+        let cells = cells.ok_or_else(|| self.wrong())?;
+        self.columns[column].extend(cells);
         Ok(())
-    };
-    let places = note.places(slots);
-    team.run(source, work, |(part, vectors)| {
-        match &places {
-            None if counts => take(part, vectors.first().ok_or_else(wrong)?, 1)?,
-            None => {
-                let most = note.columns[part].rows_per_vector(slots);
-                vectors.iter().try_for_each(|vector| take(part, vector, most))?;
-            }
-            Some(places) => {
-                let vector = vectors.first().ok_or_else(wrong)?;
-                let most = note.packed.unwrap_or(1) as usize;
-                let columns = places.vectors[part].iter();
-                columns.copied().try_for_each(|c| take(c, &vector[places.of[c].slot..], most))?;
-            }
-        }
-        progress.inc(1);
-        Ok(())
-    })?;
-    for (column, sums) in sums.iter().enumerate().filter(|_| counts) {
-        for (word, &count) in words[column].iter().zip(sums) {
-            columns[0].push(Cell::Word(title(&note.columns[column], column).into()));
-            columns[1].push(Cell::Word(Rc::clone(word)));
-            columns[2].push(Cell::Number(count));
-        }
     }
-    progress.finish();
-    let header = match counts {
-        true => Some(["column", "category", "count"].map(str::to_owned).to_vec()),
-        false => note.columns.iter().map(|column| column.name.clone()).collect(),
-    };
-    Table::new(header, columns)
+}
+
+impl Unpack<u64> for IntegersUnpacker<'_> {
+    fn take(&mut self, part: usize, vectors: Vec<Vec<u64>>) -> Result<()> {
+        if let Some(Places { of, vectors: columns }) = &self.places {
+            let vector = vectors.first().ok_or_else(|| self.wrong())?;
+            let most = self.note.packed.unwrap_or(1) as usize;
+            let members: Vec<_> = columns[part].iter().map(|&column| (column, of[column].slot)).collect();
+            members.into_iter().try_for_each(|(c, slot)| self.take_rows(c, &vector[slot..], most))?;
+        } else if self.counts {
+            self.take_rows(part, vectors.first().ok_or_else(|| self.wrong())?, 1)?;
+        } else {
+            let most = self.note.columns[part].rows_per_vector(self.slots);
+            vectors.iter().try_for_each(|vector| self.take_rows(part, vector, most))?;
+        }
+        self.progress.inc(1);
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>) -> Result<Plain> {
+        let Self { note, words, counts, mut columns, sums, .. } = *self;
+        for (column, sums) in sums.iter().enumerate().filter(|_| counts) {
+            for (word, &count) in words[column].iter().zip(sums) {
+                columns[0].push(Cell::Word(title(&note.columns[column], column).into()));
+                columns[1].push(Cell::Word(Rc::clone(word)));
+                columns[2].push(Cell::Number(count));
+            }
+        }
+        let header = match counts {
+            true => Some(["column", "category", "count"].map(str::to_owned).to_vec()),
+            false => note.columns.iter().map(|column| column.name.clone()).collect(),
+        };
+        Table::new(header, columns).map(Plain::Cells)
+    }
 }
 
 #[cfg(test)]

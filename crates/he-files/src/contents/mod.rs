@@ -2,7 +2,6 @@
 //! of real numbers and of integers.
 
 pub mod clear;
-mod decrypt;
 pub mod encrypt;
 pub mod images;
 pub mod integers;
@@ -17,23 +16,24 @@ pub mod packing;
 pub mod pairwise;
 pub mod samples;
 pub mod tables;
+pub mod unpack;
 pub mod view;
 
-use self::clear::{Clear, Plain, View};
+use self::clear::Clear;
 use self::operator::{Operator, Pairing};
 use self::options::TableFlags;
+use self::unpack::{Opened, Unpack};
 use crate::cipher_file::CipherReader;
 use crate::data::picture::Picture;
 use crate::error::{ContentError, Error, Result};
 use crate::io::input::Input;
 use crate::note::{Content, bad};
+use crate::scheme::Scheme;
 use crate::scheme::engine::Engine;
-use crate::scheme::{Decrypt, Scheme};
-use crate::team::Team;
 use crate::watch::Watch;
 
-/// Takes vectors, batch by batch.
-pub type Sink<'a, T> = dyn FnMut(Vec<Vec<T>>) -> Result<()> + 'a;
+/// Vectors, batch by batch, in the order of the file. Each batch is made when it is asked for.
+pub type Batches<'a, T> = Box<dyn Iterator<Item = Result<Vec<Vec<T>>>> + Send + 'a>;
 
 /// A kind of content as a scheme encrypts it.
 pub trait Kind<S: Scheme> {
@@ -59,14 +59,13 @@ pub trait Kind<S: Scheme> {
     /// Packs it into vectors, batch by batch.
     ///
     /// # Errors
-    /// The errors of the sink.
-    fn pack(
-        clear: &Self::Clear,
+    /// The geometry is impossible.
+    fn pack<'a>(
+        clear: &'a Self::Clear,
         params: &S::Params,
-        note: &Self::Note,
-        sink: &mut Sink<'_, S::Slot>,
-        watch: &dyn Watch,
-    ) -> Result<()>;
+        note: &'a Self::Note,
+        watch: &'a dyn Watch,
+    ) -> Result<Batches<'a, S::Slot>>;
 
     /// The description of an operation on two contents, and how each of its parts (channels,
     /// columns) is computed.
@@ -75,17 +74,11 @@ pub trait Kind<S: Scheme> {
     /// They do not fit together; the results exceed all numbers.
     fn pair(operator: Operator, left: &Self::Note, right: &Self::Note) -> Result<(Content, Vec<Pairing>)>;
 
-    /// Decrypts a file of this description; `view` is the requested view of an image.
+    /// What a file of this description is decrypted into.
     ///
     /// # Errors
-    /// The file is damaged; the device fails; the result does not match its description.
-    fn unpack(
-        team: &Team<S>,
-        reader: &mut CipherReader<S>,
-        note: &Self::Note,
-        decryptors: &[Decrypt<'_, S>],
-        view: View,
-    ) -> Result<Plain>;
+    /// The description is impossible; there is not enough memory.
+    fn unpacker<'a>(file: Opened<'a, S>, note: &Self::Note) -> Result<Box<dyn Unpack<S::Slot> + 'a>>;
 }
 
 /// A table as a scheme encrypts it.
@@ -147,19 +140,16 @@ pub trait Contents: Scheme {
     /// Packs it into vectors, batch by batch.
     ///
     /// # Errors
-    /// The description is of something else; the errors of the sink.
-    fn pack(
-        clear: &Clear<Self::Table>,
+    /// The description is of something else.
+    fn pack<'a>(
+        clear: &'a Clear<Self::Table>,
         params: &Self::Params,
-        content: &Content,
-        sink: &mut Sink<'_, Self::Slot>,
-        watch: &dyn Watch,
-    ) -> Result<()> {
+        content: &'a Content,
+        watch: &'a dyn Watch,
+    ) -> Result<Batches<'a, Self::Slot>> {
         match (clear, Self::Pictures::note(content), Self::Table::note(content)) {
-            (Clear::Picture(picture), Some(note), _) => {
-                Self::Pictures::pack(picture, params, note, sink, watch)
-            }
-            (Clear::Table(table), _, Some(note)) => Self::Table::pack(table, params, note, sink, watch),
+            (Clear::Picture(picture), Some(note), _) => Self::Pictures::pack(picture, params, note, watch),
+            (Clear::Table(table), _, Some(note)) => Self::Table::pack(table, params, note, watch),
             _ => Err(ContentError::Mismatch.into()),
         }
     }
@@ -186,20 +176,14 @@ pub trait Contents: Scheme {
         Ok((content, pairings))
     }
 
-    /// Decrypts a file; `view` is the requested view of an image.
+    /// What a file of this description is decrypted into.
     ///
     /// # Errors
-    /// The file is damaged; the device fails; the result does not match its description.
-    fn unpack(
-        team: &Team<Self>,
-        reader: &mut CipherReader<Self>,
-        decryptors: &[Decrypt<'_, Self>],
-        view: View,
-    ) -> Result<Plain> {
-        let content = reader.payload.content.clone();
-        match (Self::Pictures::note(&content), Self::Table::note(&content)) {
-            (Some(note), _) => Self::Pictures::unpack(team, reader, note, decryptors, view),
-            (_, Some(note)) => Self::Table::unpack(team, reader, note, decryptors, view),
+    /// The description is impossible; there is not enough memory.
+    fn unpacker<'a>(file: Opened<'a, Self>, content: &Content) -> Result<Box<dyn Unpack<Self::Slot> + 'a>> {
+        match (Self::Pictures::note(content), Self::Table::note(content)) {
+            (Some(note), _) => Self::Pictures::unpacker(file, note),
+            (_, Some(note)) => Self::Table::unpacker(file, note),
             (None, None) => Err(bad("kind of content")),
         }
     }

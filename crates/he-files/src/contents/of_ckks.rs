@@ -1,39 +1,32 @@
 //! What is encrypted under CKKS: images in tiles, columns of real numbers.
 
-use super::clear::{Plain, View};
+use super::clear::Plain;
 use super::images::{Tiles, multiply};
 use super::operator::{Operator, Pairing};
 use super::packing::weighted;
 use super::tables::RealTable;
+use super::unpack::{Opened, Unpack};
 use super::{Contents, Kind};
-use crate::cipher_file::CipherReader;
 use crate::data::table::Table;
 use crate::error::{ContentError, Result};
-use crate::models;
 use crate::note::{Content, ExamplesNote, bad};
 use crate::scheme::Ckks;
-use crate::scheme::Decrypt;
 use crate::scheme::engine::Engine;
-use crate::team::Team;
-use crate::watch::{Remedy, Warning};
+use crate::watch::{Meter, Remedy, Stage, Warning};
 use he::Device;
-use he_core::ckks::Ciphertext;
+use he_core::ckks::{Ciphertext, Complex64};
 use he_core::rlwe::EvaluationKeys;
+use he_nn::{OutputLayout, Outputs};
 
 impl Contents for Ckks {
     type Pictures = Tiles;
     type Table = RealTable;
 
-    fn unpack(
-        team: &Team<Self>,
-        reader: &mut CipherReader<Self>,
-        decryptors: &[Decrypt<'_, Self>],
-        view: View,
-    ) -> Result<Plain> {
-        match reader.payload.content.clone() {
-            Content::Image(note) => Tiles::unpack(team, reader, &note, decryptors, view),
-            Content::Table(note) => RealTable::unpack(team, reader, &note, decryptors, view),
-            Content::Examples(note) => outputs(team, reader, decryptors, &note),
+    fn unpacker<'a>(file: Opened<'a, Self>, content: &Content) -> Result<Box<dyn Unpack<Complex64> + 'a>> {
+        match content {
+            Content::Image(note) => Tiles::unpacker(file, note),
+            Content::Table(note) => RealTable::unpacker(file, note),
+            Content::Examples(note) => Ok(Box::new(OutputsUnpacker::new(file, note)?)),
             _ => Err(bad("kind of content")),
         }
     }
@@ -74,25 +67,55 @@ impl Contents for Ckks {
     }
 }
 
-/// The outputs of a model, a row for each example.
-fn outputs(
-    team: &Team<Ckks>,
-    reader: &mut CipherReader<Ckks>,
-    decryptors: &[Decrypt<'_, Ckks>],
-    note: &ExamplesNote,
-) -> Result<Plain> {
-    let decryptor = decryptors.first().ok_or(ContentError::Mismatch)?;
-    let outputs = models::decrypt(team.lead(), decryptor, reader, note, team.watch())?;
-    let outside: Vec<usize> = (0..outputs.len()).filter(|&at| outputs[at].outside).collect();
-    if let Some(first) = outside.first() {
-        let (count, first) = (outside.len(), first + 1);
-        let message = format!(
-            "the outputs of {count} examples, first of example {first}, are beyond those of the calibration"
-        );
-        team.watch().warn(&Warning { message, remedy: Remedy::Calibrate });
+/// Makes the outputs of a model, a row for each example.
+struct OutputsUnpacker<'a> {
+    file: Opened<'a, Ckks>,
+    note: ExamplesNote,
+    layout: OutputLayout,
+    /// The ciphertexts of the current groups.
+    parts: Vec<Vec<Vec<f64>>>,
+    outputs: Vec<Outputs>,
+    progress: Meter<'a>,
+}
+
+impl<'a> OutputsUnpacker<'a> {
+    fn new(file: Opened<'a, Ckks>, note: &ExamplesNote) -> Result<Self> {
+        let Some(layout) = note.outputs.clone() else {
+            return Err(ContentError::Inputs { name: file.name }.into());
+        };
+        let progress = Meter::new(file.watch, Stage::Decrypting, note.examples);
+        Ok(Self { file, note: note.clone(), layout, parts: Vec::new(), outputs: Vec::new(), progress })
     }
-    let count = outputs.first().map_or(0, |outputs| outputs.decided.len());
-    let title = |at: usize| if count == 1 { "output".to_owned() } else { format!("output_{at}") };
-    let column = |at: usize| outputs.iter().map(|outputs| outputs.decided[at]).collect();
-    Ok(Plain::Table(Table::new(Some((0..count).map(title).collect()), (0..count).map(column).collect())?))
+}
+
+impl Unpack<Complex64> for OutputsUnpacker<'_> {
+    fn take(&mut self, _part: usize, vectors: Vec<Vec<Complex64>>) -> Result<()> {
+        let groups = vectors.len();
+        self.parts.push(vectors.into_iter().map(|v| v.iter().map(|z| z.re).collect()).collect());
+        if self.parts.len() == self.note.parts as usize {
+            let left = self.note.examples as usize - self.outputs.len();
+            let examples = left.min(groups * self.note.shared as usize);
+            self.outputs.extend(self.layout.unpack(&self.parts, examples)?);
+            self.parts.clear();
+            self.progress.inc(examples as u64);
+        }
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>) -> Result<Plain> {
+        let Self { file, outputs, .. } = *self;
+        let outside: Vec<usize> = (0..outputs.len()).filter(|&at| outputs[at].outside).collect();
+        if let Some(first) = outside.first() {
+            let (count, first) = (outside.len(), first + 1);
+            let message = format!(
+                "the outputs of {count} examples, first of example {first}, are beyond those of the calibration"
+            );
+            file.watch.warn(&Warning { message, remedy: Remedy::Calibrate });
+        }
+        let count = outputs.first().map_or(0, |outputs| outputs.decided.len());
+        let title = |at: usize| if count == 1 { "output".to_owned() } else { format!("output_{at}") };
+        let column = |at: usize| outputs.iter().map(|outputs| outputs.decided[at]).collect();
+        let names = Some((0..count).map(title).collect());
+        Ok(Plain::Table(Table::new(names, (0..count).map(column).collect())?))
+    }
 }

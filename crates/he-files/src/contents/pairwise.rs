@@ -60,7 +60,7 @@ impl<S: Contents> Pair<S> {
         let progress = Meter::new(team.watch(), Stage::Computing, content.batches(slots)?.count() as u64);
         let decoders = [left.decoder(), right.decoder()];
         type Job = ([SealedFrame; 2], usize, usize);
-        let source = |jobs: &mut Jobs<Job>| {
+        let source = |jobs: &mut Jobs<'_, Job>| {
             for (part, count) in content.batches(slots)? {
                 jobs.give(([left.frame()?, right.frame()?], part, count))?;
             }

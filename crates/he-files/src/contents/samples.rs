@@ -1,19 +1,17 @@
 //! Images sample by sample, for schemes without filters: images are restored exactly, and two
 //! images are added, subtracted and multiplied.
 
-use super::{Kind, Sink};
-use crate::cipher_file::CipherReader;
+use super::unpack::{Opened, Unpack};
+use super::{Batches, Kind};
 use crate::contents::clear::{Plain, View};
 use crate::contents::numbers::Numbers;
 use crate::contents::operator::{Operator, Pairing};
 use crate::data::picture::{Channels, Picture, PictureBuilder, sample};
 use crate::error::{ContentError, Result};
 use crate::note::{Content, SamplesNote, bad};
+use crate::scheme::Scheme;
 use crate::scheme::engine::batch_size;
-use crate::scheme::{Decrypt, Scheme};
-use crate::team::{Jobs, Team};
 use crate::watch::{Meter, Stage, Watch};
-use he_core::wire::SealedFrame;
 
 /// How a scheme puts samples into slots.
 pub trait Sampled: Scheme {
@@ -53,30 +51,21 @@ impl<S: Sampled> Kind<S> for Samples {
         Ok(Content::Samples(describe::<S>(picture, params, halo, S::white(picture.depth().peak()))?))
     }
 
-    fn pack(
-        picture: &Picture,
+    fn pack<'a>(
+        picture: &'a Picture,
         params: &S::Params,
-        note: &SamplesNote,
-        sink: &mut Sink<'_, S::Slot>,
-        watch: &dyn Watch,
-    ) -> Result<()> {
-        pack(picture, note, S::slots(params), S::slot, sink, watch)
+        note: &'a SamplesNote,
+        watch: &'a dyn Watch,
+    ) -> Result<Batches<'a, S::Slot>> {
+        Ok(pack(picture, note, S::slots(params), S::slot, watch))
     }
 
     fn pair(operator: Operator, left: &SamplesNote, right: &SamplesNote) -> Result<(Content, Vec<Pairing>)> {
         pair(operator, left, right)
     }
 
-    fn unpack(
-        team: &Team<S>,
-        reader: &mut CipherReader<S>,
-        note: &SamplesNote,
-        decryptors: &[Decrypt<'_, S>],
-        view: View,
-    ) -> Result<Plain> {
-        let params = reader.params.clone();
-        let shade = Shade::new(note, view, S::precision_bits(&params))?;
-        unpack(team, reader, note, decryptors, &shade, |slot| S::number(&params, note, slot))
+    fn unpacker<'a>(file: Opened<'a, S>, note: &SamplesNote) -> Result<Box<dyn Unpack<S::Slot> + 'a>> {
+        Ok(Box::new(SamplesUnpacker::new(file, note)?))
     }
 }
 
@@ -109,29 +98,26 @@ fn describe<S: Scheme>(
 
 /// Packs a picture into vectors of so many slots, batch by batch; `slot(sample, peak)` makes what a
 /// slot holds.
-///
-/// # Errors
-/// The errors of the sink.
-fn pack<T>(
-    picture: &Picture,
+fn pack<'a, T>(
+    picture: &'a Picture,
     note: &SamplesNote,
     slots: usize,
-    slot: impl Fn(u16, u32) -> T,
-    sink: &mut Sink<'_, T>,
-    watch: &dyn Watch,
-) -> Result<()> {
+    slot: impl Fn(u16, u32) -> T + Send + 'a,
+    watch: &'a dyn Watch,
+) -> Batches<'a, T> {
     let (pixels, step, peak) = (note.pixels(), slots * note.batch as usize, picture.depth().peak());
-    let progress = Meter::new(watch, Stage::Encrypting, picture.channels().count() as u64);
-    for channel in 0..picture.channels().count() {
-        for start in (0..pixels).step_by(step) {
-            let samples = picture.samples_of(channel, start..pixels.min(start + step));
-            let vector = |samples: &[u16]| samples.iter().map(|&sample| slot(sample, peak)).collect();
-            sink(samples.chunks(slots).map(vector).collect())?;
+    let channels = picture.channels().count();
+    let progress = Meter::new(watch, Stage::Encrypting, channels as u64);
+    let of_channel = move |channel| (0..pixels).step_by(step).map(move |start| (channel, start));
+    Box::new((0..channels).flat_map(of_channel).map(move |(channel, start)| {
+        let end = pixels.min(start + step);
+        if end == pixels {
+            progress.inc(1);
         }
-        progress.inc(1);
-    }
-    progress.finish();
-    Ok(())
+        let samples = picture.samples_of(channel, start..end);
+        let vector = |samples: &[u16]| samples.iter().map(|&sample| slot(sample, peak)).collect();
+        Ok(samples.chunks(slots).map(vector).collect())
+    }))
 }
 
 /// A number of a decrypted image.
@@ -242,74 +228,78 @@ impl Number for f64 {
     }
 }
 
-/// Decrypts an image to the requested view; `number(slot)` is the number of a slot.
-///
-/// # Errors
-/// The file is damaged; the device fails; there is not enough memory.
-fn unpack<S: Scheme, N: Number>(
-    team: &Team<S>,
-    reader: &mut CipherReader<S>,
-    note: &SamplesNote,
-    decryptors: &[Decrypt<'_, S>],
-    shade: &Shade,
-    number: impl Fn(S::Slot) -> N,
-) -> Result<Plain> {
-    let (channels, depth) = note.shown(shade.view)?;
-    if shade.view == View::Numbers {
-        let mut numbers = N::table(shade, note.width, channels);
-        decode(team, reader, note, decryptors, |channel, _, slots| {
-            N::push(&mut numbers, channel, slots.iter().map(|&slot| number(slot)), shade)
-        })?;
-        return Ok(Plain::Numbers(numbers));
-    }
-    let opacity = shade.of_opacity();
-    let mut builder = PictureBuilder::new(note.width, note.height, channels, depth)?;
-    decode(team, reader, note, decryptors, |channel, at, slots| {
-        let shade = if channel < channels.light() { shade } else { &opacity };
-        builder.write_samples(channel, at, slots.iter().map(|&slot| number(slot).shown(shade)));
-        Ok(())
-    })?;
-    Ok(Plain::Picture(builder.finish().with_metadata(note.metadata())))
+/// Makes the requested view of an image.
+struct SamplesUnpacker<'a, S: Sampled> {
+    params: S::Params,
+    note: SamplesNote,
+    made: Made,
+    /// Channels of light.
+    light_channels: usize,
+    shade: Shade,
+    opacity: Shade,
+    /// The channel of the last batch, and its pixels so far.
+    channel: usize,
+    at: usize,
+    progress: Meter<'a>,
 }
 
-/// Decrypts an image; `sink(channel, first, slots)` takes the slots of a channel from the pixel
-/// `first` on, in order.
-fn decode<S: Scheme>(
-    team: &Team<S>,
-    reader: &mut CipherReader<S>,
-    note: &SamplesNote,
-    decryptors: &[Decrypt<'_, S>],
-    mut sink: impl FnMut(usize, usize, &[S::Slot]) -> Result<()>,
-) -> Result<()> {
-    let (pixels, slots) = (note.pixels(), S::slots(&reader.params));
-    let content = Content::Samples(note.clone());
-    let progress = Meter::new(team.watch(), Stage::Decrypting, content.batches(slots)?.count() as u64);
-    let decoder = reader.decoder();
-    let source = |jobs: &mut Jobs<(SealedFrame, usize, usize)>| {
-        for (channel, count) in content.batches(slots)? {
-            jobs.give((reader.frame()?, channel, count))?;
-        }
-        reader.end()
-    };
-    let work = |at: usize, (frame, channel, count): (SealedFrame, usize, usize)| {
-        let ct = decoder.decode(&team.engines()[at].ring, frame, count)?;
-        Ok((channel, decryptors[at](&ct)?))
-    };
-    let (mut at, mut current) = (0, 0);
-    team.run(source, work, |(channel, vectors)| {
-        if channel != current {
-            (at, current) = (0, channel);
+/// What is made of an image.
+enum Made {
+    Numbers(Numbers),
+    Picture(PictureBuilder),
+}
+
+impl<'a, S: Sampled> SamplesUnpacker<'a, S> {
+    fn new(file: Opened<'a, S>, note: &SamplesNote) -> Result<Self> {
+        let shade = Shade::new(note, file.view, S::precision_bits(&file.params))?;
+        let (channels, depth) = note.shown(shade.view)?;
+        let made = match shade.view {
+            View::Numbers => Made::Numbers(S::Number::table(&shade, note.width, channels)),
+            _ => Made::Picture(PictureBuilder::new(note.width, note.height, channels, depth)?),
+        };
+        let batches = Content::Samples(note.clone()).batches(S::slots(&file.params))?.count();
+        Ok(Self {
+            made,
+            light_channels: channels.light(),
+            opacity: shade.of_opacity(),
+            shade,
+            channel: 0,
+            at: 0,
+            progress: Meter::new(file.watch, Stage::Decrypting, batches as u64),
+            params: file.params,
+            note: note.clone(),
+        })
+    }
+}
+
+impl<S: Sampled> Unpack<S::Slot> for SamplesUnpacker<'_, S> {
+    fn take(&mut self, channel: usize, vectors: Vec<Vec<S::Slot>>) -> Result<()> {
+        if channel != self.channel {
+            (self.at, self.channel) = (0, channel);
         }
         for vector in vectors {
-            let values = &vector[..vector.len().min(pixels - at)];
-            sink(channel, at, values)?;
-            at += values.len();
+            let slots = &vector[..vector.len().min(self.note.pixels() - self.at)];
+            let numbers = slots.iter().map(|&slot| S::number(&self.params, &self.note, slot));
+            match &mut self.made {
+                Made::Numbers(table) => S::Number::push(table, channel, numbers, &self.shade)?,
+                Made::Picture(builder) => {
+                    let light = channel < self.light_channels;
+                    let shade = if light { &self.shade } else { &self.opacity };
+                    builder.write_samples(channel, self.at, numbers.map(|number| number.shown(shade)));
+                }
+            }
+            self.at += slots.len();
         }
-        progress.inc(1);
+        self.progress.inc(1);
         Ok(())
-    })?;
-    progress.finish();
-    Ok(())
+    }
+
+    fn finish(self: Box<Self>) -> Result<Plain> {
+        Ok(match self.made {
+            Made::Numbers(numbers) => Plain::Numbers(numbers),
+            Made::Picture(builder) => Plain::Picture(builder.finish().with_metadata(self.note.metadata())),
+        })
+    }
 }
 
 /// The sum, difference or product of two images, where white is 1; opacity is that of the first

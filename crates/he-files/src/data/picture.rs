@@ -188,7 +188,6 @@ impl Picture {
     }
 
     /// All samples.
-    #[cfg(test)]
     pub fn samples(&self) -> &Samples {
         &self.samples
     }

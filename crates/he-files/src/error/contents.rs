@@ -173,6 +173,19 @@ errors! {
         /// The second file is not an image.
         NotAnImage { name: String }:
             ("{name} is not an encrypted image"), ("blend takes two encrypted images");
+        /// Integers of this many bits.
+        [request] IntegerBits { bits: u32 }: ("{bits} bits of integers"), ("choose from 1 to 58 bits");
+        /// A plaintext modulus without slots.
+        [request] NoSlots { modulus: u64 }:
+            ("the plaintext modulus {modulus} has no slots to put numbers into"),
+            ("choose bits instead, or a prime equal to 1 modulo 8192 or more, such as 65537 or 786433");
+        /// A plaintext modulus out of range.
+        [request] PlainModulus { modulus: u64 }:
+            ("a plaintext modulus of {modulus}"), ("choose a prime below 2^61, such as 65537");
+        /// It has no noise budget to measure.
+        [request] NoBudget { name: String }:
+            ("{name} has no noise budget to measure"),
+            ("give no key: it is for files encrypted under bfv and bgv");
         /// The second file is missing.
         [request] OneImage: ("blend takes two encrypted images");
         /// A weight is outside of 0 to 1.

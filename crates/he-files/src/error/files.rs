@@ -67,6 +67,9 @@ errors! {
         Several { name: String }: ("{name} holds more than one key"), ("{DAMAGED}");
         /// It holds a key twice.
         Twice { name: String, key: String }: ("{name} holds the {key} twice"), ("{DAMAGED}");
+        /// A file is encrypted under another scheme.
+        Other { name: String, key: String }:
+            ("{name} is not encrypted under the key set of {key}"), ("{SAME_SET}");
         /// A file belongs to another key set.
         Foreign { name: String, set: String, key: String, own: String }:
             ("{name} belongs to key set {set}, {key} to key set {own}"), ("{SAME_SET}");

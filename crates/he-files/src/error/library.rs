@@ -1,11 +1,13 @@
 //! Errors of the libraries below, in the words of files: message and hint.
 
 use super::{DAMAGED, Error, FileError, Result, lower_first};
+#[cfg(feature = "cuda")]
 use crate::units;
 use he_core::aes::AesError;
 use he_core::aes::container::ContainerError;
 use he_core::params::ParamsError;
 use he_core::wire::WireError;
+#[cfg(feature = "cuda")]
 use he_cuda::gpu;
 use std::io;
 
@@ -79,6 +81,7 @@ pub(super) fn aes(error: &AesError) -> Text {
 }
 
 /// An error of a device; what the driver says is taken as it is.
+#[cfg(feature = "cuda")]
 pub(super) fn gpu(error: &gpu::Error) -> Text {
     match error {
         gpu::Error::OutOfMemory { bytes } => text(

@@ -26,6 +26,7 @@ use he_core::aes::AesError;
 use he_core::aes::container::ContainerError;
 use he_core::params::ParamsError;
 use he_core::wire::WireError;
+#[cfg(feature = "cuda")]
 use he_cuda::gpu;
 use std::fmt::Display;
 use std::io as std_io;
@@ -85,6 +86,7 @@ pub enum Error {
     #[error("{}", library::aes(.0).0)]
     Aes(AesError),
     /// A device failed.
+    #[cfg(feature = "cuda")]
     #[error("{}", library::gpu(.0).0)]
     Gpu(gpu::Error),
     /// What the caller passed in failed: a source of passphrases, the opening of a device.
@@ -159,6 +161,7 @@ impl Error {
             Self::Core(error) => library::core(error).1,
             Self::Container(error) => library::container(error).1,
             Self::Aes(error) => library::aes(error).1,
+            #[cfg(feature = "cuda")]
             Self::Gpu(error) => library::gpu(error).1,
             Self::NoDevice => Some("use the CPU".to_owned()),
             Self::NoRandomness { .. } => {
@@ -223,6 +226,7 @@ impl From<he_core::Error> for Error {
     fn from(error: he_core::Error) -> Self {
         match error {
             he_core::Error::Wire(error) => error.into(),
+            #[cfg(feature = "cuda")]
             he_core::Error::Backend { op, source } => match source.downcast::<gpu::Error>() {
                 Ok(error) => Self::Gpu(*error),
                 Err(source) => Self::Core(he_core::Error::Backend { op, source }),
@@ -269,6 +273,7 @@ impl From<ContainerError> for Error {
 impl From<AesError> for Error {
     fn from(error: AesError) -> Self {
         match error {
+            #[cfg(feature = "cuda")]
             AesError::Backend { op, source } => match source.downcast::<gpu::Error>() {
                 Ok(error) => Self::Gpu(*error),
                 Err(source) => Self::Aes(AesError::Backend { op, source }),
@@ -278,6 +283,7 @@ impl From<AesError> for Error {
     }
 }
 
+#[cfg(feature = "cuda")]
 impl From<gpu::Error> for Error {
     fn from(error: gpu::Error) -> Self {
         Self::Gpu(error)

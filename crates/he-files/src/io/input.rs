@@ -63,8 +63,8 @@ impl<T: io::BufRead + Seek> ReadSeek for T {}
 enum Source {
     /// A regular file and its length when opened.
     File(File, u64),
-    /// Standard input, a pipe or a device under a path; bytes read so far.
-    Stream(Box<dyn Read + Send>, Arc<AtomicU64>),
+    /// Standard input, a pipe or a device under a path; bytes read so far, and all if known.
+    Stream(Box<dyn Read + Send>, Arc<AtomicU64>, Option<u64>),
 }
 
 /// The length of an input, which is known once it has been read.
@@ -82,7 +82,7 @@ impl Read for Source {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         match self {
             Self::File(file, _) => file.read(out),
-            Self::Stream(stream, count) => {
+            Self::Stream(stream, count, _) => {
                 let read = stream.read(out)?;
                 count.fetch_add(read as u64, Ordering::Relaxed);
                 Ok(read)
@@ -125,8 +125,14 @@ impl Input {
         Self::stream(name.into(), reader)
     }
 
+    /// The same for a reader that is known to give `len` bytes.
+    pub fn from_sized_reader(name: impl Into<String>, reader: impl Read + Send + 'static, len: u64) -> Self {
+        let source = Source::Stream(Box::new(reader), Arc::default(), Some(len));
+        Self { name: name.into(), reader: Peek::new(source), cancel: Cancel::default() }
+    }
+
     fn stream(name: String, stream: impl Read + Send + 'static) -> Self {
-        let source = Source::Stream(Box::new(stream), Arc::default());
+        let source = Source::Stream(Box::new(stream), Arc::default(), None);
         Self { name, reader: Peek::new(source), cancel: Cancel::default() }
     }
 
@@ -150,7 +156,7 @@ impl Input {
     pub fn known_len(&self) -> Option<u64> {
         match &self.reader.inner {
             Source::File(_, len) => Some(*len),
-            Source::Stream(..) => None,
+            Source::Stream(.., len) => *len,
         }
     }
 
@@ -158,7 +164,7 @@ impl Input {
     pub fn length(&self) -> Length {
         Length(match &self.reader.inner {
             Source::File(_, len) => Arc::new(AtomicU64::new(*len)),
-            Source::Stream(_, count) => Arc::clone(count),
+            Source::Stream(_, count, _) => Arc::clone(count),
         })
     }
 

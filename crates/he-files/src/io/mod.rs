@@ -3,4 +3,5 @@
 pub mod cancel;
 pub mod input;
 pub mod output;
+#[cfg(not(target_family = "wasm"))]
 pub mod pending;

@@ -1,4 +1,4 @@
-//! From examples to encrypted ones, from these to encrypted outputs, and from those to outputs.
+//! From examples to encrypted ones, and from these to encrypted outputs.
 
 use super::ModelFile;
 use crate::bootstrap::keys::KeyFile as BootstrapFile;
@@ -9,14 +9,13 @@ use crate::key_file::{Key, KeyFile};
 use crate::models::examples::Examples;
 use crate::note::{Content, ExamplesNote, Payload};
 use crate::scheme::engine::{Engine, batch_size};
-use crate::scheme::{Ckks, Decrypt, Encrypt, Scheme};
+use crate::scheme::{Ckks, Encrypt, Scheme};
 use crate::watch::{Meter, Stage, Watch};
 use he::Device;
 use he_core::bootstrapping::Bootstrapper;
 use he_core::circuits::ckks::NeverRefresh;
 use he_core::ckks::{Ciphertext, Complex64};
 use he_core::wire::Wire;
-use he_nn::Outputs;
 use rand::SeedableRng;
 use rand::rngs::ChaCha20Rng;
 
@@ -185,39 +184,4 @@ impl<'m> Inference<'m> {
         meter.finish();
         writer.commit()
     }
-}
-
-/// Decrypts outputs: those of each example.
-///
-/// # Errors
-/// The file holds inputs; it is damaged; the device fails.
-pub fn decrypt(
-    engine: &Engine<Ckks>,
-    decryptor: &Decrypt<'_, Ckks>,
-    reader: &mut CipherReader<Ckks>,
-    note: &ExamplesNote,
-    watch: &dyn Watch,
-) -> Result<Vec<Outputs>> {
-    let Some(layout) = &note.outputs else {
-        return Err(ContentError::Inputs { name: reader.name.clone() }.into());
-    };
-    let (batch, groups, shared) = (note.batch as usize, note.groups(), note.shared as usize);
-    let meter = Meter::new(watch, Stage::Decrypting, note.examples);
-    let (mut found, mut left) = (Vec::new(), note.examples as usize);
-    for start in (0..groups).step_by(batch) {
-        let count = batch.min(groups - start);
-        let mut parts = Vec::new();
-        for _ in 0..note.parts {
-            let ct = reader.next(&engine.ring, count)?;
-            let vectors = decryptor(&ct)?;
-            parts.push(vectors.into_iter().map(|vector| vector.iter().map(|z| z.re).collect()).collect());
-        }
-        let examples = left.min(count * shared);
-        found.extend(layout.unpack(&parts, examples)?);
-        left -= examples;
-        meter.inc(examples as u64);
-    }
-    reader.end()?;
-    meter.finish();
-    Ok(found)
 }

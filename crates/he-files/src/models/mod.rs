@@ -4,7 +4,7 @@
 pub mod examples;
 mod infer;
 
-pub use infer::{Inference, decrypt, encrypt};
+pub use infer::{Inference, encrypt};
 
 use crate::bootstrap::toy;
 use crate::error::{ContentError, Error, ModelError, Result};

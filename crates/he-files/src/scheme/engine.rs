@@ -1,12 +1,13 @@
 //! Parameters on a device, ready to compute.
 
-use crate::error::{ContentError, Error, Result};
+use crate::error::{ContentError, Result};
+use crate::random;
 use crate::scheme::Scheme;
 use he::Device;
 use he_core::params::Security;
 use he_core::ring::Ring;
-use rand::rngs::{ChaCha20Rng, SysRng};
-use rand::{SeedableRng, TryRng};
+use rand::SeedableRng;
+use rand::rngs::ChaCha20Rng;
 
 /// Bytes of ciphertexts that are worked on at once.
 const BATCH_BYTES: usize = 32 << 20;
@@ -44,10 +45,10 @@ pub fn batch_size<S: Scheme>(params: &S::Params) -> usize {
 /// The operating system's generator, expanded.
 ///
 /// # Errors
-/// The operating system has no random generator.
+/// The operating system has no random generator, or this was compiled without the feature `os-rng`.
 pub fn rng() -> Result<ChaCha20Rng> {
     let mut seed = zeroize::Zeroizing::new([0; 32]);
-    SysRng.try_fill_bytes(&mut *seed).map_err(|error| Error::NoRandomness { reason: error.to_string() })?;
+    random::fill(&mut *seed)?;
     Ok(ChaCha20Rng::from_seed(*seed))
 }
 

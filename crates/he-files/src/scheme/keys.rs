@@ -30,6 +30,25 @@ pub trait KeyMaker {
         rng: &mut ChaCha20Rng,
     ) -> he_core::Result<Self::Evaluation>;
 
+    /// The evaluation keys that are made for these rotations, in the order in which they are made:
+    /// Galois elements, and `None` for the relinearisation key.
+    fn evaluation_parts(ring: &Ring<Device>, rotations: &Rotations) -> Vec<Option<u64>> {
+        let elements = rotations.keys().galois_elements(ring.spec().log_n());
+        std::iter::once(None).chain(elements.into_iter().map(Some)).collect()
+    }
+
+    /// Adds one of the [parts](Self::evaluation_parts). All of them, in their order, are the keys
+    /// of [`evaluation`](Self::evaluation) if `rng` is the same.
+    ///
+    /// # Errors
+    /// The device fails.
+    fn add_part(
+        &self,
+        keys: &mut Self::Evaluation,
+        part: Option<u64>,
+        rng: &mut ChaCha20Rng,
+    ) -> he_core::Result<()>;
+
     /// The same key on another stream.
     ///
     /// # Errors
@@ -61,6 +80,18 @@ macro_rules! key_makers {
                 rng: &mut ChaCha20Rng,
             ) -> he_core::Result<Self::Evaluation> {
                 $module::EvaluationKeys::generate(self, ring, rotations.keys(), rng)
+            }
+
+            fn add_part(
+                &self,
+                keys: &mut Self::Evaluation,
+                part: Option<u64>,
+                rng: &mut ChaCha20Rng,
+            ) -> he_core::Result<()> {
+                match part {
+                    None => keys.add_relin(self, rng),
+                    Some(element) => keys.add_galois(self, [element], rng),
+                }
             }
 
             fn public_to(key: &Self::Public, ring: &Ring<Device>) -> he_core::Result<Self::Public> {

@@ -3,84 +3,84 @@
 use super::describe::title;
 use super::precision::{FINEST, error_log2, round_to_noise};
 use super::statistic::STATISTICS;
-use crate::cipher_file::CipherReader;
+use crate::contents::clear::Plain;
+use crate::contents::packing::Places;
+use crate::contents::unpack::{Opened, Unpack};
 use crate::data::table::Table;
 use crate::error::{ContentError, Result};
 use crate::note::{Content, TableNote, scale};
-use crate::scheme::{Decrypt, Real};
-use crate::team::{Jobs, Team};
+use crate::scheme::Real;
 use crate::watch::{Meter, Remedy, Stage, Warning};
-use he_core::wire::SealedFrame;
+use he_core::ckks::Complex64;
 
-/// Decrypts a table.
-///
-/// # Errors
-/// The file is damaged; the device fails; the result holds no numbers.
-pub(super) fn decode<S: Real>(
-    team: &Team<S>,
-    reader: &mut CipherReader<S>,
-    note: &TableNote,
-    decryptors: &[Decrypt<'_, S>],
-) -> Result<Table> {
-    let content = Content::Table(note.clone());
-    let batches: Vec<(usize, usize)> = content.batches(S::slots(&reader.params))?.collect();
-    let progress = Meter::new(team.watch(), Stage::Decrypting, batches.len() as u64);
-    let (decoder, name) = (reader.decoder(), reader.name.clone());
-    let source = |jobs: &mut Jobs<(SealedFrame, usize, usize)>| {
-        batches.iter().try_for_each(|&(part, count)| jobs.give((reader.frame()?, part, count)))?;
-        reader.end()
-    };
-    let work = |at: usize, (frame, part, count): (SealedFrame, usize, usize)| {
-        let ct = decoder.decode(&team.engines()[at].ring, frame, count)?;
-        let slots = decryptors[at](&ct)?.into_iter().flatten().map(|z| z.re);
-        Ok((part, slots.collect::<Vec<f64>>()))
-    };
-    let (rows, places) = (note.rows as usize, note.places());
-    let mut columns: Vec<Vec<f64>> = vec![Vec::new(); note.columns.len()];
-    team.run(source, work, |(part, slots)| {
-        match &places {
+/// Makes a table of real numbers.
+pub(super) struct TableUnpacker<'a, S: Real> {
+    file: Opened<'a, S>,
+    note: TableNote,
+    places: Option<Places>,
+    columns: Vec<Vec<f64>>,
+    progress: Meter<'a>,
+}
+
+impl<'a, S: Real> TableUnpacker<'a, S> {
+    pub(super) fn new(file: Opened<'a, S>, note: &TableNote) -> Result<Self> {
+        let content = Content::Table(note.clone());
+        let batches = content.batches(S::slots(&file.params))?.count();
+        let progress = Meter::new(file.watch, Stage::Decrypting, batches as u64);
+        let columns = vec![Vec::new(); note.columns.len()];
+        Ok(Self { file, note: note.clone(), places: note.places(), columns, progress })
+    }
+}
+
+impl<S: Real> Unpack<Complex64> for TableUnpacker<'_, S> {
+    fn take(&mut self, part: usize, vectors: Vec<Vec<Complex64>>) -> Result<()> {
+        let (rows, columns) = (self.note.rows as usize, &mut self.columns);
+        let slots = vectors.iter().flatten().map(|z| z.re);
+        match &self.places {
             None => {
                 let left = rows - columns[part].len();
-                columns[part].extend(slots.into_iter().take(left));
+                columns[part].extend(slots.take(left));
             }
             Some(places) => {
+                let slots: Vec<f64> = slots.collect();
                 for &column in &places.vectors[part] {
                     columns[column] = slots[places.of[column].slot..][..rows].to_vec();
                 }
             }
         }
-        progress.inc(1);
+        self.progress.inc(1);
         Ok(())
-    })?;
-    progress.finish();
-    let statistic =
-        reader.payload.history.last().map(String::as_str).filter(|name| STATISTICS.contains(name));
-    for (i, (column, about)) in columns.iter_mut().zip(&note.columns).enumerate() {
-        // Results of products over many rows are larger than one by at most their count.
-        if column.iter().any(|x| x.is_nan() || x.abs() > 4.0 * about.count as f64) {
-            return Err(ContentError::Size { name }.into());
-        }
-        let error_log2 = error_log2(note, about);
-        let exact = |&x: &f64| about.offset + scale(x, about.exponent);
-        let values: Vec<f64> = column.iter().map(exact).collect();
-        if values.iter().any(|x| !x.is_finite()) {
-            return Err(ContentError::Overflow { name }.into());
-        }
-        *column = values.iter().map(|&x| round_to_noise(x, error_log2)).collect();
-        if let (Some(statistic), [value]) = (statistic, values.as_slice()) {
-            let variance = statistic == "variance";
-            // A variance is never negative.
-            let size = if variance { *value } else { value.abs() };
-            if size < error_log2.exp2() {
-                let title = title(&about.name, i);
-                let warning = undetermined::<S>(&reader.params, statistic, &title, error_log2);
-                team.watch().warn(&warning);
-                column[0] = if variance { f64::NAN } else { 0.0 };
+    }
+
+    fn finish(self: Box<Self>) -> Result<Plain> {
+        let Self { file: Opened { params, name, history, watch, .. }, note, mut columns, .. } = *self;
+        let statistic = history.last().map(String::as_str).filter(|name| STATISTICS.contains(name));
+        for (i, (column, about)) in columns.iter_mut().zip(&note.columns).enumerate() {
+            // Results of products over many rows are larger than one by at most their count.
+            if column.iter().any(|x| x.is_nan() || x.abs() > 4.0 * about.count as f64) {
+                return Err(ContentError::Size { name }.into());
+            }
+            let error_log2 = error_log2(&note, about);
+            let exact = |&x: &f64| about.offset + scale(x, about.exponent);
+            let values: Vec<f64> = column.iter().map(exact).collect();
+            if values.iter().any(|x| !x.is_finite()) {
+                return Err(ContentError::Overflow { name }.into());
+            }
+            *column = values.iter().map(|&x| round_to_noise(x, error_log2)).collect();
+            if let (Some(statistic), [value]) = (statistic, values.as_slice()) {
+                let variance = statistic == "variance";
+                // A variance is never negative.
+                let size = if variance { *value } else { value.abs() };
+                if size < error_log2.exp2() {
+                    let title = title(&about.name, i);
+                    watch.warn(&undetermined::<S>(&params, statistic, &title, error_log2));
+                    column[0] = if variance { f64::NAN } else { 0.0 };
+                }
             }
         }
+        let names: Option<Vec<String>> = note.columns.iter().map(|about| about.name.clone()).collect();
+        Table::new(names, columns).map(Plain::Table)
     }
-    let names: Option<Vec<String>> = note.columns.iter().map(|about| about.name.clone()).collect();
-    Table::new(names, columns)
 }
 
 /// The error of a result that is lost in errors of up to 2^error_log2.

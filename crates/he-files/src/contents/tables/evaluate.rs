@@ -272,17 +272,12 @@ mod tests {
         note.columns.iter_mut().for_each(|column| column.exponent = 0);
         let mut encrypted = Vec::new();
         let encoding = params.encoding().slots(note.slots as usize);
-        pack(
-            &table,
-            &note,
-            &mut |vectors| {
-                let vectors: Vec<&[Complex64]> = vectors.iter().map(Vec::as_slice).collect();
-                let plain = engine.evaluator.encoder().encode_batch(&vectors, encoding)?;
-                encrypted.push(encryptor.encrypt(&plain, &mut rng)?);
-                Ok(())
-            },
-            &(),
-        )?;
+        for vectors in pack(&table, &note, &()) {
+            let vectors = vectors?;
+            let vectors: Vec<&[Complex64]> = vectors.iter().map(Vec::as_slice).collect();
+            let plain = engine.evaluator.encoder().encode_batch(&vectors, encoding)?;
+            encrypted.push(encryptor.encrypt(&plain, &mut rng)?);
+        }
         let parts = encrypted.len() / columns;
         let (x, y) = statistic.operands(&note, None).next().unwrap();
         let noise = statistic.noise(&params, &note, x, y);

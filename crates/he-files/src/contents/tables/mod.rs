@@ -13,16 +13,14 @@ mod totals;
 
 pub use self::statistic::Statistic;
 pub use self::table::RealTable;
-use super::{Columns, Kind, Sink};
-use crate::cipher_file::CipherReader;
-use crate::contents::clear::{Plain, View};
+use super::unpack::{Opened, Unpack};
+use super::{Batches, Columns, Kind};
 use crate::contents::operator::{Operator, Pairing};
 use crate::contents::options::TableFlags;
 use crate::error::Result;
 use crate::io::input::Input;
 use crate::note::{Content, TableNote};
-use crate::scheme::{Decrypt, Real};
-use crate::team::Team;
+use crate::scheme::Real;
 use crate::watch::Watch;
 use he_core::ckks::Complex64;
 
@@ -52,27 +50,20 @@ impl<S: Real> Kind<S> for RealTable {
         Ok(Content::Table(describe::describe::<S>(table, params, watch)?))
     }
 
-    fn pack(
-        table: &Self,
+    fn pack<'a>(
+        table: &'a Self,
         _params: &S::Params,
-        note: &TableNote,
-        sink: &mut Sink<'_, Complex64>,
-        watch: &dyn Watch,
-    ) -> Result<()> {
-        pack::pack(table, note, sink, watch)
+        note: &'a TableNote,
+        watch: &'a dyn Watch,
+    ) -> Result<Batches<'a, Complex64>> {
+        Ok(pack::pack(table, note, watch))
     }
 
     fn pair(operator: Operator, left: &TableNote, right: &TableNote) -> Result<(Content, Vec<Pairing>)> {
         pair::pair(operator, left, right)
     }
 
-    fn unpack(
-        team: &Team<S>,
-        reader: &mut CipherReader<S>,
-        note: &TableNote,
-        decryptors: &[Decrypt<'_, S>],
-        _view: View,
-    ) -> Result<Plain> {
-        decode::decode(team, reader, note, decryptors).map(Plain::Table)
+    fn unpacker<'a>(file: Opened<'a, S>, note: &TableNote) -> Result<Box<dyn Unpack<Complex64> + 'a>> {
+        Ok(Box::new(decode::TableUnpacker::new(file, note)?))
     }
 }

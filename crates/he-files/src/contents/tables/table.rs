@@ -14,6 +14,14 @@ pub struct RealTable {
     pub(super) unpacked: bool,
 }
 
+impl RealTable {
+    /// A table as it is, each column with the offset that suits it.
+    pub fn new(table: Table) -> Self {
+        let offsets = vec![Offset::default(); table.columns().len()];
+        Self { table, offsets, unpacked: false }
+    }
+}
+
 /// Reads a table of real numbers.
 ///
 /// # Errors

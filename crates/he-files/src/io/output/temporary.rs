@@ -1,6 +1,6 @@
 //! A file that is waiting for its name.
 
-use super::parent;
+use super::files::parent;
 use crate::error::io_text;
 use crate::io::pending::Pending;
 use std::fs::{self, File};

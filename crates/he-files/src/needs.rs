@@ -1,0 +1,106 @@
+//! What parameters are chosen from: the needs of a program, with the defaults of `he-cli keygen`.
+
+use crate::error::{ContentError, Error, Result};
+use crate::scheme::Taken;
+use crate::scheme::engine::security;
+use he_core::ckks::CkksParams;
+use he_core::exact::{Params, PlainModulus};
+use he_core::params::ParamsError;
+
+/// The bits of noise budget that keys for integers have in addition to the products, for sums over
+/// millions of rows and their rotations.
+const SUM_BITS: u32 = 26;
+
+/// What parameters of CKKS are chosen from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RealNeeds {
+    /// Filters, products or weighted sums that can follow one another.
+    pub depth: usize,
+    /// Bits of precision of a result of magnitude 1.
+    pub precision: u32,
+    /// Results stay below 2^range in magnitude.
+    pub range: u32,
+    /// Bits of security: 128, 192 or 256.
+    pub security: u32,
+    /// A ciphertext has room for at least this many values.
+    pub slots: usize,
+}
+
+impl Default for RealNeeds {
+    fn default() -> Self {
+        Self { depth: 2, precision: 25, range: 4, security: 128, slots: 1 }
+    }
+}
+
+impl RealNeeds {
+    /// Chooses parameters.
+    ///
+    /// # Errors
+    /// No parameters satisfy the needs, or one of the needs is out of range.
+    pub fn params(&self) -> Result<CkksParams> {
+        let builder = CkksParams::for_depth(self.depth)
+            .precision_bits(self.precision)
+            .range_bits(self.range)
+            .slots(self.slots)
+            .security(security(self.security)?);
+        Ok(builder.build()?)
+    }
+}
+
+/// What parameters of BFV and BGV are chosen from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IntegerNeeds {
+    /// Products that can follow one another; sums are free.
+    pub depth: usize,
+    /// Results stay below 2^bits in magnitude.
+    pub bits: u32,
+    /// The plaintext modulus itself, in place of `bits`.
+    pub plain_modulus: Option<u64>,
+    /// Bits of security: 128, 192 or 256.
+    pub security: u32,
+}
+
+impl Default for IntegerNeeds {
+    fn default() -> Self {
+        Self { depth: 2, bits: 32, plain_modulus: None, security: 128 }
+    }
+}
+
+impl IntegerNeeds {
+    /// Chooses parameters with slots.
+    ///
+    /// # Errors
+    /// No parameters satisfy the needs, or one of the needs is out of range.
+    pub fn params<E: Taken>(&self) -> Result<Params<E>> {
+        let t = match self.plain_modulus {
+            Some(t) => t,
+            None => plain_modulus(self.bits)?,
+        };
+        let builder = Params::<E>::for_depth(t, self.depth).slots().margin_bits(SUM_BITS);
+        builder.security(security(self.security)?).build().map_err(|error| match error {
+            ParamsError::NoSlots { found, .. } => ContentError::NoSlots { modulus: found }.into(),
+            ParamsError::ModulusRange { found } => ContentError::PlainModulus { modulus: found }.into(),
+            error => Error::from(error),
+        })
+    }
+}
+
+/// The least prime t with slots at every degree for integers of this many bits.
+fn plain_modulus(bits: u32) -> Result<u64> {
+    let t = PlainModulus::for_bits(bits).map_err(|_| ContentError::IntegerBits { bits })?;
+    Ok(t.value())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plaintext_moduli_hold_what_is_asked() {
+        for bits in 1..=58 {
+            let t = plain_modulus(bits).unwrap();
+            assert!(t > 2 << bits && t % (1 << 17) == 1, "{bits} bits: {t}");
+        }
+        assert!(plain_modulus(0).is_err() && plain_modulus(59).is_err());
+    }
+}
