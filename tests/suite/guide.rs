@@ -81,9 +81,10 @@ fn programs_of_every_chapter_are_tested() {
         let fences: Vec<&str> = text.lines().filter(|line| line.starts_with("```")).collect();
         assert!(fences.len().is_multiple_of(2), "{chapter}: code that does not end");
         for opening in fences.iter().step_by(2) {
-            // Tests of the package run `python`; `py` needs a cluster or further packages.
+            // Tests of the package run `python`; `py` needs a cluster or further packages. Tests of
+            // web/client run `js`.
             assert!(
-                ["```rust", "```toml", "```sh", "```python", "```py"].contains(opening),
+                ["```rust", "```toml", "```sh", "```python", "```py", "```js"].contains(opening),
                 "{chapter}: {opening}: code of which kind?"
             );
         }

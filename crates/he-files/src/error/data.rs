@@ -96,7 +96,8 @@ errors! {
             ("at most {side} pixels along a side and {mega} Mpixel altogether: cut it into parts");
         /// There are more or fewer samples than pixels.
         Samples { width: u32, height: u32, channels: &'static str, expected: usize, found: usize }:
-            ("a {width} x {height} {channels} picture has {expected} samples, found {found}");
+            ("a {width} x {height} {channels} picture has {expected} samples, found {found}"),
+            ("give the samples of all channels of each pixel, row by row");
         /// There is not enough memory.
         NoMemory: ("not enough memory for the picture"), ("cut it into parts");
         /// A file holds several pictures, and none is chosen.

@@ -1,0 +1,96 @@
+//! Errors, with what to do about them.
+
+use std::fmt;
+
+/// Result with this crate's [`Error`].
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Everything that can go wrong.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// Files, keys or contents.
+    Files(he_files::Error),
+    /// Options of keys that cannot be.
+    Options {
+        /// What is wrong with them.
+        why: String,
+    },
+    /// There are no keys yet.
+    NoKeys,
+    /// A column whose numbers the keys do not encrypt.
+    Column {
+        /// Its name.
+        name: String,
+        /// What the keys encrypt.
+        takes: &'static str,
+    },
+    /// A number in a column of doubles that the keys do not encrypt.
+    NotFinite {
+        /// The column's name.
+        name: String,
+        /// The row, from 0 on.
+        row: usize,
+    },
+    /// A picture with this number of channels.
+    Channels {
+        /// The number.
+        found: u32,
+    },
+    /// A file under AES, where one of keys and ciphertexts is needed.
+    UnderAes,
+    /// A panic ended the instance.
+    Dead,
+}
+
+impl Error {
+    /// What to do about it.
+    pub fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Self::Files(error) => return error.hint(),
+            Self::Options { .. } => "see KeyOptions in client.d.ts",
+            Self::NoKeys => "generate keys, or load a secret key",
+            Self::Column { .. } => "give numbers of that kind, or make keys of another scheme",
+            Self::NotFinite { .. } => "leave the row out, or put another number there",
+            Self::Channels { .. } => "give 1 (gray), 2 (gray, opacity), 3 (colour) or 4 (colour, opacity)",
+            Self::UnderAes => "decrypt it with decryptFile",
+            Self::Dead => "make a new client; its keys are gone unless they were saved",
+        };
+        Some(hint.to_owned())
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Files(error) => error.fmt(f),
+            Self::Options { why } => write!(f, "these keys cannot be made: {why}"),
+            Self::NoKeys => f.write_str("there are no keys"),
+            Self::Column { name, takes } => write!(f, "column {name} holds others than {takes}"),
+            Self::NotFinite { name, row } => write!(f, "column {name} holds no number in row {row}"),
+            Self::Channels { found } => write!(f, "a picture of {found} channels"),
+            Self::UnderAes => f.write_str("the file is encrypted by AES"),
+            Self::Dead => f.write_str("an internal error has ended this client"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<he_files::Error> for Error {
+    fn from(error: he_files::Error) -> Self {
+        Self::Files(error)
+    }
+}
+
+impl From<he_core::Error> for Error {
+    fn from(error: he_core::Error) -> Self {
+        Self::Files(error.into())
+    }
+}
+
+impl From<he_core::wire::WireError> for Error {
+    fn from(error: he_core::wire::WireError) -> Self {
+        Self::Files(error.into())
+    }
+}

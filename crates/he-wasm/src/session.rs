@@ -1,0 +1,464 @@
+//! The keys of one user, and the work that is done with them.
+
+use crate::error::{Error, Result};
+use crate::feed::Feed;
+use crate::options::{KeyOptions, SchemeName};
+use crate::scheme_keys::Keys;
+use crate::task::{Task, Tell, Written, pause};
+use crate::tfhe_keys;
+use he_core::aes::container::{HEADER, UserKey};
+use he_core::bfv::Bfv;
+use he_core::bgv::Bgv;
+use he_core::tfhe::presets;
+use he_files::aes_file::Secret;
+use he_files::aes_file::stream::{Opener, Sealer};
+use he_files::contents::clear::{Clear, Plain, View};
+use he_files::contents::integers::{self, IntegerTable};
+use he_files::contents::tables::RealTable;
+use he_files::contents::{Contents, images};
+use he_files::data::picture::{Channels, Picture, Samples};
+use he_files::data::table::Table;
+use he_files::error::AesFileError;
+use he_files::info::describe;
+use he_files::io::input::Input;
+use he_files::key_file::{AnyKey, write_aes_key};
+use he_files::key_set::{Wiped, sealed};
+use he_files::passphrase::{Passphrase, Purpose};
+use he_files::scheme::engine::rng;
+use he_files::scheme::{Ckks, OneOf};
+use rand::SeedableRng;
+use rand::rngs::ChaCha20Rng;
+use serde_json::{Value, json};
+use std::cell::RefCell;
+use std::io::Cursor;
+use std::rc::Rc;
+use zeroize::Zeroizing;
+
+/// How errors call a file that was given.
+const FILE: &str = "the file";
+
+/// The keys of a scheme.
+#[derive(Clone)]
+enum Held {
+    Ckks(Rc<Keys<Ckks>>),
+    Bfv(Rc<Keys<Bfv>>),
+    Bgv(Rc<Keys<Bgv>>),
+    Tfhe(Rc<tfhe_keys::Keys>),
+}
+
+macro_rules! on_held {
+    ($held:expr, $keys:ident => $call:expr) => {
+        match $held {
+            Held::Ckks($keys) => $call,
+            Held::Bfv($keys) => $call,
+            Held::Bgv($keys) => $call,
+            Held::Tfhe($keys) => $call,
+        }
+    };
+}
+
+/// A column of a table in the clear.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Column {
+    /// Doubles.
+    Real(Vec<f64>),
+    /// Integers.
+    Integer(Vec<i64>),
+}
+
+/// What opens and closes a file under AES.
+pub enum FileSecret {
+    /// A passphrase.
+    Passphrase(Zeroizing<Vec<u8>>),
+    /// The file of an AES key, and its passphrase if it is sealed.
+    Key(Zeroizing<Vec<u8>>, Option<Zeroizing<Vec<u8>>>),
+}
+
+/// What is written by a task that makes a file, and how far it is.
+pub struct Making {
+    /// The work; its result are facts about the file.
+    pub task: Task<Value>,
+    /// The bytes that were made.
+    pub written: Written,
+    /// How far it is.
+    pub tell: Tell,
+}
+
+#[derive(Default)]
+struct State {
+    keys: Option<Held>,
+    /// Where all randomness is drawn from in tests.
+    insecure_seed: Option<u64>,
+}
+
+/// The keys of one user. Work that was begun keeps the keys that it was begun with.
+#[derive(Clone, Default)]
+pub struct Session(Rc<RefCell<State>>);
+
+impl Session {
+    /// Without keys.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn keys(&self) -> Result<Held> {
+        self.0.borrow().keys.clone().ok_or(Error::NoKeys)
+    }
+
+    fn rng(&self) -> Result<ChaCha20Rng> {
+        match self.0.borrow().insecure_seed {
+            Some(seed) => Ok(ChaCha20Rng::seed_from_u64(seed)),
+            None => Ok(rng()?),
+        }
+    }
+
+    /// Makes keys, and holds them from its last step on in place of those before. The result is
+    /// [`info`](Self::keys_info).
+    ///
+    /// # Errors
+    /// [`Error::Options`]; there is no random generator.
+    pub fn generate(&self, options: &KeyOptions) -> Result<(Task<Value>, Tell)> {
+        let seed = options.insecure_seed;
+        let rng = match seed {
+            Some(seed) => ChaCha20Rng::seed_from_u64(seed),
+            None => rng()?,
+        };
+        let (options, session, tell) = (options.clone(), self.clone(), Tell::default());
+        let told = tell.clone();
+        let task = Task::new(Feed::default(), async move {
+            pause().await;
+            let keys = match options.scheme {
+                SchemeName::Ckks => {
+                    let params = options.real().params()?;
+                    let rotations = images::rotations(&params, options.radius())?;
+                    Held::Ckks(Rc::new(Keys::generate(params, rotations, rng, told).await?))
+                }
+                SchemeName::Bfv => {
+                    let params = options.integer().params::<Bfv>()?;
+                    let rotations = integers::rotations(&params);
+                    Held::Bfv(Rc::new(Keys::generate(params, rotations, rng, told).await?))
+                }
+                SchemeName::Bgv => {
+                    let params = options.integer().params::<Bgv>()?;
+                    let rotations = integers::rotations(&params);
+                    Held::Bgv(Rc::new(Keys::generate(params, rotations, rng, told).await?))
+                }
+                SchemeName::Tfhe => {
+                    let params = presets::digits_2m128().map_err(he_core::Error::from)?;
+                    Held::Tfhe(Rc::new(tfhe_keys::Keys::generate(params, rng)))
+                }
+            };
+            let info = on_held!(&keys, keys => keys.info());
+            *session.0.borrow_mut() = State { keys: Some(keys), insecure_seed: seed };
+            Ok(info)
+        });
+        Ok((task, tell))
+    }
+
+    /// Reads the file of a secret key, and holds it in place of the keys before. The result is
+    /// [`info`](Self::keys_info).
+    ///
+    /// # Errors
+    /// It is none; it is sealed, and the passphrase is missing or wrong.
+    pub fn load(&self, file: Zeroizing<Vec<u8>>, passphrase: Option<Zeroizing<Vec<u8>>>) -> Result<Value> {
+        const NEEDED: &str = "a secret key";
+        let keys = match read_key(file, NEEDED, passphrase)? {
+            AnyKey::Tfhe(file) => Held::Tfhe(Rc::new(tfhe_keys::Keys::load(*file)?)),
+            key => match key.scheme(NEEDED)? {
+                OneOf::Ckks(file) => {
+                    let rotations = images::rotations(&file.params, 1)?;
+                    Held::Ckks(Rc::new(Keys::load(file, rotations)?))
+                }
+                OneOf::Bfv(file) => {
+                    let rotations = integers::rotations(&file.params);
+                    Held::Bfv(Rc::new(Keys::load(file, rotations)?))
+                }
+                OneOf::Bgv(file) => {
+                    let rotations = integers::rotations(&file.params);
+                    Held::Bgv(Rc::new(Keys::load(file, rotations)?))
+                }
+                OneOf::BigCkks(_) => {
+                    return Err(Error::Options { why: "bigckks computes on the command line".to_owned() });
+                }
+            },
+        };
+        let info = on_held!(&keys, keys => keys.info());
+        *self.0.borrow_mut() = State { keys: Some(keys), insecure_seed: None };
+        Ok(info)
+    }
+
+    /// What the keys are: scheme, key set, number of rotations, parameters.
+    ///
+    /// # Errors
+    /// [`Error::NoKeys`].
+    pub fn keys_info(&self) -> Result<Value> {
+        Ok(on_held!(self.keys()?, keys => keys.info()))
+    }
+
+    /// The file of the secret key, sealed if there is a passphrase.
+    ///
+    /// # Errors
+    /// [`Error::NoKeys`]; there is too little memory for Argon2id.
+    pub fn save(&self, passphrase: Option<Zeroizing<Vec<u8>>>) -> Result<Zeroizing<Vec<u8>>> {
+        let passphrase = passphrase.map(Passphrase::new).transpose()?;
+        on_held!(self.keys()?, keys => keys.secret_file(passphrase.as_ref()))
+    }
+
+    /// Drops the keys, which wipes them once no task holds them.
+    pub fn forget(&self) {
+        *self.0.borrow_mut() = State::default();
+    }
+
+    /// The file of the public key.
+    ///
+    /// # Errors
+    /// [`Error::NoKeys`]; there is none in TFHE.
+    pub fn public_key(&self) -> Result<Vec<u8>> {
+        let mut rng = self.rng()?;
+        match self.keys()? {
+            Held::Ckks(keys) => keys.public_file(&mut rng),
+            Held::Bfv(keys) => keys.public_file(&mut rng),
+            Held::Bgv(keys) => keys.public_file(&mut rng),
+            Held::Tfhe(keys) => Err(keys.no_public_key()),
+        }
+    }
+
+    /// Writes the file of the evaluation keys.
+    ///
+    /// # Errors
+    /// [`Error::NoKeys`]; there is no random generator.
+    pub fn evaluation_key(&self) -> Result<Making> {
+        let (written, tell, rng) = (Written::default(), Tell::default(), self.rng()?);
+        let (out, told) = (written.clone(), tell.clone());
+        let task = on_held!(self.keys()?, keys => {
+            Task::new(Feed::default(), keys.evaluation_file(rng, out, told))
+        });
+        Ok(Making { task, written, tell })
+    }
+
+    fn encrypt<S: Contents>(&self, keys: Rc<Keys<S>>, clear: Clear<S::Table>) -> Result<Making> {
+        let (written, tell, rng) = (Written::default(), Tell::default(), self.rng()?);
+        let task = Task::new(Feed::default(), keys.encrypt(clear, rng, written.clone(), tell.clone()));
+        Ok(Making { task, written, tell })
+    }
+
+    /// Encrypts an image of 8-bit samples, interleaved, row by row from the top.
+    ///
+    /// # Errors
+    /// [`Error::NoKeys`], [`Error::Channels`]; the samples are not as many as there should be; keys
+    /// of TFHE encrypt no images.
+    pub fn encrypt_image(&self, width: u32, height: u32, channels: u32, data: Vec<u8>) -> Result<Making> {
+        let channels = match channels {
+            1 => Channels::Gray,
+            2 => Channels::GrayAlpha,
+            3 => Channels::Rgb,
+            4 => Channels::Rgba,
+            found => return Err(Error::Channels { found }),
+        };
+        let keys = self.keys()?;
+        let picture = Picture::new(width, height, channels, Samples::Eight(data))?;
+        match keys {
+            Held::Ckks(keys) => self.encrypt(keys, Clear::Picture(picture)),
+            Held::Bfv(keys) => self.encrypt(keys, Clear::Picture(picture)),
+            Held::Bgv(keys) => self.encrypt(keys, Clear::Picture(picture)),
+            Held::Tfhe(_) => Err(Error::Options { why: "tfhe encrypts tables, not images".to_owned() }),
+        }
+    }
+
+    /// Encrypts a table: doubles under CKKS (integers are converted), integers under the others.
+    /// `width` is that of the unsigned integers of TFHE, in bits.
+    ///
+    /// # Errors
+    /// [`Error::NoKeys`], [`Error::Column`], [`Error::NotFinite`]; the columns are not equally long.
+    pub fn encrypt_table(
+        &self,
+        names: Option<Vec<String>>,
+        columns: Vec<Column>,
+        width: Option<u32>,
+    ) -> Result<Making> {
+        match self.keys()? {
+            Held::Ckks(keys) => {
+                let columns = reals(&names, columns)?;
+                self.encrypt(keys, Clear::Table(RealTable::new(Table::new(names, columns)?)))
+            }
+            Held::Bfv(keys) => {
+                let columns = whole(&names, columns)?;
+                self.encrypt(keys, Clear::Table(IntegerTable::new(Table::new(names, columns)?)))
+            }
+            Held::Bgv(keys) => {
+                let columns = whole(&names, columns)?;
+                self.encrypt(keys, Clear::Table(IntegerTable::new(Table::new(names, columns)?)))
+            }
+            Held::Tfhe(keys) => {
+                let (written, tell, rng) = (Written::default(), Tell::default(), self.rng()?);
+                let width = width.unwrap_or(32);
+                let work = keys.encrypt(names, columns, width, rng, written.clone(), tell.clone());
+                Ok(Making { task: Task::new(Feed::default(), work), written, tell })
+            }
+        }
+    }
+
+    /// Decrypts a file that is pushed into the task's feed.
+    ///
+    /// # Errors
+    /// [`Error::NoKeys`].
+    pub fn decrypt(&self, view: View) -> Result<(Task<Plain>, Tell)> {
+        let (feed, tell) = (Feed::default(), Tell::default());
+        let (own, told) = (feed.clone(), tell.clone());
+        let task = match self.keys()? {
+            Held::Ckks(keys) => Task::new(feed, keys.decrypt(own, view, told)),
+            Held::Bfv(keys) => Task::new(feed, keys.decrypt(own, view, told)),
+            Held::Bgv(keys) => Task::new(feed, keys.decrypt(own, view, told)),
+            Held::Tfhe(keys) => Task::new(feed, keys.decrypt(own, told)),
+        };
+        Ok((task, tell))
+    }
+
+    /// Encrypts bytes that are pushed into the task's feed, under AES.
+    ///
+    /// # Errors
+    /// The key cannot be read; there is no random generator, or too little memory for Argon2id.
+    pub fn encrypt_file(&self, secret: FileSecret) -> Result<Making> {
+        let (feed, written, tell) = (Feed::default(), Written::default(), Tell::default());
+        let (own, mut out, mut rng) = (feed.clone(), written.clone(), self.rng()?);
+        let task = Task::new(feed, async move {
+            let (mut sealer, header) = secret.with(|secret| Sealer::new(secret, &mut rng, FILE))?;
+            let (mut bytes, mut plain) = (header.to_vec(), 0u64);
+            while let Some(data) = own.some().await {
+                let data = Zeroizing::new(data);
+                plain += data.len() as u64;
+                sealer.push(&data, &mut bytes)?;
+                out.append(&mut bytes);
+                pause().await;
+            }
+            sealer.finish(&mut bytes)?;
+            out.append(&mut bytes);
+            Ok(json!({ "bytes": plain }))
+        });
+        Ok(Making { task, written, tell })
+    }
+
+    /// Decrypts a file under AES that is pushed into the task's feed. What is written is authentic;
+    /// that nothing is missing is certain when the task is done.
+    ///
+    /// # Errors
+    /// The key cannot be read.
+    pub fn decrypt_file(&self, secret: FileSecret) -> Result<Making> {
+        let (feed, written, tell) = (Feed::default(), Written::default(), Tell::default());
+        let (own, mut out) = (feed.clone(), written.clone());
+        let task = Task::new(feed, async move {
+            let mut start = Vec::new();
+            while start.len() < HEADER {
+                let Some(data) = own.some().await else {
+                    let error = AesFileError::Truncated { name: FILE.to_owned() };
+                    return Err(he_files::Error::from(error).into());
+                };
+                start.extend(data);
+            }
+            let (header, rest) = start.split_at(HEADER);
+            let header = header.first_chunk().ok_or(Error::UnderAes)?;
+            let mut opener = secret.with(|secret| Opener::new(header, secret, FILE))?;
+            let (mut bytes, mut plain) = (Vec::new(), 0u64);
+            opener.push(rest, &mut bytes)?;
+            plain += bytes.len() as u64;
+            out.append(&mut bytes);
+            while let Some(data) = own.some().await {
+                opener.push(&data, &mut bytes)?;
+                plain += bytes.len() as u64;
+                out.append(&mut bytes);
+                pause().await;
+            }
+            opener.finish(&mut bytes)?;
+            plain += bytes.len() as u64;
+            out.append(&mut bytes);
+            Ok(json!({ "bytes": plain }))
+        });
+        Ok(Making { task, written, tell })
+    }
+}
+
+/// What a file is, as `he-cli info --json` says.
+///
+/// # Errors
+/// It is no file of ours, or damaged.
+pub fn info(input: Input, passphrase: Option<Zeroizing<Vec<u8>>>) -> Result<Value> {
+    let description = match passphrase {
+        None => describe(input, None, None)?,
+        Some(bytes) => {
+            let give = |_: Purpose, _: &str| Passphrase::new(bytes.clone());
+            describe(input, None, Some(&give))?
+        }
+    };
+    Ok(description.json())
+}
+
+/// A new AES key as a file, sealed if there is a passphrase.
+///
+/// # Errors
+/// There is no random generator, or too little memory for Argon2id.
+pub fn file_key(passphrase: Option<Zeroizing<Vec<u8>>>) -> Result<Zeroizing<Vec<u8>>> {
+    let passphrase = passphrase.map(Passphrase::new).transpose()?;
+    // The buffer has its full size from the start, because growing would leave copies of the secret
+    // behind.
+    let mut plain = Wiped::with_capacity(1 << 10);
+    write_aes_key(&mut plain, &UserKey::generate(&mut rng()?), "the key")?;
+    Ok(sealed(plain, passphrase.as_ref())?)
+}
+
+fn read_key(
+    file: Zeroizing<Vec<u8>>,
+    needed: &str,
+    passphrase: Option<Zeroizing<Vec<u8>>>,
+) -> Result<AnyKey> {
+    // An empty passphrase is refused in words that say so.
+    let bytes = passphrase.unwrap_or_default();
+    let give = |_: Purpose, _: &str| Passphrase::new(bytes.clone());
+    Ok(AnyKey::read(Input::from_reader(FILE, Cursor::new(file)), needed, Some(&give))?)
+}
+
+impl FileSecret {
+    fn with<T>(self, work: impl FnOnce(Secret<'_>) -> he_files::Result<T>) -> Result<T> {
+        match self {
+            Self::Passphrase(bytes) => {
+                let give = |_: Purpose, _: &str| Passphrase::new(bytes.clone());
+                Ok(work(Secret::Passphrase(&give))?)
+            }
+            Self::Key(file, passphrase) => {
+                let key: UserKey = read_key(file, "an AES key", passphrase)?.aes()?.key;
+                Ok(work(Secret::Key(&key))?)
+            }
+        }
+    }
+}
+
+fn title(names: &Option<Vec<String>>, index: usize) -> String {
+    names
+        .as_ref()
+        .map_or_else(|| (index + 1).to_string(), |names| names.get(index).cloned().unwrap_or_default())
+}
+
+/// Columns of doubles.
+fn reals(names: &Option<Vec<String>>, columns: Vec<Column>) -> Result<Vec<Vec<f64>>> {
+    let real = |(index, column): (usize, Column)| {
+        let values: Vec<f64> = match column {
+            Column::Real(values) => values,
+            Column::Integer(values) => values.into_iter().map(|x| x as f64).collect(),
+        };
+        match values.iter().position(|x| !x.is_finite()) {
+            Some(row) => Err(Error::NotFinite { name: title(names, index), row }),
+            None => Ok(values),
+        }
+    };
+    columns.into_iter().enumerate().map(real).collect()
+}
+
+/// Columns of integers.
+fn whole(names: &Option<Vec<String>>, columns: Vec<Column>) -> Result<Vec<Vec<i64>>> {
+    let whole = |(index, column): (usize, Column)| match column {
+        Column::Integer(values) => Ok(values),
+        Column::Real(_) => {
+            Err(Error::Column { name: title(names, index), takes: "integers (BigInt64Array)" })
+        }
+    };
+    columns.into_iter().enumerate().map(whole).collect()
+}

@@ -1,0 +1,328 @@
+//! What a session makes step by step are the files that he-files makes of the same seed, and what
+//! WebAssembly makes of it (`web/client/tests`) has the digests that are compared here.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+use he::Device;
+use he_core::bfv::Bfv;
+use he_core::bgv::Bgv;
+use he_core::tfhe::{BootstrapKey, TfheSecretKey, presets};
+use he_core::wire::{Wire, WireKeys};
+use he_files::contents::clear::{Clear, Plain, View};
+use he_files::contents::options::TableFlags;
+use he_files::contents::{Contents, encrypt, images, integers};
+use he_files::data::picture::{Channels, Picture, Samples};
+use he_files::data::table::Cell;
+use he_files::io::input::Input;
+use he_files::io::output::Output;
+use he_files::key_file::write_key;
+use he_files::key_set::KeySet;
+use he_files::needs::{IntegerNeeds, RealNeeds};
+use he_files::note::{KeyId, Payload};
+use he_files::scheme::{Ckks, Rotations, Scheme};
+use he_files::team::Team;
+use he_files::tfhe;
+use he_wasm::options::KeyOptions;
+use he_wasm::session::{Column, FileSecret, Making, info};
+use he_wasm::task::{Step, Task, Written};
+use he_wasm::{Error, Session};
+use rand::SeedableRng;
+use rand::rngs::ChaCha20Rng;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use zeroize::Zeroizing;
+
+const SEED: u64 = 20_261_122;
+const DIGESTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../web/client/tests/digests.json");
+
+fn seeded() -> ChaCha20Rng {
+    ChaCha20Rng::seed_from_u64(SEED)
+}
+
+fn finish<T>(task: &mut Task<T>) -> Result<T, Error> {
+    loop {
+        match task.step()? {
+            Step::Done(result) => return Ok(result),
+            Step::Working => {}
+            Step::Hungry => panic!("nobody feeds this task"),
+        }
+    }
+}
+
+fn made(mut making: Making) -> Vec<u8> {
+    let mut file = Vec::new();
+    loop {
+        let step = making.task.step().unwrap();
+        file.extend(making.written.take());
+        if let Step::Done(facts) = step {
+            assert_eq!(facts["bytes"], file.len());
+            return file;
+        }
+    }
+}
+
+/// Feeds a task in pieces.
+fn fed<T>(task: &mut Task<T>, file: &[u8], piece: usize) -> Result<T, Error> {
+    let mut pieces = file.chunks(piece);
+    loop {
+        match task.step()? {
+            Step::Done(result) => return Ok(result),
+            Step::Working => {}
+            Step::Hungry => match pieces.next() {
+                Some(piece) => task.feed.push(piece),
+                None => task.feed.end(),
+            },
+        }
+    }
+}
+
+fn session(options: &Value) -> Session {
+    let session = Session::new();
+    let mut options = options.clone();
+    options["insecureSeed"] = json!(SEED);
+    let (mut task, tell) = session.generate(&KeyOptions::parse(&options.to_string()).unwrap()).unwrap();
+    finish(&mut task).unwrap();
+    assert_eq!(tell.done_of().0, tell.done_of().1);
+    session
+}
+
+/// A gradient of so many channels.
+fn pixels(channels: usize) -> Vec<u8> {
+    (0..100 * 70 * channels).map(|i| (i * 7 % 251) as u8).collect()
+}
+
+fn picture() -> Picture {
+    Picture::new(100, 70, Channels::Rgb, Samples::Eight(pixels(3))).unwrap()
+}
+
+const CSV: &str = "a,b\n1,-2\n3,40\n500,6\n";
+
+fn columns(real: bool) -> (Option<Vec<String>>, Vec<Column>) {
+    let columns = [vec![1i64, 3, 500], vec![-2, 40, 6]];
+    let column = |values: Vec<i64>| match real {
+        true => Column::Real(values.into_iter().map(|x| x as f64).collect()),
+        false => Column::Integer(values),
+    };
+    (Some(vec!["a".to_owned(), "b".to_owned()]), columns.into_iter().map(column).collect())
+}
+
+/// The five files that he-files makes of the seed.
+fn expected<S: Contents>(params: &S::Params, rotations: &Rotations) -> BTreeMap<&'static str, Vec<u8>> {
+    let team = Team::<S>::new(params, &[Device::cpu()]).unwrap();
+    let keys = KeySet::<S>::generate(team.lead(), rotations, &mut seeded()).unwrap();
+    let (mut secret, mut public, mut evaluation) = (Vec::new(), Vec::new(), Vec::new());
+    write_key::<S>(&mut secret, params, &keys.id, [keys.secret.to_frame(params)], "").unwrap();
+    write_key::<S>(&mut public, params, &keys.id, [keys.public.to_frame(params)], "").unwrap();
+    write_key::<S>(&mut evaluation, params, &keys.id, keys.evaluation.to_frames(params), "").unwrap();
+    let encrypted = |clear: Clear<S::Table>| {
+        let content = S::describe(&clear, params, None, &()).unwrap();
+        let payload = Payload { key_id: keys.id.clone(), history: Vec::new(), content };
+        let file = Written::default();
+        let (output, mut rng) = (Output::to_writer("file", file.clone()), seeded());
+        encrypt::by_secret_key(&team, &keys.secret, &clear, &payload, output, &mut rng).unwrap();
+        file.take()
+    };
+    let table = Clear::read::<S>(Input::from_reader("t", CSV.as_bytes()), TableFlags::default(), None, &());
+    [
+        ("secret", secret),
+        ("public", public),
+        ("evaluation", evaluation),
+        ("image", encrypted(Clear::Picture(picture()))),
+        ("table", encrypted(table.unwrap())),
+    ]
+    .into()
+}
+
+/// The same by a session.
+fn found(session: &Session, real: bool) -> BTreeMap<&'static str, Vec<u8>> {
+    let (names, columns) = columns(real);
+    [
+        ("secret", session.save(None).unwrap().to_vec()),
+        ("public", session.public_key().unwrap()),
+        ("evaluation", made(session.evaluation_key().unwrap())),
+        ("image", made(session.encrypt_image(100, 70, 3, pixels(3)).unwrap())),
+        ("table", made(session.encrypt_table(names, columns, None).unwrap())),
+    ]
+    .into()
+}
+
+fn sha256(file: &[u8]) -> String {
+    Sha256::digest(file).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn digests(files: &BTreeMap<&'static str, Vec<u8>>) -> Value {
+    files.iter().map(|(name, file)| (name.to_string(), json!(sha256(file)))).collect()
+}
+
+/// Compares the files of he-files with those of the session and with the digests that the tests of
+/// the client compare. `HE_BLESS=1` writes these anew.
+fn compare(options: &Value, expected: &BTreeMap<&'static str, Vec<u8>>, session: &Session, real: bool) {
+    let name = options["scheme"].as_str().unwrap();
+    for (what, file) in found(session, real) {
+        assert!(expected[what] == file, "{what} of {name}");
+    }
+    let recorded = std::fs::read_to_string(DIGESTS).unwrap_or_else(|_| "{}".to_owned());
+    let mut recorded: Value = serde_json::from_str(&recorded).unwrap();
+    let own = json!({ "options": options, "files": digests(expected) });
+    if std::env::var_os("HE_BLESS").is_some() {
+        recorded["seed"] = json!(SEED);
+        recorded[name] = own;
+        std::fs::write(DIGESTS, format!("{recorded:#}\n")).unwrap();
+    } else {
+        assert_eq!(recorded[name], own, "the digests of web/client/tests");
+    }
+}
+
+#[test]
+fn files_of_ckks_are_those_of_the_library() {
+    let options = json!({ "scheme": "ckks", "for": "images", "depth": 1, "precision": 20 });
+    let params = RealNeeds { depth: 1, precision: 20, ..RealNeeds::default() }.params().unwrap();
+    let rotations = images::rotations(&params, 1).unwrap();
+    let (session, files) = (session(&options), expected::<Ckks>(&params, &rotations));
+    compare(&options, &files, &session, true);
+    round_trips(&session, &files, "ckks");
+}
+
+#[test]
+fn files_of_bfv_and_bgv_are_those_of_the_library() {
+    let needs = IntegerNeeds { depth: 1, bits: 16, ..IntegerNeeds::default() };
+    let options = |scheme: &str| json!({ "scheme": scheme, "for": "tables", "depth": 1, "bits": 16 });
+    let params = needs.params::<Bfv>().unwrap();
+    let files = expected::<Bfv>(&params, &integers::rotations(&params));
+    let (bfv, bgv) = (session(&options("bfv")), session(&options("bgv")));
+    compare(&options("bfv"), &files, &bfv, false);
+    round_trips(&bfv, &files, "bfv");
+    let params = needs.params::<Bgv>().unwrap();
+    let files = expected::<Bgv>(&params, &integers::rotations(&params));
+    compare(&options("bgv"), &files, &bgv, false);
+    round_trips(&bgv, &files, "bgv");
+    // Keys of one scheme do not open the files of another, in words that say so.
+    let (mut task, _) = bgv.decrypt(View::Light).unwrap();
+    let foreign = made(bfv.encrypt_table(None, columns(false).1, None).unwrap());
+    let error = fed(&mut task, &foreign, 1 << 20).err().unwrap();
+    assert!(error.to_string().contains("bfv") && error.hint().is_some(), "{error}");
+}
+
+fn round_trips(session: &Session, files: &BTreeMap<&'static str, Vec<u8>>, name: &str) {
+    for piece in [1 << 30, 10_007] {
+        let (mut task, _) = session.decrypt(View::Light).unwrap();
+        let Plain::Picture(found) = fed(&mut task, &files["image"], piece).unwrap() else {
+            panic!("a picture")
+        };
+        assert!(found == picture(), "{name}, {piece} bytes at a time");
+        let (mut task, _) = session.decrypt(View::Light).unwrap();
+        let table = fed(&mut task, &files["table"], piece).unwrap();
+        let mut text = Vec::new();
+        table.write(he_files::data::picture::Format::Png, &mut text).unwrap();
+        assert_eq!(String::from_utf8(text).unwrap(), CSV, "{name}");
+    }
+    // Cut anywhere, changed anywhere: an error, never a picture.
+    let file = &files["image"];
+    for cut in [0, 1, 47, 48, 200, file.len() / 2, file.len() - 1] {
+        let (mut task, _) = session.decrypt(View::Light).unwrap();
+        assert!(fed(&mut task, &file[..cut], 4096).is_err(), "{cut} bytes of {name}");
+    }
+    for at in [0, 5, 44, 60, 500, file.len() / 2, file.len() - 10] {
+        let mut changed = file.clone();
+        changed[at] ^= 0x41;
+        let (mut task, _) = session.decrypt(View::Light).unwrap();
+        assert!(fed(&mut task, &changed, 65_536).is_err(), "byte {at} of {name}");
+    }
+    // The secret key alone makes the others anew.
+    let loaded = Session::new();
+    let sealed = session.save(Some(phrase("three words"))).unwrap();
+    assert!(loaded.load(sealed.clone(), Some(phrase("other words"))).is_err());
+    assert!(loaded.load(sealed.clone(), None).is_err());
+    assert!(matches!(loaded.keys_info(), Err(Error::NoKeys)));
+    let told = loaded.load(sealed, Some(phrase("three words"))).unwrap();
+    assert_eq!(told["keySet"], session.keys_info().unwrap()["keySet"]);
+    let (mut task, _) = loaded.decrypt(View::Light).unwrap();
+    assert!(matches!(fed(&mut task, file, 1 << 20), Ok(Plain::Picture(found)) if found == picture()));
+    let (public, evaluation) = (loaded.public_key().unwrap(), made(loaded.evaluation_key().unwrap()));
+    assert_eq!((public.len(), evaluation.len()), (files["public"].len(), files["evaluation"].len()));
+    assert!(public != files["public"] && evaluation != files["evaluation"]);
+    let told = info(Input::from_reader("key", std::io::Cursor::new(evaluation)), None).unwrap();
+    assert_eq!((&told["file"], &told["products"]), (&json!("evaluation key"), &json!(true)));
+    loaded.forget();
+    assert!(matches!(loaded.public_key(), Err(Error::NoKeys)));
+}
+
+fn phrase(text: &str) -> Zeroizing<Vec<u8>> {
+    Zeroizing::new(text.as_bytes().to_vec())
+}
+
+#[test]
+fn files_of_tfhe_are_those_of_the_library() {
+    let options = json!({ "scheme": "tfhe", "for": "tables" });
+    let session = session(&options);
+    let params = presets::digits_2m128().unwrap();
+    let mut rng = seeded();
+    let (id, key) = (KeyId::random(&mut rng), TfheSecretKey::generate(&params, &mut rng));
+    let mut secret = Vec::new();
+    tfhe::keys::write_key(&mut secret, &params, &id, key.to_frame(&params).unwrap(), "").unwrap();
+    assert!(session.save(None).unwrap()[..] == secret);
+    let mut evaluation = Vec::new();
+    let frame = BootstrapKey::generate(&key, &mut rng).to_frame(&params).unwrap();
+    tfhe::keys::write_key(&mut evaluation, &params, &id, frame, "").unwrap();
+    assert!(made(session.evaluation_key().unwrap()) == evaluation);
+    println!("the evaluation key of tfhe has {} bytes", evaluation.len());
+
+    let numbers = vec![Column::Integer(vec![0, 5, 4_000_000_000])];
+    let file = made(session.encrypt_table(Some(vec!["n".to_owned()]), numbers, None).unwrap());
+    for piece in [1 << 20, 999] {
+        let (mut task, _) = session.decrypt(View::Light).unwrap();
+        let Plain::Cells(table) = fed(&mut task, &file, piece).unwrap() else { panic!("a table") };
+        assert_eq!(table.columns(), [[0, 5, 4_000_000_000].map(Cell::Number)]);
+    }
+    for wrong in [vec![Column::Integer(vec![-1])], vec![Column::Integer(vec![1 << 32])], columns(true).1] {
+        let making = session.encrypt_table(None, wrong, None).unwrap();
+        assert!(matches!(finish(&mut { making.task }), Err(Error::Column { .. })));
+    }
+    assert!(session.encrypt_image(100, 70, 3, pixels(3)).is_err() && session.public_key().is_err());
+}
+
+#[test]
+fn files_under_aes_come_back() {
+    let session = Session::new();
+    let data: Vec<u8> = (0..2_500_000u32).map(|i| (i % 251) as u8).collect();
+    let by_phrase = |text: &str| FileSecret::Passphrase(phrase(text));
+    let key = he_wasm::session::file_key(Some(phrase("k"))).unwrap();
+    let by_key = || FileSecret::Key(key.clone(), Some(phrase("k")));
+    for words in [None, Some("six words")] {
+        let secret = || words.map_or_else(by_key, by_phrase);
+        let mut making = session.encrypt_file(secret()).unwrap();
+        fed(&mut making.task, &data, 300_000).unwrap();
+        let file = making.written.take();
+        let mut making = session.decrypt_file(secret()).unwrap();
+        fed(&mut making.task, &file, 77_777).unwrap();
+        assert!(making.written.take() == data);
+        for cut in [0, 100, 120, file.len() - 1] {
+            let mut making = session.decrypt_file(secret()).unwrap();
+            assert!(fed(&mut making.task, &file[..cut], 1 << 20).is_err(), "{cut} bytes");
+        }
+    }
+}
+
+#[test]
+fn options_are_checked() {
+    let why = |options: Value| KeyOptions::parse(&options.to_string()).err().unwrap().to_string();
+    assert!(why(json!({ "scheme": "rot13" })).contains("rot13"));
+    assert!(why(json!({ "scheme": "ckks", "depht": 1 })).contains("depht"));
+    assert!(why(json!({ "scheme": "ckks", "bits": 8 })).contains("bits is for keys of another scheme"));
+    assert!(why(json!({ "scheme": "bfv", "precision": 8 })).contains("precision"));
+    assert!(why(json!({ "scheme": "tfhe", "depth": 1 })).contains("depth"));
+    let (mut task, _) =
+        Session::new().generate(&KeyOptions::parse(r#"{"scheme":"ckks","depth":5000}"#).unwrap()).unwrap();
+    assert!(finish(&mut task).err().unwrap().hint().is_some());
+    assert!(matches!(Session::new().decrypt(View::Light), Err(Error::NoKeys)));
+}
+
+/// The scheme's own names are those of the options.
+#[test]
+fn names_agree() {
+    for (name, own) in [("ckks", Ckks::NAME), ("bfv", <Bfv as Scheme>::NAME), ("bgv", <Bgv as Scheme>::NAME)]
+    {
+        assert_eq!(name, own);
+        assert!(KeyOptions::parse(&json!({ "scheme": name }).to_string()).is_ok());
+    }
+}

@@ -1,0 +1,155 @@
+/** Homomorphic encryption in the browser: keys, encryption and decryption in one Web Worker. */
+
+/** What keys are made for. What is not given is as in `he-cli keygen`. */
+export interface KeyOptions {
+  /** Real numbers (`ckks`), integers (`bfv`, `bgv`), unsigned integers to compare (`tfhe`). */
+  scheme: "ckks" | "bfv" | "bgv" | "tfhe";
+  /** What is going to be encrypted; filters of images need more keys. `images` by default. */
+  for?: "images" | "tables";
+  /** CKKS: the largest radius of image filters with a key for each weight (images 1, tables 0). */
+  filters?: number;
+  /** Operations that can follow one another: 2. Not for TFHE. */
+  depth?: number;
+  /** CKKS: bits of precision of a result of magnitude 1: 25. */
+  precision?: number;
+  /** CKKS: results stay below 2^range: 4. */
+  range?: number;
+  /** CKKS: values for which a ciphertext has room: 1. */
+  slots?: number;
+  /** BFV and BGV: results stay below 2^bits: 32. */
+  bits?: number;
+  /** BFV and BGV: the plaintext modulus itself, in place of `bits`. */
+  plainModulus?: number;
+  /** Bits of security: 128, 192 or 256. Not for TFHE, which has 128. */
+  security?: number;
+  /** **For tests only:** keys, and all that is encrypted by them, are drawn from this number. */
+  insecureSeed?: number;
+}
+
+/** What keys are. */
+export interface KeysInfo {
+  scheme: string;
+  /** The first digits of the key set's identity, as `he-cli info` shows them. */
+  keySet: string;
+  /** The rotations that have a key. */
+  rotations: number;
+  /** The parameters as `he-cli info --json` shows them. */
+  parameters: Record<string, unknown>;
+}
+
+/** A picture: interleaved samples, row by row from the top. */
+export interface Image {
+  width: number;
+  height: number;
+  /** Gray, gray and opacity, colour, colour and opacity. */
+  channels: 1 | 2 | 3 | 4;
+  data: Uint8Array | Uint8ClampedArray;
+}
+
+/** Columns of one length. BFV, BGV and TFHE take integers; CKKS takes both. */
+export interface Table {
+  columns: { name: string; values: Float64Array | BigInt64Array }[];
+  /** TFHE: bits of the unsigned integers, 32 by default. */
+  width?: number;
+}
+
+export interface DecryptedImage {
+  kind: "image";
+  width: number;
+  height: number;
+  channels: 1 | 2 | 3 | 4;
+  /** Bits of a sample. */
+  depth: 8 | 16;
+  /** Samples of 16 bits if `depth` says so. */
+  data: Uint8Array | Uint16Array;
+}
+
+export interface DecryptedTable {
+  kind: "table";
+  /** Columns of categories are words. */
+  columns: { name: string; values: Float64Array | BigInt64Array | string[] }[];
+}
+
+export type Decrypted = DecryptedImage | DecryptedTable;
+
+/** What opens and closes a file under AES: a passphrase, or a key file and its passphrase. */
+export interface FileSecret {
+  key?: Blob;
+  passphrase?: string;
+}
+
+/** What is the matter, although the work goes on, and what to do about it. */
+export interface Warning {
+  message: string;
+  hint: string;
+}
+
+/** How work is watched and stopped. */
+export interface Task {
+  /** Steps that are done, of how many. */
+  onProgress?(done: number, of: number): void;
+  onWarning?(warning: Warning): void;
+  /** Cancels: the promise or the stream ends in an `AbortError`. */
+  signal?: AbortSignal;
+}
+
+export interface DecryptTask extends Task {
+  /** Images: light (default), sample values as they are, or the least black and the most white. */
+  view?: "light" | "raw" | "scaled";
+}
+
+/** A file: a stream is read as its bytes are needed. */
+export type File = ReadableStream<Uint8Array> | Blob;
+
+/** An error with what to do about it. */
+export class HeError extends Error {
+  constructor(message: string, hint?: string);
+  readonly name: "HeError";
+  readonly hint?: string;
+}
+
+/**
+ * A worker with the keys of one user. Secrets leave it through `saveKeys` alone. Streams are made
+ * as they are read. Every method ends in a `HeError` if something is wrong; after an internal
+ * error in all of them.
+ */
+export class Client {
+  /** Starts a worker. The files lie beside this module unless `options` says otherwise. */
+  static start(options?: { worker?: URL; wasm?: URL }): Promise<Client>;
+  private constructor();
+
+  /** Makes keys, in place of those before. */
+  generateKeys(options: KeyOptions, task?: Task): Promise<KeysInfo>;
+  /** Reads a secret key file; public and evaluation keys are then made of it on demand. */
+  loadKeys(file: Blob, passphrase?: string, task?: Task): Promise<KeysInfo>;
+  /** The secret key file of he-files, sealed if there is a passphrase. */
+  saveKeys(passphrase?: string): Promise<Blob>;
+  /** Wipes the keys, and cancels what is under way. */
+  forgetKeys(): Promise<void>;
+  /** The file of the public key. */
+  publicKey(): Promise<Blob>;
+  /** The file of the evaluation keys. */
+  evaluationKey(task?: Task): ReadableStream<Uint8Array>;
+
+  /** The encrypted image of he-files. */
+  encryptImage(image: Image, task?: Task): ReadableStream<Uint8Array>;
+  /** The encrypted table of he-files. */
+  encryptTable(table: Table, task?: Task): ReadableStream<Uint8Array>;
+  /** Decrypts an encrypted file of he-files. */
+  decrypt(file: File, task?: DecryptTask): Promise<Decrypted>;
+  /** What a file is, as `he-cli info --json` says. */
+  info(file: Blob, passphrase?: string): Promise<Record<string, unknown>>;
+
+  /** A new AES key as a file, sealed if there is a passphrase. */
+  generateFileKey(passphrase?: string): Promise<Blob>;
+  /** Encrypts any file by AES. */
+  encryptFile(file: File, secret: FileSecret, task?: Task): ReadableStream<Uint8Array>;
+  /**
+   * Decrypts it. Bytes are authentic when they come; that nothing is missing is certain when the
+   * stream ends without an error.
+   */
+  decryptFile(file: File, secret: FileSecret, task?: Task): ReadableStream<Uint8Array>;
+
+  /** Wipes everything and ends the worker. */
+  close(): void;
+}

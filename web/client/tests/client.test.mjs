@@ -1,0 +1,236 @@
+// The client as programs use it, on the WebAssembly of web/dist (HE_DIST names another folder).
+
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { after, before, test } from "node:test";
+import { pathToFileURL } from "node:url";
+
+const folder = process.env.HE_DIST
+  ? pathToFileURL(`${process.env.HE_DIST}/`)
+  : new URL("../../dist/client/", import.meta.url);
+const { Client, HeError } = await import(new URL("client.js", folder));
+const digests = JSON.parse(await readFile(new URL("digests.json", import.meta.url)));
+const golden = (name) => new URL(`../../../tests/data/golden/${name}`, import.meta.url);
+
+const all = async (stream) => new Uint8Array(await new Response(stream).arrayBuffer());
+const sha = (bytes) => createHash("sha256").update(bytes).digest("hex");
+const blob = (bytes) => new Blob([bytes]);
+const pieces = (bytes, size) =>
+  new ReadableStream({
+    start(controller) {
+      for (let at = 0; at < bytes.length; at += size) controller.enqueue(bytes.slice(at, at + size));
+      controller.close();
+    },
+  });
+
+const pixels = (channels) => Uint8Array.from({ length: 100 * 70 * channels }, (_, i) => (i * 7) % 251);
+const picture = { width: 100, height: 70, channels: 3, data: pixels(3) };
+const columns = (Kind, convert) => ({
+  columns: [
+    { name: "a", values: Kind.from([1, 3, 500].map(convert)) },
+    { name: "b", values: Kind.from([-2, 40, 6].map(convert)) },
+  ],
+});
+const tables = {
+  ckks: columns(Float64Array, Number),
+  bfv: columns(BigInt64Array, BigInt),
+  bgv: columns(BigInt64Array, BigInt),
+};
+
+let client;
+before(async () => (client = await Client.start()));
+after(() => client.close());
+
+const fails = (promise, check) =>
+  assert.rejects(promise, (error) => {
+    assert.ok(error instanceof HeError, `${error}`);
+    assert.ok(error.message && error.hint, `${error}: ${error.hint}`);
+    check?.(error);
+    return true;
+  });
+
+for (const scheme of ["ckks", "bfv", "bgv"]) {
+  test(`files of ${scheme} are those of the command line, byte by byte`, async () => {
+    const { options, files } = digests[scheme];
+    const steps = [];
+    const info = await client.generateKeys(
+      { ...options, insecureSeed: digests.seed },
+      { onProgress: (done, of) => steps.push([done, of]) },
+    );
+    assert.equal(info.scheme, scheme);
+    assert.deepEqual(steps.at(-1), [steps.at(-1)[1], steps.at(-1)[1]]);
+    assert.ok(steps.length > 10);
+    const made = {
+      secret: new Uint8Array(await (await client.saveKeys()).arrayBuffer()),
+      public: new Uint8Array(await (await client.publicKey()).arrayBuffer()),
+      evaluation: await all(client.evaluationKey()),
+      image: await all(client.encryptImage(picture)),
+      table: await all(client.encryptTable(tables[scheme])),
+    };
+    const found = Object.fromEntries(Object.entries(made).map(([name, bytes]) => [name, sha(bytes)]));
+    assert.deepEqual(found, files);
+
+    for (const file of [blob(made.image), pieces(made.image, 10_007)]) {
+      const image = await client.decrypt(file);
+      assert.deepEqual({ ...image }, { kind: "image", ...picture, depth: 8 });
+    }
+    const table = await client.decrypt(pieces(made.table, 999));
+    assert.deepEqual(table, { kind: "table", ...tables[scheme] });
+
+    const told = await client.info(blob(made.image));
+    assert.equal(told.key_set, info.keySet);
+    assert.equal(told.parameters.scheme, scheme);
+    assert.equal(told.bytes, made.image.length);
+    await fails(client.decrypt(blob(made.image.slice(0, made.image.length / 2))));
+    await fails(client.decrypt(blob(made.evaluation)));
+    const changed = made.image.slice();
+    changed[changed.length >> 1] ^= 1;
+    await fails(client.decrypt(blob(changed)));
+    await fails(client.info(blob(changed)));
+  });
+}
+
+test("integers of TFHE come back", async () => {
+  await client.generateKeys({ scheme: "tfhe", for: "tables" });
+  const table = { columns: [{ name: "n", values: BigInt64Array.of(0n, 5n, 4_000_000_000n) }] };
+  const file = await all(client.encryptTable(table));
+  assert.deepEqual(await client.decrypt(blob(file)), { kind: "table", ...table });
+  await fails(all(client.encryptTable({ columns: [{ name: "n", values: BigInt64Array.of(-1n) }] })));
+  await fails(client.publicKey());
+});
+
+test("keys are saved, sealed, loaded and forgotten", async () => {
+  await client.generateKeys({ scheme: "bfv", for: "tables", depth: 1, bits: 16 });
+  const file = await all(client.encryptTable(tables.bfv));
+  const [open, sealed] = [await client.saveKeys(), await client.saveKeys("three words")];
+  await client.forgetKeys();
+  await fails(client.decrypt(blob(file)), (error) => assert.match(error.message, /no keys/));
+  await fails(client.saveKeys());
+  await fails(client.loadKeys(sealed, "other words"));
+  await fails(client.loadKeys(sealed));
+  await fails(client.loadKeys(blob(file)));
+  await fails(client.loadKeys(blob(new Uint8Array(1 << 23))));
+  for (const [key, passphrase] of [
+    [sealed, "three words"],
+    [open, undefined],
+  ]) {
+    await client.loadKeys(key, passphrase);
+    assert.deepEqual(await client.decrypt(blob(file)), { kind: "table", ...tables.bfv });
+  }
+  const told = await client.info(new Blob([await all(client.evaluationKey())]));
+  assert.deepEqual([told.file, told.products], ["evaluation key", true]);
+  assert.deepEqual((await client.info(sealed)).file, "sealed secret key");
+  assert.deepEqual((await client.info(sealed, "three words")).sealed, true);
+});
+
+test("wrong options, pictures and tables are refused with a hint", async () => {
+  await fails(client.generateKeys({ scheme: "rot13" }));
+  await fails(client.generateKeys({ scheme: "ckks", depht: 1 }));
+  await fails(client.generateKeys({ scheme: "ckks", depth: 5000 }));
+  await client.generateKeys({ scheme: "bfv", depth: 1, bits: 16 });
+  await fails(all(client.encryptImage({ ...picture, channels: 5 })));
+  await fails(all(client.encryptImage({ ...picture, width: 99 })));
+  await fails(all(client.encryptTable(tables.ckks)));
+  await fails(all(client.encryptTable({ columns: [{ name: "x", values: ["1"] }] })));
+  await fails(all(client.encryptTable({ columns: [] })));
+  await fails(client.decrypt(blob(new TextEncoder().encode("a,b\n1,2\n"))));
+  await fails(client.decrypt(blob(new Uint8Array())));
+  await fails(client.info(blob(new Uint8Array(1000))));
+});
+
+test("work is cancelled between two steps, and the client goes on", async () => {
+  const cancel = new AbortController();
+  const options = { scheme: "ckks", depth: 3 };
+  const task = { signal: cancel.signal, onProgress: (done) => done === 2 && cancel.abort() };
+  await assert.rejects(client.generateKeys(options, task), { name: "AbortError" });
+  await assert.rejects(client.generateKeys(options, { signal: AbortSignal.abort() }), { name: "AbortError" });
+  await client.generateKeys({ scheme: "ckks", depth: 1, precision: 20 });
+  const image = { width: 512, height: 512, channels: 1, data: new Uint8Array(512 * 512) };
+  const late = new AbortController();
+  const reader = client.encryptImage(image, { signal: late.signal }).getReader();
+  assert.equal((await reader.read()).done, false);
+  late.abort();
+  await assert.rejects(
+    async () => {
+      while (!(await reader.read()).done);
+    },
+    { name: "AbortError" },
+  );
+  // A reader that goes away ends the work, too.
+  await client.encryptImage(image).cancel();
+  const file = await all(client.encryptImage(picture));
+  assert.equal((await client.decrypt(blob(file))).width, 100);
+});
+
+test("streams are made as they are read", async () => {
+  await client.generateKeys({ scheme: "ckks", depth: 1, precision: 20 });
+  let made = 0;
+  const image = { width: 512, height: 512, channels: 1, data: new Uint8Array(512 * 512) };
+  const stream = client.encryptImage(image, { onProgress: (done) => (made = done) });
+  const reader = stream.getReader();
+  await reader.read();
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  const [early, file] = [made, [await reader.read()]];
+  for (let next; !(next = await reader.read()).done; ) file.push(next);
+  assert.ok(early < made && file.length > 3, `${early} of ${made} steps without a reader`);
+});
+
+test("files go under AES and come back", async () => {
+  const data = Uint8Array.from({ length: 2_500_000 }, (_, i) => i % 251);
+  const key = await client.generateFileKey("k");
+  for (const secret of [{ passphrase: "six words" }, { key, passphrase: "k" }]) {
+    const file = await all(client.encryptFile(pieces(data, 300_000), secret));
+    assert.deepEqual(await all(client.decryptFile(pieces(file, 77_777), secret)), data);
+    await fails(all(client.decryptFile(blob(file), { passphrase: "other" })));
+    await assert.rejects(all(client.decryptFile(blob(file.slice(0, -1)), secret)), HeError);
+  }
+  await fails(all(client.encryptFile(blob(data), {})));
+});
+
+test("golden files decrypt", async () => {
+  const key = blob(await readFile(golden("aes_key.he")));
+  const plain = await all(client.decryptFile(blob(await readFile(golden("aes_file.he"))), { key }));
+  assert.ok(plain.length > 0);
+  const told = await client.info(blob(await readFile(golden("aes_file.he"))));
+  assert.equal(told.content, plain.length);
+});
+
+test("a stream that fails, fails the work", async () => {
+  await client.generateKeys({ scheme: "bfv", depth: 1, bits: 16 });
+  const broken = new ReadableStream({ pull: () => Promise.reject(new Error("offline")) });
+  await assert.rejects(client.decrypt(broken), /offline/);
+  const text = new ReadableStream({ pull: (controller) => controller.enqueue("text") });
+  await fails(client.decrypt(text));
+});
+
+test("a closed client refuses", async () => {
+  const other = await Client.start();
+  const work = other.generateKeys({ scheme: "ckks", depth: 3 });
+  other.close();
+  await assert.rejects(work);
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  await fails(other.publicKey());
+  await assert.rejects(Client.start({ wasm: new URL("package.json", folder) }));
+});
+
+test("the program of the guide runs", async () => {
+  const guide = await readFile(new URL("../../../docs/guide/src/browser.md", import.meta.url), "utf8");
+  const program = guide.split("```js\n")[1].split("```")[0];
+  const told = [];
+  const given = {
+    Client,
+    width: 100,
+    height: 70,
+    data: pixels(3),
+    console: { log: (...words) => told.push(words) },
+    // The service gives back what it got.
+    compute: async (keys, image) => {
+      assert.ok((await all(keys)).length > 1e6);
+      return blob(await all(image));
+    },
+  };
+  const AsyncFunction = (async () => {}).constructor;
+  await new AsyncFunction(...Object.keys(given), program)(...Object.values(given));
+  assert.deepEqual(told, [["ckks", "image", 100, 70]]);
+});

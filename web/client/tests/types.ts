@@ -1,0 +1,25 @@
+// Uses of the client that its types allow, and some that they do not: checked by tsc, never run.
+import { Client, HeError, type Decrypted, type KeysInfo, type Table } from "../client.js";
+
+export async function uses(picture: ImageData, upload: (body: ReadableStream) => Promise<Blob>) {
+  const client: Client = await Client.start({ wasm: new URL("https://example.org/he_wasm_bg.wasm") });
+  const keys: KeysInfo = await client.generateKeys({ scheme: "ckks", for: "images", depth: 1 });
+  const { width, height, data } = picture;
+  const cancel = new AbortController();
+  const image = client.encryptImage({ width, height, channels: 4, data }, { signal: cancel.signal });
+  const result: Decrypted = await client.decrypt(await upload(image), { view: "light" });
+  if (result.kind === "image") console.log(result.width, result.depth, keys.keySet);
+  else console.log(result.columns.map(({ name, values }) => [name, values.length]));
+  const table: Table = { columns: [{ name: "n", values: BigInt64Array.of(1n) }] };
+  await upload(client.encryptTable(table, { onProgress: (done, of) => console.log(done / of) }));
+  await upload(client.encryptFile(new Blob(["x"]), { passphrase: "six words" }));
+  const file: Blob = await client.saveKeys("passphrase");
+  await client.loadKeys(file, "passphrase").catch((error: HeError) => console.log(error.hint));
+  // @ts-expect-error there is no such scheme
+  await client.generateKeys({ scheme: "rot13" });
+  // @ts-expect-error numbers are typed arrays
+  client.encryptTable({ columns: [{ name: "n", values: [1, 2] }] });
+  // @ts-expect-error clients are started
+  new Client();
+  client.close();
+}

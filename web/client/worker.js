@@ -1,0 +1,275 @@
+// The worker of client.js: holds the WebAssembly and the keys, and does the work step by step, so
+// that messages get through between two steps.
+
+import init, { Session, TableBuilder, generateFileKey, info, panicMessage } from "./he_wasm.js";
+
+/** The longest secret key file, in bytes. */
+const MAX_KEY = 1 << 22;
+/** Milliseconds of work between two looks at the messages. */
+const SLICE = 10;
+
+const port = typeof self === "undefined" ? (await import("node:worker_threads")).parentPort : self;
+const tasks = new Map();
+let memory, session;
+/** What ended this instance. */
+let dead = null;
+
+const abort = () => Object.assign(new Error("cancelled"), { name: "AbortError" });
+
+/** Objects of an instance that is no more: freeing them would run its code. */
+const graves = [];
+
+/** Overwrites everything that the instance has in memory. */
+function wipe() {
+  graves.push(session);
+  session = undefined;
+  if (memory) new Uint8Array(memory.buffer).fill(0);
+}
+
+/** A trap leaves the instance in no state to go on from. */
+function judged(error) {
+  if (!(error instanceof WebAssembly.RuntimeError) && !(error instanceof RangeError)) return error;
+  if (!dead) {
+    let panic = "";
+    try {
+      panic = panicMessage();
+    } catch {
+      // The trap may have come from anywhere, even from here.
+    }
+    const why = panic || `${error.message}, perhaps for lack of memory`;
+    dead = Object.assign(new Error(`an internal error has ended this client: ${why}`), {
+      hint: "start another client; keys that were not saved are gone",
+    });
+    wipe();
+  }
+  return dead;
+}
+
+/** Lets messages through. A timer would wait for 4 ms; in Node, a channel would hold up others. */
+const pause = (() => {
+  if (typeof setImmediate === "function") return () => new Promise(setImmediate);
+  const channel = new MessageChannel();
+  const waiting = [];
+  channel.port1.onmessage = () => waiting.shift()();
+  return () =>
+    new Promise((resolve) => {
+      waiting.push(resolve);
+      channel.port2.postMessage(0);
+    });
+})();
+
+/** A task between its messages. */
+class Run {
+  constructor(id) {
+    this.id = id;
+    this.credit = 0;
+    this.cancelled = false;
+    this.wake = null;
+    this.data = [];
+  }
+
+  post(type, fields, transfer = []) {
+    port.postMessage({ id: this.id, type, ...fields }, transfer);
+  }
+
+  signal() {
+    this.wake?.();
+    this.wake = null;
+  }
+
+  async until(ready) {
+    while (!ready()) {
+      if (this.cancelled) throw abort();
+      await new Promise((resolve) => (this.wake = resolve));
+    }
+    if (this.cancelled) throw abort();
+  }
+
+  /** Sends bytes once they are asked for. */
+  async chunk(bytes) {
+    await this.until(() => this.credit > 0);
+    this.credit -= 1;
+    this.post("chunk", { bytes }, [bytes.buffer]);
+  }
+
+  async input() {
+    this.post("need");
+    await this.until(() => this.data.length > 0);
+    return this.data.shift();
+  }
+
+  /** All steps; bytes that are made go to the stream. */
+  async all(task) {
+    let [done, of, since] = [-1, -1, performance.now()];
+    try {
+      for (;;) {
+        if (this.cancelled) throw abort();
+        if (dead) throw dead;
+        const state = task.step();
+        const bytes = task.take();
+        if (task.done !== done || task.of !== of) {
+          [done, of] = [task.done, task.of];
+          this.post("progress", { done, of });
+        }
+        if (bytes.length > 0) await this.chunk(bytes);
+        if (state === 2) break;
+        if (state === 1) {
+          const bytes = await this.input();
+          if (bytes === null) task.end();
+          else task.push(bytes);
+        } else if (performance.now() - since > SLICE) {
+          await pause();
+          since = performance.now();
+        }
+      }
+      JSON.parse(task.warnings()).forEach((warning) => this.post("warning", { warning }));
+      return task.result();
+    } catch (error) {
+      throw judged(error);
+    } finally {
+      if (dead) graves.push(task);
+      else task.free();
+    }
+  }
+}
+
+/** The bytes of a passphrase, which are wiped once the instance has a copy. */
+function withBytes(text, use) {
+  const bytes = text === undefined ? undefined : new TextEncoder().encode(text);
+  try {
+    return use(bytes);
+  } finally {
+    bytes?.fill(0);
+  }
+}
+
+async function keyFile(file) {
+  if (file.size > MAX_KEY) {
+    throw Object.assign(new Error(`a key of ${file.size} bytes`), {
+      hint: "give the file of a secret key, which is smaller",
+    });
+  }
+  return new Uint8Array(await file.arrayBuffer());
+}
+
+/** A task under AES, by a passphrase or the file of a key. */
+async function underAes(begin, { key, passphrase }) {
+  const bytes = key && (await keyFile(key));
+  try {
+    return withBytes(passphrase, (phrase) => begin(bytes, phrase));
+  } finally {
+    bytes?.fill(0);
+  }
+}
+
+/** A function of position and length that gives bytes of a file. */
+async function random(file) {
+  if (typeof FileReaderSync !== "undefined") {
+    const reader = new FileReaderSync();
+    return (at, length) => new Uint8Array(reader.readAsArrayBuffer(file.slice(at, at + length)));
+  }
+  const bytes = new Uint8Array(await file.arrayBuffer());
+  return (at, length) => bytes.subarray(at, at + length);
+}
+
+function tableOf(columns) {
+  const table = new TableBuilder();
+  for (const { name, values } of columns) {
+    if (values instanceof BigInt64Array) table.addInteger(String(name), values);
+    else if (values instanceof Float64Array) table.addReal(String(name), values);
+    else {
+      throw Object.assign(new Error(`column ${name} holds something else than numbers`), {
+        hint: "give a Float64Array or a BigInt64Array",
+      });
+    }
+  }
+  return table;
+}
+
+const buffers = (result) =>
+  result.kind === "image"
+    ? [result.data.buffer]
+    : result.columns.map((column) => column.values.buffer).filter((buffer) => buffer);
+
+async function source(wasm) {
+  if (!wasm.startsWith("file:")) return wasm;
+  const { readFile } = await import("node:fs/promises");
+  return readFile(new URL(wasm));
+}
+
+const operations = {
+  async start(_, { wasm }) {
+    ({ memory } = await init({ module_or_path: await source(wasm) }));
+    session = new Session();
+  },
+  async generateKeys(run, { options }) {
+    return JSON.parse(await run.all(session.generateKeys(JSON.stringify(options))));
+  },
+  async loadKeys(_, { file, passphrase }) {
+    const bytes = await keyFile(file);
+    try {
+      return JSON.parse(withBytes(passphrase, (phrase) => session.loadKeys(bytes, phrase)));
+    } finally {
+      bytes.fill(0);
+    }
+  },
+  saveKeys: (_, { passphrase }) => withBytes(passphrase, (phrase) => session.saveKeys(phrase)),
+  async forgetKeys() {
+    session.forgetKeys();
+    // What is under way holds the keys as well.
+    const running = [...tasks.values()];
+    running.forEach((run) => {
+      run.cancelled = true;
+      run.signal();
+    });
+    while (running.some((run) => tasks.get(run.id) === run)) await pause();
+  },
+  publicKey: () => session.publicKey(),
+  evaluationKey: (run) => run.all(session.evaluationKey()),
+  encryptImage: (run, { width, height, channels, data }) =>
+    run.all(session.encryptImage(width, height, channels, new Uint8Array(data.buffer, data.byteOffset, data.length))),
+  encryptTable: (run, { columns, width }) => run.all(session.encryptTable(tableOf(columns), width)),
+  decrypt: (run, { view }) => run.all(session.decrypt(view ?? "light")),
+  info: async (_, { file, passphrase }) => {
+    const read = await random(file);
+    return JSON.parse(withBytes(passphrase, (phrase) => info(read, file.size, phrase)));
+  },
+  generateFileKey: (_, { passphrase }) => withBytes(passphrase, (phrase) => generateFileKey(phrase)),
+  encryptFile: async (run, { secret }) =>
+    run.all(await underAes((key, phrase) => session.encryptFile(key, phrase), secret)),
+  decryptFile: async (run, { secret }) =>
+    run.all(await underAes((key, phrase) => session.decryptFile(key, phrase), secret)),
+  async close() {
+    await operations.forgetKeys();
+    wipe();
+    dead = Object.assign(new Error("the client was closed"), { hint: "start another one" });
+  },
+};
+
+async function handle(id, op, args) {
+  const run = new Run(id);
+  if (op !== "forgetKeys" && op !== "close") tasks.set(id, run);
+  try {
+    if (dead) throw dead;
+    const result = await operations[op](run, args);
+    const streams = ["evaluationKey", "encryptImage", "encryptTable", "encryptFile", "decryptFile"];
+    const transfer = op === "decrypt" ? buffers(result) : [];
+    run.post("end", { result: streams.includes(op) ? undefined : result }, transfer);
+  } catch (thrown) {
+    const { name, message, hint } = judged(thrown);
+    run.post("error", { error: { name, message, hint } });
+  } finally {
+    tasks.delete(id);
+  }
+}
+
+function receive({ id, op, args, bytes }) {
+  const run = tasks.get(id);
+  if (op === "pull") run && ((run.credit += 1), run.signal());
+  else if (op === "data") run && (run.data.push(bytes), run.signal());
+  else if (op === "cancel") run && ((run.cancelled = true), run.signal());
+  else handle(id, op, args);
+}
+
+if (typeof self === "undefined") port.on("message", receive);
+else port.onmessage = ({ data }) => receive(data);
