@@ -13,6 +13,8 @@ mod model;
 mod needs;
 mod params;
 mod secret;
+#[cfg(feature = "server")]
+mod serve;
 mod shell;
 mod table;
 mod value;
@@ -28,6 +30,8 @@ pub use model::{Compile, Infer};
 pub use needs::{BigCkksNeeds, CkksNeeds, ExactNeeds, Failure, Needs, TfheNeeds};
 pub use params::{Params, ParamsScheme};
 pub use secret::{PassphraseFile, SealFlags, Unlock};
+#[cfg(feature = "server")]
+pub use serve::{LogForm, Serve, ServeCommand, ServeFlags, TokenCommand};
 pub use shell::{Completions, Man};
 pub use table::TableFlags;
 
@@ -197,6 +201,15 @@ pub enum Command {
         he-cli bench nn --model lenet5_square\n\n\
         Every time is the median of repeated calls, each of which starts and ends with an idle device.")]
     Bench(bench::Bench),
+    /// Start a service that computes on encrypted files, over HTTP
+    ///
+    /// It never holds a secret key. docs/service.md describes its API, threat model and deployment.
+    #[cfg(feature = "server")]
+    #[command(after_help = "Examples:\n  \
+        he-cli serve\n  \
+        he-cli serve --listen 0.0.0.0:443 --tls-certificate chain.pem --tls-key key.pem\n  \
+        he-cli serve token add alice")]
+    Serve(Box<Serve>),
     /// Print a script that lets a shell complete commands and options
     #[command(after_help = "Examples:\n  \
         he-cli completions bash > ~/.local/share/bash-completion/completions/he-cli\n  \
@@ -209,4 +222,16 @@ pub enum Command {
         he-cli man -o ~/.local/share/man/man1\n\n\
         Afterwards man he-cli, man he-cli-encrypt and man he-cli-eval-blur work.")]
     Man(Man),
+}
+
+impl Command {
+    /// Whether a signal ends the program at once, after temporary files were removed. A service
+    /// ends by itself.
+    pub fn ends_at_once(&self) -> bool {
+        #[cfg(feature = "server")]
+        if let Self::Serve(_) = self {
+            return false;
+        }
+        true
+    }
 }

@@ -31,12 +31,14 @@ fn compute_on(threads: Option<u16>) -> Result<()> {
 fn main() -> ExitCode {
     // First of all, while there is a single thread.
     passphrase::take_from_environment();
-    interrupt::watch();
     let arguments: Vec<OsString> = std::env::args_os().collect();
     let cli = match args::Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
         Err(answer) => return usage::answer(&answer, &arguments),
     };
+    if cli.command.ends_at_once() {
+        interrupt::watch();
+    }
     console::set(cli.global.is_json(), cli.global.quiet);
     match compute_on(cli.global.threads).and_then(|()| commands::run(cli.command)) {
         Ok(()) => ExitCode::SUCCESS,

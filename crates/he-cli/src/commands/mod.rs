@@ -16,6 +16,8 @@ pub mod keygen;
 mod man;
 mod model;
 mod params;
+#[cfg(feature = "server")]
+mod serve;
 
 use crate::args::Command;
 use crate::error::Result;
@@ -40,6 +42,8 @@ pub fn run(command: Command) -> Result<()> {
         Command::Devices => devices::run(),
         #[cfg(feature = "bench")]
         Command::Bench(args) => bench::run(&args),
+        #[cfg(feature = "server")]
+        Command::Serve(args) => serve::run(*args),
         Command::Completions(args) => completions::run(&args)?.tell(),
         Command::Man(args) => man::run(&args)?.tell(),
     }

@@ -4,7 +4,7 @@
 pub mod examples;
 mod infer;
 
-pub use infer::{Inference, encrypt};
+pub use infer::{Inference, NAME, encrypt};
 
 use crate::bootstrap::toy;
 use crate::error::{ContentError, Error, ModelError, Result};

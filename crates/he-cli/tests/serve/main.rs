@@ -1,0 +1,205 @@
+//! `he-cli serve` as a process: what survives `kill -9`, where settings come from, how it ends.
+#![cfg(unix)]
+#![allow(missing_docs, clippy::unwrap_used)]
+
+#[path = "../../../he-server/tests/service/client.rs"]
+#[allow(dead_code)]
+mod client;
+
+use client::{Client, PIECE, TUS};
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::Duration;
+use tempfile::TempDir;
+
+fn he() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_he-cli"));
+    command.env("HE_DEVICE", "cpu").env_remove("HE_CLI_PASSPHRASE");
+    command
+}
+
+fn done(command: &mut Command) -> Vec<u8> {
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    output.stdout
+}
+
+/// A service that runs.
+struct Process {
+    child: Child,
+    client: Client,
+    /// Kept open: a service whose output is closed could not say anything more.
+    _output: BufReader<ChildStdout>,
+}
+
+impl Process {
+    fn start(data: &Path, more: impl FnOnce(&mut Command)) -> Self {
+        let mut command = he();
+        command.args(["serve", "--json", "--listen", "127.0.0.1:0", "--data"]).arg(data);
+        command.args(["--session-rate", "1000", "--log", "json"]);
+        more(&mut command);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut output = BufReader::new(child.stdout.take().unwrap());
+        let mut text = String::new();
+        while !text.trim_end().ends_with('}') {
+            if output.read_line(&mut text).unwrap() == 0 {
+                let mut said = String::new();
+                child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+                panic!("{text}{said}");
+            }
+        }
+        let said: Value = serde_json::from_str(&text).unwrap();
+        let address = said["url"].as_str().unwrap().strip_prefix("http://").unwrap().parse().unwrap();
+        // The log must not fill its pipe.
+        let mut log = child.stderr.take().unwrap();
+        std::thread::spawn(move || std::io::copy(&mut log, &mut std::io::sink()));
+        Self { child, client: Client { address, token: None }, _output: output }
+    }
+
+    fn guest(&self) -> Client {
+        let session = self.client.send("POST", "/v1/sessions", &[], b"").expect(201).json();
+        Client { token: Some(session["token"].as_str().unwrap().to_owned()), ..self.client.clone() }
+    }
+
+    /// `kill -9`.
+    fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Keys, a picture and what `eval blur` makes of it.
+struct Files {
+    _folder: TempDir,
+    keys: PathBuf,
+    photo: PathBuf,
+    blurred: PathBuf,
+}
+
+fn files() -> Files {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let (keys, picture) = (path("keys"), path("photo.png"));
+    let image = image::RgbImage::from_fn(300, 200, |x, y| image::Rgb([x as u8, y as u8, (x * y) as u8]));
+    image.save(&picture).unwrap();
+    let (photo, blurred) = (path("photo.he"), path("blurred.he"));
+    done(he().args(["keygen", "ckks", "-o"]).arg(&keys));
+    done(he().arg("encrypt").arg(&picture).arg("-k").arg(keys.join("public.key")).arg("-o").arg(&photo));
+    let mut eval = he();
+    eval.args(["eval", "blur"]).arg(&photo).arg("-k").arg(keys.join("eval.key")).arg("-o").arg(&blurred);
+    done(&mut eval);
+    Files { _folder: folder, keys, photo, blurred }
+}
+
+#[test]
+fn nothing_that_was_acknowledged_is_lost_by_force() {
+    let files = files();
+    let data = tempfile::tempdir().unwrap();
+    let read = |path: &Path| std::fs::read(path).unwrap();
+    let (eval, photo) = (read(&files.keys.join("eval.key")), read(&files.photo));
+    let service = Process::start(data.path(), |_| {});
+    let mut guest = service.guest();
+    let keys = guest.upload("/v1/key-sets", &eval);
+    let image = guest.upload("/v1/objects", &photo);
+    let url = guest.begin("/v1/key-sets", eval.len()).expect(201).header("location").unwrap().to_owned();
+
+    // Killed within uploads, several times: what HEAD says afterwards is taken up.
+    let (mut service, mut kills) = (service, 0);
+    loop {
+        let at = guest.offset(&url);
+        let part = (eval.len() / 4).min(eval.len() - at);
+        let mut stream = guest.connect();
+        let headers = [TUS, PIECE, ("Upload-Offset", &*at.to_string())];
+        stream.write_all(guest.head("PATCH", &url, &headers, Some(eval.len() - at)).as_bytes()).unwrap();
+        stream.write_all(&eval[at..at + part]).unwrap();
+        if at + part == eval.len() {
+            client::read_answer(&mut BufReader::new(stream), false).unwrap().expect(204);
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(100));
+        service.kill();
+        kills += 1;
+        assert!(kills < 60, "{at} of {}", eval.len());
+        service = Process::start(data.path(), |_| {});
+        guest.address = service.client.address;
+    }
+    assert!(kills >= 3);
+    assert_eq!(guest.get(&url).expect(200).json()["state"], "ready");
+
+    // Killed while jobs wait and run: each is computed, with the bytes of the command line.
+    let jobs: Vec<String> = (0..6).map(|_| guest.job(json!({ "name": "blur" }), &[&image], &keys)).collect();
+    for _ in 0..2 {
+        std::thread::sleep(Duration::from_millis(150));
+        service.kill();
+        service = Process::start(data.path(), |_| {});
+        guest.address = service.client.address;
+    }
+    let expected = read(&files.blurred);
+    for job in &jobs {
+        let job = guest.wait(job);
+        assert_eq!(job["state"], "done", "{job}");
+        assert!(guest.content(job["result"].as_str().unwrap()) == expected);
+    }
+    assert!(guest.content(&image) == photo);
+    // Nothing is left of what was interrupted.
+    assert_eq!(std::fs::read_dir(data.path().join("staging")).unwrap().count(), 0);
+}
+
+#[test]
+fn options_count_more_than_variables_and_those_more_than_the_file() {
+    let data = tempfile::tempdir().unwrap();
+    let config = data.path().join("settings.toml");
+    std::fs::write(&config, "max-upload-mib = 1\nguest-mib = 10\ntenant-jobs = 7\nrequest-rate = 5000\n")
+        .unwrap();
+    let limit = |more: &dyn Fn(&mut Command)| {
+        let service = Process::start(&data.path().join("data"), |command| {
+            command.arg("--config").arg(&config);
+            more(command);
+        });
+        let limits = service.guest().get("/v1/info").expect(200).json()["limits"].clone();
+        [&limits["upload_bytes"], &limits["jobs"]].map(|value| value.as_u64().unwrap())
+    };
+    assert_eq!(limit(&|_| {}), [1 << 20, 7]);
+    assert_eq!(limit(&|command| drop(command.env("HE_SERVE_MAX_UPLOAD_MIB", "2"))), [2 << 20, 7]);
+    let both = limit(&|command| {
+        command.env("HE_SERVE_MAX_UPLOAD_MIB", "2").args(["--max-upload-mib", "3"]);
+        command.env("HE_SERVE_TENANT_JOBS", "5");
+    });
+    assert_eq!(both, [3 << 20, 5]);
+    std::fs::write(&config, "max-uploads = 1\n").unwrap();
+    let output = he().arg("serve").arg("--config").arg(&config).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("settings.toml") && said.contains("max-uploads"), "{said}");
+}
+
+#[test]
+fn signals_end_it_gracefully_and_tokens_are_made_beside_it() {
+    let data = tempfile::tempdir().unwrap();
+    let token = |arguments: &[&str]| {
+        let out = done(he().args(["serve", "token"]).args(arguments).arg("--data").arg(data.path()));
+        String::from_utf8(out).unwrap()
+    };
+    let mut service = Process::start(data.path(), |command| drop(command.args(["--guests", "false"])));
+    let secret = token(&["add", "alice"]).trim().to_owned();
+    let alice = Client { token: Some(secret), ..service.client.clone() };
+    alice.get("/v1/objects").expect(200);
+    service.client.send("POST", "/v1/sessions", &[], b"").problem(403);
+    let list = token(&["list"]);
+    let (id, name) = list.trim().split_once(' ').unwrap();
+    assert_eq!(name, "alice");
+    token(&["revoke", id]);
+    alice.get("/v1/objects").problem(401);
+    let pid = rustix::process::Pid::from_child(&service.child);
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    assert_eq!(service.child.wait().unwrap().code(), Some(0));
+}

@@ -1,0 +1,257 @@
+//! Jobs: what is to be computed, and what came of it.
+
+use super::{Database, Object, Result, count, tenants, whole};
+use crate::clock;
+use crate::problem::Cause;
+use serde_json::{Value, json};
+use sqlx::Row;
+use sqlx::any::AnyRow;
+
+/// How far a job is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JobState {
+    /// It waits for its turn.
+    Queued,
+    /// It is computed.
+    Running,
+    /// There is a result.
+    Done,
+    /// There is none.
+    Failed,
+    /// It was not wanted any more.
+    Cancelled,
+}
+
+impl JobState {
+    const ALL: [Self; 5] = [Self::Queued, Self::Running, Self::Done, Self::Failed, Self::Cancelled];
+
+    /// Its name in answers and in the database.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Running => "running",
+            Self::Done => "done",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+
+    /// Whether it has come to an end.
+    pub fn has_ended(self) -> bool {
+        !matches!(self, Self::Queued | Self::Running)
+    }
+}
+
+/// A job.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// Its name.
+    pub id: String,
+    /// Whose it is.
+    pub tenant: String,
+    /// What was asked for: `operation`, `inputs`, `key_set`.
+    pub request: Value,
+    /// How far it is.
+    pub state: JobState,
+    /// Steps that are done.
+    pub done: u64,
+    /// All steps.
+    pub of: u64,
+    /// How often it was started.
+    pub starts: u64,
+    /// The object that it made.
+    pub result: Option<String>,
+    /// Why it failed.
+    pub error: Option<Cause>,
+    /// When it was asked for, started last, and ended.
+    pub times: (i64, Option<i64>, Option<i64>),
+}
+
+/// A job to be added, with the objects that it needs.
+pub struct NewJob<'a> {
+    /// Its name.
+    pub id: &'a str,
+    /// Whose it is.
+    pub tenant: &'a str,
+    /// What was asked for.
+    pub request: &'a Value,
+    /// What it uses.
+    pub uses: Vec<&'a str>,
+}
+
+impl Job {
+    /// The resource.
+    pub fn json(&self) -> Value {
+        let (created, started, finished) = self.times;
+        let error = self.error.as_ref().map(|cause| {
+            json!({
+                "type": "urn:he-server:file",
+                "title": "The job failed",
+                "status": 422,
+                "detail": cause.detail,
+                "hint": cause.hint,
+            })
+        });
+        json!({
+            "id": self.id,
+            "operation": self.request["operation"],
+            "inputs": self.request["inputs"],
+            "key_set": self.request["key_set"],
+            "state": self.state.name(),
+            "progress": { "done": self.done, "of": self.of },
+            "result": self.result,
+            "error": error,
+            "created": clock::text(created),
+            "started": started.map(clock::text),
+            "finished": finished.map(clock::text),
+        })
+    }
+}
+
+fn job(row: &AnyRow) -> Result<Job> {
+    let (request, state): (String, String) = (row.try_get("request")?, row.try_get("state")?);
+    let error: Option<String> = row.try_get("error")?;
+    Ok(Job {
+        id: row.try_get("id")?,
+        tenant: row.try_get("tenant")?,
+        request: serde_json::from_str(&request).unwrap_or_default(),
+        state: JobState::ALL.into_iter().find(|known| known.name() == state).unwrap_or(JobState::Failed),
+        done: count(row, "done")?,
+        of: count(row, "steps")?,
+        starts: count(row, "starts")?,
+        result: row.try_get("result")?,
+        error: error.and_then(|error| serde_json::from_str(&error).ok()),
+        times: (row.try_get("created")?, row.try_get("started")?, row.try_get("finished")?),
+    })
+}
+
+impl Database {
+    /// Adds a job, if the quota of its tenant has room for it.
+    ///
+    /// # Errors
+    /// The database fails.
+    pub async fn add_job(&self, new: NewJob<'_>) -> Result<bool> {
+        let mut tx = self.pool.begin().await?;
+        let taken = sqlx::query("UPDATE tenants SET jobs = jobs + 1 WHERE id = $1 AND jobs < max_jobs");
+        if taken.bind(new.tenant).execute(&mut *tx).await?.rows_affected() == 0 {
+            return Ok(false);
+        }
+        sqlx::query("INSERT INTO jobs VALUES ($1, $2, $3, $4, 0, 0, 0, NULL, NULL, $5, NULL, NULL)")
+            .bind(new.id)
+            .bind(new.tenant)
+            .bind(new.request.to_string())
+            .bind(JobState::Queued.name())
+            .bind(clock::now())
+            .execute(&mut *tx)
+            .await?;
+        for object in new.uses {
+            let statement = "INSERT INTO uses VALUES ($1, $2) ON CONFLICT DO NOTHING";
+            sqlx::query(statement).bind(new.id).bind(object).execute(&mut *tx).await?;
+        }
+        tx.commit().await?;
+        Ok(true)
+    }
+
+    /// The job of this name, if it is the tenant's.
+    ///
+    /// # Errors
+    /// The database fails.
+    pub async fn job(&self, tenant: &str, id: &str) -> Result<Option<Job>> {
+        let row = sqlx::query("SELECT * FROM jobs WHERE id = $1 AND tenant = $2");
+        row.bind(id).bind(tenant).fetch_optional(&self.pool).await?.map(|row| job(&row)).transpose()
+    }
+
+    /// So many jobs behind this one, in the order of their names.
+    ///
+    /// # Errors
+    /// The database fails.
+    pub async fn jobs(&self, tenant: &str, after: &str, most: u32) -> Result<Vec<Job>> {
+        let rows = sqlx::query("SELECT * FROM jobs WHERE tenant = $1 AND id > $2 ORDER BY id LIMIT $3");
+        let rows = rows.bind(tenant).bind(after).bind(i64::from(most));
+        rows.fetch_all(&self.pool).await?.iter().map(job).collect()
+    }
+
+    /// Jobs that have not ended, the oldest first: at the start of the service.
+    ///
+    /// # Errors
+    /// The database fails.
+    pub async fn unfinished_jobs(&self) -> Result<Vec<Job>> {
+        let rows = sqlx::query("SELECT * FROM jobs WHERE finished IS NULL ORDER BY created, id");
+        rows.fetch_all(&self.pool).await?.iter().map(job).collect()
+    }
+
+    /// A job is computed from now on.
+    ///
+    /// # Errors
+    /// The database fails.
+    pub async fn start_job(&self, id: &str) -> Result<()> {
+        sqlx::query("UPDATE jobs SET state = $1, started = $2, starts = starts + 1 WHERE id = $3")
+            .bind(JobState::Running.name())
+            .bind(clock::now())
+            .bind(id)
+            .execute(&self.pool)
+            .await?;
+        Ok(())
+    }
+
+    /// A job has ended, with its result if it is done, which is added with it. Whether the quota
+    /// had room for the result; otherwise nothing has changed.
+    ///
+    /// # Errors
+    /// The database fails.
+    pub async fn end_job(
+        &self,
+        (tenant, id): (&str, &str),
+        state: JobState,
+        (done, of): (u64, u64),
+        result: Option<&Object>,
+        error: Option<&Cause>,
+    ) -> Result<bool> {
+        let mut tx = self.pool.begin().await?;
+        if let Some(object) = result {
+            if !tenants::take(&mut tx, tenant, whole(object.bytes)).await? {
+                return Ok(false);
+            }
+            sqlx::query("INSERT INTO objects VALUES ($1, $2, $3, 1, $4, $5, $6, $7)")
+                .bind(&object.id)
+                .bind(tenant)
+                .bind(object.kind.name())
+                .bind(whole(object.bytes))
+                .bind(object.created)
+                .bind(object.expires)
+                .bind(object.info.to_string())
+                .execute(&mut *tx)
+                .await?;
+        }
+        let ended = sqlx::query(
+            "UPDATE jobs SET state = $1, done = $2, steps = $3, result = $4, error = $5, finished = $6
+             WHERE id = $7 AND finished IS NULL",
+        );
+        let ended = ended
+            .bind(state.name())
+            .bind(whole(done))
+            .bind(whole(of))
+            .bind(result.map(|object| object.id.clone()))
+            .bind(error.and_then(|error| serde_json::to_string(error).ok()))
+            .bind(clock::now())
+            .bind(id)
+            .execute(&mut *tx)
+            .await?;
+        if ended.rows_affected() == 1 {
+            let given = sqlx::query("UPDATE tenants SET jobs = jobs - 1 WHERE id = $1");
+            given.bind(tenant).execute(&mut *tx).await?;
+            sqlx::query("DELETE FROM uses WHERE job = $1").bind(id).execute(&mut *tx).await?;
+        }
+        tx.commit().await?;
+        Ok(true)
+    }
+
+    /// Forgets jobs that ended before this time.
+    ///
+    /// # Errors
+    /// The database fails.
+    pub async fn forget_jobs(&self, before: i64) -> Result<()> {
+        sqlx::query("DELETE FROM jobs WHERE finished < $1").bind(before).execute(&self.pool).await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,113 @@
+//! The routes, and what every request passes on its way to them.
+
+mod about;
+mod files;
+mod jobs;
+mod openapi;
+mod sessions;
+mod who;
+
+pub use who::Peer;
+
+use crate::app::App;
+use crate::page;
+use crate::problem::Problem;
+use axum::extract::{DefaultBodyLimit, MatchedPath, Request, State};
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// The longest JSON body.
+const MAX_JSON: usize = 1 << 16;
+
+/// All routes.
+pub fn router(app: Arc<App>) -> Router {
+    // A file, or events: these take as long as they take.
+    let long = Router::new()
+        .route("/v1/key-sets", post(files::create_key_set))
+        .route("/v1/key-sets/{id}", axum::routing::patch(files::append_key_set))
+        .route("/v1/objects", post(files::create_object))
+        .route("/v1/objects/{id}", axum::routing::patch(files::append_object))
+        .route("/v1/objects/{id}/content", get(files::content))
+        .route("/v1/jobs/{id}/events", get(jobs::events))
+        .layer(DefaultBodyLimit::disable());
+    let short = Router::new()
+        .route("/v1/sessions", post(sessions::create))
+        .route("/v1/key-sets", get(files::key_sets).options(files::options))
+        .route(
+            "/v1/key-sets/{id}",
+            get(files::key_set).head(files::key_set_offset).delete(files::delete_key_set),
+        )
+        .route("/v1/objects", get(files::objects).options(files::options))
+        .route("/v1/objects/{id}", get(files::object).head(files::object_offset).delete(files::delete_object))
+        .route("/v1/jobs", get(jobs::list).post(jobs::create))
+        .route("/v1/jobs/{id}", get(jobs::job).delete(jobs::cancel))
+        .route("/v1/operations", get(about::operations))
+        .route("/v1/info", get(about::info))
+        .route("/openapi.json", get(about::openapi))
+        .route("/healthz", get(about::health))
+        .route("/readyz", get(about::ready))
+        .route("/metrics", get(about::metrics))
+        .layer(DefaultBodyLimit::max(MAX_JSON))
+        .layer(middleware::from_fn_with_state(Arc::clone(&app), in_time));
+    long.merge(short)
+        .method_not_allowed_fallback(not_allowed)
+        .fallback(page::serve)
+        .layer(middleware::from_fn_with_state(Arc::clone(&app), observed))
+        .with_state(app)
+}
+
+async fn not_allowed() -> Problem {
+    Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method", "this resource has no such method")
+        .hint("GET /openapi.json lists the methods")
+}
+
+/// The answer, or a problem if it takes too long.
+async fn in_time(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    let patience = Duration::from_secs(app.config.seconds.answer);
+    tokio::time::timeout(patience, next.run(request)).await.unwrap_or_else(|_| {
+        Problem::new(StatusCode::SERVICE_UNAVAILABLE, "timeout", "the answer took too long")
+            .hint("try again later")
+            .into_response()
+    })
+}
+
+/// Counts and logs a request: its route and its status, neither contents nor tokens nor names.
+async fn observed(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    let begin = Instant::now();
+    let method = request.method().clone();
+    let route = request.extensions().get::<MatchedPath>().map_or("page", MatchedPath::as_str).to_owned();
+    let mut response = next.run(request).await;
+    let (status, time) = (response.status().as_u16(), begin.elapsed());
+    app.metrics.answered(method.as_str(), &route, status, time);
+    let millis = time.as_secs_f64() * 1e3;
+    tracing::info!(method = method.as_str(), route, status, millis, "request");
+    let headers = response.headers_mut();
+    let plain =
+        [(header::X_CONTENT_TYPE_OPTIONS, "nosniff"), (HeaderName::from_static("x-frame-options"), "DENY")];
+    for (name, value) in plain {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    if route.starts_with("/v1") {
+        headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    }
+    response
+}
+
+/// A JSON body, or a problem in our form.
+struct Body<T>(T);
+
+impl<T: serde::de::DeserializeOwned> axum::extract::FromRequest<Arc<App>> for Body<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, Problem> {
+        match Json::<T>::from_request(request, app).await {
+            Ok(Json(body)) => Ok(Self(body)),
+            Err(rejection) => Err(Problem::new(rejection.status(), "request", rejection.body_text())),
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! What the service is, can do, and how it is.
+
+use super::openapi;
+use super::sessions::limits;
+use super::who::{From, Who};
+use crate::app::App;
+use crate::metrics;
+use crate::operations;
+use crate::problem::{Answer, Problem};
+use axum::Json;
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+type Shared = State<Arc<App>>;
+
+/// `GET /v1/operations`.
+pub async fn operations(State(app): Shared, _: From) -> Json<Value> {
+    Json(operations::list(&app.models))
+}
+
+/// `GET /v1/info`: with a token also what the tenant may hold and holds.
+pub async fn info(State(app): Shared, from: Result<Who, Problem>) -> Answer<Json<Value>> {
+    let mut info = json!({
+        "name": "he-server",
+        "version": env!("CARGO_PKG_VERSION"),
+        "devices": app.config.devices.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "guests": app.config.guests,
+        "models": app.models.names(),
+        "limits": { "upload_bytes": app.config.max_upload },
+    });
+    match from {
+        Ok(Who(tenant)) => {
+            info["limits"] = limits(&app, &tenant);
+            let (bytes, objects, jobs) = app.db.usage(&tenant.id).await?;
+            info["used"] = json!({ "bytes": bytes, "objects": objects, "jobs": jobs });
+        }
+        Err(problem) if problem.status == StatusCode::UNAUTHORIZED => {}
+        Err(problem) => return Err(problem),
+    }
+    Ok(Json(info))
+}
+
+/// `GET /openapi.json`.
+pub async fn openapi() -> Json<Value> {
+    Json(openapi::description())
+}
+
+/// `GET /healthz`: the process answers.
+pub async fn health() -> Json<Value> {
+    Json(json!({ "status": "ok" }))
+}
+
+/// `GET /readyz`: the database and the store answer, too.
+pub async fn ready(State(app): Shared) -> Answer<Json<Value>> {
+    let down = |what: &str| {
+        Problem::new(StatusCode::SERVICE_UNAVAILABLE, "ready", format!("{what} does not answer"))
+    };
+    app.db.ping().await.map_err(|_| down("the database"))?;
+    app.store.ping().await.map_err(|_| down("the store"))?;
+    Ok(Json(json!({ "status": "ok" })))
+}
+
+/// `GET /metrics`.
+pub async fn metrics(State(app): Shared) -> Response {
+    let kind = [(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")];
+    (kind, metrics::text(&app)).into_response()
+}

@@ -1,0 +1,170 @@
+//! Jobs: what is to be computed, how far it is, and what came of it.
+
+use super::Body;
+use super::files::{ListQuery, found, page};
+use super::who::Who;
+use crate::app::App;
+use crate::db::{Job, JobState, Kind, NewJob};
+use crate::ids;
+use crate::jobs::{self, Status};
+use crate::operations::Task;
+use crate::problem::{Answer, Problem};
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::response::sse::{Event, KeepAlive, Sse};
+use futures_util::stream::{self, Stream};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::convert::Infallible;
+use std::sync::Arc;
+use tokio::sync::watch;
+
+type Shared = State<Arc<App>>;
+
+/// What is asked for.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Request {
+    operation: Value,
+    inputs: Vec<String>,
+    key_set: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    bootstrap_key: Option<String>,
+}
+
+/// `POST /v1/jobs`.
+pub async fn create(
+    State(app): Shared,
+    Who(tenant): Who,
+    Body(request): Body<Request>,
+) -> Answer<(StatusCode, Json<Value>)> {
+    let task = Task::parse(&request.operation)?;
+    if task.inputs() != request.inputs.len() {
+        let (name, needed, found) = (task.name(), task.inputs(), request.inputs.len());
+        return Err(Problem::request(format!("{name} takes {needed} inputs, and {found} are given")));
+    }
+    if let Task::Infer { model } = &task
+        && app.models.get(model).is_none()
+    {
+        return Err(Problem::request(format!("there is no model {model}"))
+            .hint("GET /v1/operations lists the models"));
+    }
+    let mut uses = Vec::new();
+    let keys = [Some(&request.key_set), request.bootstrap_key.as_ref()];
+    let keys = keys.into_iter().flatten().map(|id| (Kind::KeySet, id));
+    for (kind, id) in keys.chain(request.inputs.iter().map(|id| (Kind::Object, id))) {
+        let object = found(&app, &tenant, kind, id).await?;
+        if !object.ready {
+            return Err(Problem::conflict(format!("the upload of {} {id} is not complete", kind.name())));
+        }
+        uses.push(&**id);
+    }
+    let id = ids::id()?;
+    let written = serde_json::to_value(&request).map_err(Problem::internal)?;
+    let new = NewJob { id: &id, tenant: &tenant.id, request: &written, uses };
+    if !app.db.add_job(new).await? {
+        let most = tenant.quota.jobs;
+        return Err(Problem::quota(format!("{most} jobs are queued or running already")));
+    }
+    app.jobs.add(&tenant.id, &id);
+    let job = one(&app, &tenant.id, &id).await?;
+    Ok((StatusCode::ACCEPTED, Json(job.json())))
+}
+
+/// The job of this name, if it is the tenant's, as far as it is now.
+async fn one(app: &App, tenant: &str, id: &str) -> Answer<Job> {
+    let missing = || Problem::not_found("job");
+    if !ids::is_id(id) {
+        return Err(missing());
+    }
+    let mut job = app.db.job(tenant, id).await?.ok_or_else(missing)?;
+    now(app, &mut job);
+    Ok(job)
+}
+
+/// The progress of a job that runs is in memory.
+fn now(app: &App, job: &mut Job) {
+    if let Some(status) = app.jobs.status(&job.id)
+        && !job.state.has_ended()
+    {
+        let Status { done, of, .. } = *status.borrow();
+        (job.done, job.of) = (done, of);
+    }
+}
+
+/// `GET /v1/jobs/{id}`.
+pub async fn job(State(app): Shared, Who(tenant): Who, Path(id): Path<String>) -> Answer<Json<Value>> {
+    Ok(Json(one(&app, &tenant.id, &id).await?.json()))
+}
+
+/// `GET /v1/jobs`.
+pub async fn list(State(app): Shared, Who(tenant): Who, ListQuery(part): ListQuery) -> Answer<Json<Value>> {
+    let (after, most) = part.bounds()?;
+    let mut jobs = app.db.jobs(&tenant.id, after, most).await?;
+    jobs.iter_mut().for_each(|job| now(&app, job));
+    Ok(page(jobs.iter().map(Job::json).collect(), most))
+}
+
+/// `DELETE /v1/jobs/{id}`.
+pub async fn cancel(State(app): Shared, Who(tenant): Who, Path(id): Path<String>) -> Answer<StatusCode> {
+    let job = one(&app, &tenant.id, &id).await?;
+    if job.state.has_ended() || !jobs::cancel(&app, &job).await? {
+        return Err(Problem::conflict(format!("the job has ended: it is {}", job.state.name())));
+    }
+    Ok(StatusCode::ACCEPTED)
+}
+
+/// What is still to be told of a job.
+enum Tell {
+    Changes(watch::Receiver<Status>, bool),
+    End,
+    Nothing,
+}
+
+/// `GET /v1/jobs/{id}/events`: `progress` whenever it changes, then `done`, `failed` or
+/// `cancelled` with the job.
+pub async fn events(
+    State(app): Shared,
+    Who(tenant): Who,
+    Path(id): Path<String>,
+) -> Answer<Sse<impl Stream<Item = Result<Event, Infallible>>>> {
+    one(&app, &tenant.id, &id).await?;
+    let begin = app.jobs.status(&id).map_or(Tell::End, |status| Tell::Changes(status, true));
+    let events = stream::unfold(begin, move |tell| {
+        let (app, tenant, id) = (Arc::clone(&app), tenant.id.clone(), id.clone());
+        async move {
+            match tell {
+                Tell::Changes(mut status, first) => {
+                    // The sender is gone only after the end was written.
+                    let open = first || status.changed().await.is_ok();
+                    let now = *status.borrow_and_update();
+                    if open && !now.state.has_ended() {
+                        let data = json!({ "done": now.done, "of": now.of, "state": now.state.name() });
+                        let event = Event::default().event("progress").data(data.to_string());
+                        return Some((Ok(event), Tell::Changes(status, false)));
+                    }
+                    Some((Ok(last(&app, &tenant, &id).await), Tell::Nothing))
+                }
+                Tell::End => Some((Ok(last(&app, &tenant, &id).await), Tell::Nothing)),
+                Tell::Nothing => None,
+            }
+        }
+    });
+    Ok(Sse::new(events).keep_alive(KeepAlive::default()))
+}
+
+/// How it ended.
+async fn last(app: &App, tenant: &str, id: &str) -> Event {
+    match one(app, tenant, id).await {
+        Ok(job) => {
+            let name = match job.state {
+                // The service ends, and the next start takes the job up.
+                JobState::Queued | JobState::Running => "progress",
+                state => state.name(),
+            };
+            Event::default().event(name).data(job.json().to_string())
+        }
+        Err(problem) => Event::default().event("failed").data(problem.json().to_string()),
+    }
+}

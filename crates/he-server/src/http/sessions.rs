@@ -1,0 +1,46 @@
+//! Sessions of guests: tenants that nobody made, with small quotas, for a while.
+
+use super::who::{From, limit};
+use crate::app::App;
+use crate::clock;
+use crate::db::Tenant;
+use crate::ids;
+use crate::problem::{Answer, Problem};
+use crate::rates::Asker;
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// `POST /v1/sessions`.
+pub async fn create(State(app): State<Arc<App>>, From(address): From) -> Answer<(StatusCode, Json<Value>)> {
+    if !app.config.guests {
+        return Err(Problem::new(StatusCode::FORBIDDEN, "guests", "this service has no guests")
+            .hint("ask its operator for a token"));
+    }
+    limit(&app, Asker::Sessions(address))?;
+    let expires = clock::now().saturating_add(clock::hours(app.config.hours.guest));
+    let quota = app.config.guest;
+    let tenant = Tenant { id: ids::id()?, guest: true, expires: Some(expires), quota };
+    app.db.add_tenant("guest", &tenant).await?;
+    let token = ids::token()?;
+    app.db.add_token(&ids::token_hash(&token), &ids::id()?, &tenant.id).await?;
+    let session = json!({
+        "token": token,
+        "tenant": tenant.id,
+        "expires": clock::text(expires),
+        "limits": limits(&app, &tenant),
+    });
+    Ok((StatusCode::CREATED, Json(session)))
+}
+
+/// What a tenant may hold.
+pub(super) fn limits(app: &App, tenant: &Tenant) -> Value {
+    json!({
+        "bytes": tenant.quota.bytes,
+        "objects": tenant.quota.objects,
+        "jobs": tenant.quota.jobs,
+        "upload_bytes": app.config.max_upload.min(tenant.quota.bytes),
+    })
+}

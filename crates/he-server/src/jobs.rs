@@ -1,0 +1,319 @@
+//! Jobs: they wait in a fair queue, run on all devices, and tell how far they are.
+
+use crate::app::App;
+use crate::clock;
+use crate::db::{Job, JobState, Kind, Object};
+use crate::describe;
+use crate::ids;
+use crate::operations::Task;
+use crate::problem::{Answer, Cause, Problem};
+use crate::queue::Queue;
+use he_files::bootstrap::keys::KeyFile as BootstrapFile;
+use he_files::cipher_file::CipherReader;
+use he_files::io::cancel::Cancel;
+use he_files::io::input::Input;
+use he_files::io::output::Output;
+use he_files::key_file::AnyKey;
+use he_files::models::Inference;
+use he_files::operation::{Evaluation, Sources};
+use he_files::scheme::OneOf;
+use he_files::watch::{Progress, Watch};
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::{Notify, watch};
+
+/// A job that was started so often by services that did not live to see its end is not started
+/// again: it may be what ends them.
+const MOST_STARTS: u64 = 3;
+
+/// How far a job is, as of now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Status {
+    /// Queued, running, or how it ended.
+    pub state: JobState,
+    /// Steps that are done.
+    pub done: u64,
+    /// All steps, or 0 while they are not known.
+    pub of: u64,
+}
+
+/// A job that has not ended.
+struct Active {
+    status: watch::Sender<Status>,
+    cancel: Cancel,
+}
+
+/// All jobs that have not ended.
+#[derive(Default)]
+pub struct Jobs {
+    queue: Mutex<Queue>,
+    active: Mutex<HashMap<String, Arc<Active>>>,
+    wake: Notify,
+    ending: std::sync::atomic::AtomicBool,
+}
+
+impl Jobs {
+    fn queue(&self) -> std::sync::MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn active(&self) -> std::sync::MutexGuard<'_, HashMap<String, Arc<Active>>> {
+        self.active.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Puts a job into the queue.
+    pub fn add(&self, tenant: &str, id: &str) {
+        let status = Status { state: JobState::Queued, done: 0, of: 0 };
+        let active = Active { status: watch::Sender::new(status), cancel: Cancel::default() };
+        self.active().insert(id.to_owned(), Arc::new(active));
+        self.queue().push(tenant, id.to_owned());
+        self.wake.notify_one();
+    }
+
+    /// The status of a job that has not ended, now and whenever it changes.
+    pub fn status(&self, id: &str) -> Option<watch::Receiver<Status>> {
+        self.active().get(id).map(|active| active.status.subscribe())
+    }
+
+    /// The jobs that wait and those that run.
+    pub fn counts(&self) -> (usize, usize) {
+        let queue = self.queue();
+        (queue.waiting(), queue.running())
+    }
+
+    fn is_ending(&self) -> bool {
+        self.ending.load(std::sync::atomic::Ordering::Relaxed)
+    }
+
+    /// Starts no more jobs, and ends those that run: the next start of the service takes them up.
+    pub fn leave(&self) {
+        self.ending.store(true, std::sync::atomic::Ordering::Relaxed);
+        self.active().values().for_each(|active| active.cancel.cancel());
+        self.wake.notify_one();
+    }
+
+    /// Starts no more jobs.
+    pub fn hold(&self) {
+        self.ending.store(true, std::sync::atomic::Ordering::Relaxed);
+        self.wake.notify_one();
+    }
+}
+
+/// Takes up jobs that have not ended, and starts jobs for ever.
+///
+/// # Errors
+/// The database fails.
+pub async fn recover(app: &Arc<App>) -> Answer<()> {
+    for job in app.db.unfinished_jobs().await? {
+        if job.starts < MOST_STARTS {
+            app.jobs.add(&job.tenant, &job.id);
+            continue;
+        }
+        let detail = format!("the service has ended {} times while it computed this job", job.starts);
+        let cause = Cause { detail, hint: Some("ask for it with smaller inputs".to_owned()) };
+        let of = (&*job.tenant, &*job.id);
+        app.db.end_job(of, JobState::Failed, (0, 0), None, Some(&cause)).await?;
+    }
+    let app = Arc::clone(app);
+    tokio::spawn(async move { start_jobs(app).await });
+    Ok(())
+}
+
+async fn start_jobs(app: Arc<App>) {
+    loop {
+        app.jobs.wake.notified().await;
+        loop {
+            let next = {
+                let mut queue = app.jobs.queue();
+                let room = queue.running() < app.config.running_jobs && !app.jobs.is_ending();
+                if room { queue.next() } else { None }
+            };
+            let Some((tenant, id)) = next else { break };
+            let app = Arc::clone(&app);
+            tokio::spawn(async move {
+                if let Err(problem) = run(&app, &tenant, &id).await {
+                    tracing::error!(job = %id, detail = %problem.cause.detail, "a job could not be run");
+                }
+                app.jobs.active().remove(&id);
+                app.jobs.queue().ended(&tenant);
+                app.jobs.wake.notify_one();
+            });
+        }
+    }
+}
+
+/// Cancels a job. Whether it had not ended.
+///
+/// # Errors
+/// The database fails.
+pub async fn cancel(app: &App, job: &Job) -> Answer<bool> {
+    let active = app.jobs.active().get(&job.id).cloned();
+    let Some(active) = active else { return Ok(false) };
+    active.cancel.cancel();
+    let waited = app.jobs.queue().remove(&job.tenant, &job.id);
+    if waited {
+        end(app, &job.tenant, &job.id, &active, JobState::Cancelled, None, None).await?;
+        app.jobs.active().remove(&job.id);
+    }
+    Ok(true)
+}
+
+/// Writes how a job ended, and tells it.
+async fn end(
+    app: &App,
+    tenant: &str,
+    id: &str,
+    active: &Active,
+    state: JobState,
+    result: Option<&Object>,
+    error: Option<&Cause>,
+) -> Answer<bool> {
+    let Status { done, of, .. } = *active.status.borrow();
+    let done = if state == JobState::Done { of } else { done };
+    let written = app.db.end_job((tenant, id), state, (done, of), result, error).await?;
+    if written {
+        active.status.send_replace(Status { state, done, of });
+        app.metrics.job_ended(state);
+    }
+    Ok(written)
+}
+
+async fn run(app: &Arc<App>, tenant: &str, id: &str) -> Answer<()> {
+    let Some(active) = app.jobs.active().get(id).cloned() else { return Ok(()) };
+    let Some(job) = app.db.job(tenant, id).await? else { return Ok(()) };
+    app.db.start_job(id).await?;
+    active.status.send_modify(|status| status.state = JobState::Running);
+    let begin = std::time::Instant::now();
+    let result = ids::id()?;
+    let computed = compute(app, &job, &active, &result).await;
+    let seconds = begin.elapsed().as_secs_f64();
+    let outcome = match computed {
+        Ok(object) => {
+            app.store.adopt(&result).await?;
+            match end(app, tenant, id, &active, JobState::Done, Some(&object), None).await? {
+                true => "done",
+                false => {
+                    let problem = Problem::quota("there is no room for the result");
+                    end(app, tenant, id, &active, JobState::Failed, None, Some(&problem.cause)).await?;
+                    app.store.remove(&result).await?;
+                    "failed"
+                }
+            }
+        }
+        Err(problem) => {
+            app.store.remove(&result).await?;
+            if active.cancel.is_cancelled() {
+                // The next start takes up what this one has left.
+                if app.jobs.is_ending() {
+                    return Ok(());
+                }
+                end(app, tenant, id, &active, JobState::Cancelled, None, None).await?;
+                "cancelled"
+            } else {
+                end(app, tenant, id, &active, JobState::Failed, None, Some(&problem.cause)).await?;
+                "failed"
+            }
+        }
+    };
+    let operation = job.request["operation"]["name"].as_str().unwrap_or_default();
+    tracing::info!(job = %id, %tenant, operation, seconds, outcome, "a job has ended");
+    Ok(())
+}
+
+/// Computes a job into the staged file of `result`.
+async fn compute(app: &Arc<App>, job: &Job, active: &Arc<Active>, result: &str) -> Answer<Object> {
+    let task = Task::parse(&job.request["operation"])?;
+    let input = async |kind: Kind, id: &serde_json::Value, name: &str| -> Answer<Input> {
+        let id = id.as_str().unwrap_or_default();
+        let found = app.db.object(&job.tenant, kind, id).await?;
+        match found.filter(|object| object.ready) {
+            Some(object) => Ok(app.store.input(&object.id, name).await?),
+            None => Err(Problem::not_found(name)),
+        }
+    };
+    let request = &job.request;
+    let key = input(Kind::KeySet, &request["key_set"], "the key set").await?;
+    let bootstrap = match &request["bootstrap_key"] {
+        serde_json::Value::Null => None,
+        id => Some(input(Kind::KeySet, id, "the bootstrapping key").await?),
+    };
+    let first = input(Kind::Object, &request["inputs"][0], "the input").await?;
+    let other = match task.inputs() {
+        2 => Some(input(Kind::Object, &request["inputs"][1], "the second input").await?),
+        _ => None,
+    };
+    let path = app.store.staged(result);
+    let (app, active, staged) = (Arc::clone(app), Arc::clone(active), path.clone());
+    let expires = app.expiry_of(&job.tenant).await?;
+    let (id, tenant) = (result.to_owned(), job.tenant.clone());
+    tokio::task::spawn_blocking(move || {
+        let watch: Arc<dyn Watch> = Arc::new(Told(Arc::clone(&active)));
+        let work = || match task {
+            Task::Operation(operation) => {
+                let sources = Sources { input: first, other, key };
+                let evaluation = Evaluation::new(&operation, sources, &active.cancel)?;
+                evaluation.evaluate(&app.config.devices, watch, output(&staged)?)
+            }
+            Task::Infer { model } => infer(&app, &active, &model, first, key, bootstrap, &*watch, &staged),
+        };
+        // Hostile files end in errors; should one end in a panic after all, it ends its own job.
+        let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
+        let written = match done {
+            Ok(written) => written?,
+            Err(_) => return Err(Problem::internal("a job has panicked")),
+        };
+        let info = describe::file(Input::open(&staged)?)?;
+        let (kind, created) = (Kind::Object, clock::now());
+        Ok(Object { id, tenant, kind, ready: true, bytes: written.bytes, created, expires, info })
+    })
+    .await?
+}
+
+/// The outputs of a model.
+fn infer(
+    app: &App,
+    active: &Active,
+    model: &str,
+    input: Input,
+    key: Input,
+    bootstrap: Option<Input>,
+    watch: &dyn Watch,
+    staged: &Path,
+) -> he_files::Result<he_files::cipher_file::Written> {
+    const NEEDED: &str = "an evaluation key";
+    let missing = || he_files::Error::Caller(format!("there is no model {model}").into());
+    let model = app.models.get(model).ok_or_else(missing)?;
+    let cancel = &active.cancel;
+    let inference = Inference::new(&model, CipherReader::new(input.cancelled_by(cancel))?)?;
+    let bootstrap = match model.bootstrapping() {
+        Some(_) => bootstrap.map(|key| BootstrapFile::open(key.cancelled_by(cancel))).transpose()?,
+        None => None,
+    };
+    let OneOf::Ckks(key) = AnyKey::read(key.cancelled_by(cancel), NEEDED, None)?.scheme(NEEDED)? else {
+        return Err(he_files::Error::Caller("models need a key set of ckks".into()));
+    };
+    let device = app.config.devices.first().cloned().ok_or(he_files::Error::NoDevice)?;
+    inference.evaluate(key, bootstrap, device, watch, output(staged)?.cancelled_by(cancel))
+}
+
+fn output(staged: &Path) -> he_files::Result<Output> {
+    let file = crate::store::append_to(staged);
+    let file: File = file.map_err(|error| he_files::Error::io(error, "write", "the result"))?;
+    Ok(Output::to_writer("the result", BufWriter::with_capacity(1 << 18, file)))
+}
+
+/// Tells those who ask for a job how far it is.
+struct Told(Arc<Active>);
+
+impl Watch for Told {
+    fn progress(&self, progress: Progress) {
+        self.0.status.send_modify(|status| match progress {
+            Progress::Started { total, .. } => (status.done, status.of) = (0, total),
+            Progress::Advanced { by } => status.done = status.of.min(status.done + by),
+            Progress::Ended => {}
+        });
+    }
+}

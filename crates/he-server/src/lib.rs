@@ -1,0 +1,52 @@
+//! An HTTP service that computes on encrypted files: key sets, encrypted objects, jobs and their
+//! results. It never holds a secret key: a file that contains one is refused by its frames, before
+//! a byte of it is stored.
+//!
+//! `he-cli serve` starts it; docs/service.md describes the API, the configuration, the threat model
+//! and the deployment.
+//!
+//! - [`settings`]: flags, environment and file as one [`Config`](settings::Config);
+//! - [`app`]: the service; [`serve`]: its connections; [`tokens`]: those who may use it;
+//! - `http`: the routes, `uploads`, `jobs` and `queue`: what they do;
+//! - `db`: metadata in SQLite or PostgreSQL; `store`: bytes in a folder or a store like S3.
+//!
+//! # Examples
+//! ```
+//! use he_server::{app::App, serve::Server, settings::{Config, Settings}};
+//!
+//! # let data = tempfile::tempdir()?;
+//! # tokio::runtime::Runtime::new()?.block_on(async {
+//! let settings = Settings {
+//!     listen: Some("127.0.0.1:0".parse()?),
+//!     data: Some(data.path().to_owned()),
+//!     ..Settings::default()
+//! };
+//! let config = Config::new(settings, vec![he::Device::cpu()])?;
+//! let server = Server::bind(App::start(config).await?).await?;
+//! println!("http://{}", server.address()?);
+//! server.run(async {}).await; // until this future ends
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+pub mod app;
+mod clock;
+mod db;
+mod describe;
+mod http;
+mod ids;
+mod jobs;
+pub mod logs;
+mod metrics;
+mod models;
+mod operations;
+mod page;
+mod problem;
+mod queue;
+mod rates;
+pub mod serve;
+pub mod settings;
+mod store;
+pub mod tokens;
+mod uploads;

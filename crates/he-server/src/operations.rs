@@ -1,0 +1,178 @@
+//! What jobs compute: the operations of he-files, and models of this service.
+
+use crate::models::Models;
+use crate::problem::{Answer, Problem};
+use he_files::models::NAME as INFER;
+use he_files::operation::Operation;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+/// The inference of encrypted examples by a model of this service.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Infer {
+    name: String,
+    model: String,
+}
+
+/// What a job computes.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Task {
+    /// An operation on encrypted files.
+    Operation(Operation),
+    /// The outputs of a model.
+    Infer {
+        /// Its name.
+        model: String,
+    },
+}
+
+impl Task {
+    /// From its JSON: an object with a `name` and parameters.
+    ///
+    /// # Errors
+    /// There is no such operation, or it has other parameters.
+    pub fn parse(operation: &Value) -> Answer<Self> {
+        let bad = |error: serde_json::Error| {
+            Problem::request(format!("operation: {error}")).hint("GET /v1/operations lists them")
+        };
+        if operation["name"] == INFER {
+            let Infer { model, .. } = serde_json::from_value(operation.clone()).map_err(bad)?;
+            return Ok(Self::Infer { model });
+        }
+        let operation: Operation = serde_json::from_value(operation.clone()).map_err(bad)?;
+        operation.check()?;
+        Ok(Self::Operation(operation))
+    }
+
+    /// The number of encrypted files that it takes.
+    pub fn inputs(&self) -> usize {
+        match self {
+            Self::Operation(operation) => operation.inputs(),
+            Self::Infer { .. } => 1,
+        }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Operation(operation) => operation.name(),
+            Self::Infer { .. } => INFER,
+        }
+    }
+}
+
+/// An operation as programs are told of it.
+fn entry(name: &str, inputs: &[usize], contents: &[&str], schemes: &[&str], parameters: Value) -> Value {
+    json!({
+        "name": name, "inputs": inputs, "contents": contents, "schemes": schemes,
+        "parameters": parameters,
+    })
+}
+
+/// All operations: their names and parameters, and the contents and schemes that have them.
+pub fn list(models: &Models) -> Value {
+    const IMAGE: &[&str] = &["image"];
+    const TABLE: &[&str] = &["table"];
+    const BOTH: &[&str] = &["image", "table"];
+    const CKKS: &[&str] = &["ckks"];
+    const TFHE: &[&str] = &["tfhe"];
+    const EXACT: &[&str] = &["bfv", "bgv"];
+    let levels =
+        || json!({ "levels": { "type": "string", "enum": ["auto", "keep", "drop"], "default": "auto" } });
+    let number = |name: &str, default: f64| json!({ name: { "type": "number", "default": default } });
+    let mut all = vec![
+        entry(
+            "blur",
+            &[1],
+            IMAGE,
+            CKKS,
+            json!({
+                "radius": { "type": "integer", "minimum": 0 },
+                "sigma": { "type": "number", "exclusiveMinimum": 0 },
+            }),
+        ),
+        entry("sharpen", &[1], IMAGE, CKKS, json!({})),
+        entry("edges", &[1], IMAGE, CKKS, json!({})),
+        entry("brightness", &[1], IMAGE, CKKS, number("by", he_files::operation::BRIGHTER)),
+        entry("contrast", &[1], IMAGE, CKKS, number("by", he_files::operation::CONTRAST)),
+        entry("invert", &[1], IMAGE, CKKS, json!({})),
+        entry("grayscale", &[1], IMAGE, CKKS, json!({})),
+        entry("blend", &[2], IMAGE, CKKS, number("alpha", he_files::operation::ALPHA)),
+        entry("kernel", &[1], IMAGE, CKKS, json!({ "matrix": { "type": "string" } })),
+        entry("refresh", &[1], BOTH, CKKS, json!({})),
+    ];
+    for name in ["add", "sub"] {
+        all.push(entry(name, &[2], BOTH, &["ckks", "bfv", "bgv", "bigckks", "tfhe"], levels()));
+    }
+    all.push(entry("mul", &[2], BOTH, &["ckks", "bfv", "bgv", "bigckks"], levels()));
+    for name in ["lt", "eq", "min", "max"] {
+        all.push(entry(name, &[2], TABLE, TFHE, json!({})));
+    }
+    all.push(entry("sort", &[1], TABLE, TFHE, json!({})));
+    all.push(entry("sum", &[1], TABLE, &["ckks", "bfv", "bgv"], levels()));
+    all.push(entry("count", &[1], TABLE, EXACT, levels()));
+    all.push(entry("mean", &[1], TABLE, CKKS, levels()));
+    all.push(entry("variance", &[1], TABLE, CKKS, levels()));
+    let mut dot = levels();
+    dot["columns"] = json!({ "type": "array", "items": { "type": "string" }, "minItems": 2, "maxItems": 2 });
+    all.push(entry("dot", &[1, 2], TABLE, &["ckks", "bfv", "bgv"], dot));
+    let names = models.names();
+    if !names.is_empty() {
+        let model = json!({ "model": { "type": "string", "enum": names } });
+        all.push(entry(INFER, &[1], &["examples"], CKKS, model));
+    }
+    json!({ "operations": all })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tasks_are_operations_or_models() {
+        let parse = |text: &str| Task::parse(&serde_json::from_str(text).unwrap());
+        assert_eq!(parse(r#"{"name":"sharpen"}"#).unwrap(), Task::Operation(Operation::Sharpen {}));
+        let infer = parse(r#"{"name":"infer","model":"x"}"#).unwrap();
+        assert_eq!((infer.name(), infer.inputs()), ("infer", 1));
+        for text in [
+            "null",
+            "3",
+            "[]",
+            "{}",
+            r#"{"name":3}"#,
+            r#"{"name":"infer"}"#,
+            r#"{"name":"infer","model":"x","y":1}"#,
+            r#"{"name":"sharpen","by":1}"#,
+        ] {
+            assert_eq!(parse(text).unwrap_err().status.as_u16(), 400, "{text}");
+        }
+        let matrix = parse(r#"{"name":"kernel","matrix":"1 2"}"#).unwrap_err();
+        assert!(matrix.status.is_client_error() && matrix.cause.hint.is_some());
+    }
+
+    /// The list has every operation, with parameters that it takes.
+    #[test]
+    fn every_operation_is_listed() {
+        let listed = list(&Models::default());
+        let names: Vec<&str> =
+            listed["operations"].as_array().unwrap().iter().map(|o| o["name"].as_str().unwrap()).collect();
+        let unknown = serde_json::from_str::<Operation>(r#"{"name":"?"}"#).unwrap_err().to_string();
+        for name in unknown.split('`').skip(3).step_by(2) {
+            assert!(names.contains(&name), "{name}");
+        }
+        for operation in listed["operations"].as_array().unwrap() {
+            let mut object = json!({ "name": operation["name"] });
+            for (name, schema) in operation["parameters"].as_object().unwrap() {
+                object[name] = match (schema["type"].as_str().unwrap(), name.as_str()) {
+                    ("integer", _) => json!(2),
+                    ("number", _) => json!(0.5),
+                    ("array", _) => json!(["a", "b"]),
+                    (_, "matrix") => json!("0 1 0"),
+                    _ => json!("keep"),
+                };
+            }
+            Task::parse(&object).unwrap_or_else(|problem| panic!("{object}: {}", problem.cause.detail));
+        }
+    }
+}

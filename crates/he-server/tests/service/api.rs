@@ -1,0 +1,249 @@
+//! Jobs and their results, downloads, lists, and what the service says of itself.
+
+use crate::client::{TUS, read_answer};
+use crate::fixtures::{Service, evaluated, files};
+use he_server::settings::Settings;
+use serde_json::{Value, json};
+use std::io::{BufReader, Write};
+
+#[test]
+fn results_are_those_of_the_command_line() {
+    let service = Service::start();
+    let guest = service.guest();
+    let files = files();
+    let keys = guest.upload("/v1/key-sets", &files.evaluation);
+    let image = guest.upload("/v1/objects", &files.image);
+    let table = guest.upload("/v1/objects", &files.table);
+    for (operation, inputs, bytes) in [
+        (r#"{"name":"blur","radius":1}"#, vec![&image], [&files.image, &files.image]),
+        (r#"{"name":"brightness","by":0.25}"#, vec![&image], [&files.image, &files.image]),
+        (r#"{"name":"grayscale"}"#, vec![&image], [&files.image, &files.image]),
+        (r#"{"name":"blend","alpha":0.25}"#, vec![&image, &image], [&files.image, &files.image]),
+        (r#"{"name":"mean"}"#, vec![&table], [&files.table, &files.table]),
+        (r#"{"name":"add"}"#, vec![&table, &table], [&files.table, &files.table]),
+    ] {
+        let ids: Vec<&str> = inputs.iter().map(|id| &***id).collect();
+        let id = guest.job(serde_json::from_str(operation).unwrap(), &ids, &keys);
+        let job = guest.wait(&id);
+        assert_eq!(job["state"], "done", "{job}");
+        assert_eq!(job["progress"]["done"], job["progress"]["of"]);
+        assert!(job["error"].is_null() && job["finished"].is_string());
+        let other = (ids.len() == 2).then_some(&**bytes[1]);
+        let expected = evaluated(operation, bytes[0], other);
+        assert!(guest.content(job["result"].as_str().unwrap()) == expected, "{operation}");
+    }
+    // A result is an object as any other.
+    let twice = guest.job(json!({ "name": "invert" }), &[&image], &keys);
+    let result = guest.wait(&twice)["result"].as_str().unwrap().to_owned();
+    let info = guest.get(&format!("/v1/objects/{result}")).expect(200).json();
+    assert_eq!((&info["state"], &info["kind"]), (&json!("ready"), &json!("object")));
+    let jobs = guest.get("/v1/jobs").expect(200).json();
+    assert_eq!(jobs["items"].as_array().unwrap().len(), 7);
+}
+
+#[test]
+fn jobs_that_cannot_be_say_why() {
+    let service = Service::start();
+    let guest = service.guest();
+    let files = files();
+    let keys = guest.upload("/v1/key-sets", &files.evaluation);
+    let image = guest.upload("/v1/objects", &files.image);
+    let table = guest.upload("/v1/objects", &files.table);
+    let other = guest.upload("/v1/objects", &files.other_image);
+    for (operation, input, said) in [
+        (json!({ "name": "blur" }), &table, "is an encrypted table, and blur is for images"),
+        (json!({ "name": "sum" }), &image, "is an encrypted image, and sum is for tables"),
+        (json!({ "name": "sort" }), &table, "ckks has no sort"),
+        (json!({ "name": "blur" }), &other, "belongs to key set"),
+    ] {
+        let job = guest.wait(&guest.job(operation, &[input], &keys));
+        assert_eq!(job["state"], "failed");
+        assert!(job["error"]["detail"].as_str().unwrap().contains(said), "{job}");
+        assert!(job["error"]["hint"].is_string() && job["result"].is_null());
+    }
+    let ask = |job: Value| guest.post("/v1/jobs", &job);
+    let blur = json!({ "name": "blur" });
+    for (job, status) in [
+        (json!({ "operation": { "name": "melt" }, "inputs": [image], "key_set": keys }), 400),
+        (json!({ "operation": { "name": "blur", "x": 1 }, "inputs": [image], "key_set": keys }), 400),
+        (json!({ "operation": blur, "inputs": [image, image], "key_set": keys }), 400),
+        (json!({ "operation": blur, "inputs": [], "key_set": keys }), 400),
+        (json!({ "operation": blur, "inputs": [image] }), 422),
+        (json!({ "operation": blur, "inputs": [image], "key_set": keys, "more": 1 }), 422),
+        (json!({ "operation": blur, "inputs": ["../x"], "key_set": keys }), 404),
+        (json!({ "operation": blur, "inputs": [keys], "key_set": keys }), 404),
+        (json!({ "operation": blur, "inputs": [image], "key_set": image }), 404),
+        (
+            json!({ "operation": { "name": "kernel", "matrix": "1 2" }, "inputs": [image], "key_set": keys }),
+            422,
+        ),
+        (
+            json!({ "operation": { "name": "infer", "model": "none" }, "inputs": [image], "key_set": keys }),
+            400,
+        ),
+    ] {
+        ask(job).problem(status);
+    }
+    let json = [("Content-Type", "application/json")];
+    guest.send("POST", "/v1/jobs", &json, b"{").problem(400);
+    guest.send("POST", "/v1/jobs", &json, &vec![b' '; 100_000]).problem(413);
+    guest.send("POST", "/v1/jobs", &[], b"{}").problem(415);
+    // An upload that is not complete.
+    let begun = guest.begin("/v1/objects", 1000).expect(201).json();
+    ask(json!({ "operation": blur, "inputs": [begun["id"]], "key_set": keys })).problem(409);
+    guest.get(&format!("/v1/objects/{}/content", begun["id"].as_str().unwrap())).problem(409);
+}
+
+#[test]
+fn downloads_have_ranges_and_tags() {
+    let service = Service::start();
+    let guest = service.guest();
+    let file = &files().image;
+    let url = format!("/v1/objects/{}/content", guest.upload("/v1/objects", file));
+    let get = |name: &str, value: &str| guest.send("GET", &url, &[(name, value)], b"");
+    let all = guest.get(&url).expect(200);
+    assert!(all.body == *file);
+    assert_eq!(all.header("accept-ranges"), Some("bytes"));
+    let tag = all.header("etag").unwrap().to_owned();
+    for (range, bounds) in [
+        ("bytes=0-0".to_owned(), 0..1),
+        ("bytes=5-99".to_owned(), 5..100),
+        (format!("bytes={}-", file.len() - 7), file.len() - 7..file.len()),
+        ("bytes=-3".to_owned(), file.len() - 3..file.len()),
+        (format!("bytes=1-{}", file.len() * 2), 1..file.len()),
+    ] {
+        let part = get("Range", &range).expect(206);
+        assert!(part.body == file[bounds.clone()], "{range}");
+        let expected = format!("bytes {}-{}/{}", bounds.start, bounds.end - 1, file.len());
+        assert_eq!(part.header("content-range"), Some(&*expected));
+    }
+    let beyond = get("Range", &format!("bytes={}-", file.len()));
+    assert_eq!(beyond.header("content-range"), Some(&*format!("bytes */{}", file.len())));
+    beyond.problem(416);
+    get("If-None-Match", &tag).expect(304);
+    let changed = [("Range", "bytes=0-3"), ("If-Range", "\"other\"")];
+    assert_eq!(guest.send("GET", &url, &changed, b"").expect(200).body.len(), file.len());
+    let same = [("Range", "bytes=0-3"), ("If-Range", &*tag)];
+    assert_eq!(guest.send("GET", &url, &same, b"").expect(206).body, file[..4]);
+}
+
+#[test]
+fn events_tell_the_progress_and_the_end() {
+    let service = Service::start();
+    let guest = service.guest();
+    let keys = guest.upload("/v1/key-sets", &files().evaluation);
+    let image = guest.upload("/v1/objects", &files().image);
+    let id = guest.job(json!({ "name": "blur" }), &[&image], &keys);
+    let read = || {
+        let mut stream = guest.connect();
+        let path = format!("/v1/jobs/{id}/events");
+        stream.write_all(guest.head("GET", &path, &[], None).as_bytes()).unwrap();
+        let answer = read_answer(&mut BufReader::new(stream), false).unwrap().expect(200);
+        assert_eq!(answer.header("content-type"), Some("text/event-stream"));
+        String::from_utf8(answer.body).unwrap()
+    };
+    // The first time while it runs, or just after; then of a job that has ended.
+    for _ in 0..2 {
+        let text = read();
+        let last = text.trim_end().rsplit("\n\n").next().unwrap();
+        let data = last.strip_prefix("event: done\ndata: ").unwrap_or_else(|| panic!("{text}"));
+        let job: Value = serde_json::from_str(data).unwrap();
+        assert_eq!((&job["id"], &job["state"]), (&json!(id), &json!("done")));
+        for event in text.trim_end().split("\n\n").filter(|event| event.starts_with("event: progress")) {
+            let data: Value = serde_json::from_str(event.split_once("data: ").unwrap().1).unwrap();
+            assert!(data["done"].as_u64().unwrap() <= data["of"].as_u64().unwrap().max(1), "{event}");
+        }
+    }
+    guest.delete(&format!("/v1/jobs/{id}")).problem(409);
+}
+
+#[test]
+fn lists_have_pages() {
+    let service = Service::start();
+    let guest = service.guest();
+    let mut made: Vec<String> = (0..7).map(|_| guest.upload("/v1/objects", &files().table)).collect();
+    made.sort();
+    let (mut listed, mut cursor) = (Vec::new(), String::new());
+    loop {
+        let list = guest.get(&format!("/v1/objects?limit=3{cursor}")).expect(200).json();
+        let items = list["items"].as_array().unwrap();
+        assert!(items.len() <= 3);
+        listed.extend(items.iter().map(|item| item["id"].as_str().unwrap().to_owned()));
+        let Some(next) = list["cursor"].as_str() else { break };
+        cursor = format!("&cursor={next}");
+    }
+    assert_eq!(listed, made);
+    for query in ["limit=0", "limit=x", "limit=-1", "cursor=..", "cursor='--", "other=1"] {
+        guest.get(&format!("/v1/objects?{query}")).problem(400);
+        guest.get(&format!("/v1/jobs?{query}")).problem(400);
+    }
+}
+
+#[test]
+fn the_service_describes_itself() {
+    let service = Service::start();
+    let nobody = service.nobody();
+    assert_eq!(nobody.get("/healthz").expect(200).json()["status"], "ok");
+    assert_eq!(nobody.get("/readyz").expect(200).json()["status"], "ok");
+    let info = nobody.get("/v1/info").expect(200).json();
+    assert_eq!((&info["guests"], info["devices"].as_array().unwrap().len()), (&json!(true), 1));
+    let names = nobody.get("/v1/operations").expect(200).json();
+    assert!(names["operations"].as_array().unwrap().len() >= 20);
+    let page = nobody.get("/").expect(200);
+    assert!(page.header("content-security-policy").unwrap().contains("script-src 'self'"));
+    assert_eq!(page.header("x-content-type-options"), Some("nosniff"));
+    for path in ["/page/../../Cargo.toml", "/..%2f..%2fetc/passwd", "//etc/passwd", "/none", "/v2/x", "/v1"] {
+        nobody.get(path).problem(404);
+    }
+    nobody.send("PUT", "/v1/jobs", &[], b"").problem(405);
+    let metrics = nobody.get("/metrics").expect(200);
+    let text = String::from_utf8(metrics.body).unwrap();
+    assert!(
+        text.contains("he_server_request_seconds_count{route=\"/healthz\",method=\"GET\",status=\"200\"} 1")
+    );
+    assert!(!text.contains("etc/passwd"));
+}
+
+/// Every path of the description is a route with these methods, and every one asks for a token
+/// unless the description says that it needs none.
+#[test]
+fn the_description_is_true() {
+    let service = Service::with(Settings { guests: Some(false), ..Settings::default() });
+    let nobody = service.nobody();
+    let description = nobody.get("/openapi.json").expect(200).json();
+    assert_eq!(description["openapi"], "3.1.0");
+    let mut operations = 0;
+    for (path, item) in description["paths"].as_object().unwrap() {
+        let path = path.replace("{id}", "0123456789abcdef0123456789abcdef");
+        for (method, operation) in item.as_object().unwrap() {
+            operations += 1;
+            let answer = nobody.send(&method.to_uppercase(), &path, &[TUS], b"");
+            let open = operation["security"] == json!([]) || path == "/v1/info";
+            match (open, answer.status) {
+                (_, 404 | 405) => panic!("{method} {path}: {}", answer.status),
+                (true, 401) | (false, 200..=299) => panic!("{method} {path}: {}", answer.status),
+                (false, status) => assert_eq!(status, 401, "{method} {path}"),
+                (true, _) => {}
+            }
+        }
+    }
+    assert_eq!(operations, 27);
+    nobody.send("POST", "/v1/sessions", &[], b"").problem(403);
+}
+
+#[test]
+fn pages_are_served_from_a_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("page")).unwrap();
+    std::fs::write(folder.path().join("index.html"), "<p>hello").unwrap();
+    std::fs::write(folder.path().join("page/a.js"), "1").unwrap();
+    let service = Service::with(Settings { page: Some(folder.path().to_owned()), ..Settings::default() });
+    let nobody = service.nobody();
+    assert_eq!(nobody.get("/").expect(200).body, b"<p>hello");
+    let script = nobody.get("/page/a.js").expect(200);
+    assert_eq!(script.header("content-type"), Some("text/javascript; charset=utf-8"));
+    let tag = script.header("etag").unwrap().to_owned();
+    nobody.send("GET", "/page/a.js", &[("If-None-Match", &tag)], b"").expect(304);
+    nobody.get("/page/../index.html").problem(404);
+    nobody.get("/page").problem(404);
+}

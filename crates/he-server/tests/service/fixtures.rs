@@ -1,0 +1,202 @@
+//! Keys and encrypted files, made once, and services for the tests.
+
+use super::client::Client;
+use he::Device;
+use he_core::ckks::CkksParams;
+use he_files::contents::clear::Clear;
+use he_files::contents::options::TableFlags;
+use he_files::contents::{Contents, encrypt, images};
+use he_files::io::cancel::Cancel;
+use he_files::io::input::Input;
+use he_files::io::output::{Output, OutputOptions};
+use he_files::key_set::{KeyFiles, KeySet};
+use he_files::note::Payload;
+use he_files::operation::{Evaluation, Operation, Sources};
+use he_files::passphrase::Passphrase;
+use he_files::scheme::Ckks;
+use he_files::scheme::engine::rng;
+use he_files::team::Team;
+use he_server::app::App;
+use he_server::serve::Server;
+use he_server::settings::{Config, Settings};
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
+use tokio::sync::oneshot;
+
+/// What clients have.
+pub struct Files {
+    pub evaluation: Vec<u8>,
+    pub secret: Vec<u8>,
+    pub sealed: Vec<u8>,
+    pub public: Vec<u8>,
+    pub image: Vec<u8>,
+    pub table: Vec<u8>,
+    /// Of other keys.
+    pub other_image: Vec<u8>,
+}
+
+fn picture() -> Vec<u8> {
+    // A BMP of 24 bits, whose rows are multiples of four bytes.
+    let (mut bmp, width, height) = (Vec::new(), 24u32, 16u32);
+    let size = 54 + width * height * 3;
+    bmp.extend(b"BM");
+    bmp.extend(size.to_le_bytes());
+    bmp.extend([0; 4]);
+    bmp.extend(54u32.to_le_bytes());
+    bmp.extend(40u32.to_le_bytes());
+    bmp.extend(width.to_le_bytes());
+    bmp.extend(height.to_le_bytes());
+    bmp.extend([1, 0, 24, 0]);
+    bmp.extend([0; 24]);
+    bmp.extend((0..width * height * 3).map(|i| (i * 7 % 256) as u8));
+    bmp
+}
+
+fn encrypted(team: &Team<Ckks>, keys: &KeySet<Ckks>, data: Vec<u8>, path: &Path) -> Vec<u8> {
+    let params = &team.lead().params;
+    let input = Input::from_reader("data", std::io::Cursor::new(data));
+    let clear = Clear::read::<Ckks>(input, TableFlags::default(), None, &()).unwrap();
+    let content = Ckks::describe(&clear, params, None, &()).unwrap();
+    let payload = Payload { key_id: keys.id.clone(), history: Vec::new(), content };
+    let output =
+        Output::create(path, OutputOptions { force: true, ..OutputOptions::default() }, &[]).unwrap();
+    encrypt::by_public_key(team, &keys.public, &clear, &payload, output, &mut rng().unwrap()).unwrap();
+    std::fs::read(path).unwrap()
+}
+
+pub fn files() -> &'static Files {
+    static FILES: OnceLock<Files> = OnceLock::new();
+    FILES.get_or_init(|| {
+        let folder = tempfile::tempdir().unwrap();
+        let params = CkksParams::for_depth(1).build().unwrap();
+        let team = Team::<Ckks>::new(&params, &[Device::cpu()]).unwrap();
+        let rotations = images::rotations(&params, 1).unwrap();
+        let mut random = rng().unwrap();
+        let keys = KeySet::generate(team.lead(), &rotations, &mut random).unwrap();
+        let other = KeySet::generate(team.lead(), &rotations, &mut random).unwrap();
+        let write = |name: &str, passphrase: Option<&Passphrase>| {
+            let folder = folder.path().join(name);
+            std::fs::create_dir(&folder).unwrap();
+            KeyFiles::create(&folder, false).unwrap().write(&keys, &params, passphrase).unwrap();
+            move |key: &str| std::fs::read(folder.join(key)).unwrap()
+        };
+        let plain = write("plain", None);
+        let phrase = Passphrase::new(b"correct horse".to_vec().into()).unwrap();
+        let sealed = write("sealed", Some(&phrase));
+        let path = folder.path().join("file");
+        Files {
+            evaluation: plain("eval.key"),
+            secret: plain("secret.key"),
+            sealed: sealed("secret.key"),
+            public: plain("public.key"),
+            image: encrypted(&team, &keys, picture(), &path),
+            table: encrypted(&team, &keys, b"a,b\n1,2\n3.5,-4\n".to_vec(), &path),
+            other_image: encrypted(&team, &other, picture(), &path),
+        }
+    })
+}
+
+/// What `he-cli eval` makes of these files: the same code, and the same bytes.
+pub fn evaluated(operation: &str, input: &[u8], other: Option<&[u8]>) -> Vec<u8> {
+    let open = |bytes: &[u8]| Input::from_reader("file", std::io::Cursor::new(bytes.to_vec()));
+    let operation: Operation = serde_json::from_str(operation).unwrap();
+    let sources = Sources { input: open(input), other: other.map(open), key: open(&files().evaluation) };
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("result");
+    let output = Output::create(&path, OutputOptions::default(), &[]).unwrap();
+    let evaluation = Evaluation::new(&operation, sources, &Cancel::default()).unwrap();
+    evaluation.evaluate(&[Device::cpu()], Arc::new(()), output).unwrap();
+    std::fs::read(path).unwrap()
+}
+
+/// A service in this process, which ends gracefully when it is dropped.
+pub struct Service {
+    pub client: Client,
+    pub data: Arc<TempDir>,
+    end: Option<oneshot::Sender<()>>,
+    ended: Option<std::thread::JoinHandle<()>>,
+}
+
+impl Service {
+    pub fn start() -> Self {
+        Self::with(Settings::default())
+    }
+
+    pub fn with(settings: Settings) -> Self {
+        Self::on(Arc::new(tempfile::tempdir().unwrap()), settings)
+    }
+
+    /// On the data of an earlier service.
+    pub fn on(data: Arc<TempDir>, settings: Settings) -> Self {
+        let settings = settings.or(Settings {
+            listen: Some("127.0.0.1:0".parse().unwrap()),
+            data: Some(data.path().to_owned()),
+            session_rate: Some(6000),
+            request_rate: Some(100_000),
+            shutdown_seconds: Some(1),
+            ..Settings::default()
+        });
+        let (end, ends) = oneshot::channel();
+        let (tell, told) = std::sync::mpsc::channel();
+        let ended = std::thread::spawn(move || {
+            Runtime::new().unwrap().block_on(async {
+                let config = Config::new(settings, vec![Device::cpu()]).unwrap();
+                let server = Server::bind(App::start(config).await.unwrap()).await.unwrap();
+                tell.send(server.address().unwrap()).unwrap();
+                server.run(async { drop(ends.await) }).await;
+            });
+        });
+        let address = told.recv().unwrap();
+        let client = Client { address, token: None };
+        Self { client, data, end: Some(end), ended: Some(ended) }
+    }
+
+    /// Somebody without a token.
+    pub fn nobody(&self) -> Client {
+        self.client.clone()
+    }
+
+    /// A fresh guest.
+    pub fn guest(&self) -> Client {
+        let session = self.client.send("POST", "/v1/sessions", &[], b"").expect(201).json();
+        Client { token: Some(session["token"].as_str().unwrap().to_owned()), ..self.client.clone() }
+    }
+
+    /// Ends, and returns the data.
+    pub fn stop(mut self) -> Arc<TempDir> {
+        self.end();
+        Arc::clone(&self.data)
+    }
+
+    fn end(&mut self) {
+        drop(self.end.take());
+        if let Some(ended) = self.ended.take() {
+            ended.join().unwrap();
+        }
+    }
+
+    /// All files below the data but the database, with their lengths.
+    pub fn stored(&self) -> Vec<(String, u64)> {
+        fn walk(folder: &Path, files: &mut Vec<(String, u64)>) {
+            for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
+                let (path, name) = (entry.path(), entry.file_name().to_string_lossy().into_owned());
+                match path.is_dir() {
+                    true => walk(&path, files),
+                    false if name.contains("sqlite") => {}
+                    false => files.push((name, entry.metadata().unwrap().len())),
+                }
+            }
+        }
+        let mut files = Vec::new();
+        walk(self.data.path(), &mut files);
+        files
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        self.end();
+    }
+}

@@ -1,0 +1,11 @@
+//! The service over HTTP: every route, what is refused, what survives a restart.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+mod api;
+mod client;
+mod fairness;
+mod fixtures;
+mod measures;
+mod restarts;
+mod tenants;
+mod uploads;

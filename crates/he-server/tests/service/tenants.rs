@@ -1,0 +1,140 @@
+//! Nobody sees, guesses or touches what belongs to somebody else.
+
+use crate::client::{Client, PIECE, TUS};
+use crate::fixtures::{Service, files};
+use he_server::settings::{Config, Settings};
+use he_server::tokens;
+use serde_json::json;
+use std::collections::BTreeSet;
+
+#[test]
+fn other_tenants_find_nothing_on_any_route() {
+    let service = Service::start();
+    let (owner, other) = (service.guest(), service.guest());
+    let keys = owner.upload("/v1/key-sets", &files().evaluation);
+    let image = owner.upload("/v1/objects", &files().image);
+    let begun = owner.begin("/v1/objects", 100_000).expect(201).json()["id"].as_str().unwrap().to_owned();
+    let job = owner.job(json!({ "name": "invert" }), &[&image], &keys);
+    let missing = "0".repeat(32);
+    let patch = [TUS, PIECE, ("Upload-Offset", "0")];
+    for (kind, own) in [("objects", &image), ("objects", &begun), ("key-sets", &keys)] {
+        // What exists and what does not are answered alike.
+        for id in [own, &missing] {
+            let url = format!("/v1/{kind}/{id}");
+            let what = other.get(&url).problem(404);
+            assert_eq!(what, format!("there is no such {}", kind.trim_end_matches('s')));
+            assert_eq!(other.send("HEAD", &url, &[TUS], b"").status, 404);
+            assert_eq!(other.send("PATCH", &url, &patch, b"x").problem(404), what);
+            assert_eq!(other.delete(&url).problem(404), what);
+        }
+    }
+    for id in [&image, &missing] {
+        other.get(&format!("/v1/objects/{id}/content")).problem(404);
+    }
+    for id in [&job, &missing] {
+        other.get(&format!("/v1/jobs/{id}")).problem(404);
+        other.get(&format!("/v1/jobs/{id}/events")).problem(404);
+        other.delete(&format!("/v1/jobs/{id}")).problem(404);
+    }
+    // Neither as an input nor as a key set.
+    let own_keys = other.upload("/v1/key-sets", &files().evaluation);
+    let own_image = other.upload("/v1/objects", &files().image);
+    for (input, key) in [(&image, &own_keys), (&own_image, &keys), (&image, &keys)] {
+        let job = json!({ "operation": { "name": "invert" }, "inputs": [input], "key_set": key });
+        other.post("/v1/jobs", &job).problem(404);
+    }
+    for (route, count) in [("/v1/objects", 1), ("/v1/key-sets", 1), ("/v1/jobs", 0)] {
+        assert_eq!(other.get(route).expect(200).json()["items"].as_array().unwrap().len(), count);
+    }
+    // Kinds do not mix either.
+    owner.get(&format!("/v1/objects/{keys}")).problem(404);
+    owner.get(&format!("/v1/key-sets/{image}")).problem(404);
+    // The owner still has everything.
+    assert_eq!(owner.wait(&job)["state"], "done");
+    assert!(owner.content(&image) == files().image);
+}
+
+#[test]
+fn nothing_is_told_without_a_valid_token() {
+    let service = Service::start();
+    let token = |token: &str| Client { token: Some(token.to_owned()), ..service.nobody() };
+    let long = "x".repeat(1000);
+    for client in [service.nobody(), token(""), token("he_"), token(&long), token("' OR 1=1 --")] {
+        for path in [
+            "/v1/objects",
+            "/v1/key-sets",
+            "/v1/jobs",
+            "/v1/objects/x",
+            "/v1/objects/x/content",
+            "/v1/jobs/x/events",
+        ] {
+            let answer = client.get(path);
+            assert_eq!(answer.header("www-authenticate"), Some("Bearer"));
+            answer.problem(401);
+        }
+        client.post("/v1/jobs", &json!({})).problem(401);
+        client.whole("/v1/objects", &files().table).problem(401);
+    }
+    assert_eq!(service.stored(), []);
+}
+
+#[test]
+fn names_cannot_be_guessed() {
+    let service = Service::start();
+    let guest = service.guest();
+    let ids: BTreeSet<String> = (0..20)
+        .map(|_| guest.begin("/v1/objects", 1000).expect(201).json()["id"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(ids.len(), 20);
+    let heads: BTreeSet<&str> = ids.iter().map(|id| &id[..6]).collect();
+    assert_eq!(heads.len(), 20);
+    assert!(ids.iter().all(|id| id.len() == 32));
+}
+
+#[test]
+fn tokens_are_made_listed_and_revoked() {
+    let data = std::sync::Arc::new(tempfile::tempdir().unwrap());
+    let settings = Settings { data: Some(data.path().to_owned()), ..Settings::default() };
+    let config = Config::new(settings, vec![he::Device::cpu()]).unwrap();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let [first, second, other] =
+        ["alice", "alice", "bob"].map(|name| runtime.block_on(tokens::create(&config, name, None)).unwrap());
+    assert_eq!(first.tenant, second.tenant);
+    assert_ne!(first.tenant, other.tenant);
+    let service = Service::on(data, Settings { guests: Some(false), ..Settings::default() });
+    let by = |token: &str| Client { token: Some(token.to_owned()), ..service.nobody() };
+    let object = by(&first.token).upload("/v1/objects", &files().table);
+    let url = format!("/v1/objects/{object}");
+    by(&second.token).get(&url).expect(200);
+    by(&other.token).get(&url).problem(404);
+    // What is on the disk does not contain them.
+    for entry in std::fs::read_dir(service.data.path()).unwrap().map(Result::unwrap) {
+        if entry.path().is_file() {
+            let bytes = std::fs::read(entry.path()).unwrap();
+            let secret = &first.token.as_bytes()[3..];
+            assert!(!bytes.windows(secret.len()).any(|window| window == secret));
+        }
+    }
+    let listed = runtime.block_on(tokens::list(&config)).unwrap();
+    assert_eq!(listed.iter().map(|note| &*note.tenant).collect::<Vec<_>>(), ["alice", "alice", "bob"]);
+    assert!(runtime.block_on(tokens::revoke(&config, &first.id)).unwrap());
+    assert!(!runtime.block_on(tokens::revoke(&config, &first.id)).unwrap());
+    by(&first.token).get(&url).problem(401);
+    by(&second.token).get(&url).expect(200);
+}
+
+#[test]
+fn rates_are_limited_per_tenant_and_address() {
+    let service =
+        Service::with(Settings { request_rate: Some(2), session_rate: Some(3), ..Settings::default() });
+    let (first, second) = (service.guest(), service.guest());
+    let statuses: Vec<u16> = (0..30).map(|_| first.get("/v1/objects").status).collect();
+    assert!(statuses[..8].iter().all(|status| *status == 200), "{statuses:?}");
+    assert!(statuses.contains(&429), "{statuses:?}");
+    second.get("/v1/objects").expect(200);
+    service.guest();
+    let answer = service.nobody().send("POST", "/v1/sessions", &[], b"");
+    let wait: u64 = answer.header("retry-after").unwrap().parse().unwrap();
+    assert!((1..=60).contains(&wait));
+    answer.problem(429);
+}
