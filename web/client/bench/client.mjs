@@ -15,7 +15,7 @@ const folder = process.env.HE_DIST
 const { default: init, Session } = await import(new URL("he_wasm.js", folder));
 await init({ module_or_path: await readFile(new URL("he_wasm_bg.wasm", folder)) });
 
-const ROUNDS = 5;
+const ROUNDS = 9;
 
 function finish(task) {
   const made = [];
@@ -60,8 +60,9 @@ for (const scheme of ["ckks", "bfv", "bgv"]) {
   found[scheme] = { keygen, encrypt, decrypt: time(() => decrypt(session, file)) };
 }
 const cargo = ["run", "--release", "--quiet", "-p", "he-wasm", "--example", "times"];
+const env = { ...process.env, RAYON_NUM_THREADS: "1" };
 const root = fileURLToPath(new URL("../../..", import.meta.url));
-const native = JSON.parse(execFileSync("cargo", cargo, { cwd: root }));
+const native = JSON.parse(execFileSync("cargo", cargo, { cwd: root, env }));
 for (const [scheme, times] of Object.entries(found)) {
   for (const [what, ms] of Object.entries(times)) {
     const own = native[scheme][what];
