@@ -214,6 +214,22 @@ test("a closed client refuses", async () => {
   await assert.rejects(Client.start({ wasm: new URL("package.json", folder) }));
 });
 
+test("after an internal error everything is refused", async () => {
+  const other = await Client.start({ worker: new URL("trap_worker.mjs", import.meta.url) });
+  await other.generateKeys({ scheme: "bfv", for: "tables", depth: 1, bits: 16 });
+  const stream = other.encryptImage({ width: 1024, height: 1024, channels: 1, data: new Uint8Array(1 << 20) });
+  const reader = stream.getReader();
+  await reader.read();
+  const refused = (error) => assert.match(error.message, /internal error has ended this client/);
+  await fails(other.publicKey(), refused);
+  await fails(other.saveKeys(), refused);
+  await fails(other.generateKeys({ scheme: "ckks" }), refused);
+  await fails((async () => {
+    while (!(await reader.read()).done);
+  })(), refused);
+  other.close();
+});
+
 test("the program of the guide runs", async () => {
   const guide = await readFile(new URL("../../../docs/guide/src/browser.md", import.meta.url), "utf8");
   const program = guide.split("```js\n")[1].split("```")[0];
