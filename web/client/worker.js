@@ -16,7 +16,7 @@ let dead = null;
 
 const abort = () => Object.assign(new Error("cancelled"), { name: "AbortError" });
 
-/** Objects of an instance that is no more: freeing them would run its code. */
+/** Objects of an instance that has ended: freeing them would run its code. */
 const graves = [];
 
 /** Overwrites everything that the instance has in memory. */

@@ -57,8 +57,8 @@ impl Description {
 /// time.
 ///
 /// # Errors
-/// It is none of these, or damaged; there is a key, and the file has no noise budget to measure or
-/// belongs to another key set; the passphrase is wrong.
+/// It is not one of these, or damaged; there is a key, and the file has no noise budget to measure
+/// or belongs to another key set; the passphrase is wrong.
 pub fn describe(
     mut input: Input,
     key: Option<OneOf<KeyFiles>>,

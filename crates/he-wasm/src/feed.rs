@@ -27,7 +27,7 @@ struct Frames {
     complete: u64,
     /// The longest body that anybody waits for.
     limit: u64,
-    /// Whether these are no frames, or one is too long, so that nobody should wait for its end.
+    /// Whether these are not frames, or one is too long, so that nobody should wait for its end.
     broken: bool,
 }
 

@@ -159,7 +159,7 @@ impl Session {
     /// [`info`](Self::keys_info).
     ///
     /// # Errors
-    /// It is none; it is sealed, and the passphrase is missing or wrong.
+    /// It is not one; it is sealed, and the passphrase is missing or wrong.
     pub fn load(&self, file: Zeroizing<Vec<u8>>, passphrase: Option<Zeroizing<Vec<u8>>>) -> Result<Value> {
         const NEEDED: &str = "a secret key";
         let keys = match read_key(file, NEEDED, passphrase)? {
@@ -269,7 +269,7 @@ impl Session {
     /// `width` is that of the unsigned integers of TFHE, in bits.
     ///
     /// # Errors
-    /// [`Error::NoKeys`], [`Error::Column`], [`Error::NotFinite`]; the columns are not equally long.
+    /// [`Error::NoKeys`], [`Error::Column`], [`Error::NotFinite`]; the columns differ in length.
     pub fn encrypt_table(
         &self,
         names: Option<Vec<String>>,
@@ -380,7 +380,7 @@ impl Session {
 /// What a file is, as `he-cli info --json` says.
 ///
 /// # Errors
-/// It is no file of ours, or damaged.
+/// It is not a file of ours, or it is damaged.
 pub fn info(input: Input, passphrase: Option<Zeroizing<Vec<u8>>>) -> Result<Value> {
     let description = match passphrase {
         None => describe(input, None, None)?,

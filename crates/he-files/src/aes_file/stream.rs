@@ -99,7 +99,7 @@ impl Opener {
     /// Opens a file, which errors call `name`, by its first bytes.
     ///
     /// # Errors
-    /// It is no such file; it is locked by the other kind of secret, or by another one.
+    /// It is not such a file; it is locked by the other kind of secret, or by another one.
     pub fn new(header: &[u8; HEADER], secret: Secret<'_>, name: &str) -> Result<Self> {
         let header = Header::parse(header).in_file(name)?;
         secret.check(&header, name)?;
