@@ -1,7 +1,7 @@
 //! Answers to requests that fail: problem details of RFC 9457.
 
 use axum::Json;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -27,14 +27,14 @@ pub struct Problem {
     pub kind: &'static str,
     /// What is wrong, and what to do.
     pub cause: Cause,
-    headers: HeaderMap,
+    headers: Vec<(HeaderName, HeaderValue)>,
 }
 
 impl Problem {
     /// A problem of this kind.
     pub fn new(status: StatusCode, kind: &'static str, detail: impl Into<String>) -> Self {
         let cause = Cause { detail: detail.into(), hint: None };
-        Self { status, kind, cause, headers: HeaderMap::new() }
+        Self { status, kind, cause, headers: Vec::new() }
     }
 
     /// Adds a remedy.
@@ -47,7 +47,7 @@ impl Problem {
     /// Adds a header to the answer.
     #[must_use]
     pub fn header(mut self, name: HeaderName, value: HeaderValue) -> Self {
-        self.headers.insert(name, value);
+        self.headers.push((name, value));
         self
     }
 
