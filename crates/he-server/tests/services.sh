@@ -35,9 +35,9 @@ answers() {
 
 cd "$work"
 printf 'a,b\n1,2\n3.5,-4\n' >table.csv
-"$program" keygen ckks --depth 1 -o keys/ >/dev/null
-"$program" encrypt table.csv -k keys/public.key -o table.he >/dev/null
-"$program" eval sum table.he -k keys/eval.key -o sum.he >/dev/null
+"$program" --quiet keygen ckks --depth 1 -o keys/ >/dev/null
+"$program" --quiet encrypt table.csv -k keys/public.key -o table.he >/dev/null
+"$program" --quiet eval sum table.he -k keys/eval.key -o sum.he >/dev/null
 
 # put URL RESOURCE FILE: uploads a file in two parts, and prints its name.
 put() {
@@ -98,13 +98,17 @@ fi
 
 bin=$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | tail -1 || true)
 if [ -n "$bin" ] && id postgres >/dev/null 2>&1; then
-    as() { if [ "$(id -u)" = 0 ]; then setpriv --reuid postgres --regid postgres --clear-groups "$@"; else "$@"; fi; }
+    # Ends the shell that calls it, which the program replaces.
+    as() {
+        if [ "$(id -u)" = 0 ]; then exec setpriv --reuid postgres --regid postgres --clear-groups "$@"; fi
+        exec "$@"
+    }
     mkdir base && chmod 777 base
-    as "$bin/initdb" -D "$work/base/data" -A trust -U he --no-sync >/dev/null
+    (as "$bin/initdb" -D "$work/base/data" -A trust -U he --no-sync >/dev/null)
     as "$bin/postgres" -D "$work/base/data" -p "$((port + 1))" -k "$work/base" -c listen_addresses=127.0.0.1 \
         -c log_min_messages=fatal &
     processes="$processes $!"
-    for _ in $(seq 100); do "$bin/pg_isready" -q -h 127.0.0.1 -p "$((port + 1))" && break; sleep 0.1; done
+    for _ in $(seq 100); do "$bin/pg_isready" -q -U he -d postgres -h 127.0.0.1 -p "$((port + 1))" && break; sleep 0.1; done
     check postgres "http://127.0.0.1:$((port + 2))" --listen "127.0.0.1:$((port + 2))" \
         --database "postgres://he@127.0.0.1:$((port + 1))/postgres"
 else

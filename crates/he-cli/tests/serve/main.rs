@@ -169,7 +169,12 @@ fn options_count_more_than_variables_and_those_more_than_the_file() {
         [&limits["upload_bytes"], &limits["jobs"]].map(|value| value.as_u64().unwrap())
     };
     assert_eq!(limit(&|_| {}), [1 << 20, 7]);
-    assert_eq!(limit(&|command| drop(command.env("HE_SERVE_MAX_UPLOAD_MIB", "2"))), [2 << 20, 7]);
+    assert_eq!(
+        limit(&|command| {
+            command.env("HE_SERVE_MAX_UPLOAD_MIB", "2");
+        }),
+        [2 << 20, 7]
+    );
     let both = limit(&|command| {
         command.env("HE_SERVE_MAX_UPLOAD_MIB", "2").args(["--max-upload-mib", "3"]);
         command.env("HE_SERVE_TENANT_JOBS", "5");
@@ -189,7 +194,9 @@ fn signals_end_it_gracefully_and_tokens_are_made_beside_it() {
         let out = done(he().args(["serve", "token"]).args(arguments).arg("--data").arg(data.path()));
         String::from_utf8(out).unwrap()
     };
-    let mut service = Process::start(data.path(), |command| drop(command.args(["--guests", "false"])));
+    let mut service = Process::start(data.path(), |command| {
+        command.args(["--guests", "false"]);
+    });
     let secret = token(&["add", "alice"]).trim().to_owned();
     let alice = Client { token: Some(secret), ..service.client.clone() };
     alice.get("/v1/objects").expect(200);
