@@ -9,7 +9,7 @@ struct Basis {
     const u64* minus_product;    // -D modulo target j
     const double2* hat_parts;    // hat, its representative of least magnitude in parts: 2^25 x + y, |y| <= 2^24
     const double2* minus_parts;  // likewise
-    const u64* bytes;            // of convert_columns.cu, or none
+    const u64* bytes;            // of convert_columns.cuh, or none
     u64 first, count;
     u64 is_short;                // all source primes are short
 };

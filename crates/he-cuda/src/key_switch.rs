@@ -326,11 +326,10 @@ impl CudaRing {
         };
         // SAFETY: `digits` holds all rows of all digits, y the chain's rows.
         unsafe {
-            if in_columns {
+            if in_columns && complete {
+                self.cuda.convert_forward(op, &forward, &plan, extent, forward.dst)?;
+            } else if in_columns {
                 self.cuda.convert_columns(op, &forward, &plan, extent)?;
-                if complete {
-                    self.cuda.forward_rows(op, &forward, extent, forward.dst)?;
-                }
             } else if state == DigitState::Columns {
                 self.cuda.forward_columns(op, &forward, extent)?;
             } else {
@@ -498,9 +497,7 @@ impl CudaRing {
         // SAFETY: all buffers were made for these rows or checked to hold them.
         unsafe {
             if in_columns {
-                let columns = NttArgs { dst: between, factors: 0, ..forward };
-                self.cuda.convert_columns(op, &columns, plan, extent(kept))?;
-                self.cuda.forward_rows(op, &forward, extent(kept), between)?;
+                self.cuda.convert_forward(op, &forward, plan, extent(kept), between)?;
             } else {
                 self.cuda.forward(op, &forward, extent(kept), between)?;
             }

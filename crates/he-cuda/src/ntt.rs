@@ -269,17 +269,22 @@ impl Cuda {
         unsafe { self.launch(op, entry, grid, CONVERT_THREADS, byte_tile(plan.sources as u32), &args) }
     }
 
-    /// The second kernel of [`forward`](Self::forward), from `between`.
+    /// The same as [`forward`](Self::forward) with `args.convert`, beginning with
+    /// [`convert_columns`](Self::convert_columns).
     ///
     /// # Safety
-    /// As for [`forward`](Self::forward).
-    pub(crate) unsafe fn forward_rows(
+    /// As for both.
+    pub(crate) unsafe fn convert_forward(
         &self,
         op: &'static str,
         args: &Args,
+        plan: &Plan,
         extent: Extent,
         between: [u64; MOST_PARTS],
     ) -> Result<()> {
+        let columns = Args { dst: between, factors: 0, ..*args };
+        // SAFETY: guaranteed by the caller.
+        unsafe { self.convert_columns(op, &columns, plan, extent)? };
         let entry = if args.factors != 0 { Entry::RowsSub } else { Entry::Rows };
         let route = Route::split(entry, entry);
         let log_tiles = args.log_n - route.log_tile;

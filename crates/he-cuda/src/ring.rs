@@ -115,11 +115,11 @@ fn parts(q: &Modulus, value: u64) -> [u64; 2] {
 pub(crate) const BYTE_SOURCES: usize = 12;
 pub(crate) const CHUNK_SOURCES: usize = 4;
 
-/// The constants of one target as `ByteConversion` reads them (kernels/convert_columns.cu): the
-/// bytes of 2^(8i) h, for every byte i of a source's word and for the h of each source; byte 7 of
-/// the first source's word holds the multiple of the product that is subtracted. A word has those
-/// of all bytes of one source in one column; columns are the bytes of the residue. Missing sources
-/// up to `sources` count as zeros.
+/// The constants of one target as `ByteConversion` reads them
+/// (kernels/include/convert_columns.cuh): the bytes of 2^(8i) h, for every byte i of a source's
+/// word and for the h of each source; byte 7 of the first source's word holds the multiple of the
+/// product that is subtracted. A word has those of all bytes of one source in one column; columns
+/// are the bytes of the residue. Missing sources up to `sources` count as zeros.
 fn byte_columns(q: &Modulus, hats: &[u64], minus_product: u64, sources: usize) -> Vec<u64> {
     let constants: Vec<[u64; 8]> = (0..sources.next_multiple_of(CHUNK_SOURCES))
         .map(|source| {

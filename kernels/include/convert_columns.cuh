@@ -1,12 +1,12 @@
-// architecture: compute_80
 // Base conversion in the matrix units, and the first kernel of the transforms of what it gives, in one: residues modulo the targets
 // never reach memory as coefficients. For short primes and degrees of two kernels.
 //
 // A target's residue is the sum of products of the sources' y with constants h. With bytes y = sum 2^(8i) y_i, it is the sum of
 // y_i (2^(8i) h modulo the target), whose bytes are sums of products of bytes: the matrix of y, a row per coefficient, by that of the
 // constants, a column per byte of a target. Sums of 2^(8j) times column j are exact, and reduced once.
-#include "include/matrix.cuh"
-#include "include/ntt.cuh"
+#pragma once
+#include "matrix.cuh"
+#include "ntt.cuh"
 
 constexpr u32 COLUMNS_LOG = 4, COLUMNS_TILE = 10, COLUMNS_THREADS = 256;
 constexpr u32 COLUMNS_POINTS = 1 << COLUMNS_LOG, COLUMNS_WORDS = 1 << COLUMNS_TILE;
@@ -170,13 +170,8 @@ HE_D void convert_columns(const ConvertColumnsArgs& args) {
     }
 }
 
-// For degrees 2^14, 2^15 and 2^16, and up to 4, 8 and 12 sources.
-KERNEL(convert14_columns_4, ConvertColumnsArgs, COLUMNS_THREADS, 2) { convert_columns<6, 1>(a); }
-KERNEL(convert14_columns_8, ConvertColumnsArgs, COLUMNS_THREADS, 2) { convert_columns<6, 2>(a); }
-KERNEL(convert14_columns_12, ConvertColumnsArgs, COLUMNS_THREADS, 2) { convert_columns<6, 3>(a); }
-KERNEL(convert15_columns_4, ConvertColumnsArgs, COLUMNS_THREADS, 2) { convert_columns<7, 1>(a); }
-KERNEL(convert15_columns_8, ConvertColumnsArgs, COLUMNS_THREADS, 2) { convert_columns<7, 2>(a); }
-KERNEL(convert15_columns_12, ConvertColumnsArgs, COLUMNS_THREADS, 2) { convert_columns<7, 3>(a); }
-KERNEL(convert16_columns_4, ConvertColumnsArgs, COLUMNS_THREADS, 2) { convert_columns<8, 1>(a); }
-KERNEL(convert16_columns_8, ConvertColumnsArgs, COLUMNS_THREADS, 2) { convert_columns<8, 2>(a); }
-KERNEL(convert16_columns_12, ConvertColumnsArgs, COLUMNS_THREADS, 2) { convert_columns<8, 3>(a); }
+// For up to 4, 8 and 12 sources.
+#define CONVERT_KERNELS(NAME, BITS)                                                                                       \
+    KERNEL(NAME##_4, ConvertColumnsArgs, COLUMNS_THREADS, 2) { convert_columns<BITS, 1>(a); }                             \
+    KERNEL(NAME##_8, ConvertColumnsArgs, COLUMNS_THREADS, 2) { convert_columns<BITS, 2>(a); }                             \
+    KERNEL(NAME##_12, ConvertColumnsArgs, COLUMNS_THREADS, 2) { convert_columns<BITS, 3>(a); }

@@ -1,0 +1,4 @@
+// architecture: compute_80
+// Conversions and the high bits of the transforms of their results, degree 2^15.
+#include "include/convert_columns.cuh"
+CONVERT_KERNELS(convert15_columns, 7)
