@@ -206,6 +206,15 @@ impl PolyOps for CudaRing {
         self.pairs("sub_pairs", Entry::Sub, rows, a, b)
     }
 
+    fn mul_pairs(
+        &self,
+        rows: Rows,
+        a: [Operand<'_, Buffer>; 2],
+        b: [Operand<'_, Buffer>; 2],
+    ) -> Result<[Buffer; 2]> {
+        self.pairs("mul_pairs", Entry::Mul, rows, a, b)
+    }
+
     fn mul_add(
         &self,
         rows: Rows,

@@ -304,6 +304,13 @@ macro_rules! for_each_ring_op {
             ) -> each [Self::Buf; 2];
         }
         $then! {
+            fn mul_pairs(
+                value rows: $crate::ring::Rows,
+                read a: [$crate::ring::Operand<'_, Self::Buf>; 2],
+                read b: [$crate::ring::Operand<'_, Self::Buf>; 2]
+            ) -> each [Self::Buf; 2];
+        }
+        $then! {
             fn mul_add(
                 value rows: $crate::ring::Rows,
                 read a: $crate::ring::Operand<'_, Self::Buf>,
@@ -325,6 +332,15 @@ macro_rules! for_each_ring_op {
                 value keep: usize,
                 value batch: usize,
                 read src: [&Self::Buf; 2]
+            ) -> each [Self::Buf; 2];
+        }
+        $then! {
+            fn mul_mod_down_pair(
+                value span: $crate::ring::Span,
+                value keep: usize,
+                value batch: usize,
+                read src: [&Self::Buf; 2],
+                read factor: $crate::ring::Operand<'_, Self::Buf>
             ) -> each [Self::Buf; 2];
         }
     };

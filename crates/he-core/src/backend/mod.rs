@@ -340,6 +340,21 @@ pub trait PolyOps: PreparedRing {
         Ok(differences)
     }
 
+    /// (a0 b0, a1 b1), likewise.
+    fn mul_pairs(
+        &self,
+        rows: Rows,
+        a: [Operand<'_, Self::Buf>; 2],
+        b: [Operand<'_, Self::Buf>; 2],
+    ) -> Result<[Self::Buf; 2]> {
+        let [first, second] = a;
+        let mut products = [copy_of(self, rows, first)?, copy_of(self, rows, second)?];
+        for (product, b) in products.iter_mut().zip(b) {
+            self.mul_assign(rows, product, b)?;
+        }
+        Ok(products)
+    }
+
     /// a + x y, word by word; the rows start at word 0 and have the batch of `a`, `x` and `y` that
     /// or one.
     fn mul_add(
@@ -385,6 +400,21 @@ pub trait PolyOps: PreparedRing {
             self.mod_down(span, keep, batch, copy)
         };
         Ok([divided(src[0])?, divided(src[1])?])
+    }
+
+    /// [`mod_down`](Self::mod_down) of the products of two polynomials and a factor of their batch
+    /// or of one.
+    fn mul_mod_down_pair(
+        &self,
+        span: Span,
+        keep: usize,
+        batch: usize,
+        src: [&Self::Buf; 2],
+        factor: Operand<'_, Self::Buf>,
+    ) -> Result<[Self::Buf; 2]> {
+        let operands = src.map(|src| Operand::new(src, batch));
+        let [first, second] = self.mul_pairs(Rows::new(span, batch), operands, [factor; 2])?;
+        Ok([self.mod_down(span, keep, batch, first)?, self.mod_down(span, keep, batch, second)?])
     }
 }
 

@@ -285,9 +285,11 @@ fn every_broken_operation_is_found_by_the_suite() {
                 "key_product",
                 "add_pairs",
                 "sub_pairs",
+                "mul_pairs",
                 "mul_add",
                 "apply_automorphism",
                 "mod_down_pair",
+                "mul_mod_down_pair",
                 "relinearize",
                 "switch_automorphism",
                 "mod_down",
@@ -310,7 +312,7 @@ fn every_broken_operation_is_found_by_the_suite() {
             }
         }
     }
-    let coarse: [(Body<Faulty<Cpu>>, &str); 22] = [
+    let coarse: [(Body<Faulty<Cpu>>, &str); 24] = [
         (suite::keys, "empty_key"),
         (suite::keys, "write_key"),
         (suite::keys, "read_key"),
@@ -323,8 +325,10 @@ fn every_broken_operation_is_found_by_the_suite() {
         (suite::rotations, "rotate_and_sum"),
         (suite::tensors, "add_pairs"),
         (suite::tensors, "sub_pairs"),
+        (suite::tensors, "mul_pairs"),
         (suite::tensors, "mul_add"),
         (suite::divisions, "mod_down_pair"),
+        (suite::divisions, "mul_mod_down_pair"),
         (suite::switches, "apply_automorphism"),
         (suite::switches, "relinearize"),
         (suite::switches, "switch_automorphism"),

@@ -307,9 +307,7 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
         }
         let meta = Meta { noise: ct.meta.noise.scale(plain.gain_log2), ..ct.meta };
         self.params.check_budget(meta.noise, meta.primes)?;
-        let mut result = ct.duplicate()?;
-        result.pair.c.iter_mut().try_for_each(|part| part.mul_assign(&plain.poly))?;
-        self.finish(result.pair, meta)
+        self.finish(ct.pair.mul_poly(&plain.poly)?, meta)
     }
 
     /// ct plaintext, by [`mul_prepared`](Self::mul_prepared) with the plaintext prepared for this

@@ -3,7 +3,7 @@
 use crate::backend::{Cpu, ExactOps, PhaseModT, PolyOps, RingOps, scaled_phase};
 use crate::error::{Error, Result};
 use crate::key_set::{KeySetId, common, common_of, key_set_accessors};
-use crate::ring::{Eval, Operand, Poly, Ring, Rows, SecretPoly};
+use crate::ring::{Eval, Operand, Poly, Ring, Rows, SecretPoly, Span};
 use crate::secret_words::SecretWords;
 use derive_where::derive_where;
 use std::ops::Range;
@@ -173,12 +173,43 @@ impl<B: RingOps> RlweCiphertext<B> {
     /// # Errors
     /// [`Error::SpanMismatch`] if nothing is kept or dropped; device errors.
     pub fn mod_down(&self, keep: usize) -> Result<Self> {
-        let (ring, batch) = (self.ring(), self.batch());
+        self.divided(keep, |ring, span, parts| ring.mod_down_pair(span, keep, self.batch(), parts))
+    }
+
+    /// Both polynomials times one of the same primes, and of the same batch or of one.
+    ///
+    /// # Errors
+    /// Mismatch of ring, primes or batch; device errors.
+    pub fn mul_poly(&self, factor: &Poly<Eval, B>) -> Result<Self> {
+        self.c[0].check(factor)?;
+        let operands = self.c.each_ref().map(Poly::operand);
+        let pair = self.ring().prepared().mul_pairs(self.c[0].rows(), operands, [factor.operand(); 2])?;
+        self.with(pair, self.key_set)
+    }
+
+    /// [`mul_poly`](Self::mul_poly), then [`mod_down`](Self::mod_down), as
+    /// [`mul_mod_down_pair`](crate::backend::PolyOps::mul_mod_down_pair).
+    ///
+    /// # Errors
+    /// The errors of both.
+    pub fn mul_mod_down(&self, factor: &Poly<Eval, B>, keep: usize) -> Result<Self> {
+        self.c[0].check(factor)?;
+        self.divided(keep, |ring, span, parts| {
+            ring.mul_mod_down_pair(span, keep, self.batch(), parts, factor.operand())
+        })
+    }
+
+    /// What a division leaves on the first `keep` primes.
+    fn divided(
+        &self,
+        keep: usize,
+        divide: impl FnOnce(&B::Ring, Span, [&B::Buf; 2]) -> Result<[B::Buf; 2]>,
+    ) -> Result<Self> {
+        let ring = self.ring();
         let kept = self.c[0].kept(keep)?;
         let parts = self.c.each_ref().map(Poly::buf);
-        let (backend, span) = (ring.backend(), self.c[0].span());
-        let pair = backend.batched(|| ring.prepared().mod_down_pair(span, keep, batch, parts))?;
-        let [c0, c1] = pair.map(|buf| Poly::from_buf(ring, kept, batch, buf));
+        let pair = ring.backend().batched(|| divide(ring.prepared(), self.c[0].span(), parts))?;
+        let [c0, c1] = pair.map(|buf| Poly::from_buf(ring, kept, self.batch(), buf));
         Self::new(c0, c1).map(|pair| pair.of(self.key_set))
     }
 

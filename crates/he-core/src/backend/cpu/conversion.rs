@@ -216,15 +216,21 @@ impl CpuRing {
         src
     }
 
-    /// [`mod_down`](crate::backend::PolyOps::mod_down) into another buffer.
-    pub(super) fn divided(&self, span: Span, keep: usize, batch: usize, src: &[u64]) -> CpuBuf {
+    /// [`mod_down`](crate::backend::PolyOps::mod_down) into another buffer, of rows that
+    /// `fill(limb, entry, row)` writes.
+    pub(super) fn divided(
+        &self,
+        span: Span,
+        keep: usize,
+        batch: usize,
+        fill: impl Fn(usize, usize, &mut [u64]) + Sync + Send,
+    ) -> CpuBuf {
         let n = self.spec.n();
-        let (kept, dropped) = src[..span.limbs() * batch * n].split_at(keep * batch * n);
-        let division = Division::new(self, span, keep, batch, &mut self.cpu.pool.copy(dropped));
-        let mut out = self.scratch(kept.len());
-        division.finish(self, batch, &mut out, |limb, entry, row| {
-            row.copy_from_slice(&kept[(limb * batch + entry) * n..][..n]);
-        });
+        let mut dropped = self.scratch((span.limbs() - keep) * batch * n);
+        for_rows(&mut dropped, n, batch, |limb, entry, row| fill(keep + limb, entry, row));
+        let division = Division::new(self, span, keep, batch, &mut dropped);
+        let mut out = self.scratch(keep * batch * n);
+        division.finish(self, batch, &mut out, fill);
         out
     }
 }

@@ -481,6 +481,15 @@ impl PolyOps for CpuRing {
         }))
     }
 
+    fn mul_pairs(&self, rows: Rows, a: Pair<'_, CpuBuf>, b: Pair<'_, CpuBuf>) -> Result<[CpuBuf; 2]> {
+        let n = self.spec.n();
+        Ok([0, 1].map(|part| {
+            self.tiles_from(rows, a[part], |q, limb, entry, words, tile| {
+                self.cpu.kernels.mul(q, tile, &row_of(b[part], n, limb, entry)[words]);
+            })
+        }))
+    }
+
     fn mul_add(
         &self,
         rows: Rows,
@@ -500,7 +509,35 @@ impl PolyOps for CpuRing {
     }
 
     fn mod_down_pair(&self, span: Span, keep: usize, batch: usize, src: [&CpuBuf; 2]) -> Result<[CpuBuf; 2]> {
-        Ok(src.map(|src| self.divided(span, keep, batch, src)))
+        let n = self.spec.n();
+        Ok(src.map(|src| {
+            self.divided(span, keep, batch, |limb, entry, row| {
+                row.copy_from_slice(&src[(limb * batch + entry) * n..][..n]);
+            })
+        }))
+    }
+
+    fn mul_mod_down_pair(
+        &self,
+        span: Span,
+        keep: usize,
+        batch: usize,
+        src: [&CpuBuf; 2],
+        factor: Operand<'_, CpuBuf>,
+    ) -> Result<[CpuBuf; 2]> {
+        let n = self.spec.n();
+        Ok(src.map(|src| {
+            self.divided(span, keep, batch, |limb, entry, row| {
+                let q = self.modulus(span, limb);
+                let from = &src[(limb * batch + entry) * n..][..n];
+                let factors = row_of(factor, n, limb, entry);
+                let tiles = row.chunks_mut(TILE).zip(from.chunks(TILE)).zip(factors.chunks(TILE));
+                for ((tile, from), factors) in tiles {
+                    tile.copy_from_slice(from);
+                    self.cpu.kernels.mul(q, tile, factors);
+                }
+            })
+        }))
     }
 }
 

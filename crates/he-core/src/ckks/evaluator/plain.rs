@@ -125,12 +125,7 @@ impl<B: RingOps> Evaluator<B> {
         let noise = product_noise(&ct.meta, &plain);
         let meta = self.rescaled(Meta { scale, slots, noise, ..ct.meta })?;
         let keep = self.primes_at(meta.level);
-        let product = ct.pair.map(|c| {
-            let mut c = c.duplicate()?;
-            c.mul_assign(poly.borrow())?;
-            Ok(c)
-        })?;
-        Ok(Ciphertext { pair: product.mod_down(keep)?, meta })
+        Ok(Ciphertext { pair: ct.pair.mul_mod_down(poly.borrow(), keep)?, meta })
     }
 
     /// sum_i plain_i ct_i, rescaled once: one level below the lowest operand. All ciphertexts have

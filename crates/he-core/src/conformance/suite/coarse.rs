@@ -4,7 +4,7 @@ use super::lab::{
     Fill, Lab, SMALL, WIDTHS, in_case, large, large_rings, paint, product, shapes, small_rings,
 };
 use crate::backend::{
-    Backend, CkksOps, DigitBuf, Embedding, GiantStep, KeyBuf, KeySwitchOps, KeySwitchShape, Multiple,
+    Backend, CkksOps, Cpu, DigitBuf, Embedding, GiantStep, KeyBuf, KeySwitchOps, KeySwitchShape, Multiple,
     PolyOps, RingOps, Rotation, RotationBlocks, Weight,
 };
 use crate::conformance::{Mirror, Naive, Provided};
@@ -31,6 +31,7 @@ fn tensor_case<B: RingOps>(lab: &Lab<B>, rows: Rows, fills: [Fill; 4]) -> Result
     for b in [[operand(1), operand(3)], [operand(2), operand(2)]] {
         lab.ring.add_pairs(rows, pairs[0], b)?;
         lab.ring.sub_pairs(rows, pairs[0], b)?;
+        lab.ring.mul_pairs(rows, pairs[0], b)?;
         lab.ring.mul_add(rows, operand(3), b[0], b[1])?;
     }
     Ok(())
@@ -209,6 +210,11 @@ pub fn divisions<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
             let src = lab.exact(Rows::new(span, batch), fill)?;
             let other = lab.exact(Rows::new(span, batch), Fill::Paint(2))?;
             lab.ring.mod_down_pair(span, keep, batch, [&src, &other])?;
+            for factors in [1, batch] {
+                let factor = lab.exact(Rows::new(span, factors), Fill::Paint(3))?;
+                let factor = Operand::new(&factor, factors);
+                lab.ring.mul_mod_down_pair(span, keep, batch, [&src, &other], factor)?;
+            }
             let quotient = lab.ring.mod_down(span, keep, batch, src)?;
             let words = lab.backend.words(&quotient) as u64;
             lab.expect("mod_down", "the kept words", &[words], &[(keep * batch * lab.n) as u64])
@@ -503,11 +509,11 @@ fn exact_case<B: RingOps>(lab: &Lab<B>, shape: &KeySwitchShape) -> Result<()> {
     lab.expect("rotate_and_sum", "P times the sum of rotations", &found, &lab.read(&expected)?)
 }
 
-/// Compares the back end's own coarse operations with the provided bodies on the same device, at
-/// large degrees.
+/// Compares the back end's own coarse operations with the provided bodies on the CPU, at large
+/// degrees.
 pub fn fused_equal_provided<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
     for log_n in large(log_n) {
-        let mirror = Mirror::new(backend.clone(), Provided::new(backend.clone()));
+        let mirror = Mirror::new(backend.clone(), Provided::new(Cpu::new()));
         let lab = Lab::new(mirror, &WIDTHS[log_n as usize % 3], log_n)?;
         let ops = &lab.ring;
         let painted = [Fill::Paint(1), Fill::Paint(2), Fill::Paint(3), Fill::Paint(4)];
@@ -531,6 +537,9 @@ pub fn fused_equal_provided<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
             let other = lab.exact(Rows::new(span, 2), Fill::Paint(2))?;
             let pair = ops.mod_down_pair(span, keep, 2, [&src, &other]).map(drop);
             in_case(pair, || lab.case((span, keep)))?;
+            let factor = lab.exact(Rows::new(span, 1), Fill::Paint(3))?;
+            let products = ops.mul_mod_down_pair(span, keep, 2, [&src, &other], Operand::new(&factor, 1));
+            in_case(products.map(drop), || lab.case((span, keep)))?;
             in_case(ops.mod_down(span, keep, 2, src).map(drop), || lab.case((span, keep)))?;
         }
         super::exact::fused(&lab)?;
