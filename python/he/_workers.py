@@ -17,6 +17,7 @@ import numpy as np
 
 from he import _he
 from he._he import BootstrapKeys, Context, EvaluationKeys, Params
+from he.files import FileRange
 from he._travel import Payload, check_bytes, imported, pack, pack_error, raise_again, unpack
 
 _JOBS_KEPT = 4
@@ -66,6 +67,10 @@ def _loaded(item: Any, at: Context | None) -> Any:
     """An item that is given by path is read where it is used."""
     parquet = sys.modules.get("he.parquet")
     if parquet is not None and isinstance(item, parquet.RowGroup):
+        return item.read(at)
+    if isinstance(item, FileRange):
+        if at is None:
+            raise ValueError("ranges of encrypted files need a he.ray.Pool with parameters")
         return item.read(at)
     return item
 

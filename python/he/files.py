@@ -10,21 +10,25 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Union
 
 import numpy as np
 import numpy.typing as npt
 
 from he import _he
-from he._he import AesKey, Params
+from he._he import AesKey, Ciphertext, Context, EvaluationKeys, Params
 
 __all__ = [
     "AesKey",
     "EncryptedFile",
+    "FileRange",
     "aes_decrypt",
     "aes_encrypt",
     "encrypt",
+    "evaluation_keys",
     "keygen",
+    "ranges",
 ]
 
 Place = Union[str, "os.PathLike[str]", bytes]
@@ -301,6 +305,91 @@ class EncryptedFile:
         """
         to = None if output is None else os.fspath(output)
         return _he._file_decrypt(self.source, key, passphrase, view, to, device, force)
+
+
+@dataclass(frozen=True)
+class FileRange:
+    """Some ciphertexts of an encrypted file: what travels to a worker in place of them.
+
+    Attributes
+    ----------
+    path : str
+        The file, which the worker must be able to read.
+    first : int
+        The number of the first ciphertext in the file.
+    places : tuple
+        First byte, length and checksum of each ciphertext.
+    key_set : str, optional
+        The key set of the file.
+    """
+
+    path: str
+    first: int
+    places: tuple[tuple[int, int, bytes], ...]
+    key_set: str | None = None
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def read(self, context: Context) -> list[Ciphertext]:
+        """Read the ciphertexts, each a batch of vectors with all their slots.
+
+        Parameters
+        ----------
+        context : Context
+            A context of the file's parameters.
+
+        Raises
+        ------
+        FormatError
+            If the file changed since `ranges`.
+        ParameterError
+            If the context has other parameters.
+        """
+        return _he._file_ciphertexts(context, self.path, list(self.places), self.key_set)
+
+
+def ranges(file: EncryptedFile | str | os.PathLike[str], size: int = 1) -> list[FileRange]:
+    """Divide the ciphertexts of a file on disk into ranges, without reading them.
+
+    That the file is whole is checked here, by its end mark, and each ciphertext where it is read.
+
+    Parameters
+    ----------
+    file : EncryptedFile or path
+        An image or a table under CKKS, BFV or BGV.
+    size : int
+        The ciphertexts of a range; the last one may have fewer.
+
+    Examples
+    --------
+    >>> with ray.Pool(params, files.evaluation_keys("eval.key", context)) as pool:
+    ...     sums = pool.map(lambda cts: sum(cts[1:], cts[0]), files.ranges("table.he", 8))
+    """
+    source = file.source if isinstance(file, EncryptedFile) else os.fspath(file)
+    if isinstance(source, bytes):
+        raise TypeError("an encrypted file in memory has no ranges; write it to a path first")
+    if size < 1:
+        raise ValueError(f"size is {size}, where at least 1 is expected")
+    path = os.path.abspath(source)
+    key_set, places = _he._file_places(path)
+    return [
+        FileRange(path, first, tuple(places[first : first + size]), key_set)
+        for first in range(0, len(places), size)
+    ]
+
+
+def evaluation_keys(source: Place, context: Context) -> EvaluationKeys:
+    """Read the evaluation keys of a key file, such as `keygen` and ``he-cli keygen`` write.
+
+    Parameters
+    ----------
+    source : path or bytes
+        The file.
+    context : Context
+        A context of the file's parameters.
+    """
+    return _he._file_evaluation_keys(context, source)
 
 
 def aes_encrypt(

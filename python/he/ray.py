@@ -2,8 +2,8 @@
 
 A `Pool` starts workers, each of which loads the parameters and the evaluation keys once, maps
 functions over batches of ciphertexts and reduces the results by a tree. Batches come from this
-process, from the object store, or by path: row groups of Parquet (`he.parquet.row_groups`) and
-encrypted files. Without a cluster it starts Ray on this machine; where Ray is not installed it
+process, from the object store, or by path: row groups of Parquet (`he.parquet.row_groups`), ranges
+of encrypted images and tables (`he.files.ranges`), and whole files. Without a cluster it starts Ray on this machine; where Ray is not installed it
 computes in this process. The results are the same, bit for bit, wherever they are computed.
 
 Secrets stay at home: secret keys are refused in functions, their closures and everything that is

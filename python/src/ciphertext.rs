@@ -546,7 +546,15 @@ impl PyCiphertext {
             }
             first = false;
         }
-        let cipher = cipher.ok_or(WireError::Sequence)?;
+        Self::shaped(core, cipher.ok_or(WireError::Sequence)?, shape)
+    }
+
+    /// The ciphertext of a frame of an encrypted file: all slots.
+    pub fn of_file(core: &Arc<Core>, frame: &Frame, key_set: Option<KeySetId>) -> Result<Self> {
+        Self::shaped(core, Self::of_frame(core, frame, key_set)?, None)
+    }
+
+    fn shaped(core: &Arc<Core>, cipher: Cipher, shape: Option<Vec<usize>>) -> Result<Self> {
         let mut ct = Self::new(core, cipher, Layout::total(None));
         ct.layout = ct.layout_of(shape)?;
         Ok(ct)

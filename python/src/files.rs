@@ -139,7 +139,12 @@ pub fn passphrase(text: Option<&str>) -> Result<Option<Passphrase>> {
     Ok(text.map(|text| Passphrase::new(Zeroizing::new(text.as_bytes().to_vec()))).transpose()?)
 }
 
-fn read_key(place: &Place, needed: &str, text: Option<&str>) -> Result<OneOf<he_files::key_file::KeyFiles>> {
+/// A key file of a scheme over rings.
+pub fn read_key(
+    place: &Place,
+    needed: &str,
+    text: Option<&str>,
+) -> Result<OneOf<he_files::key_file::KeyFiles>> {
     let obtain = |_: Purpose, _: &str| {
         let given = text.unwrap_or_default();
         Passphrase::new(Zeroizing::new(given.as_bytes().to_vec()))

@@ -18,6 +18,8 @@ use he_core::circuits::Requirements;
 use he_core::rlwe::{EvaluationKeys, KeyRequirements, PublicKey, SecretKey};
 use he_core::tfhe::{BootstrapKey, TfheSecretKey};
 use he_core::{ckks, exact};
+use he_files::key_file::KeyFiles;
+use he_files::scheme::OneOf;
 use he_files::scheme::engine::rng;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -37,6 +39,29 @@ impl EvalKeys {
             engine => Ok(Self::Rlwe(Box::new(EvaluationKeys::from_bytes(&engine.params, &engine.ring, bytes)?))),
             tfhe => Ok(Self::Tfhe(Box::new(BootstrapKey::from_bytes(core.site.tfhe()?, bytes)?)))
         )
+    }
+
+    /// Those of a key file.
+    pub fn of_file(core: &Core, file: OneOf<KeyFiles>) -> Result<Self> {
+        macro_rules! of {
+            ($file:expr, $engine:expr) => {{
+                let (found, expected) = ($file.params.fingerprint(), $engine.params.fingerprint());
+                if found != expected {
+                    let (what, found, expected) = ("evaluation key", found.to_string(), expected.to_string());
+                    return Err(he_core::Error::ParamsMismatch { what, found, expected }.into());
+                }
+                Ok(Self::Rlwe(Box::new($file.evaluation(&$engine.ring)?)))
+            }};
+        }
+        match (file, &core.site.engine) {
+            (OneOf::Ckks(file), Engine::Ckks(engine)) => of!(file, engine),
+            (OneOf::Bfv(file), Engine::Bfv(engine)) => of!(file, engine),
+            (OneOf::Bgv(file), Engine::Bgv(engine)) => of!(file, engine),
+            _ => Err(Fault::Params(format!(
+                "a key file of another scheme, in a context of {}",
+                core.site.params.scheme()
+            ))),
+        }
     }
 
     fn to_bytes(&self, core: &Core) -> Result<Vec<u8>> {

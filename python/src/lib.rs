@@ -10,6 +10,7 @@ mod ckks;
 mod context;
 mod error;
 mod exact;
+mod file_ranges;
 mod files;
 mod function_methods;
 mod functions;
@@ -37,6 +38,8 @@ mod _he {
     };
     #[pymodule_export]
     use super::context::{PyContext, devices};
+    #[pymodule_export]
+    use super::file_ranges::{ciphertexts, evaluation_keys, places};
     #[pymodule_export]
     use super::files::{decrypt_file, encrypt_file, evaluate, info, keygen};
     #[pymodule_export]

@@ -147,3 +147,58 @@ def test_bytes_under_aes(tmp_path: Path) -> None:
         files.aes_encrypt(data)
     with pytest.raises(TypeError, match="secret"):
         pickle.dumps(key)
+
+
+def test_ranges(keys: dict[str, Path], tmp_path: Path) -> None:
+    """Ciphertexts of ranges are those of the file: what is computed with them leaves its words."""
+    folder, path = keys["bfv"], tmp_path / "numbers.he"
+    context = he.Context(he.Params.for_depth(1, scheme="bfv", bits=30), device="cpu")
+    assert context.params.slots is not None
+    # A file has up to 64 vectors per ciphertext.
+    rows = "".join(f"{i % 1009}\n" for i in range(4 * 64 * context.params.slots + 1))
+    files.encrypt(f"x\n{rows}".encode(), folder / "public.key", output=path, device="cpu")
+    context.evaluation_keys = files.evaluation_keys(folder / "eval.key", context)
+
+    parts = files.ranges(files.EncryptedFile(path), 2)
+    assert [(part.first, len(part)) for part in parts] == [(0, 2), (2, 2), (4, 1)]
+    parts = pickle.loads(pickle.dumps(parts))
+    operations: dict[str, Callable[[he.Ciphertext], he.Ciphertext]] = {
+        "add": lambda ct: ct + ct,
+        "mul": lambda ct: ct * ct,
+    }
+    for operation, compute in operations.items():
+        whole = tmp_path / f"{operation}.he"
+        file = files.EncryptedFile(path)
+        file.evaluate(
+            operation, folder / "eval.key", file, keep_levels=True, output=whole, device="cpu"
+        )
+        (expected,) = files.ranges(whole, 1000)
+        found = [compute(ct).to_bytes() for part in parts for ct in part.read(context)]
+        assert found == [ct.to_bytes() for ct in expected.read(context)]
+
+    other = he.Context(he.Params.for_depth(1), device="cpu")
+    with pytest.raises(he.FormatError):
+        parts[0].read(other)
+    with pytest.raises(he.ParameterError, match="of ckks"):
+        files.evaluation_keys(folder / "eval.key", other)
+    with pytest.raises(TypeError, match="in memory has no ranges"):
+        files.ranges(files.EncryptedFile(path.read_bytes()))
+    with pytest.raises(ValueError, match="at least 1"):
+        files.ranges(path, 0)
+    with pytest.raises(FileNotFoundError):
+        files.ranges(tmp_path / "none.he")
+
+    data = bytearray(path.read_bytes())
+    start, length, _ = parts[1].places[0]
+    data[start + length // 2] ^= 1
+    path.write_bytes(data)
+    assert files.ranges(path, 2) == parts, "bodies are read by whoever computes with them"
+    parts[0].read(context)
+    with pytest.raises(he.FormatError, match="checksum"):
+        parts[1].read(context)
+    path.write_bytes(data[:-1])
+    with pytest.raises(he.FormatError):
+        files.ranges(path)
+    path.write_bytes(data[: start + length] + data[start:])
+    with pytest.raises(he.FormatError):
+        files.ranges(path)

@@ -86,6 +86,30 @@ def pools(setup: Setup) -> Iterator[jobs.Pool]:
                 yield pool
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_workers_read_ranges_of_files(engine: str, tmp_path: Path) -> None:
+    params = he.Params.for_depth(1)
+    files.keygen(params, tmp_path, device="cpu")
+    assert params.slots is not None
+    # A file has up to 64 vectors per ciphertext.
+    rows = "".join(f"{i % 100 / 100}\n" for i in range(2 * 64 * params.slots + 1))
+    path = tmp_path / "table.he"
+    files.encrypt(f"x\n{rows}".encode(), tmp_path / "public.key", output=path, device="cpu")
+    context = he.Context(params, device="cpu")
+    evaluation = files.evaluation_keys(tmp_path / "eval.key", context)
+    parts = files.ranges(path)
+    assert len(parts) == 3
+    with jobs.Pool(params, evaluation, engine=engine) as pool:
+        found = list(pool.map(lambda cts: [ct + ct for ct in cts], parts))
+    whole = files.EncryptedFile(path)
+    whole.add(tmp_path / "eval.key", whole, output=tmp_path / "sum.he", device="cpu")
+    (expected,) = files.ranges(tmp_path / "sum.he", len(parts))
+    twice = [ct.to_bytes() for part in found for ct in part]
+    assert twice == [ct.to_bytes() for ct in expected.read(context)]
+    with jobs.Pool(engine=engine) as pool, pytest.raises(ValueError, match="with parameters"):
+        list(pool.map(listed, parts))
+
+
 def test_results_are_the_same_everywhere(real: Setup, whole: Setup) -> None:
     for setup in (real, whole):
         context, keys = setup

@@ -18,7 +18,7 @@ use crate::key_file::END_MARK;
 use crate::note::{self, Note, Payload};
 use decoder::Spares;
 use he_core::rlwe::Fingerprint;
-use he_core::wire::{Frame, FrameReader, FrameWriter, SealedFrame, WireParams};
+use he_core::wire::{Frame, FramePlace, FrameReader, FrameWriter, SealedFrame, WireParams};
 use serde_json::{Map, Value, json};
 use std::io::BufReader;
 use std::path::Path;
@@ -104,6 +104,18 @@ impl<F: FileFormat> CipherReader<F> {
     /// The frame is damaged, or of another kind.
     pub fn verified(&mut self) -> Result<Option<Frame>> {
         self.frame_or_end()?.map(SealedFrame::open).transpose().in_file(&self.name)
+    }
+
+    /// Where the frames lie that were not read yet. Their bodies are not read; that they are those
+    /// of the file, in their order, is checked by its end mark. Only files have places.
+    ///
+    /// # Errors
+    /// The file is damaged, or the input is not a file.
+    pub fn places(mut self) -> Result<Vec<FramePlace>> {
+        let Self { params, reader, payload, name, .. } = &mut self;
+        let limit = |kind, _| F::ciphertext_limit(params, &payload.content, kind);
+        let place = || reader.skip_frame(limit).in_file(name).transpose();
+        std::iter::from_fn(place).collect()
     }
 
     /// Checks that only the end mark follows.

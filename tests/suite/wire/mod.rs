@@ -17,7 +17,7 @@ use he::ckks::{Ciphertext, CkksParams, CkksSpec, SecretEncryptor, presets};
 use he::ring::Ring;
 use he::rlwe::Fingerprint;
 use he::rlwe::{EvaluationKeys, PublicKey, SecretKey};
-use he::wire::{self, Frame, FrameKind, FrameReader, FrameWriter, WireError};
+use he::wire::{self, Frame, FrameKind, FramePlace, FrameReader, FrameWriter, WireError};
 use he::wire::{Wire, WireKeys, WireParams};
 use he::{Error, Result};
 use proptest::prelude::*;

@@ -179,3 +179,46 @@ fn slow_and_failing_streams() {
         assert_eq!(result.unwrap_err().to_string(), "the disk is full", "{space} bytes");
     }
 }
+
+/// The places of all frames, without their bodies.
+fn places(bytes: &[u8]) -> Result<Vec<FramePlace>, WireError> {
+    let mut reader = FrameReader::new(io::Cursor::new(bytes));
+    std::iter::from_fn(|| reader.skip_frame(|_, _| 1 << 20).transpose()).collect()
+}
+
+/// Frames can be read one by one from their places, in any order; sequences that cannot be read
+/// have no places, and what changed since is not read.
+#[test]
+fn frames_are_found_without_their_bodies() {
+    let Zoo { frames, bytes, .. } = Zoo::new(3);
+    let found = places(&bytes).unwrap();
+    assert_eq!(found.len(), frames.len());
+    for (place, frame) in found.iter().zip(&frames).rev() {
+        assert_eq!(place.bytes, Frame::size(frame.body.len() as u64));
+        let read = place.read(io::Cursor::new(&bytes)).unwrap();
+        assert_eq!((read.kind, read.fingerprint, &read.body), (frame.kind, frame.fingerprint, &frame.body));
+        let start = place.start as usize;
+        for at in [start, start + 40, start + HEADER, start + place.bytes as usize - 1] {
+            let mut broken = bytes.clone();
+            broken[at] ^= 1;
+            assert!(place.read(io::Cursor::new(&broken)).is_err(), "byte {at}");
+            let is_body = at == start + HEADER && frame.body.len() > 1;
+            assert_eq!(places(&broken).is_ok(), is_body, "byte {at}");
+        }
+    }
+    // Another frame of the same length, with a checksum of its own.
+    let mut other = raws(&bytes);
+    other[0].body()[0] ^= 1;
+    assert!(found[0].read(io::Cursor::new(other[0].bytes())).is_err());
+    for length in [0, 3, HEADER, bytes.len() - 1] {
+        assert!(places(&bytes[..length]).is_err(), "{length} bytes");
+    }
+    let mut swapped = raws(&bytes);
+    swapped.swap(0, 1);
+    let swapped: Vec<u8> = swapped.iter().flat_map(Raw::bytes).collect();
+    assert!(matches!(
+        places(&[&swapped[..], &end_mark(&raws(&bytes)).bytes()].concat()),
+        Err(WireError::Sequence)
+    ));
+    assert!(matches!(places(&[&bytes[..], b"x"].concat()), Err(WireError::Trailing)));
+}

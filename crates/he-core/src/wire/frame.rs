@@ -3,7 +3,7 @@
 use super::WireError;
 use crate::rlwe::Fingerprint;
 use crate::secret_words::wipe_stack;
-use std::io::{ErrorKind, Read, Write};
+use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use zeroize::{Zeroize, Zeroizing};
 
 /// The newest version of the format, which is the one written.
@@ -12,6 +12,8 @@ pub const VERSION: u16 = 1;
 const MAGIC: [u8; 4] = *b"HEWF";
 const HEADER: usize = 48;
 const CHECKSUM: usize = 32;
+/// The length of the body of an end mark.
+const END_BODY: u64 = 40;
 
 /// The kind of content of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -424,6 +426,34 @@ impl<W: Write> FrameWriter<W> {
     }
 }
 
+/// Where a frame lies in a file, as [`FrameReader::skip_frame`] finds it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FramePlace {
+    /// Its first byte, counted from the beginning of the file.
+    pub start: u64,
+    /// Its length in bytes.
+    pub bytes: u64,
+    /// Its checksum, which is that of the body if the frame is opened without an error.
+    pub checksum: [u8; CHECKSUM],
+}
+
+impl FramePlace {
+    /// Reads the frame from its file.
+    ///
+    /// # Errors
+    /// Every error of bytes: [`WireError::Checksum`], too, if there is another frame in its place.
+    pub fn read(&self, mut file: impl Read + Seek) -> Result<Frame, WireError> {
+        file.seek(SeekFrom::Start(self.start))?;
+        let mut reader = FrameReader::new(file);
+        let body = self.bytes.saturating_sub(Frame::size(0));
+        let sealed = reader.next_sealed(|_, _| body)?.ok_or(WireError::Sequence)?;
+        if sealed.checksum != self.checksum {
+            return Err(WireError::Checksum { kind: sealed.frame.kind });
+        }
+        sealed.open()
+    }
+}
+
 /// Reads frames until the end mark.
 #[derive(Debug)]
 pub struct FrameReader<R: Read> {
@@ -474,33 +504,53 @@ impl<R: Read> FrameReader<R> {
         if self.ended {
             return Ok(None);
         }
-        let mut header = [0u8; HEADER];
-        let got = read_up_to(&mut self.inner, &mut header)?;
-        if got < HEADER {
-            return Err(FrameHeader::of_fewer(&header[..got]));
+        let (bytes, FrameHeader { kind, fingerprint, length }) = self.next_header(limit)?;
+        let frame = Frame { kind, fingerprint, body: self.read_body(kind, length)? };
+        let checksum = self.next_checksum()?;
+        let sealed = SealedFrame { header: bytes, frame, checksum };
+        if kind == FrameKind::End {
+            return self.check_end(&sealed.open()?).map(|()| None);
         }
-        let FrameHeader { kind, fingerprint, length: found } = FrameHeader::parse(&header)?;
+        self.passed(fingerprint, &checksum);
+        Ok(Some(sealed))
+    }
+
+    /// Reads what a frame says of itself, and bounds the length of its body.
+    fn next_header(
+        &mut self,
+        limit: impl Fn(FrameKind, Fingerprint) -> u64,
+    ) -> Result<([u8; HEADER], FrameHeader), WireError> {
+        let mut bytes = [0u8; HEADER];
+        let got = read_up_to(&mut self.inner, &mut bytes)?;
+        if got < HEADER {
+            return Err(FrameHeader::of_fewer(&bytes[..got]));
+        }
+        let header = FrameHeader::parse(&bytes)?;
+        let FrameHeader { kind, fingerprint, length: found } = header;
         let expected = match kind {
-            FrameKind::End => 40,
+            FrameKind::End => END_BODY,
             FrameKind::Attachment => Frame::MAX_ATTACHMENT.min(limit(kind, fingerprint)),
             _ => limit(kind, fingerprint),
         };
         if found > expected {
             return Err(WireError::Length { kind, found, expected });
         }
-        let frame = Frame { kind, fingerprint, body: self.read_body(kind, found)? };
+        Ok((bytes, header))
+    }
+
+    fn next_checksum(&mut self) -> Result<[u8; CHECKSUM], WireError> {
         let mut checksum = [0; CHECKSUM];
         if read_up_to(&mut self.inner, &mut checksum)? < CHECKSUM {
             return Err(WireError::Truncated);
         }
-        let sealed = SealedFrame { header, frame, checksum };
-        if kind == FrameKind::End {
-            return self.check_end(&sealed.open()?).map(|()| None);
-        }
+        Ok(checksum)
+    }
+
+    /// Counts a frame for the end mark.
+    fn passed(&mut self, fingerprint: Fingerprint, checksum: &[u8; CHECKSUM]) {
         self.fingerprint.get_or_insert(fingerprint);
-        self.chain.update(&checksum);
+        self.chain.update(checksum);
         self.count += 1;
-        Ok(Some(sealed))
     }
 
     /// Reads a body. Memory grows with the bytes that arrive, so that a false length costs none.
@@ -548,6 +598,36 @@ impl<R: Read> FrameReader<R> {
         }
         self.ended = true;
         Ok(())
+    }
+}
+
+impl<R: Read + Seek> FrameReader<R> {
+    /// Passes over the next frame without reading its body, and returns where it lies, or `None`
+    /// after a valid end mark that nothing follows. Whether a body matches its checksum is not
+    /// known then; that these are the frames of the sequence, in this order, is known at its end.
+    ///
+    /// # Errors
+    /// Every error of bytes except a wrong checksum of a frame; [`WireError::Io`] if the reader
+    /// cannot seek.
+    pub fn skip_frame(
+        &mut self,
+        limit: impl Fn(FrameKind, Fingerprint) -> u64,
+    ) -> Result<Option<FramePlace>, WireError> {
+        if self.ended {
+            return Ok(None);
+        }
+        let start = self.inner.stream_position()?;
+        let (bytes, FrameHeader { kind, fingerprint, length }) = self.next_header(limit)?;
+        if kind == FrameKind::End {
+            let frame = Frame { kind, fingerprint, body: self.read_body(kind, length)? };
+            let sealed = SealedFrame { header: bytes, frame, checksum: self.next_checksum()? };
+            return self.check_end(&sealed.open()?).map(|()| None);
+        }
+        let forward = i64::try_from(length).map_err(|_| WireError::Truncated)?;
+        self.inner.seek_relative(forward)?;
+        let checksum = self.next_checksum()?;
+        self.passed(fingerprint, &checksum);
+        Ok(Some(FramePlace { start, bytes: Frame::size(length), checksum }))
     }
 }
 

@@ -54,7 +54,7 @@ pub mod tfhe;
 
 use crate::error::errors;
 pub use exact::{ExactHeader, WireScheme};
-pub use frame::{Frame, FrameHeader, FrameKind, FrameReader, FrameWriter, SealedFrame, VERSION};
+pub use frame::{Frame, FrameHeader, FrameKind, FramePlace, FrameReader, FrameWriter, SealedFrame, VERSION};
 use object::as_written;
 pub use object::{SchemeParams, SwitchKeyUse, Wire, WireKeys, WireParams, first_frame_limit};
 pub use objects::CiphertextHeader;

@@ -55,6 +55,19 @@ impl<R: Read> Read for Peek<R> {
     }
 }
 
+impl<R: Read + Seek> Seek for Peek<R> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let held = (self.buffer.len() - self.taken) as i64;
+        let to = match to {
+            SeekFrom::Current(by) => SeekFrom::Current(by.saturating_sub(held)),
+            to => to,
+        };
+        let at = self.inner.seek(to)?;
+        (self.buffer, self.taken) = (Vec::new(), 0);
+        Ok(at)
+    }
+}
+
 /// Reading and seeking at once, for decoders that need both.
 pub trait ReadSeek: io::BufRead + Seek {}
 
@@ -91,7 +104,16 @@ impl Read for Source {
     }
 }
 
-/// An opened input, and its name in errors.
+impl Seek for Source {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        match self {
+            Self::File(file, _) => file.seek(to),
+            Self::Stream(..) => Err(io::ErrorKind::NotSeekable.into()),
+        }
+    }
+}
+
+/// An opened input, and its name in errors. Files can seek, and nothing else.
 pub struct Input {
     name: String,
     reader: Peek<Source>,
@@ -230,6 +252,12 @@ impl Read for Input {
     }
 }
 
+impl Seek for Input {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.reader.seek(to)
+    }
+}
+
 fn too_large(name: &str, limit: u64) -> Error {
     InputError::TooLarge { name: name.to_owned(), limit }.into()
 }
@@ -285,6 +313,23 @@ mod tests {
             input.into_seekable(10).unwrap().read_to_string(&mut text).unwrap();
             assert_eq!(text, "hello");
         }
+    }
+
+    #[test]
+    fn files_seek_past_what_was_peeked() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("data");
+        std::fs::write(&path, (0..=99).collect::<Vec<u8>>()).unwrap();
+        let mut file = Input::open(&path).unwrap();
+        assert_eq!(file.peek(10).unwrap().len(), 10);
+        let mut bytes = [0; 2];
+        file.read_exact(&mut bytes).unwrap();
+        assert_eq!(file.stream_position().unwrap(), 2);
+        file.peek(10).unwrap();
+        assert_eq!(file.seek(SeekFrom::Current(5)).unwrap(), 7);
+        file.read_exact(&mut bytes).unwrap();
+        assert_eq!(bytes, [7, 8]);
+        assert!(Input::from_bytes("x", vec![1; 9]).seek(SeekFrom::Start(1)).is_err());
     }
 
     #[test]
