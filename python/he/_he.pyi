@@ -511,8 +511,6 @@ def _file_evaluate(
     source: _Place,
     key: _Place,
     other: _Place | None,
-    numbers: dict[str, Any],
-    keep_levels: bool,
     output: str | None,
     device: str,
     force: bool,

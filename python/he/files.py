@@ -162,12 +162,13 @@ class EncryptedFile:
         other: EncryptedFile | None = None,
         *,
         output: str | os.PathLike[str] | None = None,
-        keep_levels: bool = False,
         device: str = "auto",
         force: bool = False,
-        **numbers: Any,
+        **parameters: Any,
     ) -> EncryptedFile:
         """Compute an operation of ``he-cli eval``, by name.
+
+        Ctrl-C ends it between the batches of the file.
 
         Parameters
         ----------
@@ -175,27 +176,33 @@ class EncryptedFile:
             Images: ``blur`` (`radius`, `sigma`), ``sharpen``, ``edges``, ``kernel`` (`matrix`),
             ``brightness`` and ``contrast`` (`by`), ``invert``, ``grayscale``, ``blend`` (`alpha`).
             Tables: ``sum``, ``mean``, ``variance``, ``dot`` (two `columns`, or `other`), and
-            ``count`` under BFV and BGV. Both: ``add``, ``sub``, ``mul`` with `other`.
+            ``count`` under BFV and BGV. Both: ``add``, ``sub``, ``mul`` with `other`, and
+            ``refresh`` under CKKS. Tables of TFHE: ``add``, ``sub``, ``lt``, ``eq``, ``min`` and
+            ``max`` with `other`, and ``sort``.
         key : path or bytes
-            The evaluation key.
+            The evaluation key; for ``refresh`` the bootstrapping key.
         other : EncryptedFile, optional
             The second operand.
         output : path, optional
             The file to write; without one the result is in memory.
-        keep_levels : bool
-            Whether results of statistics keep the levels that they do not need.
         device, force
             As for `keygen`.
+        parameters
+            Those of the operation. Statistics, sums and products also take `levels`: ``"keep"`` or
+            ``"drop"`` those that the result does not need, where ``"auto"`` drops them after
+            statistics alone.
         """
-        known = {"radius", "sigma", "by", "alpha", "matrix", "columns"}
-        if unknown := sorted(set(numbers) - known):
-            raise TypeError(f"{operation} has no {unknown[0]!r}; there are {sorted(known)}")
+        if "matrix" in parameters and not isinstance(parameters["matrix"], str):
+            rows = np.atleast_2d(np.asarray(parameters["matrix"], float)).tolist()
+            parameters["matrix"] = "; ".join(" ".join(map(repr, row)) for row in rows)
+        given = {name: value for name, value in parameters.items() if value is not None}
+        # Scalars of NumPy are numbers, too.
+        request = json.dumps(
+            {"name": operation, **given}, allow_nan=False, default=lambda scalar: scalar.item()
+        )
         to = None if output is None else os.fspath(output)
         second = None if other is None else other.source
-        options = {name: numbers.get(name) for name in known}
-        made = _he._file_evaluate(
-            operation, self.source, key, second, options, keep_levels, to, device, force
-        )
+        made = _he._file_evaluate(request, self.source, key, second, to, device, force)
         return EncryptedFile(_kept(made, to))
 
     def blur(
@@ -214,7 +221,7 @@ class EncryptedFile:
 
     def kernel(self, key: Place, matrix: npt.ArrayLike, **to: Any) -> EncryptedFile:
         """Filter an image by a matrix of odd size."""
-        return self.evaluate("kernel", key, matrix=np.asarray(matrix, float).tolist(), **to)
+        return self.evaluate("kernel", key, matrix=matrix, **to)
 
     def brightness(self, key: Place, by: float, **to: Any) -> EncryptedFile:
         """Add a number to all samples; white is 1."""

@@ -2,7 +2,7 @@
 
 use he_core::params::ParamsError;
 use he_core::wire::WireError;
-use he_files::error::OutputError;
+use he_files::error::{OperationError, OutputError};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyFileExistsError, PyFileNotFoundError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -138,7 +138,10 @@ fn of_files(error: &he_files::Error) -> PyErr {
         E::Container(_) | E::Aes(_) | E::File(_) | E::Note(_) | E::AesFile(_) => FormatError::new_err(text()),
         E::Gpu(_) | E::NoDevice => DeviceError::new_err(text()),
         E::Key(_) | E::Passphrase(_) => KeySetError::new_err(text()),
-        E::Table(_) | E::Picture(_) | E::Content(_) => PyValueError::new_err(text()),
+        E::Operation(OperationError::TooLate { .. } | OperationError::AfterStatistic { .. }) => {
+            DepthError::new_err(text())
+        }
+        E::Table(_) | E::Picture(_) | E::Content(_) | E::Operation(_) => PyValueError::new_err(text()),
         E::Model(_) | E::Nn(_) => ModelError::new_err(text()),
         _ => Error::new_err(text()),
     }

@@ -2,37 +2,35 @@
 
 use crate::arrays::{Bytes, array_of};
 use crate::error::{Fault, Result};
+use crate::interrupt;
 use crate::params::{AnyParams, PyParams};
 use crate::run::detached;
 use crate::secrets;
 use he::Device;
-use he_core::circuits::Kernel;
-use he_core::circuits::ckks::Affine;
 use he_core::exact;
 use he_core::wire::FrameReader;
 use he_files::cipher_file::{CipherReader, Written};
 use he_files::contents::clear::{Clear, Plain, View};
-use he_files::contents::images::{self, Filter};
-use he_files::contents::integers::{self, Aggregate};
-use he_files::contents::operator::Operator;
+use he_files::contents::images;
+use he_files::contents::integers;
 use he_files::contents::options::TableFlags;
-use he_files::contents::over_rows::OverRows;
-use he_files::contents::pairwise::Pair;
-use he_files::contents::tables::Statistic;
 use he_files::contents::{Contents, encrypt};
 use he_files::data::picture::{Channels, Format, Picture, Samples};
-use he_files::data::table::{Cell, TableOptions, column_number};
+use he_files::data::table::{Cell, TableOptions};
 use he_files::file_start::{AnyStart, read_start};
+use he_files::io::cancel::Cancel;
 use he_files::io::input::Input;
 use he_files::io::output::{Output, OutputOptions, create_dir};
 use he_files::key_file::{AnyKey, Key, KeyFile};
 use he_files::key_set::{KeyFiles, KeySet};
 use he_files::note::{Content, Note, Payload};
 use he_files::on_scheme;
+use he_files::operation::{Evaluation, Operation, Sources};
 use he_files::passphrase::{Passphrase, Purpose};
 use he_files::scheme::engine::{Engine, rng};
-use he_files::scheme::{BigCkks, Ckks, OneOf, Rotations, Scheme, Taken};
+use he_files::scheme::{Ckks, OneOf, Rotations, Scheme, Taken};
 use he_files::team::Team;
+use he_files::watch::{Progress, Watch};
 use numpy::{PyArrayDyn, PyArrayMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -57,6 +55,8 @@ impl<'py> FromPyObject<'_, 'py> for Place {
         }
         match value.extract::<PathBuf>() {
             Ok(path) => Ok(Self::Path(path)),
+            // Whatever else the object's own function raises is raised, such as Ctrl-C.
+            Err(error) if !error.is_instance_of::<PyTypeError>(value.py()) => Err(error),
             Err(_) => Ok(Self::Bytes(Bytes::new(&value, "a path or bytes")?.as_slice().to_vec())),
         }
     }
@@ -285,7 +285,7 @@ pub fn encrypt_file<'py>(
         };
         let content = S::describe(&clear, &key.params, halo, &())?;
         let payload = Payload { key_id: key.id.clone(), history: Vec::new(), content };
-        let team = Team::<S>::new(&key.params, &[device])?;
+        let team = Team::<S>::new(&key.params, &[device])?.watched(interruptible());
         let rng = &mut rng()?;
         Ok(match &key.key {
             Key::Secret(key) => {
@@ -341,109 +341,32 @@ pub fn info(source: Place, py: Python<'_>) -> PyResult<String> {
     })
 }
 
-/// Numbers that operations take.
-#[derive(FromPyObject)]
-#[pyo3(from_item_all)]
-pub struct Numbers {
-    radius: Option<usize>,
-    sigma: Option<f64>,
-    by: Option<f64>,
-    alpha: Option<f64>,
-    matrix: Option<Vec<Vec<f64>>>,
-    columns: Option<Vec<String>>,
+/// Lets signals through whenever work has advanced.
+fn interruptible() -> Arc<dyn Watch> {
+    Arc::new(|_: Progress| interrupt::point())
 }
 
-/// An operation on an encrypted file, whose numbers are checked against it.
-struct Request<'a> {
-    operation: &'a str,
-    numbers: &'a Numbers,
-    other: Option<&'a Place>,
+/// An operation from its serde form. A parameter that it does not have is an error of type, as of a
+/// keyword argument.
+fn requested(text: &str) -> Result<Operation> {
+    let value: serde_json::Value =
+        serde_json::from_str(text).map_err(|error| Fault::Value(error.to_string()))?;
+    let operation: Operation = serde_json::from_value(value).map_err(|error| match error.to_string() {
+        text if text.starts_with("unknown field") => Fault::Type(text),
+        text => Fault::Value(text),
+    })?;
+    operation.check()?;
+    Ok(operation)
 }
 
-impl Request<'_> {
-    fn not_of(&self, scheme: &str, operations: &str) -> Fault {
-        Fault::Value(format!("{scheme} has no {}; there are: {operations}", self.operation))
-    }
-
-    fn by(&self) -> Result<f64> {
-        self.numbers.by.ok_or_else(|| Fault::Value(format!("{} needs a number", self.operation)))
-    }
-
-    /// The filter of an image, if it is one.
-    fn filter(&self) -> Result<Option<Filter>> {
-        let numbers = self.numbers;
-        Ok(Some(match self.operation {
-            "blur" => Filter::Kernel(match numbers.sigma {
-                None => Kernel::box_blur(numbers.radius.unwrap_or(1))?,
-                Some(sigma) => {
-                    Kernel::gaussian(numbers.radius.unwrap_or_else(|| Kernel::gaussian_radius(sigma)), sigma)?
-                }
-            }),
-            "sharpen" => Filter::Kernel(Kernel::sharpen()),
-            "edges" => Filter::Kernel(Kernel::edges()),
-            "kernel" => {
-                let rows = numbers.matrix.iter().flatten();
-                let text: Vec<String> = rows
-                    .map(|row| row.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "))
-                    .collect();
-                Filter::Kernel(text.join("; ").parse::<Kernel>()?)
-            }
-            "brightness" => Filter::Affine(Affine::brightness(self.by()?)?),
-            "contrast" => Filter::Affine(Affine::contrast(self.by()?)?),
-            "invert" => Filter::Affine(Affine::invert()),
-            "grayscale" => Filter::Grayscale,
-            "blend" => Filter::Blend(numbers.alpha.unwrap_or(0.5)),
-            _ => return Ok(None),
-        }))
-    }
-
-    /// The two columns of a product.
-    fn two<'n>(
-        &self,
-        count: usize,
-        name: impl Fn(usize) -> Option<&'n str> + Copy,
-    ) -> Result<(usize, usize)> {
-        match self.numbers.columns.as_deref() {
-            Some([a, b]) => Ok((column_number(count, name, a)?, column_number(count, name, b)?)),
-            _ => Err(Fault::Value("dot needs a second file, or two columns".to_owned())),
-        }
-    }
-
-    fn operator(&self) -> Option<Operator> {
-        match self.operation {
-            "add" => Some(Operator::Add),
-            "sub" => Some(Operator::Sub),
-            "mul" => Some(Operator::Mul),
-            _ => None,
-        }
-    }
-
-    /// The second file, which belongs to the same keys.
-    fn second<S: Scheme>(&self, key: &KeyFile<S>) -> Result<Option<CipherReader<S>>> {
-        let Some(place) = self.other else { return Ok(None) };
-        let reader = CipherReader::new(place.input("other")?)?;
-        key.check_owner(&reader.params, &reader.payload.key_id, &reader.name)?;
-        Ok(Some(reader))
-    }
-
-    fn needed<S: Scheme>(&self, key: &KeyFile<S>) -> Result<CipherReader<S>> {
-        self.second(key)?.ok_or_else(|| Fault::Value(format!("{} needs a second file", self.operation)))
-    }
-}
-
-/// Computes on an encrypted file.
+/// Computes on an encrypted file: an operation in its serde form.
 #[pyfunction]
-#[pyo3(
-    name = "_file_evaluate",
-    signature = (operation, source, key, other, numbers, keep_levels, output, device, force)
-)]
+#[pyo3(name = "_file_evaluate", signature = (operation, source, key, other, output, device, force))]
 pub fn evaluate<'py>(
     operation: &str,
     source: Place,
     key: Place,
     other: Option<Place>,
-    numbers: Numbers,
-    keep_levels: bool,
     output: Option<PathBuf>,
     device: &str,
     force: bool,
@@ -451,120 +374,18 @@ pub fn evaluate<'py>(
 ) -> PyResult<Option<Bound<'py, PyBytes>>> {
     let goal = Goal::new(output, force, false);
     detached(py, || {
-        let needed = "an evaluation key";
-        let request = Request { operation, numbers: &numbers, other: other.as_ref() };
+        let operation = requested(operation)?;
         let inputs: Vec<&Place> = [&source, &key].into_iter().chain(&other).collect();
-        let run = Run { source: &source, goal: &goal, inputs: &inputs, device, lower: !keep_levels };
-        match (read_key(&key, needed, None)?, request.operator()) {
-            (key, Some(operator)) => on_scheme!(key, key => run.pairwise(&request, operator, key)).map(drop),
-            (OneOf::Ckks(key), None) => run.real(&request, key).map(drop),
-            (OneOf::Bfv(key), None) => run.integers(&request, key).map(drop),
-            (OneOf::Bgv(key), None) => run.integers(&request, key).map(drop),
-            (OneOf::BigCkks(_), None) => Err(request.not_of(BigCkks::NAME, BigCkks::OPERATIONS)),
-        }
+        let sources = Sources {
+            input: source.input("source")?,
+            other: other.as_ref().map(|other| other.input("other")).transpose()?,
+            key: key.input("key")?,
+        };
+        let evaluation = Evaluation::new(&operation, sources, &Cancel::default())?;
+        let output = goal.output(&inputs)?;
+        Ok(evaluation.evaluate(&[opened(device)?], interruptible(), output).map(drop)?)
     })?;
     Ok(goal.bytes(py))
-}
-
-/// From where to where, and on which device.
-struct Run<'a> {
-    source: &'a Place,
-    goal: &'a Goal,
-    inputs: &'a [&'a Place],
-    device: &'a str,
-    lower: bool,
-}
-
-impl Run<'_> {
-    fn reader<S: Scheme>(&self, key: &KeyFile<S>) -> Result<CipherReader<S>> {
-        if !matches!(key.key, Key::Evaluation(_)) {
-            return Err(key.wrong_kind("an evaluation key").into());
-        }
-        let reader = CipherReader::new(self.source.input("source")?)?;
-        key.check_owner(&reader.params, &reader.payload.key_id, &reader.name)?;
-        Ok(reader)
-    }
-
-    fn team<S: Scheme>(&self, params: &S::Params) -> Result<Team<S>> {
-        Ok(Team::new(params, &[opened(self.device)?])?)
-    }
-
-    fn pairwise<S: Contents>(
-        &self,
-        request: &Request<'_>,
-        operator: Operator,
-        key: KeyFile<S>,
-    ) -> Result<Written> {
-        let pair = Pair::new(operator, self.reader(&key)?, request.needed(&key)?)?;
-        let (output, team) = (self.goal.output(self.inputs)?, self.team::<S>(&key.params)?);
-        let keys = team.share(&key.evaluation(&team.lead().ring)?)?;
-        Ok(pair.evaluate(&team, &keys, self.lower, output)?)
-    }
-
-    fn real(&self, request: &Request<'_>, key: KeyFile<Ckks>) -> Result<Written> {
-        let reader = self.reader(&key)?;
-        if let Some(filter) = request.filter()? {
-            let Content::Image(note) = reader.payload.content.clone() else {
-                return Err(Fault::Value(format!(
-                    "{} is for images, and this is a table",
-                    request.operation
-                )));
-            };
-            let other = match filter {
-                Filter::Blend(_) => Some(request.needed(&key)?),
-                _ => None,
-            };
-            let result = Content::Image(filter.describe(&note, other.as_ref(), &reader.params)?);
-            let payload = reader.payload.after(request.operation, result);
-            let (output, team) = (self.goal.output(self.inputs)?, self.team::<Ckks>(&key.params)?);
-            let keys = team.share(&key.evaluation(&team.lead().ring)?)?;
-            return Ok(filter.evaluate(&team, &keys, reader, other, &payload, output)?);
-        }
-        if !["sum", "mean", "variance", "dot"].contains(&request.operation) {
-            return Err(request.not_of(Ckks::NAME, Ckks::OPERATIONS));
-        }
-        let Content::Table(note) = reader.payload.content.clone() else {
-            return Err(Fault::Value(format!("{} is for tables, and this is an image", request.operation)));
-        };
-        let statistic = match (request.operation, request.second(&key)?) {
-            ("sum", _) => Statistic::Sum,
-            ("mean", _) => Statistic::Mean,
-            ("variance", _) => Statistic::Variance,
-            ("dot", Some(other)) => Statistic::DotTables(Box::new(other)),
-            ("dot", None) => {
-                let (a, b) = request.two(note.columns.len(), |i| note.columns[i].name.as_deref())?;
-                Statistic::DotColumns(a, b)
-            }
-            _ => return Err(request.not_of(Ckks::NAME, Ckks::OPERATIONS)),
-        };
-        let payload =
-            reader.payload.after(request.operation, Content::Table(statistic.describe(&reader, &note)?));
-        let (output, team) = (self.goal.output(self.inputs)?, self.team::<Ckks>(&key.params)?);
-        let keys = key.evaluation(&team.lead().ring)?;
-        Ok(statistic.evaluate(&team, &keys, reader, &payload, self.lower, output)?)
-    }
-
-    fn integers<E: Taken>(&self, request: &Request<'_>, key: KeyFile<E>) -> Result<Written> {
-        let reader = self.reader(&key)?;
-        let Content::Integers(note) = reader.payload.content.clone() else {
-            return Err(request.not_of(E::NAME, E::OPERATIONS));
-        };
-        let aggregate = match (request.operation, request.second(&key)?) {
-            ("sum", _) => Aggregate::Sum,
-            ("count", _) => Aggregate::Count,
-            ("dot", Some(other)) => Aggregate::DotTables(Box::new(other)),
-            ("dot", None) => {
-                let (a, b) = request.two(note.columns.len(), |i| note.columns[i].name.as_deref())?;
-                Aggregate::DotColumns(a, b)
-            }
-            _ => return Err(request.not_of(E::NAME, E::OPERATIONS)),
-        };
-        let result = aggregate.describe(&reader, &note)?;
-        let payload = reader.payload.after(request.operation, Content::Integers(result));
-        let (output, team) = (self.goal.output(self.inputs)?, self.team::<E>(&key.params)?);
-        let keys = key.evaluation(&team.lead().ring)?;
-        Ok(aggregate.evaluate(&team, &keys, reader, &payload, self.lower, output)?)
-    }
 }
 
 /// Decrypts a file: a picture into an array, a table into its columns; or either into a file.
@@ -607,7 +428,7 @@ pub fn decrypt_file<'py>(
     fn plain<S: Contents>(key: &KeyFile<S>, source: &Place, view: View, device: &str) -> Result<Plain> {
         let mut reader = CipherReader::<S>::new(source.input("source")?)?;
         key.check_owner(&reader.params, &reader.payload.key_id, &reader.name)?;
-        let team = Team::<S>::new(&key.params, &[opened(device)?])?;
+        let team = Team::<S>::new(&key.params, &[opened(device)?])?.watched(interruptible());
         Ok(Plain::decrypt(&team, key.secret()?, &mut reader, view)?)
     }
     let found = detached(py, || {

@@ -55,6 +55,17 @@ def test_pictures(keys: dict[str, Path], tmp_path: Path) -> None:
         files.EncryptedFile(path).decrypt(folder / "secret.key", output=out, device="cpu")
 
 
+def test_ctrl_c_ends_computations(
+    keys: dict[str, Path],
+    ended_by_a_signal: Callable[[str, Callable[[], object], float], None],
+) -> None:
+    folder = keys["ckks"]
+    encrypted = files.encrypt(picture(512, 512), folder / "public.key", halo=1, device="cpu")
+    key = str(folder / "eval.key")
+    ended_by_a_signal("_file_evaluate", lambda: encrypted.edges(key, device="cpu"), 0.05)
+    assert encrypted.edges(key, device="cpu").history == ["edges"]
+
+
 def test_tables(keys: dict[str, Path]) -> None:
     folder = keys["ckks"]
     table = b"x,y\n1.5,2\n-3,4\n6,0.25\n"
@@ -89,10 +100,16 @@ def test_what_files_refuse(keys: dict[str, Path], tmp_path: Path) -> None:
         image.sum(folder / "eval.key", device="cpu")
     with pytest.raises(ValueError, match="halo"):
         image.blur(folder / "eval.key", radius=3, device="cpu")
-    with pytest.raises(ValueError, match="has no"):
+    with pytest.raises(ValueError, match="`melt`.*`blur`"):
         image.evaluate("melt", folder / "eval.key", device="cpu")
-    with pytest.raises(TypeError, match="'raduis'"):
+    with pytest.raises(ValueError, match="ckks has no sort"):
+        image.evaluate("sort", folder / "eval.key", device="cpu")
+    with pytest.raises(TypeError, match="`raduis`.*`radius`"):
         image.evaluate("blur", folder / "eval.key", raduis=3)
+    with pytest.raises(ValueError, match="JSON"):
+        image.brightness(folder / "eval.key", float("nan"), device="cpu")
+    with pytest.raises(ValueError, match="takes 2 encrypted files"):
+        image.evaluate("add", folder / "eval.key", device="cpu")
     with pytest.raises(he.KeySetError):
         image.decrypt(folder / "public.key", device="cpu")
     with pytest.raises(he.Error):
@@ -169,9 +186,7 @@ def test_ranges(keys: dict[str, Path], tmp_path: Path) -> None:
     for operation, compute in operations.items():
         whole = tmp_path / f"{operation}.he"
         file = files.EncryptedFile(path)
-        file.evaluate(
-            operation, folder / "eval.key", file, keep_levels=True, output=whole, device="cpu"
-        )
+        file.evaluate(operation, folder / "eval.key", file, output=whole, device="cpu")
         (expected,) = files.ranges(whole, 1000)
         found = [compute(ct).to_bytes() for part in parts for ct in part.read(context)]
         assert found == [ct.to_bytes() for ct in expected.read(context)]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import signal
-import sys
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
@@ -160,34 +159,19 @@ def test_maxima_of_slices_and_with_refreshes(deep: Setup) -> None:
         a.sqrt()  # type: ignore[call-arg]
 
 
-def test_ctrl_c_ends_long_calls(deep: Setup, rng: np.random.Generator) -> None:
+def test_ctrl_c_ends_long_calls(
+    deep: Setup,
+    rng: np.random.Generator,
+    ended_by_a_signal: Callable[[str, Callable[[], object], float], None],
+) -> None:
     """A signal whose handler raises ends a call at the next step, and nothing is harmed."""
     _, keys = deep
     x = rng.uniform(-1, 1, 64)
     a = keys.encrypt(x)
 
-    class Alarmed(Exception):
-        pass
-
-    def raises(*_: object) -> None:
-        raise Alarmed
-
-    before = signal.signal(signal.SIGALRM, raises)
     # Once kept, so that the alarm comes in the computation on ciphertexts.
     he.Function.sort(a.context.slots or 0, 64, bits=8)
-    calls: list[tuple[str, object]] = []
-    sys.setprofile(lambda _, event, what: calls.append((event, getattr(what, "__name__", None))))
-    try:
-        signal.setitimer(signal.ITIMER_REAL, 0.1)
-        with pytest.raises(Alarmed):
-            a.sort(bits=8)
-            a.sort(bits=8)
-    finally:
-        sys.setprofile(None)
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-    # It was the call that raised, rather than the interpreter after the call.
-    assert ("c_exception", "sort") in calls
+    ended_by_a_signal("sort", lambda: (a.sort(bits=8), a.sort(bits=8)), 0.1)
     np.testing.assert_allclose(keys.decrypt(a.sigmoid()), 1 / (1 + np.exp(-x)), rtol=0, atol=0.01)
 
 
