@@ -1,4 +1,4 @@
-/** Small helpers: elements, sizes, times. */
+/** Small helpers: elements, sizes, times, streams. */
 
 /** The element with this id. */
 export const $ = (id) => document.getElementById(id);
@@ -26,6 +26,17 @@ export function bytes(count) {
 export function duration(ms) {
   if (ms < 999.5) return `${Math.round(ms)} ms`;
   return ms < 99_500 ? `${(ms / 1000).toPrecision(3)} s` : `${Math.round(ms / 1000)} s`;
+}
+
+/** All bytes of a stream. Unlike a `Response` it leaves the error of the stream as it is. */
+export async function collect(stream) {
+  const parts = [];
+  const reader = stream.getReader();
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return new Blob(parts);
+    parts.push(value);
+  }
 }
 
 /** Offers a blob as a file to save. */

@@ -1,7 +1,7 @@
 /** The keys of one view: made, saved, loaded, forgotten. They live in a worker of their own. */
 
 import { Client } from "../client/client.js";
-import { $, bytes, save } from "./dom.js";
+import { $, bytes, collect, save } from "./dom.js";
 import * as problem from "./problem.js";
 import { announce } from "./steps.js";
 
@@ -124,7 +124,7 @@ export class Keys {
     const client = await this.client();
     const file = await steps.run("evaluation key", "Make the evaluation key", async (step) => {
       const stream = client.evaluationKey({ onProgress: step.progress, signal });
-      const file = await new Response(stream).blob();
+      const file = await collect(stream);
       step.say(`${bytes(file.size)}; it computes on ciphertexts and decrypts nothing`);
       return file;
     });

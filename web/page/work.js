@@ -1,6 +1,6 @@
 /** What all views share: the buttons, the steps, cancellation, and the way of a file. */
 
-import { $, bytes } from "./dom.js";
+import { $, bytes, collect } from "./dom.js";
 import { drawBytes } from "./pixels.js";
 import * as problem from "./problem.js";
 import { announce, Steps } from "./steps.js";
@@ -74,7 +74,7 @@ export class Work {
     const sent = (async () => {
       const file = await this.steps.run("encrypt", "Encrypt", async (step) => {
         const task = { onProgress: step.progress, signal: either };
-        const file = await new Response(encrypt(client, task)).blob();
+        const file = await collect(encrypt(client, task));
         step.say(bytes(file.size));
         return file;
       });
