@@ -15,6 +15,8 @@ mod params;
 mod secret;
 #[cfg(feature = "server")]
 mod serve;
+#[cfg(feature = "client")]
+mod server;
 mod shell;
 mod table;
 mod value;
@@ -32,6 +34,8 @@ pub use params::{Params, ParamsScheme};
 pub use secret::{PassphraseFile, SealFlags, Unlock};
 #[cfg(feature = "server")]
 pub use serve::{LogForm, Serve, ServeCommand, ServeFlags, TokenCommand};
+#[cfg(feature = "client")]
+pub use server::ServerFlags;
 pub use shell::{Completions, Man};
 pub use table::TableFlags;
 

@@ -9,6 +9,8 @@ mod error;
 mod interrupt;
 mod passphrase;
 mod progress;
+#[cfg(feature = "client")]
+mod remote;
 mod stdio;
 mod summary;
 mod terminal;

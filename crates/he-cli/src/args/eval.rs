@@ -34,6 +34,9 @@ pub struct EvalFiles {
     levels: LevelsFlag,
     #[command(flatten)]
     pub device: DeviceFlag,
+    #[cfg(feature = "client")]
+    #[command(flatten)]
+    pub server: super::ServerFlags,
     /// Replace the output file if it exists
     #[arg(help_heading = COMMON, long)]
     pub force: bool,

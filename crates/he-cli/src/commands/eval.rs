@@ -15,6 +15,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 pub(super) fn run(args: &Operation) -> Result<Summary> {
+    #[cfg(feature = "client")]
+    if let Some(url) = &args.files().server.server {
+        return there(args, url);
+    }
     let (operation, files) = (args.without_files(), args.files());
     let inputs: Vec<&Path> = [&*files.input, &files.key].into_iter().chain(args.second()).collect();
     stdin_once(inputs.iter().copied())?;
@@ -40,6 +44,41 @@ pub(super) fn run(args: &Operation) -> Result<Summary> {
         .fact("device", devices.name())
         .line(format!("{name}: {size}, in {time}; left: {}", written.left))
         .facts(written.facts);
+    Ok(args.second().into_iter().fold(summary, |summary, path| summary.path("with", path)))
+}
+
+/// Computes on a service.
+#[cfg(feature = "client")]
+fn there(args: &Operation, url: &str) -> Result<Summary> {
+    use crate::remote::{Remote, Upload};
+    use he_files::scan::Scanned;
+    let (operation, files) = (args.without_files(), args.files());
+    let inputs: Vec<&Path> = [&*files.input, &files.key].into_iter().chain(args.second()).collect();
+    stdin_once(inputs.iter().copied())?;
+    operation.check()?;
+    if files.levels() == Levels::Drop && operation.levels().is_none() {
+        let error = OperationError::NoLevels { operation: operation.name() };
+        return Err(CliError::from(he_files::Error::from(error)));
+    }
+    let mut key = Upload::open(&files.key, Scanned::EvaluationKeys)?;
+    let encrypted = [&*files.input].into_iter().chain(args.second());
+    let encrypted = encrypted.map(|path| Upload::open(path, Scanned::Encrypted));
+    let mut encrypted = encrypted.collect::<Result<Vec<_>>>()?;
+    let output = output(files, &inputs)?;
+    let request = serde_json::to_value(&operation)
+        .map_err(|error| CliError::usage(format!("the operation cannot be sent: {error}")))?;
+    let done = Remote::open(url, &files.server)?.evaluate(&request, &mut encrypted, &mut key, output)?;
+
+    let (name, size, time) = (shown(&files.output), units::bytes(done.received), time());
+    let summary = Summary::new("eval")
+        .fact("operation", operation.name())
+        .path("input", &files.input)
+        .output(&files.output)
+        .fact("server", url)
+        .fact("sent_bytes", done.sent)
+        .fact("bytes", done.received)
+        .fact("info", done.info)
+        .line(format!("{name}: {size}, in {time}, on {url}"));
     Ok(args.second().into_iter().fold(summary, |summary, path| summary.path("with", path)))
 }
 

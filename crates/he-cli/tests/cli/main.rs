@@ -25,6 +25,8 @@ mod metadata;
 mod models;
 mod pictures;
 mod process;
+#[cfg(all(feature = "client", feature = "server"))]
+mod remote;
 mod surface;
 mod tables;
 mod terminal;

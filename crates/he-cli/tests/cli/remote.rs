@@ -1,0 +1,379 @@
+//! `eval --server`: a real service as a process, lines to it that break, and servers that lie.
+
+use crate::pictures::eight;
+use crate::process::{Keys, encrypt, eval, folder, he, names};
+use std::fs;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// A process of `he-cli serve`, killed when it is dropped.
+struct Service {
+    process: Child,
+    port: u16,
+    folder: TempDir,
+}
+
+impl Service {
+    fn start() -> Self {
+        let folder = folder();
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let data = folder.path().join("data");
+        let log = fs::File::create(folder.path().join("log")).unwrap();
+        let process = Command::new(env!("CARGO_BIN_EXE_he-cli"))
+            .args(["serve", "--listen", &format!("127.0.0.1:{port}"), "--data", data.to_str().unwrap()])
+            .env("HE_DEVICE", "cpu")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .unwrap();
+        let service = Self { process, port, folder };
+        let begin = Instant::now();
+        while TcpStream::connect(("127.0.0.1", port)).is_err() {
+            let log = fs::read_to_string(service.folder.path().join("log")).unwrap();
+            assert!(begin.elapsed() < Duration::from_secs(60), "{log}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        service
+    }
+
+    fn url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// A file with the token of a fresh tenant.
+    fn token(&self, folder: &Path) -> PathBuf {
+        let data = self.folder.path().join("data");
+        let token = he(["serve", "token", "add", "tester", "--data", data.to_str().unwrap()]).text();
+        let path = folder.join("token");
+        fs::write(&path, token).unwrap();
+        path
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// An encrypted picture in a folder.
+fn photo(folder: &Path) -> PathBuf {
+    let (clear, encrypted) = (folder.join("x.png"), folder.join("x.he"));
+    eight(40, 30, 3, 7).save(&clear).unwrap();
+    encrypt(Keys::usual(), &clear, &encrypted, &[]);
+    encrypted
+}
+
+/// A line that forwards to a port, and counts connections. A connection that has sent the first of
+/// the numbers is cut, and then the next.
+struct Line {
+    port: u16,
+    cuts: Arc<Mutex<Vec<usize>>>,
+    connections: Arc<AtomicUsize>,
+}
+
+impl Line {
+    fn to(port: u16, cuts: Vec<usize>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let line = Self {
+            port: listener.local_addr().unwrap().port(),
+            cuts: Arc::new(Mutex::new(cuts)),
+            connections: Arc::default(),
+        };
+        let (cuts, connections) = (Arc::clone(&line.cuts), Arc::clone(&line.connections));
+        std::thread::spawn(move || {
+            for near in listener.incoming() {
+                let near = near.unwrap();
+                connections.fetch_add(1, Ordering::Relaxed);
+                let far = TcpStream::connect(("127.0.0.1", port)).unwrap();
+                let (a, b) = (near.try_clone().unwrap(), far.try_clone().unwrap());
+                let cuts = Arc::clone(&cuts);
+                std::thread::spawn(move || copy(a, b, Some(&cuts)));
+                std::thread::spawn(move || copy(far, near, None));
+            }
+        });
+        line
+    }
+}
+
+fn copy(mut from: TcpStream, mut to: TcpStream, cuts: Option<&Mutex<Vec<usize>>>) {
+    let (mut buffer, mut passed) = (vec![0; 1 << 14], 0);
+    while let Ok(count @ 1..) = from.read(&mut buffer) {
+        passed += count;
+        if let Some(cuts) = cuts {
+            let mut cuts = cuts.lock().unwrap();
+            if cuts.first().is_some_and(|&cut| passed > cut) {
+                cuts.remove(0);
+                break;
+            }
+        }
+        if to.write_all(&buffer[..count]).is_err() {
+            break;
+        }
+    }
+    let _ = from.shutdown(Shutdown::Both);
+    let _ = to.shutdown(Shutdown::Both);
+}
+
+/// `eval` of a file there.
+fn remote<'a>(operation: &[&'a str], input: &'a Path, output: &'a Path, url: &'a str) -> Vec<&'a str> {
+    let keys = Keys::usual();
+    let files = ["-k", &keys.eval, "-o", output.to_str().unwrap(), input.to_str().unwrap(), "--server", url];
+    ["eval"].into_iter().chain(operation.iter().copied()).chain(files).collect()
+}
+
+#[test]
+fn the_same_bytes_as_here() {
+    let (service, dir) = (Service::start(), folder());
+    let (url, token) = (service.url(), service.token(dir.path()));
+    let input = photo(dir.path());
+    let path = |name: &str| dir.path().join(name);
+    let token = ["--token-file", token.to_str().unwrap()];
+    let cases: [&[&str]; 4] = [
+        &["blur", "--radius", "2"],
+        &["kernel", "--matrix", "1/4, 1/2, 1/4"],
+        &["brightness", "--by", "-0.25"],
+        &["blend", "--alpha", "0.25", "--with", input.to_str().unwrap()],
+    ];
+    for (at, operation) in cases.into_iter().enumerate() {
+        let (here, there) = (path(&format!("here{at}")), path(&format!("there{at}")));
+        eval(Keys::usual(), operation, &input, &here);
+        let outcome = he(remote(operation, &input, &there, &url).into_iter().chain(token)).run();
+        assert_eq!(outcome.code, Some(0), "{operation:?}: {}", outcome.stderr);
+        assert!(fs::read(&here).unwrap() == fs::read(&there).unwrap(), "{operation:?}");
+    }
+    // As a guest, through pipes, with a summary for programs.
+    let (table, here) = (path("t.csv"), path("here"));
+    fs::write(&table, "x,y\n1.5,2\n-3,4\n6,0.25\n").unwrap();
+    encrypt(Keys::usual(), &table, &path("t.he"), &[]);
+    eval(Keys::usual(), &["variance"], &path("t.he"), &here);
+    let arguments = remote(&["variance", "--json"], Path::new("-"), Path::new("-"), &url);
+    let outcome = he(&arguments).stdin(&fs::read(path("t.he")).unwrap()).run();
+    assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
+    assert!(fs::read(&here).unwrap() == outcome.stdout);
+    let summary: serde_json::Value = serde_json::from_str(&outcome.stderr).unwrap();
+    assert_eq!(summary["server"], url);
+    assert_eq!(summary["bytes"], outcome.stdout.len());
+    let sent = fs::metadata(path("t.he")).unwrap().len() + fs::metadata(&Keys::usual().eval).unwrap().len();
+    assert_eq!(summary["sent_bytes"], sent);
+}
+
+#[test]
+fn transfers_go_on_after_interruptions() {
+    let (service, dir) = (Service::start(), folder());
+    let (input, output) = (photo(dir.path()), dir.path().join("y.he"));
+    let key = fs::metadata(&Keys::usual().eval).unwrap().len() as usize;
+    let line = Line::to(service.port, vec![50_000, key / 2, 30_000, 100_000]);
+    let url = format!("http://127.0.0.1:{}", line.port);
+    he(remote(&["sharpen"], &input, &output, &url)).ok();
+    let here = dir.path().join("here");
+    eval(Keys::usual(), &["sharpen"], &input, &here);
+    assert!(fs::read(&here).unwrap() == fs::read(&output).unwrap());
+    assert!(line.cuts.lock().unwrap().is_empty());
+    assert!(line.connections.load(Ordering::Relaxed) >= 5);
+}
+
+#[test]
+fn refusals_of_the_service_are_errors_in_its_words() {
+    let (service, dir) = (Service::start(), folder());
+    let (url, input, output) = (service.url(), photo(dir.path()), dir.path().join("y.he"));
+    // A guest's table under an operation for images; a halo that is used up; a wrong token.
+    let table = dir.path().join("t.csv");
+    fs::write(&table, "x\n1\n2\n").unwrap();
+    let encrypted = dir.path().join("t.he");
+    encrypt(Keys::usual(), &table, &encrypted, &[]);
+    let said = he(remote(&["blur"], &encrypted, &output, &url)).refuses();
+    assert!(said.contains("is an encrypted table, and blur is for images"), "{said}");
+    let said = he(remote(&["blur", "--radius", "9"], &input, &output, &url)).refuses();
+    assert!(said.contains("halo"), "{said}");
+    let token = dir.path().join("token");
+    fs::write(&token, "nobody-has-this-token\n").unwrap();
+    let arguments = remote(&["blur"], &input, &output, &url);
+    he(arguments.into_iter().chain(["--token-file", token.to_str().unwrap()])).refuses();
+    // Keys of another set.
+    let other = ["eval", "blur", "-k", &Keys::other().eval, "-o", output.to_str().unwrap()];
+    let said = he(other.into_iter().chain([input.to_str().unwrap(), "--server", &url])).refuses();
+    assert!(said.contains("key"), "{said}");
+    assert!(!names(dir.path()).contains(&"y.he".to_owned()), "{:?}", names(dir.path()));
+}
+
+/// A port whose listener counts connections and answers nothing.
+fn trap() -> (String, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://127.0.0.1:{}", listener.local_addr().unwrap().port());
+    let count: Arc<AtomicUsize> = Arc::default();
+    let seen = Arc::clone(&count);
+    std::thread::spawn(move || {
+        listener.incoming().for_each(|_| {
+            seen.fetch_add(1, Ordering::Relaxed);
+        });
+    });
+    (url, count)
+}
+
+#[test]
+fn a_secret_opens_no_connection() {
+    let (url, connections) = trap();
+    let (keys, dir) = (Keys::usual(), folder());
+    let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    let input = photo(dir.path());
+    let input = input.to_str().unwrap();
+    let sealed = he(["keygen", "ckks", "--depth", "1", "-o", &path("sealed"), "--passphrase"]);
+    sealed.env("HE_CLI_PASSPHRASE", "correct horse").ok();
+    he(["keygen", "aes", "-o", &path("aes.key")]).ok();
+    let sealed = path("sealed/secret.key");
+    // A secret key behind a public one.
+    let hidden = path("hidden.key");
+    fs::write(&hidden, [fs::read(&keys.public).unwrap(), fs::read(&keys.secret).unwrap()].concat()).unwrap();
+    let (tfhe, bigckks, aes) = (&Keys::tfhe().secret, &Keys::bigckks().secret, &path("aes.key"));
+    for secret in [&keys.secret, tfhe, bigckks, &sealed, aes, &hidden] {
+        for (file, key) in [(input, secret.as_str()), (secret.as_str(), keys.eval.as_str())] {
+            let said = he(["eval", "blur", file, "-k", key, "-o", &path("y.he"), "--server", &url]).refuses();
+            assert!(said.contains(secret.as_str()) && said.contains("key"), "{said}");
+        }
+        let call = he(["eval", "blur", "-", "-k", &keys.eval, "-o", &path("y.he"), "--server", &url]);
+        let said = call.stdin(&fs::read(secret).unwrap()).refuses();
+        assert!(said.contains("standard input") && said.contains("key"), "{said}");
+    }
+    assert_eq!(connections.load(Ordering::Relaxed), 0);
+    assert!(!names(dir.path()).contains(&"y.he".to_owned()));
+}
+
+#[test]
+fn a_wrong_url_or_token_is_wrong_usage() {
+    let dir = folder();
+    let (input, output) = (photo(dir.path()), dir.path().join("y.he"));
+    for (url, why) in [
+        ("he.example.org", "it does not begin with https:// or http://"),
+        ("ftp://he.example.org", "it does not begin with https:// or http://"),
+        ("https://he.example.org/?a=b", "it has a query"),
+        ("https://me:secret@he.example.org", "holds a name or a password"),
+    ] {
+        let outcome = he(remote(&["blur"], &input, &output, url)).run();
+        assert_eq!(outcome.code, Some(2), "{url}: {}", outcome.stderr);
+        assert!(outcome.stderr.contains(why), "{url}: {}", outcome.stderr);
+    }
+    let token = dir.path().join("token");
+    fs::write(&token, "two words\n").unwrap();
+    let arguments = remote(&["blur"], &input, &output, "http://127.0.0.1:9");
+    let said = he(arguments.into_iter().chain(["--token-file", token.to_str().unwrap()])).refuses();
+    assert!(said.ends_with("token does not hold a token"), "{said}");
+    // Without a service, these options mean nothing.
+    let arguments = ["eval", "blur", "x", "-k", "y", "-o", "z", "--token-file", "t"];
+    assert_eq!(he(arguments).run().code, Some(2));
+}
+
+/// Answers requests in turn with these bytes, and repeats the last; closes every connection.
+fn liar(answers: Vec<String>) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://127.0.0.1:{}", listener.local_addr().unwrap().port());
+    std::thread::spawn(move || {
+        let mut answers = answers.into_iter().peekable();
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            read_request(&mut stream);
+            let next = answers.next().unwrap();
+            if answers.peek().is_none() {
+                answers = vec![next.clone()].into_iter().peekable();
+            }
+            let _ = stream.write_all(next.as_bytes());
+        }
+    });
+    url
+}
+
+/// Reads a request with its body, so that closing the connection afterwards does not reset it.
+fn read_request(stream: &mut TcpStream) {
+    stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    let (mut seen, mut buffer) = (Vec::new(), [0; 1 << 14]);
+    loop {
+        if let Some(end) = seen.windows(4).position(|four| four == b"\r\n\r\n") {
+            let head = String::from_utf8_lossy(&seen[..end]).to_lowercase();
+            let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")?.parse().ok());
+            if seen.len() >= end + 4 + length.unwrap_or(0) {
+                return;
+            }
+        }
+        match stream.read(&mut buffer) {
+            Ok(count @ 1..) => seen.extend(&buffer[..count]),
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            _ => return,
+        }
+    }
+}
+
+fn answer(head: &str, body: &str) -> String {
+    format!("HTTP/1.1 {head}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}", body.len())
+}
+
+#[test]
+fn servers_that_lie_are_errors() {
+    let dir = folder();
+    let input = dir.path().join("t.he");
+    fs::write(dir.path().join("t.csv"), "x\n1\n2\n").unwrap();
+    encrypt(Keys::usual(), &dir.path().join("t.csv"), &input, &[]);
+    let output = dir.path().join("y.he");
+    let length = fs::metadata(&input).unwrap().len();
+    let created = answer("201 Created\r\nLocation: /v1/objects/abc", "");
+    let taken = answer(&format!("204 No Content\r\nUpload-Offset: {length}"), "");
+    // The key goes up in pieces, and the last answer to them is for all of it.
+    let done = |job: &str| {
+        let whole = fs::metadata(&Keys::usual().eval).unwrap().len();
+        let mut answers = vec![created.clone(), taken.clone(), created.clone()];
+        answers.push(answer(&format!("204 No Content\r\nUpload-Offset: {whole}"), ""));
+        answers.push(answer("202 Accepted", job));
+        answers
+    };
+    let cases = [
+        (vec![answer("200 OK", "<html>hello</html>")], "without a place"),
+        (vec![answer("404 Not Found", "<html>nothing</html>")], "answered 404"),
+        (vec![answer("308 Permanent Redirect\r\nLocation: https://elsewhere/", "")], "answered 308"),
+        (vec![answer("201 Created\r\nLocation: /v1/objects/a%2F..%2Fb", "")], "without a place"),
+        (
+            vec![created.clone(), answer("204 No Content\r\nUpload-Offset: 99999999999", "")],
+            "without a place",
+        ),
+        (
+            vec![answer(
+                "422 Unprocessable Entity\r\nContent-Type: application/problem+json",
+                "{\"title\":\"bad\",\"detail\":\"not so\\u001b[2J\\nfast\",\"hint\":\"slow down\"}",
+            )],
+            "not so",
+        ),
+        (vec!["SSH-2.0-OpenSSH\r\n".to_owned()], "does not answer"),
+    ];
+    for (answers, found) in cases.into_iter().chain([
+        (done("{\"id\":\"../x\",\"state\":\"done\",\"result\":\"r\"}"), "a job without an id"),
+        (done("{\"id\":\"j\",\"state\":\"done\",\"result\":\"r/../s\"}"), "a job without a result"),
+        (done("{\"id\":\"j\",\"state\":\"asleep\"}"), "in a state that is not known"),
+        (done("[]"), "a job without an id"),
+        (done("{"), "other than JSON"),
+    ]) {
+        let url = liar(answers);
+        let arguments = remote(&["mean"], &input, &output, &url);
+        let outcome = he(&arguments).env("HE_TOKEN", "token").run();
+        assert_eq!(outcome.code, Some(1), "{found}: {}", outcome.stderr);
+        assert!(outcome.stderr.contains(found), "{found}: {}", outcome.stderr);
+        assert!(!outcome.stderr.contains('\u{1b}'), "{found}");
+        assert!(!output.exists());
+    }
+}
+
+#[test]
+fn nobody_there_is_an_error_at_once() {
+    let dir = folder();
+    let (input, output) = (photo(dir.path()), dir.path().join("y.he"));
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let url = format!("http://127.0.0.1:{port}");
+    let said = he(remote(&["blur"], &input, &output, &url)).refuses();
+    assert!(said.starts_with(&format!("{url} does not answer")), "{said}");
+    assert!(!output.exists());
+}
