@@ -28,6 +28,10 @@ python -m pip install --quiet --disable-pip-version-check --force-reinstall --no
     "$target"/python/wheels/he_toolkit-*.whl
 ls -l "$target"/python/wheels
 
+# The service that `he.client` is tested with.
+(cd .. && cargo build --release --locked -p he-cli --features server,client)
+export HE_CLI="$target/release/he-cli"
+
 # From a folder without the sources, so that what is tested is the wheel.
 tests="$PWD"
 cd "$target/python"

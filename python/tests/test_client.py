@@ -96,6 +96,8 @@ class Line:
                 end.shutdown(socket.SHUT_RDWR)
             except OSError:
                 pass
+            # Without this the kernel would take what is still sent, and nobody would notice.
+            end.close()
 
 
 @pytest.fixture(scope="module")
