@@ -2,7 +2,7 @@
 # The Python package: its wheel, tests, types and notebooks, in an environment of its own under
 # target/. The wheel is built with the profile of the tests. It shares most libraries of others with
 # them; those of this workspace are compiled again, because tests enable features of their own, such
-# as the emulator of GPUs. What is published is built with the profile of pyproject.toml.
+# as the emulator of GPUs.
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -23,7 +23,7 @@ python -m pip install --quiet --disable-pip-version-check "maturin>=1.9,<2" \
     "pyarrow>=15" "ray>=2.31"
 
 rm -rf "$target/python/wheels"
-maturin build --profile release --locked --out "$target/python/wheels"
+maturin build --locked --out "$target/python/wheels"
 python -m pip install --quiet --disable-pip-version-check --force-reinstall --no-deps \
     "$target"/python/wheels/he_toolkit-*.whl
 ls -l "$target"/python/wheels

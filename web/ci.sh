@@ -39,6 +39,12 @@ if [ ! -f "$work/axe.min.js" ] && command -v npm >/dev/null; then
 fi
 
 web/build.sh
+# The client of browsers on the WebAssembly that was built.
+if command -v npm >/dev/null; then
+    (cd web/client && npm test --silent)
+else
+    echo "web/ci.sh: npm is missing, and the client is tested in the browser alone" >&2
+fi
 cargo build --release --locked -p he-cli --features server,client
 
 cargo test --release --locked -p he-cli --features server,client --test cli -- remote
