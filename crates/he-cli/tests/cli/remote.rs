@@ -205,6 +205,14 @@ fn refusals_of_the_service_are_errors_in_its_words() {
     assert!(!names(dir.path()).contains(&"y.he".to_owned()), "{:?}", names(dir.path()));
 }
 
+#[test]
+fn the_options_have_a_place_of_their_own_in_help() {
+    let help = he(["eval", "blur", "--help"]).text();
+    let at = |text: &str| help.find(text).unwrap_or_else(|| panic!("{text}: {help}"));
+    let order = ["\nOptions:\n", "--radius ", "\nComputing on a service:\n", "--server ", "--ca-file "];
+    assert!(order.map(at).is_sorted(), "{help}");
+}
+
 /// A port whose listener counts connections and answers nothing.
 fn trap() -> (String, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
