@@ -47,6 +47,6 @@ else
 fi
 cargo build --release --locked -p he-cli --features server,client
 
-cargo test --release --locked -p he-cli --features server,client --test cli -- remote
+cargo test --release --locked -p he-cli --features server,client --test cli -- remote surface
 HE_CLI="$target/release/he-cli" HE_WEB_WORK="$work" \
     "$venv/bin/python" -m pytest -q -p no:cacheprovider web/tests "$@"
