@@ -224,7 +224,8 @@ impl World<Cuda> {
             (0..4).map(|_| device.gpu().pinned(words).expect("page-locked memory")).collect();
         let parts = self.x.parts().into_iter().chain(self.y.parts());
         for (memory, part) in memory.iter_mut().zip(parts) {
-            memory.as_mut_slice().copy_from_slice(&part.to_words().expect("a device"));
+            let words = part.to_words().expect("a device");
+            memory.as_mut_slice().expect("a device").copy_from_slice(&words);
         }
         let mut sums = [(); 2].map(|()| device.gpu().pinned(words).expect("page-locked memory"));
         time(device, || {

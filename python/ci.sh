@@ -29,7 +29,7 @@ python -m pip install --quiet --disable-pip-version-check --force-reinstall --no
 ls -l "$target"/python/wheels
 
 # The service that `he.client` is tested with.
-(cd .. && cargo build --release --locked -p he-cli --features server,client)
+(cd .. && cargo build --release --locked --bin he-cli --features he-cli/server,he-cli/client)
 export HE_CLI="$target/release/he-cli"
 
 # From a folder without the sources, so that what is tested is the wheel.

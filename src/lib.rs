@@ -35,6 +35,7 @@ mod guide {
         keys: "../docs/guide/src/keys.md",
         client_server: "../docs/guide/src/client_server.md",
         security: "../docs/guide/src/security.md",
+        publishing: "../docs/guide/src/publishing.md",
         gpu: "../docs/guide/src/gpu.md",
         performance: "../docs/guide/src/performance.md",
     }

@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 const UNSUSPICIOUS: f64 = 4.5;
 /// From here on, the classes are distinguished beyond doubt.
 const LEAK: f64 = 10.0;
+/// The least number of calls that say anything.
+const ENOUGH: usize = 1000;
 /// Calls before anything is recorded.
 const WARM_UP: usize = 50;
 
@@ -39,6 +41,8 @@ impl<I> Inputs<I> {
 pub struct Session {
     /// Part of the names of the experiments.
     pub filter: String,
+    /// The instructions that are measured.
+    pub unit: String,
     /// The recorded calls per experiment.
     pub samples: usize,
     /// The time after which an experiment ends with the samples that it has.
@@ -47,22 +51,29 @@ pub struct Session {
 }
 
 impl Session {
-    /// Prints one line: |t| between random inputs (null experiment) and between special and random
+    /// Prints the head of the table.
+    pub fn head(&self) {
+        println!("| function | unit | calls | cycles | t | null t | difference | verdict |");
+        println!("|---|---|---|---|---|---|---|---|");
+    }
+
+    /// Prints one row: |t| between random inputs (null experiment) and between special and random
     /// ones, and the difference of the means. `prepare` is not timed and builds its result at the
-    /// same place in memory each time.
+    /// same place in memory each time. Returns whether it leaks.
     pub fn claim<I, S, R>(
         &mut self,
         name: &str,
         inputs: &Inputs<I>,
         mut prepare: impl FnMut(&I) -> S,
         mut run: impl FnMut(&mut S) -> R,
-    ) {
+    ) -> bool {
         if !name.contains(&self.filter) {
-            return;
+            return false;
         }
         let null = self.experiment([&inputs.random, &inputs.other_random], &mut prepare, &mut run);
         let found = self.experiment([&inputs.special, &inputs.random], &mut prepare, &mut run);
         let verdict = match found.t.abs() {
+            _ if found.samples.min(null.samples) < ENOUGH => "too few calls",
             t if t >= LEAK && null.t.abs() < LEAK => {
                 self.leaks += 1;
                 "LEAK"
@@ -71,13 +82,15 @@ impl Session {
             _ => "ok",
         };
         println!(
-            "{name:<52} {:>7} calls of {:>9} cycles, |t| {:>5.1}, null {:>5.1}, {:>+9.1} cycles: {verdict}",
+            "| {name} | {} | {} | {} | {:.1} | {:.1} | {:+.1} | {verdict} |",
+            self.unit,
             found.samples,
             found.median,
             found.t.abs(),
             null.t.abs(),
             found.difference,
         );
+        verdict == "LEAK"
     }
 
     fn experiment<I, S, R>(

@@ -95,7 +95,8 @@ class Service:
     timeout : float
         The seconds after which a silent connection is given up.
     context : ssl.SSLContext, optional
-        The authorities to trust, for ``https``; those of the system if it is absent.
+        The authorities to trust, for ``https``, such as
+        ``ssl.create_default_context(cafile="ca.pem")``; those of the system if it is absent.
     """
 
     def __init__(
@@ -180,9 +181,15 @@ class Service:
                 if not fresh and isinstance(error, (ConnectionError, http.client.HTTPException)):
                     fresh = True
                     continue
+                hint = "check the URL and that the service is running"
+                if isinstance(error, ssl.SSLCertVerificationError):
+                    hint = (
+                        "if it has a certificate of its own, trust the authority that signed it: "
+                        "context=ssl.create_default_context(cafile=FILE)"
+                    )
                 raise ServiceError(
                     f"the service at {self.url} does not answer ({error or type(error).__name__})",
-                    hint="check the URL and that the service is running",
+                    hint=hint,
                 ) from error
         self._has_answered = True
         self.sent += len(body or b"")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import socket
+import ssl
 import subprocess
 import threading
 import time
@@ -24,17 +25,23 @@ HE_CLI = os.environ.get("HE_CLI") or shutil.which("he-cli")
 
 
 class Server:
-    """A process of he-cli serve."""
+    """A process of he-cli serve, over HTTPS with a certificate and its key."""
 
-    def __init__(self, program: str, folder: Path) -> None:
+    def __init__(self, program: str, folder: Path, certificate: tuple[Path, Path] | None = None) -> None:
         self.program, self.data = program, folder / "data"
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port = int(probe.getsockname()[1])
         self.url = f"http://127.0.0.1:{self.port}"
         self.log = open(folder / "log", "wb")
+        options: list[str] = []
+        # Whether it is up is asked before anybody is to trust it.
+        context = ssl._create_unverified_context()
+        if certificate is not None:
+            self.url = f"https://127.0.0.1:{self.port}"
+            options = ["--tls-certificate", str(certificate[0]), "--tls-key", str(certificate[1])]
         self.process = subprocess.Popen(
-            [program, "serve", "--listen", f"127.0.0.1:{self.port}", "--data", str(self.data)],
+            [program, "serve", "--listen", f"127.0.0.1:{self.port}", "--data", str(self.data), *options],
             stdout=self.log,
             stderr=self.log,
             env={**os.environ, "HE_DEVICE": "cpu"},
@@ -42,7 +49,7 @@ class Server:
         deadline = time.monotonic() + 60
         while True:
             try:
-                urllib.request.urlopen(f"{self.url}/readyz")
+                urllib.request.urlopen(f"{self.url}/readyz", context=context)
                 return
             except urllib.error.URLError:
                 said = (folder / "log").read_text()
@@ -176,6 +183,56 @@ def test_transfers_go_on_after_interruptions(server: Server, keys: Path, tmp_pat
         # At most a piece was sent again per cut.
         assert service.sent < length + 4 * (4 << 20) + (2 << 20)
     line.listener.close()
+
+
+def authority(folder: Path, name: str, hosts: str) -> tuple[Path, Path]:
+    """A private authority ``NAME.pem``; returns a certificate that it signed for hosts, and its key."""
+
+    def openssl(*arguments: str) -> None:
+        subprocess.run(["openssl", *arguments], cwd=folder, check=True, capture_output=True)
+
+    new = ["req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
+    openssl(*new, "-x509", "-days", "2", "-subj", f"/CN={name}", "-keyout", f"{name}.key", "-out", f"{name}.pem")
+    openssl(*new, "-subj", "/CN=he", "-keyout", f"{name}-host.key", "-out", f"{name}.csr")
+    (folder / f"{name}.ext").write_text(f"subjectAltName={hosts}\nbasicConstraints=CA:FALSE\n")
+    files = ["-in", f"{name}.csr", "-extfile", f"{name}.ext", "-out", f"{name}-host.pem"]
+    signer = ["-CA", f"{name}.pem", "-CAkey", f"{name}.key", "-CAcreateserial"]
+    openssl("x509", "-req", "-days", "2", *signer, *files)
+    return folder / f"{name}-host.pem", folder / f"{name}-host.key"
+
+
+@pytest.mark.skipif(HE_CLI is None, reason="he-cli with the feature `server` is not there")
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificates")
+def test_https_with_a_private_authority(keys: Path, tmp_path: Path) -> None:
+    assert HE_CLI is not None
+    own = authority(tmp_path, "own", "IP:127.0.0.1,DNS:localhost")
+    foreign = authority(tmp_path, "other", "DNS:he.example.org")
+
+    def trust(name: str) -> ssl.SSLContext:
+        return ssl.create_default_context(cafile=str(tmp_path / f"{name}.pem"))
+
+    table = files.encrypt(b"x\n1\n2\n", keys / "secret.key", device="cpu")
+    for certificate, trusted, error in [
+        (own, trust("own"), None),
+        (own, None, "CERTIFICATE_VERIFY_FAILED"),
+        (own, trust("other"), "CERTIFICATE_VERIFY_FAILED"),
+        (foreign, trust("other"), "CERTIFICATE_VERIFY_FAILED"),
+    ]:
+        folder = tmp_path / f"server{len(list(tmp_path.iterdir()))}"
+        folder.mkdir()
+        server = Server(HE_CLI, folder, certificate)
+        try:
+            with client.Service(server.url, context=trusted) as service:
+                if error is None:
+                    there = service.eval("mean", table, key=keys / "eval.key")
+                    mean = service.download(there).decrypt(keys / "secret.key", device="cpu")
+                    assert abs(float(mean["x"][0]) - 1.5) < 1e-3
+                    continue
+                with pytest.raises(client.ServiceError, match=error) as refused:
+                    service.info()
+                assert "cafile" in (refused.value.hint or "")
+        finally:
+            server.close()
 
 
 def test_secrets_are_never_sent(keys: Path, tmp_path: Path) -> None:

@@ -15,7 +15,8 @@ conformance_suite!(wide cpu_wide, Device::cpu(), log_n <= 10);
 #[cfg(feature = "cuda")]
 mod cuda {
     use super::*;
-    use gpu::{Emulator, Gpu};
+    use gpu::Gpu;
+    use gpu_emulator::Emulator;
     use he::cuda::Cuda;
     use std::path::Path;
     use std::sync::{Arc, OnceLock};

@@ -1,7 +1,6 @@
 //! Bad parameters and bad operands: one clear error each.
 
 use super::common::{World, for_seeds, insecure, slot_prime};
-use he::Error;
 use he::backend::Cpu;
 use he::bfv::{Bfv, BfvDecryptor, BfvEncryptor, BfvEvaluator, BfvParams, BfvSecretEncryptor};
 use he::bgv::{Bgv, BgvParams};
@@ -12,6 +11,7 @@ use he::exact::{
 use he::params::{ParamsError, Security};
 use he::ring::Ring;
 use he::rlwe::{EvaluationKeys, PublicKey, RlweCiphertext, SecretKey};
+use he::{Error, Publisher};
 use num_bigint::BigUint;
 use num_traits::ToPrimitive;
 use rand::{SeedableRng, rngs::ChaCha20Rng};
@@ -260,5 +260,63 @@ fn decryptions_are_checked() {
     for_seeds(2, |rng| {
         checked::<Bfv>(rng);
         checked::<Bgv>(rng);
+    });
+}
+
+/// What is predicted to fail too often is refused without the key and not counted; a ciphertext
+/// that lies about its noise is refused with it, and counted.
+fn published<S: Scheme>(rng: &mut ChaCha20Rng) {
+    let world = World::<S>::new(insecure(8, &[40, 40], &[41], 257), rng);
+    let messages: Vec<Vec<u64>> = (0..2).map(|_| world.random(rng)).collect();
+    let ct = world.encrypt(&messages, rng);
+    let expected = world.decryptor.decrypt(&ct).unwrap();
+    let mut publisher = Publisher::new(40, 5).unwrap();
+    assert!(world.decryptor.publish(&ct, &mut publisher).unwrap() == expected);
+    assert_eq!(publisher.left(), 3);
+    assert!(world.decryptor.publish(&ct, &mut publisher).unwrap() == expected);
+    match world.decryptor.publish(&ct, &mut publisher) {
+        Err(error @ Error::DecryptionsSpent { asked: 2, left: 1, of: 5 }) => {
+            assert_clear(&error, &["2 decryptions", "1 of 5", "from the beginning"]);
+        }
+        result => panic!("{result:?}"),
+    }
+
+    // A noise whose predicted budget is known: 2 bits, and more and more decryptions, which need a
+    // margin of log2(sqrt(2 ln 2 (s + 1 + log2 D + log2 N)) / 8) and one bit.
+    let noise = ct.noise();
+    let excess = ct.predicted_budget(&world.params) - 1.2;
+    let louder = Noise { rms_log2: noise.rms_log2 + excess, peak_log2: noise.peak_log2 + excess, ..noise };
+    let loud = unnamed(&world, &ct, louder);
+    let predicted = loud.predicted_budget(&world.params);
+    for (security, decryptions) in [(1, 2), (20, 2), (40, 1 << 10), (128, 1 << 20), (256, 1 << 60)] {
+        let bits = f64::from(security) + 1.0 + (decryptions as f64).log2() + 8.0;
+        let needed = 1.0 + ((2.0 * 2f64.ln() * bits).sqrt() / 8.0).log2().max(0.0);
+        let mut publisher = Publisher::new(security, decryptions).unwrap();
+        match world.decryptor.publish(&loud, &mut publisher) {
+            Ok(plain) => assert!(needed <= predicted && plain == expected),
+            Err(error @ Error::PredictedBudget { predicted_bits, needed_bits }) => {
+                assert!(needed > predicted, "{error}");
+                assert!((predicted_bits - predicted).abs() < 1e-9 && (needed_bits - needed).abs() < 1e-9);
+                assert_eq!(publisher.left(), decryptions);
+                assert_clear(&error, &["1.20 bits", &format!("{needed:.2}"), "greater depth"]);
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    // A wrong key shows in what was measured.
+    let other = SecretKey::generate(world.params.rlwe(), rng);
+    let wrong = Decryptor::new(&world.params, &other, &world.ring).unwrap();
+    let mut publisher = Publisher::new(40, 5).unwrap();
+    let result = wrong.publish(&unnamed(&world, &ct, noise), &mut publisher);
+    assert!(matches!(result, Err(Error::NoiseBudget { .. })));
+    assert_eq!(publisher.left(), 3);
+}
+
+#[test]
+fn publications_are_counted_and_refused() {
+    for_seeds(2, |rng| {
+        published::<Bfv>(rng);
+        published::<Bgv>(rng);
     });
 }

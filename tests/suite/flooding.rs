@@ -1,12 +1,12 @@
 //! Tests noise estimates of CKKS, and the floods chosen by them.
 
 use super::common::*;
-use he::Error;
 use he::arith::Modulus;
 use he::backend::Cpu;
 use he::ckks::{Ciphertext, Complex64, Decryptor, NoiseEstimate, SecretEncryptor};
 use he::rlwe::Flooding;
 use he::wire::Wire;
+use he::{Error, Publisher};
 use num_bigint::{BigInt, BigUint};
 use num_traits::ToPrimitive;
 use rand::{RngExt, rngs::ChaCha20Rng};
@@ -300,4 +300,33 @@ fn floods_are_checked() {
     // Nothing of it is printed or written.
     assert!(!format!("{:?}", x.ct).contains("rms"));
     assert!(read.to_frame(&params).unwrap().body == frame.body);
+}
+
+/// A publisher floods by its security and number, counts entries, and refuses before it counts.
+#[test]
+fn publications_are_flooded_and_counted() {
+    let rng = &mut rng(92);
+    let (_, params) = shapes().pop().unwrap();
+    let w = World::new(&params, [1], rng);
+    let decryptor = Decryptor::new(&params, &w.secret, &w.ring).unwrap();
+    let x = w.random(1, params.slots(), w.top(), rng);
+    let mut publisher = Publisher::new(40, 4).unwrap();
+    let plain = decryptor.publish(&x.ct, &mut publisher, rng).unwrap();
+    assert_eq!(publisher.left(), 3);
+    let bits = decryptor.flood_bits(&x.ct, publisher.flooding()).unwrap();
+    assert_eq!(publisher.flooding(), Flooding::Statistical { security_bits: 40, decryptions: 4 });
+    let own = phase(&w, &decryptor.decrypt(&x.ct).unwrap());
+    let moved = phase(&w, &plain).iter().zip(&own).map(|(a, b)| (a - b).bits()).max().unwrap();
+    assert!(moved <= u64::from(bits) && moved + 4 > u64::from(bits), "{moved} of {bits} bits");
+    let both = Ciphertext::concat(&[&x.ct, &x.ct]).unwrap();
+    decryptor.publish(&both, &mut publisher, rng).unwrap();
+    let error = decryptor.publish(&both, &mut publisher, rng).unwrap_err();
+    assert!(matches!(error, Error::DecryptionsSpent { asked: 2, left: 1, of: 4 }), "{error}");
+
+    // A flood that does not fit is known before the key is used.
+    let mut publisher = Publisher::new(200, 5).unwrap();
+    let low = w.ev.mod_switch_to(&x.ct, 0).unwrap();
+    let error = decryptor.publish(&low, &mut publisher, rng).unwrap_err();
+    assert!(matches!(error, Error::FloodTooWide { .. }), "{error}");
+    assert_eq!(publisher.left(), 5);
 }

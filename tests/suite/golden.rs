@@ -20,6 +20,7 @@ use num_traits::ToPrimitive;
 use std::path::PathBuf;
 
 mod bootstrapping;
+mod other_reader;
 
 #[path = "../../examples/golden.rs"]
 mod generator;

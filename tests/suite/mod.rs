@@ -1,5 +1,6 @@
 mod clones;
 mod common;
+mod corpus;
 mod defaults;
 mod errors;
 mod extension;
@@ -15,6 +16,7 @@ mod p4;
 mod precision;
 mod properties;
 mod security;
+mod soak;
 mod strings;
 mod style;
 mod wire;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 const WIDTH: usize = 100;
 
 /// Folders with prose. Kernels are not among them: their PTX carries the checksum of every line.
-const FOLDERS: [&str; 7] = ["benches", "crates", "docs", "examples", "python", "src", "tests"];
+const FOLDERS: [&str; 8] = ["benches", "crates", "docs", "examples", "fuzz", "python", "src", "tests"];
 
 /// A line of a file, with its number from 1.
 type Line<'a> = (usize, &'a str);

@@ -1,11 +1,11 @@
 //! Compares integers with native ones.
 
 use super::{CPU, keys};
-use he::Error;
 use he::backend::Cpu;
 use he::tfhe::{Carry, EncryptedFlags, EncryptedUint, LweBatch, TfheSecretKey, UintEvaluator, presets};
+use he::{Error, Publisher};
 use num_bigint::BigUint;
-use rand::{Rng, rngs::ChaCha20Rng};
+use rand::{Rng, SeedableRng, rngs::ChaCha20Rng};
 
 /// Edge values of a width, then random ones.
 fn values(bits: usize, random: usize, rng: &mut ChaCha20Rng) -> Vec<BigUint> {
@@ -221,4 +221,29 @@ fn digits_out_of_range_are_refused() {
             }
         }
     }
+}
+
+/// Parameters that fail too often are refused, and digits are counted.
+#[test]
+fn publications_depend_on_the_failure_probability() {
+    let (often, rarely) = (presets::digits_2m40().unwrap(), presets::digits_2m128().unwrap());
+    for (params, security, fits) in [(&often, 1, true), (&often, 40, false), (&rarely, 40, true)] {
+        let secret = TfheSecretKey::generate(params, &mut ChaCha20Rng::seed_from_u64(1));
+        let mut publisher = Publisher::new(security, 16).unwrap();
+        match secret.publish(8, 20.0, &mut publisher) {
+            Ok(()) => assert!(fits && publisher.left() == 8),
+            Err(error @ Error::FailureProbability { found_log2, limit_log2 }) => {
+                assert!(!fits && publisher.left() == 16, "{error}");
+                // s + log2 D + log2 L.
+                assert_eq!(limit_log2, -64.0);
+                assert!((-41.0..-40.0).contains(&found_log2), "{error}");
+                assert!(error.to_string().contains("2^-64.0"), "{error}");
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+    let secret = TfheSecretKey::generate(&rarely, &mut ChaCha20Rng::seed_from_u64(1));
+    let mut publisher = Publisher::new(40, 16).unwrap();
+    let error = secret.publish(17, 20.0, &mut publisher).unwrap_err();
+    assert!(matches!(error, Error::DecryptionsSpent { asked: 17, left: 16, of: 16 }), "{error}");
 }

@@ -257,7 +257,7 @@ fn host(gpu: &Gpu) {
     let most = sizes[sizes.len() - 1];
     let mut from = gpu.pinned(most / 8).expect("the host has memory");
     let mut rng = ChaCha20Rng::seed_from_u64(2);
-    from.as_mut_slice().iter_mut().for_each(|word| *word = rng.next_u64());
+    from.as_mut_slice().expect("no copy fails").iter_mut().for_each(|word| *word = rng.next_u64());
     let mut to = gpu.pinned(most / 8).expect("the host has memory");
     let line = |name: &str, call: &mut dyn FnMut(usize)| {
         print!("{name:<34}");
@@ -272,10 +272,13 @@ fn host(gpu: &Gpu) {
             aes.hazmat_ctr_pinned(&key, &COUNTER, &from, &mut to, len).expect("the device works");
         });
     }
-    let words: Vec<u8> = from.as_slice()[..1 << 20].iter().flat_map(|word| word.to_le_bytes()).collect();
+    let words: Vec<u8> = from.as_slice().expect("no copy fails")[..1 << 20]
+        .iter()
+        .flat_map(|word| word.to_le_bytes())
+        .collect();
     let mut expected = words;
     Cpu::new().hazmat_ctr(&key, &COUNTER, Bulk::in_place(&mut expected)).expect("no device");
-    let found = to.as_slice()[..1 << 20].iter().flat_map(|word| word.to_le_bytes());
+    let found = to.as_slice().expect("no copy fails")[..1 << 20].iter().flat_map(|word| word.to_le_bytes());
     assert!(found.eq(expected.iter().copied()), "page-locked CTR is wrong");
     line("ECB, page-locked", &mut |len| {
         aes.hazmat_ecb_pinned(&key, Direction::Encrypt, &from, &mut to, len).expect("the device works");

@@ -46,11 +46,12 @@ impl Lane {
         let words = chunks.extent().div_ceil(8);
         self.reserve(words)?;
         if self.staging.words() < words {
-            self.staging.as_mut_slice().fill(0);
+            self.staging.zero();
             self.staging = self.aes.stream().gpu().pinned(self.device.words()).map_err(failed("staging"))?;
         }
         let len = (chunks.len as usize).max(1);
-        let to = bytes_mut(self.staging.as_mut_slice()).chunks_mut((chunks.stride as usize).max(1));
+        let words_mut = self.staging.as_mut_slice().map_err(failed("staging"))?;
+        let to = bytes_mut(words_mut).chunks_mut((chunks.stride as usize).max(1));
         for (from, to) in data.input().chunks(len).zip(to) {
             to[..from.len()].copy_from_slice(from);
         }
@@ -69,7 +70,8 @@ impl Lane {
             .map_err(failed("staging"))?;
         self.aes.stream().synchronize().map_err(failed("staging"))?;
         let len = (chunks.len as usize).max(1);
-        let from = bytes(self.staging.as_slice()).chunks((chunks.stride as usize).max(1));
+        let words = self.staging.as_slice().map_err(failed("staging"))?;
+        let from = bytes(words).chunks((chunks.stride as usize).max(1));
         for (from, to) in from.zip(data.output().chunks_mut(len)) {
             to.copy_from_slice(&from[..to.len()]);
         }
@@ -87,7 +89,7 @@ impl Lane {
 
 impl Drop for Lane {
     fn drop(&mut self) {
-        self.staging.as_mut_slice().fill(0);
+        self.staging.zero();
         self.wipe_device();
     }
 }

@@ -113,7 +113,7 @@ impl AesGpu {
             first_difference(&[found], &[*tag]).map_or(Ok(()), |_| Err(AesError::Tag))
         });
         if verified.is_err() {
-            to.as_mut_slice().fill(0);
+            to.zero();
         }
         verified
     }

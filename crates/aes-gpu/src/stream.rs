@@ -7,7 +7,6 @@ use crate::key::{DeviceGcmKey, DeviceKey, DeviceXtsKey, SCHEDULE_WORDS, Secret};
 use gpu::{Gpu, Pinned, Stream};
 use he_core::aes::{AesError, Direction, Key, KeySchedule, Result, XtsKey};
 use std::sync::{Arc, Mutex, PoisonError};
-use zeroize::Zeroize;
 
 /// AES on one stream of a device, for data in its memory. Clones share the stream.
 ///
@@ -93,7 +92,7 @@ impl AesStream {
     pub fn key(&self, key: &Key) -> Result<DeviceKey> {
         let mut buffer = Secret(self.stream.alloc(2 * SCHEDULE_WORDS).map_err(failed("key"))?);
         let mut staging = self.staging.lock().unwrap_or_else(PoisonError::into_inner);
-        let words = staging.as_mut_slice();
+        let words = staging.as_mut_slice().map_err(failed("key"))?;
         for (at, schedule) in [(0, KeySchedule::new(key)), (SCHEDULE_WORDS, KeySchedule::inverse(key))] {
             let halves = schedule.expose_round_keys().as_flattened().as_chunks::<8>().0;
             for (word, bytes) in words[at..].iter_mut().zip(halves) {
@@ -102,7 +101,7 @@ impl AesStream {
         }
         let written = self.stream.write_pinned(&staging, 0, &mut buffer.0, 0, 2 * SCHEDULE_WORDS);
         // Waits for the copy to finish.
-        staging.as_mut_slice().zeroize();
+        staging.zero();
         written.map_err(failed("key"))?;
         Ok(DeviceKey { size: key.size(), schedules: buffer })
     }

@@ -5,7 +5,8 @@ mod devices;
 
 use aes_gpu::{AesGpu, Tables};
 use devices::{emulator, gpu_or_skip, narrow, wide};
-use gpu::{Gpu, Order};
+use gpu::Gpu;
+use gpu_emulator::Order;
 use he_core::aes::conformance;
 
 fn on(gpus: &[Gpu]) -> AesGpu {

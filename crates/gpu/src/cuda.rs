@@ -278,7 +278,9 @@ impl Driver for CudaDriver {
                 self.modules.lock().unwrap_or_else(PoisonError::into_inner).push(module);
                 Ok(module)
             }
-            api::OUT_OF_MEMORY => Err(api.error("cuModuleLoadDataEx", code, ptx.len())),
+            code if code == api::OUT_OF_MEMORY || api::is_final(code) => {
+                Err(api.error("cuModuleLoadDataEx", code, ptx.len()))
+            }
             api::UNSUPPORTED_PTX_VERSION => {
                 // If the table in the header promised otherwise, the message at least names more
                 // than this driver.
@@ -299,6 +301,7 @@ impl Driver for CudaDriver {
         // module is live.
         match unsafe { (api.function)(&mut function, module as _, text.as_ptr()) } {
             api::SUCCESS => {}
+            code if api::is_final(code) => return Err(api.error("cuModuleGetFunction", code, 0)),
             code => return Err(fail(api.reason(code))),
         }
         if shared > PLAIN_SHARED {

@@ -1,9 +1,11 @@
 //! Devices.
 
 use crate::cuda::CudaDriver;
-use crate::driver::{DeviceInfo, Driver};
+use crate::driver::{DeviceInfo, Driver, Handle};
 use crate::error::{Error, Result};
+use std::collections::HashMap;
 use std::fmt::Debug;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// A device. Clones refer to the same device.
@@ -15,6 +17,8 @@ struct Inner {
     driver: Arc<dyn Driver>,
     /// The streams, from whose pools memory can be reclaimed.
     pools: Mutex<Vec<Weak<dyn Reclaim>>>,
+    /// The modules, by the length and a hash of their PTX.
+    modules: Mutex<HashMap<(usize, u64), Handle>>,
 }
 
 /// What holds memory of a device that it does not use.
@@ -43,7 +47,7 @@ impl Gpu {
 
     /// A device of another [`Driver`].
     pub fn from_driver(driver: Arc<dyn Driver>) -> Self {
-        Self(Arc::new(Inner { driver, pools: Mutex::default() }))
+        Self(Arc::new(Inner { driver, pools: Mutex::default(), modules: Mutex::default() }))
     }
 
     /// The properties of the device.
@@ -61,6 +65,20 @@ impl Gpu {
 
     pub(crate) fn driver(&self) -> &dyn Driver {
         &*self.0.driver
+    }
+
+    /// The module of this PTX, which is compiled when it is first requested.
+    pub(crate) fn module(&self, name: &str, ptx: &str) -> Result<Handle> {
+        let mut hasher = DefaultHasher::new();
+        ptx.hash(&mut hasher);
+        let key = (ptx.len(), hasher.finish());
+        let mut modules = self.0.modules.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(&handle) = modules.get(&key) {
+            return Ok(handle);
+        }
+        let handle = self.0.driver.load(name, ptx)?;
+        modules.insert(key, handle);
+        Ok(handle)
     }
 
     /// Whether handles and addresses of `other` are known here.

@@ -34,13 +34,22 @@ pub enum Error {
     },
     /// The device does not have enough memory.
     OutOfMemory {
-        /// The requested bytes.
+        /// The requested bytes, or 0 if the driver needs memory of its own.
         bytes: usize,
     },
     /// A module does not load, or a function is missing in it.
     Module {
         /// The module.
         module: String,
+        /// The driver's message.
+        reason: String,
+    },
+    /// The device does no more work for this process: it is lost, in use by another process, its
+    /// memory has an error that cannot be corrected, or a kernel failed on it. All further calls
+    /// fail, too.
+    DeviceFailed {
+        /// The driver's function that reported it, which need not be the one that caused it.
+        call: &'static str,
         /// The driver's message.
         reason: String,
     },
@@ -69,8 +78,10 @@ impl Error {
                 "the device has compute capability {}.{} and these kernels need {}.{}",
                 found.0, found.1, needed.0, needed.1
             ),
+            Self::OutOfMemory { bytes: 0 } => "the device has no memory left".to_owned(),
             Self::OutOfMemory { bytes } => format!("the device has no {bytes} bytes left"),
             Self::Module { module, reason } => format!("the kernels {module} do not load: {reason}"),
+            Self::DeviceFailed { call, reason } => format!("the device failed in {call}: {reason}"),
             Self::Driver { call, reason } => format!("{call} failed: {reason}"),
         }
     }
@@ -83,6 +94,10 @@ impl Error {
             Self::UnsupportedPtx { .. } => "update NVIDIA's driver",
             Self::UnsupportedDevice { .. } => "choose another device, or use the CPU",
             Self::OutOfMemory { .. } => "use smaller batches or parameters",
+            Self::DeviceFailed { .. } => {
+                "start the program again, and if it happens again, check the device with nvidia-smi, or use \
+                 the CPU"
+            }
             Self::Module { .. } | Self::Driver { .. } => return None,
         };
         Some(hint.to_owned())
@@ -110,6 +125,12 @@ mod tests {
             error.to_string(),
             "there is no CUDA device 3 (1 found); choose another one, or use the CPU"
         );
+        let error = Error::DeviceFailed { call: "cuMemAlloc", reason: "why".to_owned() };
+        assert_eq!(error.message(), "the device failed in cuMemAlloc: why");
+        assert!(error.hint().is_some_and(|hint| hint.starts_with("start the program again")));
+        let full = |bytes| Error::OutOfMemory { bytes }.message();
+        assert_eq!(full(0), "the device has no memory left");
+        assert_eq!(full(64), "the device has no 64 bytes left");
         // What the driver says is its own, whatever it holds.
         let error = Error::Driver { call: "cuInit", reason: "line 1; near x".to_owned() };
         assert_eq!((error.message(), error.hint()), (error.to_string(), None));

@@ -6,19 +6,30 @@
 #![allow(unsafe_code)] // Calls of a C library; every use has its SAFETY line.
 #![allow(clippy::missing_safety_doc)] // `Driver` says it once for all of its functions.
 
+// The faulty driver of the emulator's crate, which depends on this one, is tested here as well.
+#[cfg(test)]
+extern crate self as gpu;
+
 mod buffer;
 mod cuda;
 mod device;
 mod driver;
-#[cfg(feature = "emulator")]
-mod emulator;
 mod error;
 mod event;
 #[cfg(test)]
 mod fake;
+#[cfg(test)]
+mod faults;
+#[cfg(test)]
+#[path = "../../gpu-emulator/src/faulty.rs"]
+mod faulty;
 mod gather;
 mod graph;
 mod interop;
+#[cfg(test)]
+mod lazy;
+#[cfg(test)]
+mod machine;
 mod module;
 mod pinned;
 mod pool;
@@ -31,8 +42,6 @@ mod testing;
 pub use buffer::Buffer;
 pub use device::Gpu;
 pub use driver::{DeviceInfo, Driver, Handle, Launch, Sequence};
-#[cfg(feature = "emulator")]
-pub use emulator::{Emulator, Order};
 pub use error::{Error, Result};
 pub use event::Event;
 pub use graph::Graph;

@@ -14,7 +14,8 @@ pub struct Module {
 }
 
 impl Gpu {
-    /// Compiles PTX; `name` is for errors.
+    /// Compiles PTX, once per device: the same text again gives the same module. `name` is for
+    /// errors.
     ///
     /// # Errors
     /// [`Error::UnsupportedPtx`](crate::Error::UnsupportedPtx) if its version needs a newer driver;
@@ -23,7 +24,7 @@ impl Gpu {
     /// [`Error::OutOfMemory`](crate::Error::OutOfMemory).
     pub fn load(&self, name: &str, ptx: &str) -> Result<Module> {
         Header::parse(ptx).check(self.info())?;
-        Ok(Module { gpu: self.clone(), handle: self.driver().load(name, ptx)? })
+        Ok(Module { gpu: self.clone(), handle: self.module(name, ptx)? })
     }
 }
 
@@ -70,6 +71,18 @@ mod tests {
         );
         assert_eq!(fake.calls(), [""; 0]);
         assert!(gpu.load("k", ".version 8.0\n.target sm_80").is_ok());
+        assert_eq!(fake.calls(), ["load"]);
+    }
+
+    #[test]
+    fn modules_are_loaded_once_per_device() {
+        let fake = Fake::new();
+        let gpu = Gpu::from_driver(fake.clone());
+        let [a, b] = [".version 8.0\n.target sm_80\n// a", ".version 8.0\n.target sm_80\n// b"];
+        let first = gpu.load("k", a).unwrap();
+        assert_eq!(gpu.clone().load("again", a).unwrap().handle, first.handle);
+        assert_eq!(fake.calls(), ["load"]);
+        gpu.load("k", b).unwrap();
         assert_eq!(fake.calls(), ["load"]);
     }
 }

@@ -12,7 +12,8 @@ use std::sync::{Mutex, PoisonError};
 
 /// Words in page-locked host memory, made by [`Gpu::pinned`]. Copies between it and the device run
 /// while the host goes on; its slices wait for the copies that they would disturb, so words in
-/// flight can be neither seen nor changed.
+/// flight can be neither seen nor changed. If a copy to it fails, its words are arbitrary, and its
+/// slices return the error until [`zero`](Pinned::zero).
 #[derive(Debug)]
 pub struct Pinned {
     gpu: Gpu,
@@ -29,6 +30,23 @@ struct Copies {
     reads: Vec<(Handle, Event)>,
     /// Host to device: only writing must wait.
     writes: Vec<(Handle, Event)>,
+    /// Why a copy to the host failed, after which the words are arbitrary.
+    failed: Option<Error>,
+}
+
+impl Copies {
+    /// Waits for the copies to the host of all streams but one, which is ordered by itself.
+    fn arrive(&mut self, but: Option<&Stream>) -> Result<()> {
+        if let Err(error) = wait(&mut self.reads, but) {
+            self.failed.get_or_insert(error);
+        }
+        self.failed.clone().map_or(Ok(()), Err)
+    }
+
+    /// Waits for the copies from the host of all streams but one.
+    fn leave(&mut self, but: Option<&Stream>) -> Result<()> {
+        wait(&mut self.writes, but)
+    }
 }
 
 // SAFETY: the words are owned; device copies are ordered with the host's accesses by `copies`.
@@ -66,46 +84,56 @@ impl Pinned {
     }
 
     /// The words, after all copies to them.
-    pub fn as_slice(&self) -> &[u64] {
-        let mut copies = self.copies.lock().unwrap_or_else(PoisonError::into_inner);
-        wait(&mut copies.reads);
-        drop(copies);
+    ///
+    /// # Errors
+    /// The error of the device if a copy to them has failed.
+    pub fn as_slice(&self) -> Result<&[u64]> {
+        self.copies.lock().unwrap_or_else(PoisonError::into_inner).arrive(None)?;
         // SAFETY: the memory has `words` initialised words; copies to it are over, and a new one
         // needs a mutable reference.
-        unsafe { std::slice::from_raw_parts(self.memory.as_ptr(), self.words) }
+        Ok(unsafe { std::slice::from_raw_parts(self.memory.as_ptr(), self.words) })
     }
 
     /// The words, after all copies to and from them.
-    pub fn as_mut_slice(&mut self) -> &mut [u64] {
-        self.wait_all();
+    ///
+    /// # Errors
+    /// The error of the device if a copy to or from them has failed.
+    pub fn as_mut_slice(&mut self) -> Result<&mut [u64]> {
+        self.wait_all()?;
         // SAFETY: the memory has `words` initialised words; all copies are over, and a new one
         // needs a reference.
-        unsafe { std::slice::from_raw_parts_mut(self.memory.as_ptr(), self.words) }
+        Ok(unsafe { std::slice::from_raw_parts_mut(self.memory.as_ptr(), self.words) })
     }
 
-    fn wait_all(&mut self) {
+    /// Zeroes the words, after all copies to and from them, whether these succeed or not.
+    pub fn zero(&mut self) {
+        // A device that has failed makes no more copies.
+        let _ = self.wait_all();
+        // SAFETY: as in `as_mut_slice`; all bytes of a word may be 0.
+        unsafe { self.memory.as_ptr().write_bytes(0, self.words) };
+        self.copies.get_mut().unwrap_or_else(PoisonError::into_inner).failed = None;
+    }
+
+    fn wait_all(&mut self) -> Result<()> {
         let copies = self.copies.get_mut().unwrap_or_else(PoisonError::into_inner);
-        wait(&mut copies.reads);
-        wait(&mut copies.writes);
+        let arrived = copies.arrive(None);
+        copies.leave(None).and(arrived)
     }
 }
 
-/// Waits for the copies of all streams but one, which is ordered by itself.
-fn wait_others(copies: &mut Vec<(Handle, Event)>, stream: &Stream) {
+/// Waits for the events of all streams but one, and returns the first error. If a wait fails, the
+/// device has failed and makes no more copies.
+fn wait(copies: &mut Vec<(Handle, Event)>, but: Option<&Stream>) -> Result<()> {
+    let mut done = Ok(());
     copies.retain(|(handle, event)| {
-        let own = *handle == stream.handle();
-        if !own {
-            let _ = event.synchronize();
+        let stays = but.is_some_and(|stream| *handle == stream.handle());
+        if !stays {
+            let waited = event.synchronize();
+            done = std::mem::replace(&mut done, Ok(())).and(waited);
         }
-        own
+        stays
     });
-}
-
-/// Waits for events. If a wait fails, the device has failed and makes no more copies.
-fn wait(copies: &mut Vec<(Handle, Event)>) {
-    for (_, event) in copies.drain(..) {
-        let _ = event.synchronize();
-    }
+    done
 }
 
 /// Marks a copy enqueued on `stream`. If the mark cannot be made, waits for the copy itself.
@@ -124,7 +152,7 @@ fn mark(copies: &mut Vec<(Handle, Event)>, stream: &Stream) -> Result<()> {
 
 impl Drop for Pinned {
     fn drop(&mut self) {
-        self.wait_all();
+        let _ = self.wait_all();
         if self.words > 0 {
             // SAFETY: the memory comes from `alloc_host` with these bytes; all copies are over.
             unsafe { self.gpu.driver().free_host(self.memory.as_ptr().cast(), self.words * 8) }
@@ -158,7 +186,7 @@ impl Stream {
         self.ordered(to.stream(), CALL, || {
             let mut copies = from.copies.lock().unwrap_or_else(PoisonError::into_inner);
             // The device may not read words that it is still writing for another stream.
-            wait_others(&mut copies.reads, self);
+            copies.arrive(Some(self))?;
             self.flush()?;
             // SAFETY: both ranges lie within their memory; the mark keeps the host from changing or
             // freeing the words before the copy is over.
@@ -194,8 +222,8 @@ impl Stream {
         }
         self.ordered(from.stream(), CALL, || {
             let copies = to.copies.get_mut().unwrap_or_else(PoisonError::into_inner);
-            wait_others(&mut copies.reads, self);
-            wait_others(&mut copies.writes, self);
+            copies.arrive(Some(self))?;
+            copies.leave(Some(self))?;
             self.flush()?;
             // SAFETY: both ranges lie within their memory; the mark keeps the host from reading or
             // freeing the words before the copy is over.
@@ -216,15 +244,15 @@ mod tests {
     fn pinned_words_go_and_come_back() {
         let (_, gpu, stream) = device();
         let mut pinned = gpu.pinned(4).unwrap();
-        assert_eq!(pinned.as_slice(), [0; 4]);
-        pinned.as_mut_slice().copy_from_slice(&[1, 2, 3, 4]);
+        assert_eq!(pinned.as_slice().unwrap(), [0; 4]);
+        pinned.as_mut_slice().unwrap().copy_from_slice(&[1, 2, 3, 4]);
         let mut buffer = stream.zeros(3).unwrap();
         stream.write_pinned(&pinned, 1, &mut buffer, 0, 3).unwrap();
         stream.read_pinned(&buffer, 1, &mut pinned, 0, 2).unwrap();
-        assert_eq!(pinned.as_slice(), [3, 4, 3, 4]);
+        assert_eq!(pinned.as_slice().unwrap(), [3, 4, 3, 4]);
         assert!(refused(stream.write_pinned(&pinned, 2, &mut buffer, 0, 3)));
         assert!(refused(stream.read_pinned(&buffer, 2, &mut pinned, 0, 2)));
-        assert_eq!(gpu.pinned(0).unwrap().as_slice(), [0; 0]);
+        assert_eq!(gpu.pinned(0).unwrap().as_slice().unwrap(), [0; 0]);
         assert!(gpu.pinned(usize::MAX / 4).is_err());
     }
 }

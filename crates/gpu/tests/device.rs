@@ -154,15 +154,15 @@ fn pageable_and_pinned_sources_may_change_at_once() {
         stream.write(&host, &mut buffer, 0).unwrap();
         host.fill(0);
         assert!(words(&stream, &buffer).iter().all(|word| *word == round));
-        pinned.as_mut_slice().fill(100 * round);
-        stream.write(pinned.as_slice(), &mut buffer, 0).unwrap();
-        pinned.as_mut_slice().fill(0);
+        pinned.as_mut_slice().unwrap().fill(100 * round);
+        stream.write(pinned.as_slice().unwrap(), &mut buffer, 0).unwrap();
+        pinned.as_mut_slice().unwrap().fill(0);
         assert!(words(&stream, &buffer).iter().all(|word| *word == 100 * round));
-        pinned.as_mut_slice().fill(1000 * round);
+        pinned.as_mut_slice().unwrap().fill(1000 * round);
         stream.write_pinned(&pinned, 0, &mut buffer, 0, words_of).unwrap();
-        pinned.as_mut_slice().fill(0);
+        pinned.as_mut_slice().unwrap().fill(0);
         stream.read_pinned(&buffer, 0, &mut pinned, 0, words_of).unwrap();
-        assert!(pinned.as_slice().iter().all(|word| *word == 1000 * round));
+        assert!(pinned.as_slice().unwrap().iter().all(|word| *word == 1000 * round));
     }
 }
 

@@ -11,7 +11,7 @@ mod signals {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     use signal_hook::iterator::Signals;
     use std::fs::File;
-    use std::sync::{Mutex, MutexGuard, PoisonError};
+    use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
     /// The terminal, and how it was before something secret was asked for there.
     static ECHO: Mutex<Option<(File, Termios)>> = Mutex::new(None);
@@ -65,6 +65,11 @@ mod signals {
     /// From now on, SIGHUP, SIGINT and SIGTERM remove temporary files and then do what they always
     /// do; those that are ignored stay ignored. If no thread can be started, they do that at once.
     pub fn watch() {
+        static WATCHED: Once = Once::new();
+        WATCHED.call_once(begin);
+    }
+
+    fn begin() {
         let signals = [SIGHUP, SIGINT, SIGTERM].into_iter().filter(|&signal| !is_ignored(signal));
         let Ok(mut signals) = Signals::new(signals) else { return };
         let handle = signals.handle();

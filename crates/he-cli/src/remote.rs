@@ -248,11 +248,23 @@ impl Remote {
     /// No answer.
     fn silent(&self, error: &ureq::Error) -> Failure {
         let what = format!("{} does not answer: {error}", self.base);
+        // What TLS finds wrong at the start comes as invalid data.
+        let of_tls = match error {
+            ureq::Error::Tls(_) | ureq::Error::Rustls(_) | ureq::Error::Pem(_) => true,
+            ureq::Error::Io(error) => {
+                error.kind() == std::io::ErrorKind::InvalidData && !self.has_answered.get()
+            }
+            _ => false,
+        };
         match error {
-            ureq::Error::Tls(_) | ureq::Error::Rustls(_) | ureq::Error::Pem(_) => Failure::Lasting(
+            _ if of_tls && what.contains("certificate") => Failure::Lasting(
                 CliError::new(what).hint(
                     "if it has a certificate of its own, give the authority that signed it with --ca-file FILE",
                 ),
+                0,
+            ),
+            _ if of_tls => Failure::Lasting(
+                CliError::new(what).hint("check that it speaks HTTPS; without it, its URL begins with http://"),
                 0,
             ),
             ureq::Error::BadUri(_) | ureq::Error::Http(_) => Failure::Lasting(CliError::usage(what), 0),

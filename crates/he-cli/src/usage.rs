@@ -5,10 +5,9 @@ use crate::error::{CliError, report_json};
 use clap::error::ErrorKind;
 use he_files::error::lower_first;
 use std::ffi::OsString;
-use std::process::ExitCode;
 
 /// Prints help, the version or what is wrong with the command line; returns the exit code.
-pub fn answer(error: &clap::Error, arguments: &[OsString]) -> ExitCode {
+pub fn answer(error: &clap::Error, arguments: &[OsString]) -> u8 {
     let asked = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
     // There is no way left to report that standard output or standard error is closed.
     if !asked && wants_json(arguments) {
@@ -16,7 +15,7 @@ pub fn answer(error: &clap::Error, arguments: &[OsString]) -> ExitCode {
     } else {
         drop(error.print());
     }
-    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
+    u8::try_from(error.exit_code()).unwrap_or(2)
 }
 
 /// Whether a command line that could not be understood asks for JSON on standard output. With a

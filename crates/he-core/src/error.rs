@@ -170,6 +170,37 @@ errors! {
         }:
             ("{left_bits:.1} bits of the noise budget are left and {margin_bits:.1} are asked"),
             ("use the secret key that the ciphertext belongs to, an undamaged ciphertext, or parameters of greater depth");
+        /// The predicted noise of a ciphertext leaves too little budget for its decryption to be
+        /// published.
+        PredictedBudget {
+            /// The bits that are predicted to be left before decryption may fail.
+            predicted_bits: f64,
+            /// The bits that the security and the number of decryptions need.
+            needed_bits: f64,
+        }:
+            ("{predicted_bits:.2} bits of the noise budget are predicted to be left, and publishing needs {needed_bits:.2}"),
+            ("use parameters of greater depth, ask less security or fewer decryptions, or keep the result to yourself");
+        /// More decryptions were to be published than are left.
+        DecryptionsSpent {
+            /// The decryptions that were to be published.
+            asked: u64,
+            /// The decryptions that are left.
+            left: u64,
+            /// The decryptions that were allowed under the secret key.
+            of: u64,
+        }:
+            ("{asked} decryptions are to be published, and {left} of {of} are left"),
+            ("allow for more from the beginning: the protection of each depends on their number");
+        /// Lookups fail too often for results to be published.
+        FailureProbability {
+            /// log2 of the probability with which a lookup fails under these parameters.
+            found_log2: f64,
+            /// log2 of the greatest probability that the security and the number of decryptions
+            /// allow.
+            limit_log2: f64,
+        }:
+            ("lookups fail with probability 2^{found_log2:.1}, and publishing needs 2^{limit_log2:.1} or less"),
+            ("use keys with parameters that fail less often, ask less security or fewer decryptions, or keep the result to yourself");
         /// A flood depends on the noise of a ciphertext, which is not known.
         NoiseUnknown:
             ("nothing is known of this ciphertext's noise, as of all that come from files"),
@@ -181,7 +212,7 @@ errors! {
             /// The greatest b for which values and noise leave room.
             available_bits: u32,
         }:
-            ("the flood needs {needed_bits} bits and the modulus has room for {available_bits}"),
+            ("the flood needs {needed_bits} bits and there is room for {available_bits}"),
             ("decrypt at a higher level, ask less security or fewer decryptions, or use parameters of wider range");
         /// The result of a decryption fills the modulus, which values that fit it never do.
         NotDecrypted {

@@ -1,6 +1,7 @@
 //! Key sets: a public name for each secret key, carried by everything that belongs to it.
 
 use crate::error::{Error, Result};
+use crate::reveal;
 use crate::rlwe::Fingerprint;
 use crate::secret_words::wipe_stack;
 use zeroize::{Zeroize, Zeroizing};
@@ -91,7 +92,7 @@ fn hash(params: Fingerprint, mut secret: impl Iterator<Item = u8>) -> KeySetId {
     let mut id = [0; KeySetId::LEN];
     id.copy_from_slice(&whole.as_bytes()[..KeySetId::LEN]);
     whole.zeroize();
-    KeySetId(id)
+    KeySetId(reveal::bytes(id))
 }
 
 impl std::fmt::Display for KeySetId {

@@ -29,6 +29,14 @@
 //! # }
 //! ```
 //!
+//! # Constant time
+//! Where a function says that it is constant time, neither a branch nor an address depends on its
+//! secrets: keys, randomness and messages. Lengths, parameters, levels, and what an error says, are
+//! public. That is not left to reading: `tests/memcheck` of the repository runs the schemes and AES
+//! under valgrind with all secrets marked as undefined, and `benches/constant_time` measures the
+//! time of each such function with special and with random secrets, for every set of instructions.
+//! `docs/reliability.md` has the commands and the results.
+//!
 //! # Copies and operators
 //! Ciphertexts, products, public keys and evaluation keys are [`Clone`] on devices whose buffers
 //! are, such as the CPU. Where copying can fail, as on a GPU, `duplicate` for ciphertexts and `to`
@@ -59,6 +67,8 @@ mod key_set;
 mod lanes;
 mod parallel;
 pub mod params;
+mod publisher;
+mod reveal;
 pub mod ring;
 pub mod rlwe;
 mod secret_words;
@@ -72,6 +82,7 @@ pub use key_set::KeySetId;
 pub use num_bigint;
 /// Complex numbers, as in the slots of CKKS, in the version that this crate's signatures use.
 pub use num_complex;
+pub use publisher::Publisher;
 /// Random generators, which keys and encryptions take as a parameter, in the version that this
 /// crate's signatures use.
 pub use rand;

@@ -228,13 +228,14 @@ impl Cuda {
     /// The greatest of the first words of a buffer.
     pub(crate) fn greatest_word(&self, op: &'static str, buf: &Buffer, count: usize) -> Result<u64> {
         let mut greatest = 0;
-        let mut stage = self.stage(op)?;
+        let mut staged = self.staged();
+        let stage = staged.add(op)?;
         for first in (0..count).step_by(STAGE) {
             let count = STAGE.min(count - first);
-            self.stream.read_pinned(buf, first, &mut stage, 0, count).map_err(failed(op))?;
-            greatest = stage.as_slice()[..count].iter().fold(greatest, |most, &word| most.max(word));
+            self.stream.read_pinned(buf, first, stage, 0, count).map_err(failed(op))?;
+            let words = &stage.as_slice().map_err(failed(op))?[..count];
+            greatest = words.iter().fold(greatest, |most, &word| most.max(word));
         }
-        self.unstage(vec![stage]);
         Ok(greatest)
     }
 
@@ -249,13 +250,12 @@ impl Cuda {
     ) -> Result<(Vec<Vec<Complex64>>, bool)> {
         let words = 2 * slots * batch + flags;
         // The device copies a block while the host empties the previous one.
-        let mut blocks = Vec::new();
+        let mut blocks = self.staged();
         if words <= STAGES * STAGE {
             for first in (0..words).step_by(STAGE) {
-                let mut block = self.stage(op)?;
+                let block = blocks.add(op)?;
                 let count = STAGE.min(words - first);
-                self.stream.read_pinned(buf, first, &mut block, 0, count).map_err(failed(op))?;
-                blocks.push(block);
+                self.stream.read_pinned(buf, first, block, 0, count).map_err(failed(op))?;
             }
         }
         // Memory for the results is allocated while the device is still working.
@@ -273,15 +273,14 @@ impl Cuda {
                 (at, part) = (at + count, &part[count..]);
             }
         };
-        if blocks.is_empty() {
+        if blocks.len() == 0 {
             let mut all = vec![0; words];
             self.stream.read(buf, 0, &mut all).map_err(failed(op))?;
             take(0, &all);
         }
-        for (i, block) in blocks.iter().enumerate() {
-            take(i * STAGE, &block.as_slice()[..STAGE.min(words - i * STAGE)]);
+        for i in 0..blocks.len() {
+            take(i * STAGE, &blocks.words(op, i)?[..STAGE.min(words - i * STAGE)]);
         }
-        self.unstage(blocks);
         Ok((vectors, outside))
     }
 
@@ -349,22 +348,17 @@ impl CudaRing {
             return Ok(plaintext);
         }
         // The transform follows while the host examines the sizes.
-        let mut stage = if blocks <= STAGE { Some(self.cuda.stage(op)?) } else { None };
-        if let Some(stage) = &mut stage {
-            self.cuda.stream.read_pinned(&greatest, 0, stage, 0, blocks).map_err(failed(op))?;
+        let mut staged = self.cuda.staged();
+        if blocks <= STAGE {
+            self.cuda.stream.read_pinned(&greatest, 0, staged.add(op)?, 0, blocks).map_err(failed(op))?;
         }
         self.transform(op, rows, &mut plaintext, true)?;
-        let most = match stage {
-            Some(stage) => {
-                let most = stage.as_slice()[..blocks].iter().max().copied();
-                self.cuda.unstage(vec![stage]);
-                most
-            }
-            None => {
-                let mut words = vec![0; blocks];
-                self.cuda.stream.read(&greatest, 0, &mut words).map_err(failed(op))?;
-                words.into_iter().max()
-            }
+        let most = if blocks <= STAGE {
+            staged.words(op, 0)?[..blocks].iter().max().copied()
+        } else {
+            let mut words = vec![0; blocks];
+            self.cuda.stream.read(&greatest, 0, &mut words).map_err(failed(op))?;
+            words.into_iter().max()
         };
         if to.is_short(self.spec(), rows, f64::from_bits(most.unwrap_or(0))) {
             return Ok(plaintext);

@@ -321,7 +321,7 @@ impl CudaRing {
         };
         let state = match complete {
             true => DigitState::Complete,
-            false if in_columns || Cuda::has_columns(self.log_n(), extent) => DigitState::Columns,
+            false if in_columns || self.cuda.has_columns(self.log_n(), extent) => DigitState::Columns,
             false => DigitState::WithoutOwn,
         };
         // SAFETY: `digits` holds all rows of all digits, y the chain's rows.

@@ -104,9 +104,11 @@ impl Extent {
 const FINE: std::ops::RangeInclusive<u32> = 12..=15;
 
 /// Whether a transform of this many tiles of 2^12 points is spread over small tiles, as it is if
-/// large ones do not fill the device. Measured on an H200 with 132 multiprocessors.
-fn is_fine(log_n: u32, tiles: usize) -> bool {
-    FINE.contains(&log_n) && tiles < if log_n == 12 { 32 } else { 700 }
+/// large ones do not fill the device. Measured on an H200: 32 and 700 tiles for its 132
+/// multiprocessors.
+fn is_fine(log_n: u32, tiles: usize, multiprocessors: u32) -> bool {
+    let most = if log_n == 12 { 32 } else { 700 };
+    FINE.contains(&log_n) && tiles * 132 < most * multiprocessors as usize
 }
 
 /// log2 of the largest degree that one block transforms.
@@ -147,10 +149,10 @@ impl Route {
         Self { first, second: Some(second), log_tile: 12, threads: 256 }
     }
 
-    fn forward(log_n: u32, tiles: usize, fused: Fused) -> Self {
+    fn forward(log_n: u32, fine: bool, fused: Fused) -> Self {
         use Entry::*;
         let Fused { convert, sub } = fused;
-        if is_fine(log_n, tiles) {
+        if fine {
             let columns = if convert {
                 [FineColumnsConvert12, FineColumnsConvert13, FineColumnsConvert14, FineColumnsConvert15]
             } else {
@@ -180,9 +182,9 @@ impl Route {
         Self::split(pick(log_n - 14, columns), if sub { RowsSub } else { Rows })
     }
 
-    fn inverse(log_n: u32, tiles: usize) -> Self {
+    fn inverse(log_n: u32, fine: bool) -> Self {
         use Entry::*;
-        if is_fine(log_n, tiles) {
+        if fine {
             let columns =
                 [FineColumnsInverse12, FineColumnsInverse13, FineColumnsInverse14, FineColumnsInverse15];
             return Self::fine(FineRowsInverse, pick(log_n - 12, columns));
@@ -235,7 +237,7 @@ impl Cuda {
     /// shared memory for the sources, and the constants are there.
     pub(crate) fn converts_in_columns(&self, log_n: u32, plan: &Plan, extent: Extent) -> bool {
         let has_memory = self.gpu().info().shared_memory >= byte_tile(BYTE_SOURCES as u32);
-        let pays = plan.sources > FUSED_SOURCES || Self::has_columns(log_n, extent);
+        let pays = plan.sources > FUSED_SOURCES || self.has_columns(log_n, extent);
         self.multiplies_bytes() && has_memory && plan.in_bytes && (14..=16).contains(&log_n) && pays
     }
 
@@ -307,7 +309,7 @@ impl Cuda {
         between: [u64; MOST_PARTS],
     ) -> Result<()> {
         let fused = Fused { convert: args.convert != 0, sub: args.factors != 0 };
-        let route = Route::forward(args.log_n, extent.tiles(args.log_n), fused);
+        let route = Route::forward(args.log_n, self.is_fine(args.log_n, extent), fused);
         let log_tiles = args.log_n - route.log_tile;
         let (grid, shared) = (extent.grid(log_tiles), 8 << route.log_tile);
         let Some(second) = route.second else {
@@ -325,8 +327,12 @@ impl Cuda {
 
     /// Whether the transforms of this extent are two kernels with large tiles, the first of which
     /// [`forward_columns`](Self::forward_columns) does alone.
-    pub(crate) fn has_columns(log_n: u32, extent: Extent) -> bool {
-        log_n > LARGEST_SINGLE && !is_fine(log_n, extent.tiles(log_n))
+    pub(crate) fn has_columns(&self, log_n: u32, extent: Extent) -> bool {
+        log_n > LARGEST_SINGLE && !self.is_fine(log_n, extent)
+    }
+
+    fn is_fine(&self, log_n: u32, extent: Extent) -> bool {
+        is_fine(log_n, extent.tiles(log_n), self.gpu().info().multiprocessors)
     }
 
     /// The first kernel of [`forward`](Self::forward), to `args.dst`; the low eight bits of the
@@ -336,7 +342,7 @@ impl Cuda {
     /// As for [`forward`](Self::forward); [`has_columns`](Self::has_columns) is true.
     pub(crate) unsafe fn forward_columns(&self, op: &'static str, args: &Args, extent: Extent) -> Result<()> {
         let fused = Fused { convert: args.convert != 0, sub: false };
-        let route = Route::forward(args.log_n, extent.tiles(args.log_n), fused);
+        let route = Route::forward(args.log_n, self.is_fine(args.log_n, extent), fused);
         let log_tiles = args.log_n - route.log_tile;
         let args = Args { log_tiles, ..*args };
         // SAFETY: guaranteed by the caller.
@@ -350,7 +356,7 @@ impl Cuda {
     /// # Safety
     /// The addresses in `args` are live and hold the rows of `extent`.
     pub(crate) unsafe fn inverse(&self, op: &'static str, args: &Args, extent: Extent) -> Result<()> {
-        let route = Route::inverse(args.log_n, extent.tiles(args.log_n));
+        let route = Route::inverse(args.log_n, self.is_fine(args.log_n, extent));
         let log_tiles = args.log_n - route.log_tile;
         let args = Args { log_tiles, ..*args };
         let (grid, shared) = (extent.grid(log_tiles), 8 << route.log_tile);
@@ -368,6 +374,15 @@ impl Cuda {
 mod tests {
     use super::*;
     use std::mem::{offset_of, size_of};
+
+    #[test]
+    fn small_tiles_are_for_transforms_that_do_not_fill_the_device() {
+        for (log_n, least) in [(12, 32), (13, 700), (14, 700), (15, 700)] {
+            assert!(is_fine(log_n, least - 1, 132) && !is_fine(log_n, least, 132), "{log_n}");
+            assert!(!is_fine(log_n, least / 2, 66), "{log_n}");
+        }
+        assert!(!is_fine(11, 1, 132) && !is_fine(16, 1, 132));
+    }
 
     #[test]
     fn layout_is_that_of_the_kernels() {

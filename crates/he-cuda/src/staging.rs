@@ -35,27 +35,63 @@ struct Blocks {
 
 impl Drop for Staging {
     fn drop(&mut self) {
-        lock(&self.0).free.iter_mut().for_each(|block| block.as_mut_slice().fill(0));
+        lock(&self.0).free.iter_mut().for_each(Pinned::zero);
+    }
+}
+
+/// Blocks of one transfer, which return to the others when they are dropped; their copies may still
+/// be in progress.
+pub(crate) struct Staged<'a> {
+    cuda: &'a Cuda,
+    blocks: Vec<Pinned>,
+}
+
+impl Staged<'_> {
+    /// One more block, with arbitrary contents.
+    pub(crate) fn add(&mut self, op: &'static str) -> Result<&mut Pinned> {
+        let mut blocks = lock(&self.cuda.staging.0);
+        let free = if blocks.made < ROUND { None } else { blocks.free.pop_front() };
+        drop(blocks);
+        let block = match free {
+            Some(block) => block,
+            None => {
+                let block = self.cuda.gpu().pinned(STAGE).map_err(failed(op))?;
+                lock(&self.cuda.staging.0).made += 1;
+                block
+            }
+        };
+        let at = self.blocks.len();
+        self.blocks.push(block);
+        Ok(&mut self.blocks[at])
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.blocks.len()
+    }
+
+    /// The words of a block, after the copies to it.
+    pub(crate) fn words(&self, op: &'static str, index: usize) -> Result<&[u64]> {
+        self.blocks[index].as_slice().map_err(failed(op))
+    }
+}
+
+impl Drop for Staged<'_> {
+    fn drop(&mut self) {
+        for block in &mut self.blocks {
+            // The words of a failed copy are of no use to anybody.
+            if block.as_slice().is_err() {
+                block.zero();
+            }
+        }
+        lock(&self.cuda.staging.0).free.extend(self.blocks.drain(..));
     }
 }
 
 impl Cuda {
-    /// A block with arbitrary contents.
-    pub(crate) fn stage(&self, op: &'static str) -> Result<Pinned> {
-        let mut blocks = lock(&self.staging.0);
-        if blocks.made >= ROUND
-            && let Some(block) = blocks.free.pop_front()
-        {
-            return Ok(block);
-        }
-        blocks.made += 1;
-        drop(blocks);
-        self.gpu().pinned(STAGE).map_err(failed(op))
-    }
-
-    /// Returns blocks, whose copies may still be in progress.
-    pub(crate) fn unstage(&self, given: Vec<Pinned>) {
-        lock(&self.staging.0).free.extend(given);
+    /// No blocks, to which [`Staged::add`] adds some.
+    pub(crate) fn staged(&self) -> Staged<'_> {
+        Staged { cuda: self, blocks: Vec::new() }
     }
 
     /// Uploads words.
@@ -66,14 +102,13 @@ impl Cuda {
             return Ok(buf);
         }
         // The device copies a block while the host fills the next.
-        let mut blocks = Vec::new();
+        let mut blocks = self.staged();
         for (i, part) in words.chunks(STAGE).enumerate() {
-            let mut block = self.stage(op)?;
-            block.as_mut_slice()[..part.len()].copy_from_slice(part);
-            self.stream.write_pinned(&block, 0, &mut buf, i * STAGE, part.len()).map_err(failed(op))?;
-            blocks.push(block);
+            let block = blocks.add(op)?;
+            block.as_mut_slice().map_err(failed(op))?[..part.len()].copy_from_slice(part);
+            self.stream.write_pinned(block, 0, &mut buf, i * STAGE, part.len()).map_err(failed(op))?;
         }
-        self.unstage(blocks);
+        drop(blocks);
         Ok(buf)
     }
 
@@ -86,7 +121,7 @@ impl Cuda {
         count: usize,
     ) -> Result<Vec<u64>> {
         match self.read_blocks(op, buf, at, count)? {
-            Some(blocks) => Ok(self.collect(blocks, count)),
+            Some(blocks) => collect(op, &blocks, count),
             None => self.read_words(op, buf, at, count),
         }
     }
@@ -98,7 +133,7 @@ impl Cuda {
             Some(blocks) => {
                 // This happens while the copies are in progress.
                 self.wipe(buf);
-                self.collect(blocks, count)
+                collect(op, &blocks, count)?
             }
             None => {
                 let words = self.read_words(op, buf, 0, count);
@@ -123,30 +158,28 @@ impl Cuda {
         buf: &Buffer,
         at: usize,
         count: usize,
-    ) -> Result<Option<Vec<Pinned>>> {
+    ) -> Result<Option<Staged<'_>>> {
         if count <= FEW_DOWN || count > STAGES * STAGE {
             return Ok(None);
         }
-        let mut blocks = Vec::new();
+        let mut blocks = self.staged();
         for first in (0..count).step_by(STAGE) {
-            let mut block = self.stage(op)?;
+            let block = blocks.add(op)?;
             self.stream
-                .read_pinned(buf, at + first, &mut block, 0, STAGE.min(count - first))
+                .read_pinned(buf, at + first, block, 0, STAGE.min(count - first))
                 .map_err(failed(op))?;
-            blocks.push(block);
         }
         Ok(Some(blocks))
     }
+}
 
-    /// The words of blocks; the device copies one while the host empties the previous one.
-    fn collect(&self, blocks: Vec<Pinned>, count: usize) -> Vec<u64> {
-        // Do not start from zeroed memory: its pages would be faulted in below, one at a time; here
-        // the device is still busy.
-        let mut words = vec![1; count];
-        for (block, words) in blocks.iter().zip(words.chunks_mut(STAGE)) {
-            words.copy_from_slice(&block.as_slice()[..words.len()]);
-        }
-        self.unstage(blocks);
-        words
+/// The words of blocks; the device copies one while the host empties the previous one.
+fn collect(op: &'static str, blocks: &Staged<'_>, count: usize) -> Result<Vec<u64>> {
+    // Do not start from zeroed memory: its pages would be faulted in below, one at a time; here the
+    // device is still busy.
+    let mut words = vec![1; count];
+    for (block, words) in words.chunks_mut(STAGE).enumerate() {
+        words.copy_from_slice(&blocks.words(op, block)?[..words.len()]);
     }
+    Ok(words)
 }

@@ -6,13 +6,13 @@ use crate::io::input::Input;
 use crate::note::{self, KeyId, KeyNote, Note};
 use crate::on_scheme;
 use crate::passphrase::{self, Passphrases, Purpose};
-use crate::scheme::{Family, KeyPart, OfKeySet, OneOf, Scheme, Start};
+use crate::scheme::{Family, KeyPart, OfKeySet, OneOf, Rotations, Scheme, Start};
 use crate::tfhe;
 use he::Device;
 use he_core::aes::container::UserKey;
 use he_core::ring::Ring;
 use he_core::rlwe::Fingerprint;
-use he_core::wire::{Frame, FrameReader, FrameWriter, Wire, WireKeys, WireParams};
+use he_core::wire::{Frame, FrameKind, FrameReader, FrameWriter, Wire, WireKeys, WireParams};
 use std::collections::BTreeSet;
 use std::io::{BufReader, Read, Write};
 
@@ -336,6 +336,23 @@ pub fn write_aes_key(out: impl Write, key: &UserKey, name: &str) -> Result<u64> 
     let bytes = writer.write(&key.to_frame()).in_output(name)?;
     writer.finish(Fingerprint(key.fingerprint())).in_output(name)?;
     Ok(bytes + Frame::size(END_MARK))
+}
+
+/// Bytes of a file of keys that take so many: parameters, key set and end mark as well.
+pub fn file_bytes(params: &Frame, keys: u64) -> u64 {
+    /// Of the key set.
+    const NOTE: u64 = 45;
+    Frame::size(params.body.len() as u64) + Frame::size(NOTE) + keys + Frame::size(END_MARK)
+}
+
+/// Bytes of the file of evaluation keys for products and for these rotations, before there are any.
+pub fn evaluation_bytes<S: Scheme>(
+    params: &S::Params,
+    [relin, galois]: [FrameKind; 2],
+    rotations: &Rotations,
+) -> u64 {
+    let [relin, galois] = [relin, galois].map(|kind| Frame::size(params.key_frame_limit(kind)));
+    file_bytes(&params.to_frame(), relin + rotations.count() as u64 * galois)
 }
 
 /// Writes parameters, key set and key frames; returns the bytes.

@@ -100,6 +100,7 @@ pub mod operation;
 pub mod passphrase;
 #[cfg(not(target_family = "wasm"))]
 pub mod pipeline;
+pub mod publication;
 mod random;
 pub mod scan;
 pub mod scheme;

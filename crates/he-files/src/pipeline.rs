@@ -459,4 +459,42 @@ mod tests {
         let late = |filler: &mut Filler| filler.read_plain(&mut &data[..], failed).and_then(|()| bad("late"));
         assert_eq!(message(run(layout(), PIECE, late, |_| Ok(()), all)), "late");
     }
+
+    /// A stage that panics ends the others, and its panic comes through.
+    #[test]
+    fn panics_come_through() {
+        use std::panic::{AssertUnwindSafe, catch_unwind};
+        let data = numbers(4 * PIECE);
+        for stage in 0..3 {
+            for at in [0, 1, 3] {
+                let panics = |found, piece| assert!(found != stage || piece != at, "on purpose");
+                let source = |filler: &mut Filler| {
+                    for (piece, data) in data.chunks(PIECE).enumerate() {
+                        panics(0, piece);
+                        filler.write_all(data).map_err(failed)?;
+                    }
+                    Ok(())
+                };
+                let mut piece_of_work = 0;
+                let work = |piece: &mut Piece| {
+                    panics(1, piece_of_work);
+                    piece_of_work += 1;
+                    let (data, tags) = piece.parts();
+                    tags.resize(data.len() / CHUNK, [0; TAG]);
+                    Ok(())
+                };
+                let sink = |drain: &mut Drain| {
+                    let mut chunk = 0;
+                    drain.chunks(|_, _| {
+                        panics(2, chunk);
+                        chunk += 1;
+                        Ok(())
+                    })
+                };
+                let done = catch_unwind(AssertUnwindSafe(|| run(layout(), PIECE, source, work, sink)));
+                assert!(done.is_err(), "stage {stage}, {at}");
+            }
+        }
+        assert!(passed(|filler| filler.write_all(&data).map_err(failed), true) == data);
+    }
 }

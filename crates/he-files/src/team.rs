@@ -265,6 +265,46 @@ mod tests {
         }
     }
 
+    /// A thread that panics ends the work with its panic, wherever it is; the team goes on.
+    #[test]
+    fn panics_come_through() {
+        use std::panic::{AssertUnwindSafe, catch_unwind};
+        for (engines, at) in (1..=4).flat_map(|engines| [0, 1, 5, 17].map(|at| (engines, at))) {
+            let team = team(engines);
+            for stage in 0..3 {
+                let panics = |found: usize, job: u64| {
+                    assert!(found != stage || job != at, "on purpose");
+                };
+                let source = |jobs: &mut Jobs<'_, u64>| {
+                    (0..100).try_for_each(|job| {
+                        panics(0, job);
+                        jobs.give(job)
+                    })
+                };
+                let work = |_: usize, job: u64| {
+                    panics(1, job);
+                    Ok(job)
+                };
+                let mut taken = Vec::new();
+                let sink = |job| {
+                    panics(2, job);
+                    taken.push(job);
+                    Ok(())
+                };
+                let done = catch_unwind(AssertUnwindSafe(|| team.run_on_threads(source, work, sink)));
+                assert!(done.is_err(), "{engines} engines, stage {stage}, job {at}");
+                assert!(taken.len() as u64 <= at && taken.iter().copied().eq(0..taken.len() as u64));
+                let mut taken = 0;
+                let sink = |_| {
+                    taken += 1;
+                    Ok(())
+                };
+                team.run_on_threads(numbers(50), |_, job| Ok(job), sink).unwrap();
+                assert_eq!(taken, 50);
+            }
+        }
+    }
+
     #[test]
     fn a_team_has_someone() {
         let spec = CkksSpec::from_bits(4, &[45, 36], &[46], 36.0).unwrap();

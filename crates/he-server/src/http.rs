@@ -3,6 +3,7 @@
 mod about;
 mod files;
 mod jobs;
+mod models;
 mod openapi;
 mod sessions;
 mod who;
@@ -13,16 +14,20 @@ use crate::app::App;
 use crate::page;
 use crate::problem::Problem;
 use axum::extract::{DefaultBodyLimit, MatchedPath, Request, State};
-use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::http::{Extensions, HeaderMap, HeaderName, HeaderValue, StatusCode, Version, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tower_http::compression::CompressionLayer;
+use tower_http::compression::predicate::{Predicate, SizeAbove};
 
 /// The longest JSON body.
 const MAX_JSON: usize = 1 << 16;
+/// Bytes of an answer that is not worth compressing.
+const SMALL: u16 = 512;
 
 /// All routes.
 pub fn router(app: Arc<App>) -> Router {
@@ -35,8 +40,9 @@ pub fn router(app: Arc<App>) -> Router {
         .route("/v1/objects/{id}/content", get(files::content))
         .route("/v1/jobs/{id}/events", get(jobs::events))
         .layer(DefaultBodyLimit::disable());
+    // The length of what is compressed tells of it: not where a token is.
+    let secret = Router::new().route("/v1/sessions", post(sessions::create));
     let short = Router::new()
-        .route("/v1/sessions", post(sessions::create))
         .route("/v1/key-sets", get(files::key_sets).options(files::options))
         .route(
             "/v1/key-sets/{id}",
@@ -46,19 +52,34 @@ pub fn router(app: Arc<App>) -> Router {
         .route("/v1/objects/{id}", get(files::object).head(files::object_offset).delete(files::delete_object))
         .route("/v1/jobs", get(jobs::list).post(jobs::create))
         .route("/v1/jobs/{id}", get(jobs::job).delete(jobs::cancel))
+        .route("/v1/models", get(models::list))
+        .route("/v1/models/{name}/content", get(models::content))
         .route("/v1/operations", get(about::operations))
         .route("/v1/info", get(about::info))
         .route("/openapi.json", get(about::openapi))
         .route("/healthz", get(about::health))
         .route("/readyz", get(about::ready))
         .route("/metrics", get(about::metrics))
+        .layer(compressed())
+        .merge(secret)
         .layer(DefaultBodyLimit::max(MAX_JSON))
         .layer(middleware::from_fn_with_state(Arc::clone(&app), in_time));
+    let page = axum::routing::any(page::serve).layer(compressed());
     long.merge(short)
         .method_not_allowed_fallback(not_allowed)
-        .fallback(page::serve)
+        .fallback_service(page.with_state(Arc::clone(&app)))
         .layer(middleware::from_fn_with_state(Arc::clone(&app), observed))
         .with_state(app)
+}
+
+/// Answers that shrink, by gzip. Ciphertexts do not, and have another type.
+fn compressed() -> CompressionLayer<impl Predicate> {
+    const TYPES: [&str; 4] = ["application/json", "application/wasm", "image/svg+xml", "text/"];
+    let shrinks = |_: StatusCode, _: Version, headers: &HeaderMap, _: &Extensions| {
+        let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+        TYPES.iter().any(|known| kind.starts_with(known)) && !kind.starts_with("text/event-stream")
+    };
+    CompressionLayer::new().compress_when(SizeAbove::new(SMALL).and(shrinks))
 }
 
 async fn not_allowed() -> Problem {

@@ -2,7 +2,7 @@
 
 use crate::app::App;
 use crate::clock;
-use crate::db::{Job, JobState, Kind, Object};
+use crate::db::{self, Job, JobState, Kind, Object};
 use crate::describe;
 use crate::ids;
 use crate::operations::Task;
@@ -23,11 +23,16 @@ use std::fs::File;
 use std::io::BufWriter;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 use tokio::sync::{Notify, watch};
 
 /// A job that was started so often by services that did not live to see its end is not started
 /// again: it may be what ends them.
 const MOST_STARTS: u64 = 3;
+
+/// The waits between two attempts to tell the database of a job.
+const FIRST_WAIT: Duration = Duration::from_millis(100);
+const LAST_WAIT: Duration = Duration::from_secs(5);
 
 /// How far a job is, as of now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -148,20 +153,44 @@ async fn start_jobs(app: Arc<App>) {
 /// Cancels a job. Whether it had not ended.
 ///
 /// # Errors
-/// The database fails.
-pub async fn cancel(app: &App, job: &Job) -> Answer<bool> {
+/// The service is ending, and the database fails.
+pub async fn cancel(app: &Arc<App>, job: &Job) -> Answer<bool> {
     let active = app.jobs.active().get(&job.id).cloned();
     let Some(active) = active else { return Ok(false) };
     active.cancel.cancel();
-    let waited = app.jobs.queue().remove(&job.tenant, &job.id);
-    if waited {
-        end(app, &job.tenant, &job.id, &active, JobState::Cancelled, None, None).await?;
-        app.jobs.active().remove(&job.id);
+    if app.jobs.queue().remove(&job.tenant, &job.id) {
+        // It ends also if nobody waits for the answer.
+        let (app, tenant, id) = (Arc::clone(app), job.tenant.clone(), job.id.clone());
+        let ended = tokio::spawn(async move {
+            let ended = end(&app, &tenant, &id, &active, JobState::Cancelled, None, None).await;
+            app.jobs.active().remove(&id);
+            ended
+        });
+        ended.await??;
     }
     Ok(true)
 }
 
-/// Writes how a job ended, and tells it.
+/// Repeats what the database must be told of a job until it is: nobody else would tell it before
+/// the next start. Once the service ends, that start takes the job up.
+async fn persist<T, F: Future<Output = db::Result<T>>>(
+    app: &App,
+    id: &str,
+    attempt: impl Fn() -> F,
+) -> Answer<T> {
+    let mut wait = FIRST_WAIT;
+    loop {
+        match attempt().await {
+            Ok(done) => return Ok(done),
+            Err(error) if app.jobs.is_ending() => return Err(error.into()),
+            Err(error) => tracing::error!(job = %id, %error, "the database is asked again"),
+        }
+        tokio::time::sleep(wait).await;
+        wait = (2 * wait).min(LAST_WAIT);
+    }
+}
+
+/// Writes how a job ended, and tells it. Whether there was room for the result.
 async fn end(
     app: &App,
     tenant: &str,
@@ -173,7 +202,16 @@ async fn end(
 ) -> Answer<bool> {
     let Status { done, of, .. } = *active.status.borrow();
     let done = if state == JobState::Done { of } else { done };
-    let written = app.db.end_job((tenant, id), state, (done, of), result, error).await?;
+    let attempt = async || {
+        // The end may have been written by an attempt whose answer was lost.
+        match app.db.job(tenant, id).await? {
+            Some(job) if !job.state.has_ended() => {
+                app.db.end_job((tenant, id), state, (done, of), result, error).await
+            }
+            _ => Ok(true),
+        }
+    };
+    let written = persist(app, id, attempt).await?;
     if written {
         active.status.send_replace(Status { state, done, of });
         app.metrics.job_ended(state);
@@ -181,46 +219,63 @@ async fn end(
     Ok(written)
 }
 
+/// Runs a job from its start to its end.
+///
+/// # Errors
+/// The service is ending, and the database fails.
 async fn run(app: &Arc<App>, tenant: &str, id: &str) -> Answer<()> {
     let Some(active) = app.jobs.active().get(id).cloned() else { return Ok(()) };
-    let Some(job) = app.db.job(tenant, id).await? else { return Ok(()) };
-    app.db.start_job(id).await?;
+    let Some(job) = persist(app, id, || app.db.job(tenant, id)).await? else { return Ok(()) };
+    persist(app, id, || app.db.start_job(id)).await?;
     active.status.send_modify(|status| status.state = JobState::Running);
     let begin = std::time::Instant::now();
-    let result = ids::id()?;
-    let computed = compute(app, &job, &active, &result).await;
+    let computed = stored(app, &job, &active).await;
     let seconds = begin.elapsed().as_secs_f64();
     let outcome = match computed {
-        Ok(object) => {
-            app.store.adopt(&result).await?;
-            match end(app, tenant, id, &active, JobState::Done, Some(&object), None).await? {
-                true => "done",
-                false => {
-                    let problem = Problem::quota("there is no room for the result");
-                    end(app, tenant, id, &active, JobState::Failed, None, Some(&problem.cause)).await?;
-                    app.store.remove(&result).await?;
-                    "failed"
-                }
-            }
-        }
-        Err(problem) => {
-            app.store.remove(&result).await?;
-            if active.cancel.is_cancelled() {
-                // The next start takes up what this one has left.
-                if app.jobs.is_ending() {
-                    return Ok(());
-                }
-                end(app, tenant, id, &active, JobState::Cancelled, None, None).await?;
-                "cancelled"
-            } else {
+        Ok(object) => match end(app, tenant, id, &active, JobState::Done, Some(&object), None).await? {
+            true => "done",
+            false => {
+                let problem = Problem::quota("there is no room for the result");
                 end(app, tenant, id, &active, JobState::Failed, None, Some(&problem.cause)).await?;
+                discard(app, &object.id).await;
                 "failed"
             }
+        },
+        // The next start takes up what this one has left.
+        Err(_) if active.cancel.is_cancelled() && app.jobs.is_ending() => return Ok(()),
+        Err(_) if active.cancel.is_cancelled() => {
+            end(app, tenant, id, &active, JobState::Cancelled, None, None).await?;
+            "cancelled"
+        }
+        Err(problem) => {
+            end(app, tenant, id, &active, JobState::Failed, None, Some(&problem.cause)).await?;
+            "failed"
         }
     };
     let operation = job.request["operation"]["name"].as_str().unwrap_or_default();
     tracing::info!(job = %id, %tenant, operation, seconds, outcome, "a job has ended");
     Ok(())
+}
+
+/// Computes a job into the store; nothing is left of what fails.
+async fn stored(app: &Arc<App>, job: &Job, active: &Arc<Active>) -> Answer<Object> {
+    let result = ids::id()?;
+    let computed = compute(app, job, active, &result).await;
+    let adopted = match computed {
+        Ok(object) => app.store.adopt(&result).await.map(|()| object).map_err(Problem::from),
+        Err(problem) => Err(problem),
+    };
+    if adopted.is_err() {
+        discard(app, &result).await;
+    }
+    adopted
+}
+
+/// Removes a result that nobody knows of.
+async fn discard(app: &App, result: &str) {
+    if let Err(error) = app.store.remove(result).await {
+        tracing::error!(%error, "what is left of a job could not be removed");
+    }
 }
 
 /// Computes a job into the staged file of `result`.
@@ -285,9 +340,10 @@ fn infer(
 ) -> he_files::Result<he_files::cipher_file::Written> {
     const NEEDED: &str = "an evaluation key";
     let missing = || he_files::Error::Caller(format!("there is no model {model}").into());
-    let model = app.models.get(model).ok_or_else(missing)?;
+    let held = app.models.get(model).ok_or_else(missing)?;
+    let model = &held.file;
     let cancel = &active.cancel;
-    let inference = Inference::new(&model, CipherReader::new(input.cancelled_by(cancel))?)?;
+    let inference = Inference::new(model, CipherReader::new(input.cancelled_by(cancel))?)?;
     let bootstrap = match model.bootstrapping() {
         Some(_) => bootstrap.map(|key| BootstrapFile::open(key.cancelled_by(cancel))).transpose()?,
         None => None,

@@ -99,7 +99,8 @@ pub async fn serve(State(app): State<Arc<App>>, method: Method, uri: Uri, header
         (None, "index.html") => Cow::Borrowed(MISSING.as_bytes()),
         (None, _) => return crate::problem::Problem::not_found("resource").into_response(),
     };
-    let tag = format!("\"{}\"", &blake3::hash(&bytes).to_hex()[..32]);
+    // Weak, for the same file is also sent compressed.
+    let tag = format!("W/\"{}\"", &blake3::hash(&bytes).to_hex()[..32]);
     let known = headers.get(header::IF_NONE_MATCH).is_some_and(|given| given.as_bytes() == tag.as_bytes());
     let mut response = match known {
         true => StatusCode::NOT_MODIFIED.into_response(),

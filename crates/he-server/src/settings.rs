@@ -68,7 +68,7 @@ settings! {
     store: String;
     /// Whether anybody may open a session: only on loopback addresses unless this says so.
     guests: bool;
-    /// A folder of compiled models, whose names are those of the files.
+    /// A folder of compiled models, or one of them; their names are those of the files.
     models: PathBuf;
     /// A folder with the page, in place of the one in the program.
     page: PathBuf;
@@ -137,7 +137,7 @@ pub struct Config {
     pub store: Option<String>,
     /// Whether anybody may open a session.
     pub guests: bool,
-    /// The folder of models.
+    /// The folder of models, or one of them.
     pub models: Option<PathBuf>,
     /// The folder of the page.
     pub page: Option<PathBuf>,

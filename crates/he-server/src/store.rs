@@ -83,11 +83,13 @@ impl Store {
     pub async fn adopt(&self, id: &str) -> io::Result<()> {
         let (staged, key) = (self.staged(id), self.key(id));
         if let Some(folder) = &self.folder {
-            let target = folder.join(key.as_ref());
+            let (folder, target) = (folder.clone(), folder.join(key.as_ref()));
             return blocking(move || {
                 File::open(&staged)?.sync_all()?;
                 if let Some(parent) = target.parent() {
                     private_folder(parent)?;
+                    // Without its own name on the disk, what is in it would be lost as well.
+                    File::open(&folder)?.sync_all()?;
                     fs::rename(&staged, &target)?;
                     File::open(parent)?.sync_all()?;
                 }

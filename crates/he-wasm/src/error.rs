@@ -18,6 +18,12 @@ pub enum Error {
     },
     /// There are no keys yet.
     NoKeys,
+    /// There is no model yet.
+    NoModel,
+    /// A model whose values are refreshed.
+    Refreshes,
+    /// Keys of a scheme that encrypts no examples of models.
+    NotForModels,
     /// A column whose numbers the keys do not encrypt.
     Column {
         /// Its name.
@@ -49,6 +55,9 @@ impl Error {
         let hint = match self {
             Self::Files(error) => return error.hint(),
             Self::Options { .. } => "see KeyOptions in client.d.ts",
+            Self::NoModel => "load a compiled model with loadModel",
+            Self::Refreshes => "use he-cli keygen and he-cli encrypt, which have room for its keys",
+            Self::NotForModels => "generate keys for the model, or load the secret key that was made for it",
             Self::NoKeys => "generate keys, or load a secret key",
             Self::Column { .. } => "give numbers of that kind, or make keys of another scheme",
             Self::NotFinite { .. } => "leave the row out, or put another number there",
@@ -66,6 +75,9 @@ impl fmt::Display for Error {
             Self::Files(error) => error.fmt(f),
             Self::Options { why } => write!(f, "these keys cannot be made: {why}"),
             Self::NoKeys => f.write_str("there are no keys"),
+            Self::NoModel => f.write_str("there is no model"),
+            Self::Refreshes => f.write_str("the model takes refreshes, whose keys have gigabytes"),
+            Self::NotForModels => f.write_str("these keys encrypt no examples of models"),
             Self::Column { name, takes } => write!(f, "column {name} holds others than {takes}"),
             Self::NotFinite { name, row } => write!(f, "column {name} holds no number in row {row}"),
             Self::Channels { found } => write!(f, "a picture of {found} channels"),

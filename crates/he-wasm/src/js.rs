@@ -191,6 +191,24 @@ impl JsSession {
         alive(|| Ok(self.0.encrypt_table(Some(table.names), table.columns, width)?.into()))
     }
 
+    /// Reads a compiled model; what keys for it need, as JSON.
+    ///
+    /// # Errors
+    /// As for [`Session::load_model`].
+    #[wasm_bindgen(js_name = loadModel)]
+    pub fn load_model(&self, file: &[u8]) -> Result<String, JsValue> {
+        alive(|| Ok(self.0.load_model(file)?.to_string()))
+    }
+
+    /// Encrypts examples for the model.
+    ///
+    /// # Errors
+    /// As for [`Session::encrypt_examples`].
+    #[wasm_bindgen(js_name = encryptExamples)]
+    pub fn encrypt_examples(&self, numbers: &[f64]) -> Result<JsTask, JsValue> {
+        alive(|| Ok(self.0.encrypt_examples(numbers)?.into()))
+    }
+
     /// Decrypts a file that is pushed.
     ///
     /// # Errors

@@ -27,6 +27,8 @@ pub enum Purpose {
     Images,
     /// Tables.
     Tables,
+    /// Examples of the model that was loaded, which chooses the parameters.
+    Model,
 }
 
 /// What keys are made for. What is not given is as in `he-cli keygen`.
@@ -74,13 +76,20 @@ impl KeyOptions {
         ];
         let integer = [("bits", options.bits.is_some()), ("plainModulus", options.plain_modulus.is_some())];
         let any = [("depth", options.depth.is_some()), ("security", options.security.is_some())];
+        let all = || [&real[..], &integer, &any].concat();
+        let for_model = options.purpose == Purpose::Model;
         let foreign: Vec<_> = match options.scheme {
+            SchemeName::Ckks if for_model => all(),
+            _ if for_model => return Err(Error::Options { why: "models compute under ckks".to_owned() }),
             SchemeName::Ckks => integer.to_vec(),
             SchemeName::Bfv | SchemeName::Bgv => real.to_vec(),
-            SchemeName::Tfhe => [&real[..], &integer, &any].concat(),
+            SchemeName::Tfhe => all(),
         };
         match foreign.into_iter().find(|&(_, given)| given) {
             None => Ok(options),
+            Some((name, _)) if for_model => {
+                Err(Error::Options { why: format!("{name} is what the model chooses") })
+            }
             Some((name, _)) => Err(Error::Options { why: format!("{name} is for keys of another scheme") }),
         }
     }

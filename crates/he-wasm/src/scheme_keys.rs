@@ -11,9 +11,11 @@ use he_files::contents::clear::{Clear, Plain, View};
 use he_files::contents::unpack::Opened;
 use he_files::key_file::{Key, KeyFile, write_key};
 use he_files::key_set::secret_file;
+use he_files::models::examples::Examples;
+use he_files::models::{Encryption, ModelFile};
 use he_files::note::{self, KeyId, KeyNote, Payload};
 use he_files::passphrase::Passphrase;
-use he_files::scheme::{KeyMaker, OfKeySet, Rotations, Scheme};
+use he_files::scheme::{Ckks, KeyMaker, OfKeySet, Rotations, Scheme};
 use he_files::team::Team;
 use rand::SeedableRng;
 use rand::rngs::ChaCha20Rng;
@@ -190,5 +192,35 @@ impl<S: Contents> Keys<S> {
         feed.whole().await;
         reader.end()?;
         Ok(unpacker.finish()?)
+    }
+}
+
+impl Keys<Ckks> {
+    /// Encrypts examples for a model by the secret key into the file that he-cli makes of the same
+    /// seed.
+    pub async fn encrypt_examples(
+        self: Rc<Self>,
+        model: Rc<ModelFile>,
+        examples: Examples,
+        mut rng: ChaCha20Rng,
+        written: Written,
+        tell: Tell,
+    ) -> Result<Value> {
+        let (params, engine) = (&self.file.params, self.team.lead());
+        let encryption = Encryption::new(&model, &self.file, &examples)?;
+        let encryptor = Ckks::secret_encryptor(engine, self.file.secret()?)?;
+        let mut writer = CipherWriter::new::<Ckks>(written.output(FILE), params, &encryption.payload)?;
+        tell.begin(examples.rows.len());
+        for batch in encryption.batches() {
+            let (count, parts) = batch?;
+            for vectors in parts {
+                let mut own = ChaCha20Rng::from_rng(&mut rng);
+                writer.send(encryptor(&vectors, params.slots(), &mut own)?.seal())?;
+                pause().await;
+            }
+            tell.advance(count as u64);
+        }
+        let facts: Map<String, Value> = writer.commit()?.facts;
+        Ok(Value::Object(facts))
     }
 }

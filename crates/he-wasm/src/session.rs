@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::feed::Feed;
-use crate::options::{KeyOptions, SchemeName};
+use crate::options::{KeyOptions, Purpose as KeyPurpose, SchemeName};
 use crate::scheme_keys::Keys;
 use crate::task::{Task, Tell, Written, pause};
 use crate::tfhe_keys;
@@ -23,6 +23,8 @@ use he_files::info::describe;
 use he_files::io::input::Input;
 use he_files::key_file::{AnyKey, write_aes_key};
 use he_files::key_set::{Wiped, sealed};
+use he_files::models::ModelFile;
+use he_files::models::examples::Examples;
 use he_files::passphrase::{Passphrase, Purpose};
 use he_files::scheme::engine::rng;
 use he_files::scheme::{Ckks, OneOf};
@@ -34,8 +36,9 @@ use std::io::Cursor;
 use std::rc::Rc;
 use zeroize::Zeroizing;
 
-/// How errors call a file that was given.
+/// How errors call a file that was given, and a model.
 const FILE: &str = "the file";
+const MODEL: &str = "the model";
 
 /// The keys of a scheme.
 #[derive(Clone)]
@@ -87,6 +90,8 @@ pub struct Making {
 #[derive(Default)]
 struct State {
     keys: Option<Held>,
+    /// The model that examples are encrypted for.
+    model: Option<Rc<ModelFile>>,
     /// Where all randomness is drawn from in tests.
     insecure_seed: Option<u64>,
 }
@@ -112,11 +117,36 @@ impl Session {
         }
     }
 
+    fn model(&self) -> Result<Rc<ModelFile>> {
+        self.0.borrow().model.clone().ok_or(Error::NoModel)
+    }
+
+    /// Holds keys in place of those before.
+    fn hold(&self, keys: Option<Held>, insecure_seed: Option<u64>) {
+        let mut state = self.0.borrow_mut();
+        (state.keys, state.insecure_seed) = (keys, insecure_seed);
+    }
+
+    /// Reads a compiled model, and holds it in place of the one before. The result is what keys for
+    /// it need: [`ModelFile::json`].
+    ///
+    /// # Errors
+    /// It is not one, of another version, or damaged; it has refreshes, whose keys are too large.
+    pub fn load_model(&self, file: &[u8]) -> Result<Value> {
+        let model = ModelFile::from_bytes(MODEL, file)?;
+        if model.bootstrapping().is_some() {
+            return Err(Error::Refreshes);
+        }
+        let info = model.json()?;
+        self.0.borrow_mut().model = Some(Rc::new(model));
+        Ok(info)
+    }
+
     /// Makes keys, and holds them from its last step on in place of those before. The result is
     /// [`info`](Self::keys_info).
     ///
     /// # Errors
-    /// [`Error::Options`]; there is no random generator.
+    /// [`Error::Options`]; there is no random generator; keys are for a model, and there is none.
     pub fn generate(&self, options: &KeyOptions) -> Result<(Task<Value>, Tell)> {
         let seed = options.insecure_seed;
         let rng = match seed {
@@ -128,6 +158,11 @@ impl Session {
         let task = Task::new(Feed::default(), async move {
             pause().await;
             let keys = match options.scheme {
+                SchemeName::Ckks if options.purpose == KeyPurpose::Model => {
+                    let model = session.model()?;
+                    let (params, rotations) = (model.params().clone(), model.rotations()?);
+                    Held::Ckks(Rc::new(Keys::generate(params, rotations, rng, told).await?))
+                }
                 SchemeName::Ckks => {
                     let params = options.real().params()?;
                     let rotations = images::rotations(&params, options.radius())?;
@@ -149,13 +184,14 @@ impl Session {
                 }
             };
             let info = on_held!(&keys, keys => keys.info());
-            *session.0.borrow_mut() = State { keys: Some(keys), insecure_seed: seed };
+            session.hold(Some(keys), seed);
             Ok(info)
         });
         Ok((task, tell))
     }
 
-    /// Reads the file of a secret key, and holds it in place of the keys before. The result is
+    /// Reads the file of a secret key, and holds it in place of the keys before. Its evaluation
+    /// keys are those for the model that was loaded, if they have its parameters. The result is
     /// [`info`](Self::keys_info).
     ///
     /// # Errors
@@ -166,7 +202,11 @@ impl Session {
             AnyKey::Tfhe(file) => Held::Tfhe(Rc::new(tfhe_keys::Keys::load(*file)?)),
             key => match key.scheme(NEEDED)? {
                 OneOf::Ckks(file) => {
-                    let rotations = images::rotations(&file.params, 1)?;
+                    let model = self.model().ok().filter(|model| model.params() == &file.params);
+                    let rotations = match model {
+                        Some(model) => model.rotations()?,
+                        None => images::rotations(&file.params, 1)?,
+                    };
                     Held::Ckks(Rc::new(Keys::load(file, rotations)?))
                 }
                 OneOf::Bfv(file) => {
@@ -183,7 +223,7 @@ impl Session {
             },
         };
         let info = on_held!(&keys, keys => keys.info());
-        *self.0.borrow_mut() = State { keys: Some(keys), insecure_seed: None };
+        self.hold(Some(keys), None);
         Ok(info)
     }
 
@@ -206,7 +246,7 @@ impl Session {
 
     /// Drops the keys, which wipes them once no task holds them.
     pub fn forget(&self) {
-        *self.0.borrow_mut() = State::default();
+        self.hold(None, None);
     }
 
     /// The file of the public key.
@@ -296,6 +336,21 @@ impl Session {
                 Ok(Making { task: Task::new(Feed::default(), work), written, tell })
             }
         }
+    }
+
+    /// Encrypts examples for the model that was loaded: numbers in the order of its input, one
+    /// example behind the other.
+    ///
+    /// # Errors
+    /// [`Error::NoKeys`], [`Error::NoModel`], [`Error::NotForModels`]; the keys are of other
+    /// parameters; an example is not whole, or leads out of the calibrated ranges.
+    pub fn encrypt_examples(&self, numbers: &[f64]) -> Result<Making> {
+        let Held::Ckks(keys) = self.keys()? else { return Err(Error::NotForModels) };
+        let model = self.model()?;
+        let examples = Examples::of(numbers, model.model.graph());
+        let (written, tell, rng) = (Written::default(), Tell::default(), self.rng()?);
+        let work = keys.encrypt_examples(model, examples, rng, written.clone(), tell.clone());
+        Ok(Making { task: Task::new(Feed::default(), work), written, tell })
     }
 
     /// Decrypts a file that is pushed into the task's feed.

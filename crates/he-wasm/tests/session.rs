@@ -7,6 +7,7 @@ use he_core::bfv::Bfv;
 use he_core::bgv::Bgv;
 use he_core::tfhe::{BootstrapKey, TfheSecretKey, presets};
 use he_core::wire::{Wire, WireKeys};
+use he_files::cipher_file::CipherReader;
 use he_files::contents::clear::{Clear, Plain, View};
 use he_files::contents::options::TableFlags;
 use he_files::contents::{Contents, encrypt, images, integers};
@@ -14,13 +15,17 @@ use he_files::data::picture::{Channels, Picture, Samples};
 use he_files::data::table::Cell;
 use he_files::io::input::Input;
 use he_files::io::output::Output;
-use he_files::key_file::write_key;
+use he_files::key_file::{Key, KeyFile, write_key};
 use he_files::key_set::KeySet;
+use he_files::models::examples::Examples;
+use he_files::models::{self, Inference, ModelFile};
 use he_files::needs::{IntegerNeeds, RealNeeds};
 use he_files::note::{KeyId, Payload};
 use he_files::scheme::{Ckks, Rotations, Scheme};
 use he_files::team::Team;
 use he_files::tfhe;
+use he_nn::graph::{Decision, Dense, Graph, Node, Op};
+use he_nn::{CompiledModel, Options};
 use he_wasm::options::KeyOptions;
 use he_wasm::session::{Column, FileSecret, Making, info};
 use he_wasm::task::{Step, Task, Written};
@@ -161,6 +166,11 @@ fn compare(options: &Value, expected: &BTreeMap<&'static str, Vec<u8>>, session:
     for (what, file) in found(session, real) {
         assert!(expected[what] == file, "{what} of {name}");
     }
+    record(name, options, expected);
+}
+
+/// Compares digests with those that the tests of the client compare.
+fn record(name: &str, options: &Value, expected: &BTreeMap<&'static str, Vec<u8>>) {
     let recorded = std::fs::read_to_string(DIGESTS).unwrap_or_else(|_| "{}".to_owned());
     let mut recorded: Value = serde_json::from_str(&recorded).unwrap();
     let own = json!({ "options": options, "files": digests(expected) });
@@ -249,6 +259,146 @@ fn round_trips(session: &Session, files: &BTreeMap<&'static str, Vec<u8>>, name:
 
 fn phrase(text: &str) -> Zeroizing<Vec<u8>> {
     Zeroizing::new(text.as_bytes().to_vec())
+}
+
+const MODEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../web/client/tests/model.plan");
+
+/// Two examples of four numbers.
+const EXAMPLES: [f64; 8] = [0.5, -0.25, 1.0, 0.0, -1.0, 0.75, 0.125, 0.5];
+
+/// y = B (A x)^2 for small matrices A and B.
+fn tiny() -> CompiledModel {
+    let dense = |outputs: usize, seed: usize| {
+        let weights = (0..outputs * 4).map(|i| ((i * seed) % 7) as f64 / 4.0 - 0.75).collect();
+        Op::Dense(Dense { outputs, inputs: 4, weights, bias: vec![0.125; outputs] })
+    };
+    let node = |name: &str, op: Op, inputs: &[usize], shape: usize| Node {
+        name: name.to_owned(),
+        operator: name.to_owned(),
+        op,
+        inputs: inputs.to_vec(),
+        shape: vec![shape],
+    };
+    let nodes = vec![
+        node("Input", Op::Input, &[], 4),
+        node("Gemm", dense(4, 3), &[0], 4),
+        node("Mul", Op::Product, &[1, 1], 4),
+        node("Gemm", dense(3, 5), &[2], 3),
+    ];
+    let graph = Graph { nodes, output: 3, decision: Decision::None };
+    let examples: Vec<Vec<f64>> = EXAMPLES.chunks(4).map(<[f64]>::to_vec).collect();
+    CompiledModel::compile(graph, &examples, Options::default()).unwrap()
+}
+
+#[test]
+fn files_of_a_model_are_those_of_the_library() {
+    if std::env::var_os("HE_BLESS").is_some() {
+        std::fs::write(MODEL, tiny().to_bytes().unwrap()).unwrap();
+    }
+    let plan = std::fs::read(MODEL).unwrap();
+    let model = ModelFile::from_bytes("the model", &plan).unwrap();
+    let engine = model.engine(Device::cpu()).unwrap();
+    let keys = KeySet::<Ckks>::generate(&engine, &model.rotations().unwrap(), &mut seeded()).unwrap();
+    let params = model.params();
+    let (mut secret, mut evaluation) = (Vec::new(), Vec::new());
+    write_key::<Ckks>(&mut secret, params, &keys.id, [keys.secret.to_frame(params)], "").unwrap();
+    write_key::<Ckks>(&mut evaluation, params, &keys.id, keys.evaluation.to_frames(params), "").unwrap();
+    let of = |key| KeyFile {
+        name: String::new(),
+        params: params.clone(),
+        id: keys.id.clone(),
+        key,
+        sealed: false,
+    };
+    let own = of(Key::Secret(keys.secret));
+    let (examples, file) = (Examples::of(&EXAMPLES, model.model.graph()), Written::default());
+    let (output, mut rng) = (Output::to_writer("file", file.clone()), seeded());
+    models::encrypt(&model, &own, &examples, Device::cpu(), output, &mut rng, &()).unwrap();
+    let encrypted = file.take();
+
+    let session = Session::new();
+    let options = json!({ "scheme": "ckks", "for": "model", "insecureSeed": SEED });
+    let generate = |options: &Value| {
+        let (mut task, _) = session.generate(&KeyOptions::parse(&options.to_string()).unwrap()).unwrap();
+        finish(&mut task)
+    };
+    assert!(matches!(generate(&options), Err(Error::NoModel)));
+    let told = session.load_model(&plan).unwrap();
+    assert_eq!((&told["input"], &told["outputs"], &told["numbers"]), (&json!([4]), &json!(3), &json!(4)));
+    assert_eq!(told["evaluation_key_bytes"], evaluation.len());
+    assert_eq!(told["hash"], model.hash);
+    generate(&options).unwrap();
+    assert!(session.save(None).unwrap()[..] == secret);
+    assert!(made(session.evaluation_key().unwrap()) == evaluation);
+    assert!(made(session.encrypt_examples(&EXAMPLES).unwrap()) == encrypted);
+
+    // The outputs, computed by the library and decrypted by the session.
+    let inference = Inference::new(&model, reader(&encrypted)).unwrap();
+    let key = of(Key::Evaluation(keys.evaluation.to_frames(params).collect::<Result<_, _>>().unwrap()));
+    let file = Written::default();
+    inference.evaluate(key, None, Device::cpu(), &(), Output::to_writer("file", file.clone())).unwrap();
+    let outputs = file.take();
+    let (mut task, _) = session.decrypt(View::Light).unwrap();
+    let Plain::Table(table) = fed(&mut task, &outputs, 999).unwrap() else { panic!("a table") };
+    assert_eq!((table.columns().len(), table.rows()), (3, 2));
+    for (row, example) in EXAMPLES.chunks(4).enumerate() {
+        for (column, expected) in model.model.apply_plain(example).unwrap().into_iter().enumerate() {
+            let found = table.columns()[column][row];
+            assert!((found - expected).abs() < 1e-2, "{found} for {expected}");
+        }
+    }
+    let files =
+        [("evaluation", evaluation), ("examples", encrypted), ("outputs", outputs), ("secret", secret)];
+    record("model", &json!({ "scheme": "ckks", "for": "model" }), &files.into());
+
+    // A secret key that is loaded makes the evaluation keys of the model.
+    let sealed = session.save(Some(phrase("three words"))).unwrap();
+    session.forget();
+    assert!(matches!(session.encrypt_examples(&EXAMPLES), Err(Error::NoKeys)));
+    assert_eq!(
+        session.load(sealed, Some(phrase("three words"))).unwrap()["rotations"],
+        told["rotations"].as_array().unwrap().len()
+    );
+    made(session.encrypt_examples(&EXAMPLES[..4]).unwrap());
+}
+
+fn reader(file: &[u8]) -> CipherReader<Ckks> {
+    CipherReader::new(Input::from_reader("file", std::io::Cursor::new(file.to_vec()))).unwrap()
+}
+
+#[test]
+fn what_is_not_for_a_model_is_refused() {
+    let plan = std::fs::read(MODEL).unwrap();
+    let session = session(&json!({ "scheme": "bfv", "for": "tables", "depth": 1, "bits": 16 }));
+    for at in [0, 9, 20, 60, plan.len() - 1] {
+        let mut changed = plan.clone();
+        changed[at] ^= 1;
+        assert!(session.load_model(&changed).unwrap_err().hint().is_some(), "byte {at}");
+    }
+    assert!(session.load_model(&plan[..plan.len() / 2]).is_err() && session.load_model(&[]).is_err());
+    session.load_model(&plan).unwrap();
+    assert!(matches!(session.encrypt_examples(&EXAMPLES), Err(Error::NotForModels)));
+    // Keys of other parameters; half an example; none; one beyond the calibration.
+    let load = |options: Value| {
+        let (mut task, _) = session.generate(&KeyOptions::parse(&options.to_string()).unwrap()).unwrap();
+        finish(&mut task).unwrap();
+    };
+    let fails = |numbers: &[f64]| {
+        let error = finish(&mut session.encrypt_examples(numbers).unwrap().task).unwrap_err();
+        assert!(error.hint().is_some(), "{error}");
+        error.to_string()
+    };
+    load(json!({ "scheme": "ckks", "for": "tables", "depth": 1, "precision": 20 }));
+    assert!(fails(&EXAMPLES).contains("other parameters"));
+    load(json!({ "scheme": "ckks", "for": "model" }));
+    assert!(fails(&EXAMPLES[..6]).contains('4') && fails(&[]).contains("no examples"));
+    assert!(fails(&[f64::NAN, 0.0, 0.0, 0.0]).contains("example 1"));
+    let why = |options: Value| KeyOptions::parse(&options.to_string()).err().unwrap().to_string();
+    assert!(
+        why(json!({ "scheme": "ckks", "for": "model", "depth": 2 }))
+            .contains("depth is what the model chooses")
+    );
+    assert!(why(json!({ "scheme": "bfv", "for": "model" })).contains("under ckks"));
 }
 
 #[test]

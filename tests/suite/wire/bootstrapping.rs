@@ -288,3 +288,12 @@ fn limits_of_parameters_of_bootstrapping() {
     let exchanged = BootstrapParams::over_primes_insecure(spec, exchanged, p);
     assert!(matches!(exchanged, Err(ParamsError::OutOfRange { what: "log2(prime)", .. })));
 }
+
+/// A degree that no ring has is refused before anything is computed from it.
+#[test]
+fn impossible_degrees_of_bootstrapping_are_refused() {
+    for log_n in [0, 1, 18, 31, 63, 64, 77, 255, u32::MAX] {
+        let error = BootstrapParams::insecure(BootstrapSpec { log_n, ..spec() }).unwrap_err();
+        assert!(matches!(error, ParamsError::Degree { found, .. } if found == log_n), "{log_n}: {error}");
+    }
+}

@@ -1,7 +1,8 @@
 //! Devices to test on.
 #![allow(dead_code)] // Each test program uses a part of this.
 
-use gpu::{Emulator, Gpu};
+use gpu::Gpu;
+use gpu_emulator::Emulator;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 

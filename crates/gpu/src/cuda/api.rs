@@ -19,6 +19,14 @@ pub(super) const STUB_LIBRARY: c_int = 34;
 pub(super) const NO_DEVICE: c_int = 100;
 pub(super) const UNSUPPORTED_PTX_VERSION: c_int = 222;
 
+/// Whether all later calls fail as well: the device is unavailable (46) or lost, its memory (214,
+/// 226), a link (220) or the service that shares it (807) has failed, or a kernel has (illegal
+/// address, timeout, assertion, hardware stack, illegal instruction, misaligned address, address
+/// space, program counter, launch failure, and an unknown error), which ends the context (709).
+pub(super) fn is_final(code: c_int) -> bool {
+    matches!(code, 46 | 214 | 220 | 226 | 700 | 702 | 709 | 710 | 714..=719 | 807 | 999)
+}
+
 macro_rules! functions {
     ($($name:ident: $symbol:literal ($($argument:ty),*);)*) => {
         /// The functions, by the names of the driver's documentation.
@@ -114,7 +122,7 @@ impl Api {
         }
     }
 
-    /// The error of a result; `bytes` is the size of a request for memory.
+    /// The error of a result; `bytes` is the size of a request for memory, or 0.
     pub(super) fn error(&self, call: &'static str, code: c_int, bytes: usize) -> Error {
         error(call, code, bytes, |code| self.reason(code))
     }
@@ -140,7 +148,8 @@ type Namer = unsafe extern "C" fn(c_int, *mut *const c_char) -> c_int;
 
 fn error(call: &'static str, code: c_int, bytes: usize, reason: impl FnOnce(c_int) -> String) -> Error {
     match code {
-        OUT_OF_MEMORY if bytes > 0 => Error::OutOfMemory { bytes },
+        OUT_OF_MEMORY => Error::OutOfMemory { bytes },
+        code if is_final(code) => Error::DeviceFailed { call, reason: reason(code) },
         code => Error::Driver { call, reason: reason(code) },
     }
 }
@@ -191,8 +200,12 @@ mod tests {
         let map = |code, bytes| error("cuCall", code, bytes, |code| reason(name, string, code));
         let driver = |reason: &str| Error::Driver { call: "cuCall", reason: reason.into() };
         assert_eq!(map(OUT_OF_MEMORY, 64), Error::OutOfMemory { bytes: 64 });
-        assert_eq!(map(OUT_OF_MEMORY, 0), driver("CUDA_ERROR_OUT_OF_MEMORY"));
-        assert_eq!(map(700, 64), driver("CUDA_ERROR_ILLEGAL_ADDRESS: an illegal address"));
+        assert_eq!(map(OUT_OF_MEMORY, 0), Error::OutOfMemory { bytes: 0 });
+        let reason = "CUDA_ERROR_ILLEGAL_ADDRESS: an illegal address".to_owned();
+        assert_eq!(map(700, 64), Error::DeviceFailed { call: "cuCall", reason });
+        let last = |code| matches!(map(code, 0), Error::DeviceFailed { .. });
+        assert!([46, 214, 702, 719, 999].into_iter().all(last), "each is the last");
+        assert!(![1, 2, 100, 201, 218, 222, 701, 720].into_iter().any(last), "the device goes on");
         assert_eq!(map(12345, 0), driver("CUDA error 12345"));
         assert_eq!(map(-1, 0), driver("CUDA error -1"));
     }

@@ -37,6 +37,38 @@ pub struct Decrypt {
     /// he-cli info shows the range of possible numbers.
     #[arg(long)]
     pub scale: bool,
+    /// The result is for others to see: hide the noise, and refuse what could reveal the key
+    ///
+    /// Decrypted numbers of CKKS and bigckks contain noise that depends on the secret key, and
+    /// whoever sees many of them finds the key. It is drowned in random noise, which costs digits:
+    /// with keys of --precision 45, --queries 2 and --statistical-security 20 leave 15 bits.
+    /// Results of BFV, BGV and TFHE are refused if a decryption could fail. Publish what your own
+    /// computations returned, and nothing that a stranger sent.
+    #[arg(long)]
+    pub publish: bool,
+    /// With --publish: the vectors that others will ever see under this key, of all files together
+    ///
+    /// he-cli does not remember how many there were: keep the count, and state the same number each
+    /// time. Integers and conditions of TFHE count one each.
+    #[arg(
+        long,
+        value_name = "N",
+        requires = "publish",
+        default_value_t = 1024,
+        value_parser = clap::value_parser!(u64).range(1..),
+        hide_short_help = true
+    )]
+    pub queries: u64,
+    /// With --publish: bits of statistical security that all these vectors keep together
+    #[arg(
+        long,
+        value_name = "BITS",
+        requires = "publish",
+        default_value_t = 40,
+        value_parser = clap::value_parser!(u32).range(1..=256),
+        hide_short_help = true
+    )]
+    pub statistical_security: u32,
     #[command(flatten)]
     pub device: DeviceFlag,
     /// Replace the output file if it exists

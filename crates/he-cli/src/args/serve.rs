@@ -100,8 +100,10 @@ pub struct ServeFlags {
     /// Whether anybody may open a session [default: true on loopback addresses]
     #[arg(long, value_name = "true|false", env = "HE_SERVE_GUESTS")]
     guests: Option<bool>,
-    /// Folder of compiled models (NAME.plan), for the operation infer
-    #[arg(long, value_name = "FOLDER", env = "HE_SERVE_MODELS")]
+    /// Folder of compiled models (NAME.plan) for the operation infer, or one of them
+    ///
+    /// Who may use the service may also download them: clients encrypt by them.
+    #[arg(long, value_name = "PATH", env = "HE_SERVE_MODELS")]
     models: Option<PathBuf>,
     /// Folder with the page, in place of the one in the program
     #[arg(long, value_name = "FOLDER", env = "HE_SERVE_PAGE")]

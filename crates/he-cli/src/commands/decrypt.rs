@@ -6,6 +6,7 @@ use crate::error::{CliError, Result};
 use crate::progress::Shown;
 use crate::stdio::{self, Text, stdin_once};
 use crate::summary::{Summary, shown, time};
+use he_core::Publisher;
 use he_files::aes_file::{self, Sealed, Secret, Target};
 use he_files::cipher_file::CipherReader;
 use he_files::contents::Contents;
@@ -17,6 +18,8 @@ use he_files::io::output::{NewFolder, OutputOptions};
 use he_files::key_file::{AnyKey, KeyFile};
 use he_files::note::Content;
 use he_files::on_scheme;
+use he_files::publication::Publication;
+use he_files::scheme::engine::rng;
 use he_files::tfhe;
 use he_files::units;
 use std::path::Path;
@@ -39,6 +42,12 @@ pub(super) fn run(args: &Decrypt) -> Result<Summary> {
         let options = OutputOptions { force: args.force, private: true, ..OutputOptions::default() };
         let file = Sealed::read(input)?;
         no_image_flag(args)?;
+        if args.publish {
+            return Err(CliError::usage(
+                "--publish is for homomorphic schemes, and this is a file under AES",
+            )
+            .hint("leave it out: what AES decrypts reveals nothing of its key"));
+        }
         // Before anything is written.
         file.check(secret, args.range)?;
         let target = target(args, file.is_folder(), options, &inputs)?;
@@ -106,6 +115,25 @@ fn view(args: &Decrypt) -> Result<View> {
     }
 }
 
+/// What `--publish` allows.
+fn publication(args: &Decrypt) -> Result<Option<Publication>> {
+    if !args.publish {
+        return Ok(None);
+    }
+    let publisher =
+        Publisher::new(args.statistical_security, args.queries).map_err(he_files::error::Error::from)?;
+    Ok(Some(Publication::new(publisher, rng()?)))
+}
+
+/// Says how many decryptions were published, and what the flood left of them.
+fn tell(publication: &Publication, of: u64) {
+    let published = publication.published();
+    let error = publication.error_log2().map_or(String::new(), |error_log2| {
+        format!("; the flood adds errors of up to 2^{error_log2:.1} of a column's factor or of white")
+    });
+    console::note(&format!("{published} of {of} decryptions published: keep count of them{error}"));
+}
+
 /// The format that the name of the output requests, which must be able to hold the picture; a table
 /// can hold everything.
 fn fits(
@@ -147,10 +175,17 @@ fn integers(args: &Decrypt, input: Input, key: &tfhe::keys::KeyFile, inputs: &[&
     let options = OutputOptions { force: args.force, private: true, secret: false };
     let mut output = stdio::create(&args.output, options, Text::Yes, inputs)?;
     let devices = args.device.choice.open()?;
+    let publication = publication(args)?;
+    if let Some(publication) = &publication {
+        tfhe::columns::publish(secret, &reader.payload.content, publication)?;
+    }
     let table = tfhe::columns::decrypt(devices.lead(), secret, &mut reader, &Shown::default())?;
     table.write(&mut output, b',')?;
     let bytes = output.bytes();
     output.commit()?;
+    if let Some(publication) = &publication {
+        tell(publication, args.queries);
+    }
     let note = &reader.payload.content;
     let what = format!("{} ({})", units::bytes(bytes), note.shape());
     Ok(summary(args, &what, length.bytes())
@@ -159,6 +194,7 @@ fn integers(args: &Decrypt, input: Input, key: &tfhe::keys::KeyFile, inputs: &[&
         .fact("history", reader.payload.history.clone())
         .fact("content", serde_json::to_value(note).unwrap_or_default())
         .fact("values", note.values())
+        .fact("published", publication.map(|publication| publication.published()))
         .fact("bytes", bytes)
         .fact("device", devices.name()))
 }
@@ -194,9 +230,17 @@ fn decrypt<S: Contents>(args: &Decrypt, input: Input, key: &KeyFile<S>, inputs: 
     let mut output = stdio::create(&args.output, options, text, inputs)?;
     let devices = args.device.choice.open()?;
     let team = devices.team::<S>(&reader.params)?;
-    Plain::decrypt(&team, secret, &mut reader, view)?.write(format, &mut output)?;
+    let publication = publication(args)?;
+    let plain = match &publication {
+        None => Plain::decrypt(&team, secret, &mut reader, view)?,
+        Some(publication) => Plain::publish(&team, secret, &mut reader, view, publication)?,
+    };
+    plain.write(format, &mut output)?;
     let (bytes, payload) = (output.bytes(), reader.payload);
     output.commit()?;
+    if let Some(publication) = &publication {
+        tell(publication, args.queries);
+    }
     let what = format!("{} ({})", units::bytes(bytes), payload.content.shape());
     let is_image = matches!(payload.content, Content::Image(_) | Content::Samples(_));
     Ok(summary(args, &what, length.bytes())
@@ -206,6 +250,8 @@ fn decrypt<S: Contents>(args: &Decrypt, input: Input, key: &KeyFile<S>, inputs: 
         .fact("history", payload.history)
         .fact("content", payload.content.json())
         .fact("values", payload.content.values())
+        .fact("published", publication.as_ref().map(Publication::published))
+        .fact("flood_error_log2", publication.as_ref().and_then(Publication::error_log2))
         .fact("bytes", bytes)
         .fact("device", devices.name()))
 }

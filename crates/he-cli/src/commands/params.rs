@@ -13,6 +13,7 @@ use he_core::wire::{Frame, FrameKind, WireParams};
 use he_files::bootstrap::Named;
 use he_files::contents::images::rotations;
 use he_files::contents::integers::rotations as exact_rotations;
+use he_files::key_file::{evaluation_bytes, file_bytes};
 use he_files::scheme::Taken;
 use he_files::scheme::{BigCkks, Ckks, Rotations, Scheme};
 use he_files::{tfhe, units};
@@ -72,14 +73,19 @@ fn explain<S: Scheme>(
 ) -> Explanation {
     let (json, lines) = (S::params_json(params), S::params_text(params));
     let mut told = Explanation { json, lines, why: why.to_owned() };
-    let [secret, public, relin, galois] = keys.map(|kind| Frame::size(params.key_frame_limit(kind)));
-    let turns = (rotations.steps.len() + usize::from(rotations.conjugation)) as u64;
-    let start = file_start(&params.to_frame());
-    told.bytes("secret_key_bytes", "secret.key", start + secret, "");
-    told.bytes("public_key_bytes", "public.key", start + public, "");
+    let [secret_kind, public_kind, relin, galois] = keys;
+    let turns = rotations.count();
+    let file = |kind| file_bytes(&params.to_frame(), Frame::size(params.key_frame_limit(kind)));
+    told.bytes("secret_key_bytes", "secret.key", file(secret_kind), "");
+    told.bytes("public_key_bytes", "public.key", file(public_kind), "");
     let for_rotations =
         if turns > 0 { format!(", {turns} of its keys for rotations") } else { String::new() };
-    told.bytes("evaluation_key_bytes", "eval.key", start + relin + turns * galois, &for_rotations);
+    told.bytes(
+        "evaluation_key_bytes",
+        "eval.key",
+        evaluation_bytes::<S>(params, [relin, galois], rotations),
+        &for_rotations,
+    );
     told.add("rotation_keys", json!(turns), None);
     let (whole, slots) = (params.ciphertext_frame_limit(1), S::slots(params) as u64);
     let each = |bytes: u64| units::bytes(bytes.div_ceil(slots));
@@ -94,13 +100,6 @@ fn explain<S: Scheme>(
         );
     }
     told
-}
-
-/// Bytes of parameters, key set and end mark.
-fn file_start(params: &Frame) -> u64 {
-    const KEY_SET: u64 = 45;
-    const END: u64 = 40;
-    Frame::size(params.body.len() as u64) + Frame::size(KEY_SET) + Frame::size(END)
 }
 
 fn ckks(needs: &CkksNeeds) -> Result<Explanation> {
@@ -132,8 +131,8 @@ fn bootstrapping(named: Named, radius: usize) -> Result<Explanation> {
     let boot = named.params()?;
     let params = boot.params();
     let mut told = explain::<Ckks>(params, RLWE_KEYS, &rotations(params, radius)?, &facts.why());
-    let start = file_start(&boot.to_frame());
-    told.bytes("bootstrap_key_bytes", "bootstrap.key", start + facts.file_bytes, "");
+    let bytes = file_bytes(&boot.to_frame(), facts.file_bytes);
+    told.bytes("bootstrap_key_bytes", "bootstrap.key", bytes, "");
     told.bytes("bootstrap_memory_bytes", "in memory", facts.memory_bytes(), ": the same keys in use");
     facts.fields().into_iter().for_each(|(field, value)| told.add(field, value, None));
     told.lines.extend(facts.lines());
@@ -155,11 +154,10 @@ fn tfhe_digits(needs: &TfheNeeds) -> Result<Explanation> {
         spec.bootstrap.levels,
     );
     let mut told = Explanation { json: tfhe::params_json(&params), lines: tfhe::params_text(&params), why };
-    let size = |kind| Frame::size(params.key_frame_limit(kind));
-    let start = file_start(&params.to_frame());
+    let file = |kind| file_bytes(&params.to_frame(), Frame::size(params.key_frame_limit(kind)));
     told.add("depth", Value::Null, Some(("depth", "any".to_owned())));
-    told.bytes("secret_key_bytes", "secret.key", start + size(FrameKind::TfheSecretKey), "");
-    told.bytes("evaluation_key_bytes", "eval.key", start + size(FrameKind::TfheBootstrapKey), "");
+    told.bytes("secret_key_bytes", "secret.key", file(FrameKind::TfheSecretKey), "");
+    told.bytes("evaluation_key_bytes", "eval.key", file(FrameKind::TfheBootstrapKey), "");
     let digit = 8 * params.words() as u64;
     let more = format!(" a digit of two bits: {} for 32 bits", units::bytes(16 * digit));
     told.bytes("ciphertext_bytes", "ciphertext", digit, &more);

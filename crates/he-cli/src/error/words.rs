@@ -146,6 +146,18 @@ fn core(error: &Core) -> Option<&'static str> {
         Core::ModulusExhausted { .. } => "make keys with a larger keygen --depth-bits, and encrypt again",
         Core::MissingGaloisKey { .. } | Core::MissingRelinKey => "use the eval.key that keygen wrote",
         Core::KeyMismatch { .. } => SAME_SET,
+        Core::FloodTooWide { .. } => {
+            "make keys with a larger keygen --precision, give a smaller --queries or --statistical-security, or leave --publish out and keep the numbers to yourself"
+        }
+        Core::FailureProbability { .. } => {
+            "make keys with keygen tfhe --failure 2^-128, or leave --publish out and keep the numbers to yourself"
+        }
+        Core::DecryptionsSpent { .. } => {
+            "give the --queries that this key may ever have: the protection of each depends on their number"
+        }
+        Core::PredictedBudget { .. } => {
+            "make keys with a larger keygen --depth, or leave --publish out and keep the numbers to yourself"
+        }
         Core::Wire(WireError::NotThisFormat) => EITHER,
         _ => return None,
     })
@@ -155,6 +167,9 @@ fn gpu(error: &gpu::Error) -> Option<&'static str> {
     match error {
         gpu::Error::OutOfMemory { .. } => {
             Some("end other programs on it, make keys of smaller parameters, or use --device cpu")
+        }
+        gpu::Error::DeviceFailed { .. } => {
+            Some("run it again, and if it fails again, check the device with nvidia-smi, or use --device cpu")
         }
         gpu::Error::Module { .. } | gpu::Error::Driver { .. } => Some(USE_CPU),
         _ => None,
@@ -412,7 +427,17 @@ mod tests {
                 "the device has no 3.00 GiB of memory left",
                 "end other programs on it, make keys of smaller parameters, or use --device cpu",
             ),
+            (
+                gpu::Error::DeviceFailed { call: "cuMemAlloc", reason: "lost".to_owned() }.into(),
+                "the device failed in cuMemAlloc: lost",
+                "run it again, and if it fails again, check the device with nvidia-smi, or use --device cpu",
+            ),
             (Error::NoDevice, "there is no device to compute on", "use the CPU: --device cpu"),
+            (
+                Core::FloodTooWide { needed_bits: 75, available_bits: 40 }.into(),
+                "hiding the noise takes 75 bits, and the numbers stay visible below 40 at most",
+                "make keys with a larger keygen --precision, give a smaller --queries or --statistical-security, or leave --publish out and keep the numbers to yourself",
+            ),
             // Where the library's words will do.
             (
                 Core::TooManyValues { found: 5, capacity: 4 }.into(),

@@ -196,7 +196,8 @@ fn the_cause_is_kept() {
     let dir = files(0);
     with_archive(&dir, [file("small", b"1"), file("sub/large", &bytes(100_000)), vec![0; 1024]].concat());
     let call = after("trap '' XFSZ; ulimit -f 8", ["decrypt", "x.he", "-k", "my.key", "-o", "out"]);
-    call.at(dir.path()).fails(1, "cannot unpack into out: sub/large: file too large", ELSEWHERE);
+    let hint = "raise the limit on the size of files (ulimit -f), or write to another file system";
+    call.at(dir.path()).fails(1, "cannot unpack into out: sub/large: file too large", hint);
     assert_eq!(names(dir.path()), ["my.key", "plain", "x.he"]);
 }
 

@@ -2,15 +2,10 @@
 //! demo, at the toy size.
 
 use crate::pictures::eight;
-use crate::process::{Keys, decrypt, encrypt, eval, folder, he, names};
+use crate::process::{Keys, bootstrap_key, decrypt, encrypt, eval, folder, he, names};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
-
-/// The bootstrapping key beside the others.
-fn bootstrap_key(keys: &Keys) -> String {
-    keys.eval.replace("eval.key", "bootstrap.key")
-}
 
 fn refresh(keys: &Keys, input: &Path, output: &Path) {
     let (input, output) = (input.to_str().unwrap(), output.to_str().unwrap());

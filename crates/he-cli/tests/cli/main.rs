@@ -25,6 +25,7 @@ mod metadata;
 mod models;
 mod pictures;
 mod process;
+mod publish;
 #[cfg(all(feature = "client", feature = "server"))]
 mod remote;
 mod surface;

@@ -415,3 +415,8 @@ pub fn decrypt(keys: &Keys, input: &Path, output: &Path) {
 pub fn decrypt_text(keys: &Keys, input: &Path) -> String {
     on(keys.device, he(["decrypt", input.to_str().unwrap(), "-k", &keys.secret, "-o", "-"])).text()
 }
+
+/// The bootstrapping key beside the others.
+pub fn bootstrap_key(keys: &Keys) -> String {
+    keys.eval.replace("eval.key", "bootstrap.key")
+}

@@ -1,7 +1,7 @@
 //! `eval --server`: a real service as a process, lines to it that break, and servers that lie.
 
 use crate::pictures::eight;
-use crate::process::{Keys, encrypt, eval, folder, he, names};
+use crate::process::{Keys, bootstrap_key, encrypt, eval, folder, he, names};
 use std::fs;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -21,12 +21,18 @@ struct Service {
 
 impl Service {
     fn start() -> Self {
+        Self::with(&[])
+    }
+
+    /// With these options as well.
+    fn with(options: &[&str]) -> Self {
         let folder = folder();
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let data = folder.path().join("data");
         let log = fs::File::create(folder.path().join("log")).unwrap();
         let process = Command::new(env!("CARGO_BIN_EXE_he-cli"))
             .args(["serve", "--listen", &format!("127.0.0.1:{port}"), "--data", data.to_str().unwrap()])
+            .args(options)
             .env("HE_DEVICE", "cpu")
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -164,6 +170,96 @@ fn the_same_bytes_as_here() {
     assert_eq!(summary["bytes"], outcome.stdout.len());
     let sent = fs::metadata(path("t.he")).unwrap().len() + fs::metadata(&Keys::usual().eval).unwrap().len();
     assert_eq!(summary["sent_bytes"], sent);
+}
+
+/// A bootstrapping key in place of an evaluation key.
+#[test]
+fn refreshes_give_the_same_bytes_as_here() {
+    let (service, dir, keys) = (Service::start(), folder(), Keys::toy());
+    let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    fs::write(path("x.csv"), "a,b\n0.9,-0.9\n-0.9,0\n0.5,0.95\n").unwrap();
+    encrypt(keys, Path::new(&path("x.csv")), Path::new(&path("x.he")), &[]);
+    let refresh = |output: &str, place: &[&str]| {
+        let key = bootstrap_key(keys);
+        let files = ["eval", "refresh", &path("x.he"), "-k", &key, "-o", output];
+        he(files.into_iter().chain(place.iter().copied())).ok();
+        fs::read(output).unwrap()
+    };
+    let (here, there) = (path("here"), path("there"));
+    assert!(refresh(&here, &[]) == refresh(&there, &["--server", &service.url()]));
+    // Other operations need another key, there as here.
+    let blur = ["eval", "sum", &path("x.he"), "-k", &bootstrap_key(keys), "-o", &path("y.he")];
+    he(blur.into_iter().chain(["--server", &service.url()])).refuses();
+}
+
+/// Runs openssl in a folder.
+fn openssl(folder: &Path, arguments: &str) {
+    let run = Command::new("openssl").args(arguments.split(' ')).current_dir(folder).output();
+    let run = run.expect("openssl makes the certificates of this test: install it");
+    assert!(run.status.success(), "openssl {arguments}: {}", String::from_utf8_lossy(&run.stderr));
+}
+
+/// A private authority `NAME.pem`, and `NAME-host.pem` that it signed for these hosts.
+fn authority(folder: &Path, name: &str, hosts: &str) {
+    const NEW: &str = "req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes";
+    openssl(folder, &format!("{NEW} -x509 -days 2 -subj /CN={name} -keyout {name}.key -out {name}.pem"));
+    openssl(folder, &format!("{NEW} -subj /CN=he -keyout {name}-host.key -out {name}.csr"));
+    let about = format!("subjectAltName={hosts}\nbasicConstraints=CA:FALSE\n");
+    fs::write(folder.join(format!("{name}.ext")), about).unwrap();
+    let files = format!("-in {name}.csr -extfile {name}.ext -out {name}-host.pem");
+    openssl(folder, &format!("x509 -req -days 2 -CA {name}.pem -CAkey {name}.key -CAcreateserial {files}"));
+}
+
+#[test]
+fn https_with_a_private_authority() {
+    let dir = folder();
+    let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    authority(dir.path(), "own", "IP:127.0.0.1,DNS:localhost");
+    authority(dir.path(), "other", "DNS:he.example.org");
+    fs::write(
+        path("both.pem"),
+        [fs::read(path("other.pem")).unwrap(), fs::read(path("own.pem")).unwrap()].concat(),
+    )
+    .unwrap();
+    let serve = |name: &str| {
+        let (certificate, key) = (path(&format!("{name}-host.pem")), path(&format!("{name}-host.key")));
+        Service::with(&["--tls-certificate", &certificate, "--tls-key", &key])
+    };
+    let (service, foreign) = (serve("own"), serve("other"));
+    let (input, here, there) = (photo(dir.path()), dir.path().join("here"), dir.path().join("there"));
+    eval(Keys::usual(), &["sharpen"], &input, &here);
+    let ask = |url: &str, authority: Option<&str>| {
+        let authority = authority.map(path);
+        let trusted = authority.iter().flat_map(|file| ["--ca-file", file]);
+        let arguments = remote(&["sharpen"], &input, &there, url);
+        he(arguments.into_iter().chain(trusted).chain(["--force"])).run()
+    };
+    for host in ["127.0.0.1", "localhost"] {
+        for trusted in ["own.pem", "both.pem"] {
+            let outcome = ask(&format!("https://{host}:{}", service.port), Some(trusted));
+            assert_eq!(outcome.code, Some(0), "{host}, {trusted}: {}", outcome.stderr);
+            assert!(fs::read(&here).unwrap() == fs::read(&there).unwrap());
+            fs::remove_file(&there).unwrap();
+        }
+    }
+    // An authority that is not trusted, another host, and no HTTPS at all.
+    let (own, foreign) =
+        (format!("https://127.0.0.1:{}", service.port), format!("https://127.0.0.1:{}", foreign.port));
+    for (url, trusted) in [(&own, None), (&own, Some("other.pem")), (&foreign, Some("both.pem"))] {
+        let outcome = ask(url, trusted);
+        assert_eq!(outcome.code, Some(1), "{trusted:?}: {}", outcome.stderr);
+        assert!(outcome.stderr.contains("certificate"), "{}", outcome.stderr);
+        assert!(outcome.stderr.contains("--ca-file FILE"), "{}", outcome.stderr);
+    }
+    let plain = Service::start();
+    let outcome = ask(&format!("https://127.0.0.1:{}", plain.port), Some("own.pem"));
+    assert_eq!(outcome.code, Some(1), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("begins with http://"), "{}", outcome.stderr);
+    for (file, why) in [("own.key", "holds no certificates"), ("none.pem", "none.pem")] {
+        let outcome = ask(&own, Some(file));
+        assert!(outcome.code == Some(1) && outcome.stderr.contains(why), "{}", outcome.stderr);
+    }
+    assert!(!there.exists());
 }
 
 #[test]

@@ -40,6 +40,7 @@
 
 use super::{AesError, Bulk, BulkCipher, Cpu, GcmChunks, Key, KeySize};
 use crate::error::errors;
+use crate::reveal;
 use rand::CryptoRng;
 use std::fmt;
 use subtle::ConstantTimeEq;
@@ -166,7 +167,7 @@ impl UserKey {
 
     /// A hash of the key, which is public.
     pub fn fingerprint(&self) -> [u8; 32] {
-        *derive(FINGERPRINT, &[&self.0])
+        reveal::bytes(*derive(FINGERPRINT, &[&self.0]))
     }
 
     /// The identity by which files name the key that opens them: the first half of the fingerprint.

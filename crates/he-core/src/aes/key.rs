@@ -2,6 +2,7 @@
 
 use super::field;
 use super::{AesError, Result};
+use crate::reveal;
 use crate::secret_words::wipe_stack;
 use rand::CryptoRng;
 use std::fmt;
@@ -140,7 +141,7 @@ impl XtsKey {
         if data.size != tweak.size {
             return Err(AesError::XtsKeySizes { data: data.size.bits(), tweak: tweak.size.bits() });
         }
-        if bool::from(data.ct_eq(&tweak)) {
+        if reveal::bit(data.ct_eq(&tweak).into()) {
             return Err(AesError::XtsEqualKeys);
         }
         Ok(Self { data, tweak })

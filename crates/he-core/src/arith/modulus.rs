@@ -1,6 +1,7 @@
 //! A modulus of up to 61 bits with its Barrett constants, and factors with their Shoup quotients.
 
 use crate::params::ParamsError;
+use std::hint::black_box;
 
 /// A modulus 2 <= q < 2^61. Every function takes canonical residues in `[0, q)` unless it says
 /// otherwise, returns canonical residues, and runs in time independent of the residues (no branch,
@@ -116,7 +117,10 @@ impl Modulus {
     /// -a mod q.
     #[inline(always)]
     pub fn neg(&self, a: u64) -> u64 {
-        reduce_once(self.q - a, self.q)
+        // All ones iff a is not 0. The compiler must not know: it would turn this, like a reduction
+        // of q - a, into a branch on a.
+        let some = black_box((((a | a.wrapping_neg()) as i64) >> 63) as u64);
+        (self.q - a) & some
     }
 
     /// a b mod q by Barrett reduction of the double-width product (Menezes et al., Handbook of

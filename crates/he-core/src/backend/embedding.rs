@@ -5,6 +5,7 @@ use super::{Backend, PolyOps};
 use crate::arith::{round_i128, round_wide};
 use crate::error::{Error, Result};
 use crate::parallel::*;
+use crate::reveal;
 use crate::ring::{CrtComposer, Rows, SpecialFft};
 use crate::secret_words::SecretWords;
 use num_complex::Complex64;
@@ -89,11 +90,19 @@ pub(crate) fn check_vectors(vectors: &[&[Complex64]], slots: usize) -> Result<()
         if values.len() > slots {
             return Err(Error::TooManyValues { found: values.len(), capacity: slots });
         }
-        if let Some(index) = values.iter().position(|z| !(z.re.is_finite() && z.im.is_finite())) {
-            return Err(Error::NotFinite { index });
-        }
+        check_finite(values)?;
     }
     Ok(())
+}
+
+/// Checks that all numbers are finite, by one decision about all of them.
+pub(crate) fn check_finite(values: &[Complex64]) -> Result<()> {
+    let finite = |z: &Complex64| z.re.is_finite() & z.im.is_finite();
+    if reveal::bit(values.iter().fold(true, |all, z| all & finite(z))) {
+        return Ok(());
+    }
+    let index = values.iter().position(|z| !finite(z)).unwrap_or(0);
+    Err(Error::NotFinite { index })
 }
 
 /// Scaled, unrounded coefficients of one vector.
@@ -117,7 +126,7 @@ fn embed(values: &[Complex64], to: Embedding<'_>, coefficients: &mut [f64]) {
 /// changes.
 pub(crate) fn largest_magnitude(numbers: impl Iterator<Item = f64>) -> f64 {
     let (most, nan) = numbers.fold((0f64, false), |(most, nan), x| (most.max(x.abs()), nan | x.is_nan()));
-    if nan { f64::INFINITY } else { most }
+    if reveal::bit(nan) { f64::INFINITY } else { most }
 }
 
 /// Rounds to integers and reduces modulo each prime. The time depends on the values only through
@@ -126,7 +135,7 @@ fn round<R: PolyOps>(ring: &R, rows: Rows, scaled: &[f64], to: Embedding<'_>) ->
     let spec = ring.spec();
     let largest = largest_magnitude(scaled.iter().copied());
     let available_bits = to.available_bits(spec, rows);
-    let needed_bits = coefficient_bits(largest);
+    let needed_bits = reveal::word(coefficient_bits(largest).into()) as u32;
     if needed_bits > available_bits || needed_bits > WIDE_BITS {
         let index = scaled.iter().position(|x| x.is_nan() || x.abs() == largest).unwrap_or(0);
         return Err(Error::ValueTooLarge {
@@ -136,7 +145,7 @@ fn round<R: PolyOps>(ring: &R, rows: Rows, scaled: &[f64], to: Embedding<'_>) ->
             level: to.level,
         });
     }
-    if largest < SHORT {
+    if reveal::bit(largest < SHORT) {
         let rounded: Vec<u64> =
             scaled.par_iter().with_min_len(1 << 14).map(|&x| round_wide(x) as u64).collect();
         let mut residues = ring.backend().scratch(rows.count() * spec.n())?;

@@ -40,7 +40,7 @@ mod wide;
 
 pub use cpu::{Cpu, CpuBuf};
 pub use embedding::{CkksOps, Embedding, decode_slots, encode_slots};
-pub(crate) use embedding::{WIDE_BITS, check_vectors, coefficient_bits, largest_magnitude};
+pub(crate) use embedding::{WIDE_BITS, check_finite, check_vectors, coefficient_bits, largest_magnitude};
 pub use exact::ExactOps;
 pub use key_switch::{GiantStep, KeySwitchOps, KeySwitchShape, Rotation, RotationBlocks, Weight};
 pub(crate) use message_phase::center_down;
@@ -317,12 +317,7 @@ pub trait PolyOps: PreparedRing {
         a: [Operand<'_, Self::Buf>; 2],
         b: [Operand<'_, Self::Buf>; 2],
     ) -> Result<[Self::Buf; 2]> {
-        let [first, second] = a;
-        let mut sums = [copy_of(self, rows, first)?, copy_of(self, rows, second)?];
-        for (sum, b) in sums.iter_mut().zip(b) {
-            self.add_assign(rows, sum, b)?;
-        }
-        Ok(sums)
+        on_copies(self, rows, a, b, Self::add_assign)
     }
 
     /// (a0 - b0, a1 - b1), likewise.
@@ -332,12 +327,7 @@ pub trait PolyOps: PreparedRing {
         a: [Operand<'_, Self::Buf>; 2],
         b: [Operand<'_, Self::Buf>; 2],
     ) -> Result<[Self::Buf; 2]> {
-        let [first, second] = a;
-        let mut differences = [copy_of(self, rows, first)?, copy_of(self, rows, second)?];
-        for (difference, b) in differences.iter_mut().zip(b) {
-            self.sub_assign(rows, difference, b)?;
-        }
-        Ok(differences)
+        on_copies(self, rows, a, b, Self::sub_assign)
     }
 
     /// (a0 b0, a1 b1), likewise.
@@ -347,12 +337,7 @@ pub trait PolyOps: PreparedRing {
         a: [Operand<'_, Self::Buf>; 2],
         b: [Operand<'_, Self::Buf>; 2],
     ) -> Result<[Self::Buf; 2]> {
-        let [first, second] = a;
-        let mut products = [copy_of(self, rows, first)?, copy_of(self, rows, second)?];
-        for (product, b) in products.iter_mut().zip(b) {
-            self.mul_assign(rows, product, b)?;
-        }
-        Ok(products)
+        on_copies(self, rows, a, b, Self::mul_assign)
     }
 
     /// a + x y, word by word; the rows start at word 0 and have the batch of `a`, `x` and `y` that
@@ -454,6 +439,21 @@ fn copy_of<R: PolyOps>(ring: &R, rows: Rows, operand: Operand<'_, R::Buf>) -> Re
     let mut copy = ring.backend().scratch(words)?;
     ring.backend().copy(operand.buf, operand.at, &mut copy, 0, words)?;
     Ok(copy)
+}
+
+/// Copies of both `a` with the batch of the rows, to each of which `f` applies its `b`.
+fn on_copies<R: PolyOps>(
+    ring: &R,
+    rows: Rows,
+    [first, second]: [Operand<'_, R::Buf>; 2],
+    b: [Operand<'_, R::Buf>; 2],
+    f: impl Fn(&R, Rows, &mut R::Buf, Operand<'_, R::Buf>) -> Result<()>,
+) -> Result<[R::Buf; 2]> {
+    let mut copies = [copy_of(ring, rows, first)?, copy_of(ring, rows, second)?];
+    for (copy, b) in copies.iter_mut().zip(b) {
+        f(ring, rows, copy, b)?;
+    }
+    Ok(copies)
 }
 
 /// D^-1 modulo each kept prime, D the product of the dropped ones: the constants of

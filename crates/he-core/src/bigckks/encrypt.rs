@@ -6,6 +6,7 @@ use crate::backend::{Cpu, WideOps, WideRows, covering_span};
 use crate::ckks::{column_decryption, column_encryption};
 use crate::error::{Error, Result};
 use crate::key_set::{KeySetId, common, key_set_accessors};
+use crate::publisher::Publisher;
 use crate::ring::{Coeff, Eval, PlainPoly, Poly, Ring, SecretPoly, Seed, Span};
 use crate::rlwe::{Flooding, KeyParams as _, flood_planes};
 use derive_where::derive_where;
@@ -289,6 +290,25 @@ impl<B: WideOps> Decryptor<B> {
         let (reach, half_log_n) = (f64::from(bits), libm::log2(ring.n() as f64) / 2.0);
         plaintext.noise = ct.noise.map(|noise| noise.with(reach, reach + half_log_n + 2.0));
         Ok(plaintext)
+    }
+
+    /// Decrypts for others: [`decrypt_flooded`](Self::decrypt_flooded) with the flood of the
+    /// publisher, which counts each entry of the batch. Constant time.
+    ///
+    /// # Errors
+    /// [`Error::DecryptionsSpent`], and the same as for
+    /// [`decrypt_flooded`](Self::decrypt_flooded): a flood that does not fit is refused and not
+    /// counted.
+    pub fn publish(
+        &self,
+        ct: &Ciphertext<B>,
+        publisher: &mut Publisher,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Result<Plaintext<B>> {
+        publisher.expect(ct.batch())?;
+        self.flood_bits(ct, publisher.flooding())?;
+        publisher.take(ct.batch())?;
+        self.decrypt_flooded(ct, publisher.flooding(), rng)
     }
 
     /// The b of [`decrypt_flooded`](Self::decrypt_flooded): the flood hides values of this

@@ -107,6 +107,11 @@ impl BootstrapSpec {
 
     /// Whether the parts fit each other; primes and scales are checked with the chain.
     fn check(&self) -> Result<(), ParamsError> {
+        // Before anything is computed from it.
+        let (found, lowest, highest) = (self.log_n, RingSpec::MIN_LOG_N, RingSpec::MAX_LOG_N);
+        if !(lowest..=highest).contains(&found) {
+            return Err(ParamsError::Degree { found, lowest, highest });
+        }
         let highest = self.log_n.saturating_sub(1);
         let matrices = self.log_slots.max(1) as usize;
         let range = |what, found: usize, lowest: usize, highest: usize| {

@@ -1,7 +1,8 @@
 //! Columns of numbers: the methods that CKKS and `bigckks` have in common, which differ in their
 //! types and documentation alone.
 
-use crate::error::{Error, Result};
+use crate::backend::check_finite;
+use crate::error::Result;
 use num_complex::Complex64;
 
 /// Converts real numbers to complex ones.
@@ -15,9 +16,7 @@ pub(crate) fn real_column(values: &[f64]) -> Vec<Complex64> {
 /// # Errors
 /// [`Error::NotFinite`] with the index in the column.
 pub(crate) fn column_vectors(values: &[Complex64], slots: usize) -> Result<Vec<&[Complex64]>> {
-    if let Some(index) = values.iter().position(|z| !z.is_finite()) {
-        return Err(Error::NotFinite { index });
-    }
+    check_finite(values)?;
     Ok(match values {
         [] => vec![&[]],
         values => values.chunks(slots).collect(),

@@ -5,6 +5,7 @@ use super::columns::{column_decryption, column_encryption, real_column};
 use super::{Ciphertext, CkksParams, Encoder, Plaintext, SeededCiphertext};
 use crate::backend::{Cpu, RingOps};
 use crate::error::{Error, Result};
+use crate::publisher::Publisher;
 use crate::ring::{Coeff, Eval, PlainPoly, Poly, Ring, SecretPoly, Span};
 use crate::rlwe::{Flooding, KeyParams as _, PublicKey, SecretKey, SeededZero, flood_residues};
 use num_complex::Complex64;
@@ -316,6 +317,25 @@ impl<B: RingOps> Decryptor<B> {
         let half_log_n = libm::log2(ring.n() as f64) / 2.0;
         plaintext.meta.noise = ct.meta.noise.map(|noise| noise.with(reach, reach + half_log_n + 2.0));
         Ok(plaintext)
+    }
+
+    /// Decrypts for others: [`decrypt_flooded`](Self::decrypt_flooded) with the flood of the
+    /// publisher, which counts each entry of the batch. Constant time.
+    ///
+    /// # Errors
+    /// [`Error::DecryptionsSpent`], and the same as for
+    /// [`decrypt_flooded`](Self::decrypt_flooded): a flood that does not fit is refused and not
+    /// counted.
+    pub fn publish(
+        &self,
+        ct: &Ciphertext<B>,
+        publisher: &mut Publisher,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Result<Plaintext<B>> {
+        publisher.expect(ct.batch())?;
+        self.flood_bits(ct, publisher.flooding())?;
+        publisher.take(ct.batch())?;
+        self.decrypt_flooded(ct, publisher.flooding(), rng)
     }
 
     /// The b of [`decrypt_flooded`](Self::decrypt_flooded): the flood hides values of this

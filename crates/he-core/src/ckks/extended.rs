@@ -10,6 +10,7 @@ use crate::arith::DoubleDouble;
 use crate::backend::{RingOps, WIDE_BITS, check_vectors, coefficient_bits, largest_magnitude};
 use crate::error::{Error, Result};
 use crate::parallel::*;
+use crate::reveal;
 use crate::ring::{Coeff, CrtComposer, Eval, ExtendedFft, Poly, Ring, Span, SpecialFft};
 use crate::secret_words::SecretWords;
 use num_complex::{Complex, Complex64};
@@ -75,7 +76,7 @@ pub(super) fn encode<B: RingOps>(
     // A NaN results from numbers too large for their halves.
     let largest = largest_magnitude(all().flat_map(|(_, z)| [z.re.to_f64(), z.im.to_f64()]));
     let available_bits = (params.log_q(meta.level) as u32).min(WIDE_BITS);
-    let needed_bits = coefficient_bits(largest);
+    let needed_bits = reveal::word(coefficient_bits(largest).into()) as u32;
     if needed_bits > available_bits {
         let is_largest = |(k, z): (usize, &Number)| {
             let is = |x: DoubleDouble| x.to_f64().is_nan() || x.to_f64().abs() == largest;

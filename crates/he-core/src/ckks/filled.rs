@@ -1,6 +1,7 @@
 //! Decryptions that fill the modulus, as a wrong secret key leaves them.
 
 use crate::error::{Error, Result};
+use crate::reveal;
 use num_complex::Complex64;
 
 /// Vectors of fewer slots have too few coefficients to distinguish uniform ones from others.
@@ -27,8 +28,11 @@ pub(crate) fn check_not_filled(vectors: &[Vec<Complex64>], scale_log2: f64, log_
     let limit_log2 = log_q - 3.0;
     for values in vectors.iter().filter(|values| values.len() >= LEAST_SLOTS) {
         let squares: f64 = values.iter().map(|z| z.re * z.re + z.im * z.im).sum();
-        let found_log2 = (libm::log2(squares) - 1.0) / 2.0 - libm::log2(values.len() as f64) + scale_log2;
-        if found_log2.is_nan() || found_log2 > limit_log2 {
+        let count_log2 = libm::log2(values.len() as f64);
+        // Sums that overflow, to infinity or to NaN, are refused whatever the limit.
+        let most = libm::exp2(2.0 * (limit_log2 - scale_log2 + count_log2) + 1.0).min(f64::MAX);
+        if !reveal::bit(squares <= most) {
+            let found_log2 = (libm::log2(squares) - 1.0) / 2.0 - count_log2 + scale_log2;
             return Err(Error::NotDecrypted { found_log2, limit_log2 });
         }
     }

@@ -20,6 +20,7 @@
 //! else is assumed to be independent. Encodings count with half a unit per coefficient and 2^-48 of
 //! the values for float64.
 
+use crate::reveal;
 use crate::rlwe::RlweParams;
 use crate::rlwe::noise::{
     clean_bound, key_switch_log2, log_add, public_log2, rounding_bound, rounding_log2, secret_log2,
@@ -47,7 +48,7 @@ impl NoiseEstimate {
     /// exponent is used.
     pub(crate) fn encoded(square: f64, scale_log2: f64, n: f64) -> Self {
         // 2^exponent is the next power of two above the square.
-        let exponent = (square.to_bits() >> 52) as i32 - 1022;
+        let exponent = reveal::word(square.to_bits() >> 52) as i32 - 1022;
         let value_log2 = f64::from(exponent) / 2.0;
         let float = value_log2 + scale_log2 - 48.0;
         let peak_log2 = log_add(libm::log2(n) / 2.0 + 1.0, float);

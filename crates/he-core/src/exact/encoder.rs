@@ -4,6 +4,7 @@ use super::batching::Batching;
 use super::{Params, PlainModulus, Plaintext, Scheme};
 use crate::error::{Error, Result};
 use crate::params::ParamsError;
+use crate::reveal;
 use crate::secret_words::SecretWords;
 use std::sync::Arc;
 use zeroize::Zeroize;
@@ -16,8 +17,10 @@ mod sealed {
 
 /// How residues modulo t are represented: `u64` in `[0, t)`, `i64` in `[-t/2, t/2)`.
 pub trait PlainValue: sealed::Sealed + Copy + Default + Zeroize {
-    /// The residue in `[0, t)`, if the value represents one.
-    fn to_residue(self, t: &PlainModulus) -> Option<u64>;
+    /// Whether the value represents a residue. Constant time.
+    fn fits(self, t: &PlainModulus) -> bool;
+    /// The residue in `[0, t)` of a value that fits. Constant time.
+    fn to_residue(self, t: &PlainModulus) -> u64;
     /// The value of a residue.
     fn from_residue(residue: u64, t: &PlainModulus) -> Self;
     /// The least and the greatest value.
@@ -27,8 +30,12 @@ pub trait PlainValue: sealed::Sealed + Copy + Default + Zeroize {
 }
 
 impl PlainValue for u64 {
-    fn to_residue(self, t: &PlainModulus) -> Option<u64> {
-        (self < t.value()).then_some(self)
+    fn fits(self, t: &PlainModulus) -> bool {
+        self < t.value()
+    }
+
+    fn to_residue(self, _t: &PlainModulus) -> u64 {
+        self
     }
 
     fn from_residue(residue: u64, _t: &PlainModulus) -> Self {
@@ -45,9 +52,13 @@ impl PlainValue for u64 {
 }
 
 impl PlainValue for i64 {
-    fn to_residue(self, t: &PlainModulus) -> Option<u64> {
+    fn fits(self, t: &PlainModulus) -> bool {
         let t = t.value() as i64;
-        (-(t / 2)..t - t / 2).contains(&self).then(|| (self + (t & (self >> 63))) as u64)
+        (self >= -(t / 2)) & (self < t - t / 2)
+    }
+
+    fn to_residue(self, t: &PlainModulus) -> u64 {
+        self.wrapping_add(t.value() as i64 & (self >> 63)) as u64
     }
 
     fn from_residue(residue: u64, t: &PlainModulus) -> Self {
@@ -73,11 +84,16 @@ pub(super) fn fill_residues<T: PlainValue>(
     if vector.len() > out.len() {
         return Err(Error::TooManyValues { found: vector.len(), capacity: out.len() });
     }
-    for (index, (value, out)) in vector.iter().zip(out).enumerate() {
-        *out = value.to_residue(plain).ok_or_else(|| {
-            let (lowest, highest) = T::bounds(plain);
-            Error::PlainRange { index, found: value.wide(), lowest, highest }
-        })?;
+    let mut fit = true;
+    for (value, out) in vector.iter().zip(out) {
+        fit &= value.fits(plain);
+        *out = value.to_residue(plain);
+    }
+    if !reveal::bit(fit) {
+        let (lowest, highest) = T::bounds(plain);
+        let outside = vector.iter().enumerate().find(|(_, value)| !value.fits(plain));
+        let (index, found) = outside.map_or((0, 0), |(index, value)| (index, value.wide()));
+        return Err(Error::PlainRange { index, found, lowest, highest });
     }
     Ok(())
 }

@@ -5,6 +5,7 @@ use crate::arith::Modulus;
 use crate::backend::{Cpu, PhaseModT, RingOps, reduce_phase};
 use crate::error::{Error, Result};
 use crate::parallel::*;
+use crate::publisher::Publisher;
 use crate::ring::{Eval, Magnitudes, Ring, SecretPoly, Span};
 use crate::rlwe::{KeyParams as _, PublicKey, SecretKey, SeededZero};
 use crate::secret_words::SecretWords;
@@ -276,6 +277,31 @@ impl<S: Scheme, B: RingOps> Decryptor<S, B> {
         let (plain, spec, rows) = (*self.params.plain(), ct.pair.ring().spec(), ct.pair.c[0].rows());
         let to = PhaseModT { factors: &self.factors(ct), modulus: plain.modulus(), after };
         Ok(Plaintext { plain, n: spec.n(), coefficients: reduce_phase(spec, rows, &words, to) })
+    }
+
+    /// Decrypts for others. The *predicted* noise must leave a budget in which no coefficient of
+    /// all published decryptions fails, except with probability 2^-security
+    /// ([`Publisher`]): log2(k / 8), and [`DECRYPTION_MARGIN`] on top of that. Whether it does is
+    /// known without the key, so that a refusal reveals nothing. Then it is decrypted like
+    /// [`decrypt_checked`](Self::decrypt_checked) with that margin, which honest ciphertexts never
+    /// fall short of, and counted. Timing is as there.
+    ///
+    /// Predictions are averages over keys and encryptions, and do not cover ciphertexts that a
+    /// stranger made and whose noise they stated: publish the results of your own computations.
+    ///
+    /// # Errors
+    /// [`Error::PredictedBudget`] and [`Error::DecryptionsSpent`], neither of which counts;
+    /// [`Error::NoiseBudget`] for a ciphertext that states less noise than it has, or of another
+    /// key, which counts; the same as for [`decrypt`](Self::decrypt).
+    pub fn publish(&self, ct: &Ciphertext<S, B>, publisher: &mut Publisher) -> Result<Plaintext> {
+        ct.check(&self.params)?;
+        let needed_bits = publisher.margin_bits(ct.pair.ring().n()) + DECRYPTION_MARGIN;
+        let predicted_bits = self.params.noise().budget(ct.meta.noise, ct.meta.primes);
+        if predicted_bits.is_nan() || predicted_bits < needed_bits {
+            return Err(Error::PredictedBudget { predicted_bits, needed_bits });
+        }
+        publisher.take(ct.batch())?;
+        self.decrypt_checked(ct, DECRYPTION_MARGIN)
     }
 
     /// The same as [`decrypt`](Self::decrypt), into the memory of the device.

@@ -2,6 +2,7 @@
 
 use super::RingSpec;
 use crate::arith::{DoubleDouble, Modulus, ShoupFactor, round_i64};
+use crate::reveal;
 use num_bigint::{BigInt, BigUint};
 use num_traits::{FromPrimitive, ToPrimitive};
 use zeroize::Zeroize;
@@ -138,7 +139,7 @@ impl CrtComposer {
         }
         acc.zeroize();
         sum.zeroize();
-        if outside != 0 && !single {
+        if !single && reveal::bit(outside != 0) {
             self.compose_wide(&rows, out, wide);
         }
     }

@@ -2,8 +2,10 @@
 
 use super::BaseConversion;
 use crate::arith::Modulus;
+use crate::reveal;
 use crate::secret_words::SecretWords;
 use num_bigint::BigUint;
+use std::hint::black_box;
 
 /// Composes residues modulo q_1 ... q_l to the representatives x of least magnitude and keeps the
 /// greatest |x|.
@@ -46,7 +48,9 @@ fn keep_greater(greatest: &mut [u64], x: &mut [u64]) {
         let (_, again) = difference.overflowing_sub(borrow);
         borrow = u64::from(below) | u64::from(again);
     }
-    let take = borrow.wrapping_neg();
+    // The compiler must not know that these are all bits or none: it would load from one of the two
+    // addresses.
+    let take = black_box(borrow.wrapping_neg());
     for (g, &x) in greatest.iter_mut().zip(&*x) {
         *g ^= (*g ^ x) & take;
     }
@@ -63,8 +67,8 @@ fn log2(words: &[u64]) -> f64 {
         index ^= (index ^ i as u64) & some;
         below = word;
     }
-    let value = high as f64 * 18_446_744_073_709_551_616.0 + low as f64;
-    libm::log2(value) + 64.0 * (index as f64 - 1.0)
+    let value = reveal::number(high as f64 * 18_446_744_073_709_551_616.0 + low as f64);
+    libm::log2(value) + 64.0 * (reveal::word(index) as f64 - 1.0)
 }
 
 impl Magnitudes {

@@ -37,22 +37,33 @@ pub enum Flooding {
 const MARGIN_LOG2: f64 = 3.0;
 
 impl Flooding {
+    /// # Errors
+    /// [`Error::Argument`] for numbers out of range.
+    pub(crate) fn check(self) -> Result<()> {
+        match self {
+            Self::Statistical { security_bits, decryptions }
+                if !(1..=256).contains(&security_bits) || decryptions == 0 =>
+            {
+                Err(Error::domain(
+                    "flooding",
+                    format!("{security_bits} bits of security over {decryptions} decryptions asked"),
+                    "1 to 256 bits over at least one decryption are possible",
+                ))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Computes b for ciphertexts of degree `n` whose noise has this root mean square.
     ///
     /// # Errors
     /// [`Error::Argument`] for numbers out of range; [`Error::NoiseUnknown`] without a root mean
     /// square, unless b is given.
     pub(crate) fn bits(self, n: usize, rms_log2: Option<f64>) -> Result<u32> {
+        self.check()?;
         match self {
             Self::Bits(bits) => Ok(bits),
             Self::Statistical { security_bits, decryptions } => {
-                if !(1..=256).contains(&security_bits) || decryptions == 0 {
-                    return Err(Error::domain(
-                        "flooding",
-                        format!("{security_bits} bits of security over {decryptions} decryptions asked"),
-                        "1 to 256 bits over at least one decryption are possible",
-                    ));
-                }
                 let noise = rms_log2.ok_or(Error::NoiseUnknown)?;
                 let sum = libm::log2(decryptions as f64) + libm::log2(n as f64) + noise + MARGIN_LOG2;
                 let least = f64::from(security_bits) + sum - 1.0;
@@ -182,6 +193,31 @@ mod tests {
                 // 2^64.
                 let outer: BigInt = &bound - (&bound >> 4u32);
                 assert!(least <= -&outer && (bits == 0 || greatest >= outer - 1), "{bits} bits");
+            }
+        }
+    }
+
+    /// Floods are uniform, in their highest bits and in their lowest: Pearson's statistic over 64
+    /// classes stays within six deviations of its mean of 63.
+    #[test]
+    fn floods_are_uniform() {
+        let (count, classes) = (1 << 16, 64usize);
+        for bits in [6, 45, 63, 64, 70, 130] {
+            let planes = flood_planes(bits, count, 4, &mut ChaCha20Rng::seed_from_u64(bits.into()));
+            let word = |k: usize, w: usize| u128::from(planes[w * count + k]);
+            // Of the integer modulo 2^(bits + 1), which its two's complement begins with.
+            let highest = |k: usize| {
+                let (low, bit) = ((bits as usize - 5) / 64, (bits - 5) % 64);
+                ((word(k, low) | word(k, low + 1) << 64) >> bit) as usize % classes
+            };
+            let lowest = |k: usize| word(k, 0) as usize % classes;
+            for class in [&highest as &dyn Fn(usize) -> usize, &lowest] {
+                let mut found = vec![0f64; classes];
+                (0..count).for_each(|k| found[class(k)] += 1.0);
+                let expected = (count / classes) as f64;
+                let statistic: f64 = found.iter().map(|n| (n - expected).powi(2) / expected).sum();
+                let deviation = (2.0 * 63f64).sqrt();
+                assert!((statistic - 63.0).abs() < 6.0 * deviation, "{bits} bits: {statistic}");
             }
         }
     }

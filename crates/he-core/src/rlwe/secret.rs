@@ -5,6 +5,7 @@ use crate::backend::{KeyShape, RingOps};
 use crate::error::{Error, Result};
 use crate::key_set::KeySetId;
 use crate::params::{ParamsError, max_sparse_log_qp};
+use crate::reveal;
 use crate::ring::{Coeff, Eval, Poly, Ring, RingSpec, SecretPoly, Seed, Span, ternary_row};
 use rand::CryptoRng;
 use zeroize::Zeroizing;
@@ -207,7 +208,7 @@ impl<P: KeyParams> TernarySecret<P> {
             SecretDistribution::UniformTernary => (true, ""),
             SecretDistribution::Sparse { weight } => (found == weight, ", of the parameters' weight,"),
         };
-        if coefficients.len() != n || outside != 0 || !weight_fits {
+        if coefficients.len() != n || !reveal::bit((outside == 0) & weight_fits) {
             let why = format!("{n} coefficients in -1 ..= 1{of_weight} are needed");
             return Err(Error::argument("secret key", why));
         }
@@ -299,7 +300,7 @@ impl TernarySecret<RlweParams> {
     pub(crate) fn widened(&self, found: &RlweParams, params: &RlweParams) -> Result<Self> {
         found.check_same(&self.params, "secret key")?;
         let weight: usize = self.coefficients.iter().map(|&c| usize::from(c & 1 != 0)).sum();
-        if weight < self.coefficients.len() / 2 {
+        if reveal::bit(weight < self.coefficients.len() / 2) {
             let why = "it is sparse, which is secure for small moduli alone";
             return Err(Error::domain("secret key", why, "use SecretKey::generate"));
         }

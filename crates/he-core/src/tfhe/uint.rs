@@ -8,6 +8,8 @@ use super::{
 use crate::backend::Cpu;
 use crate::error::{Error, Result};
 use crate::key_set::key_set_accessors;
+use crate::publisher::Publisher;
+use crate::reveal;
 use derive_where::derive_where;
 use num_bigint::BigUint;
 use rand::CryptoRng;
@@ -143,13 +145,15 @@ impl Unsigned for u64 {
 
 /// Makes one decision about everything that was decrypted.
 pub(super) fn expect_none(bad: u64, count: usize) -> Result<()> {
+    let bad = reveal::word(bad);
     if bad == 0 { Ok(()) } else { Err(Error::BadDigits { bad: bad as usize, count }) }
 }
 
 /// The words of the digits `[digit][batch]`, in units of 2^-64.
 fn encode<T: Unsigned>(values: &[T], bits: usize) -> Result<Zeroizing<Vec<u64>>> {
     check_bits(bits)?;
-    if let Some(index) = values.iter().position(|value| !value.fits(bits)) {
+    if !reveal::bit(values.iter().fold(true, |all, value| all & value.fits(bits))) {
+        let index = values.iter().position(|value| !value.fits(bits)).unwrap_or(0);
         let why = format!("number {index} of the batch does not fit {bits} bits");
         return Err(Error::argument("integer", why));
     }
@@ -306,6 +310,23 @@ impl TfheSecretKey {
                 BigUint::from_bytes_le(&bytes)
             })
             .collect())
+    }
+
+    /// Counts decryptions that others will see, before they are decrypted: `digits` ciphertexts,
+    /// behind each of which are at most 2^lookups_log2 lookups. Their failures, each of which
+    /// reveals something of the key, must have a probability of at most 2^-security over all
+    /// published decryptions ([`Publisher`]).
+    ///
+    /// # Errors
+    /// [`Error::FailureProbability`] and [`Error::DecryptionsSpent`], neither of which counts.
+    pub fn publish(&self, digits: usize, lookups_log2: f64, publisher: &mut Publisher) -> Result<()> {
+        let (norm, margin) = DIGIT_LOOKUP;
+        let found_log2 = self.params().noise().failure_log2(norm, margin);
+        let limit_log2 = publisher.failure_log2(lookups_log2);
+        if found_log2.is_nan() || found_log2 > limit_log2 {
+            return Err(Error::FailureProbability { found_log2, limit_log2 });
+        }
+        publisher.take(digits)
     }
 
     /// Decrypts conditions. Constant time.

@@ -1,6 +1,7 @@
 //! Frames and sequences of them.
 
 use super::WireError;
+use crate::reveal;
 use crate::rlwe::Fingerprint;
 use crate::secret_words::wipe_stack;
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
@@ -322,7 +323,8 @@ impl SealedFrame {
     /// [`WireError::Checksum`].
     pub fn open(self) -> Result<Frame, WireError> {
         // Constant-time comparison: the body may be a secret key.
-        if checksum(&self.header, &self.frame.body) != blake3::Hash::from_bytes(self.checksum) {
+        let found = checksum(&self.header, &self.frame.body);
+        if !reveal::bit(found == blake3::Hash::from_bytes(self.checksum)) {
             return Err(WireError::Checksum { kind: self.frame.kind });
         }
         Ok(self.frame)
@@ -504,15 +506,20 @@ impl<R: Read> FrameReader<R> {
         if self.ended {
             return Ok(None);
         }
-        let (bytes, FrameHeader { kind, fingerprint, length }) = self.next_header(limit)?;
-        let frame = Frame { kind, fingerprint, body: self.read_body(kind, length)? };
-        let checksum = self.next_checksum()?;
-        let sealed = SealedFrame { header: bytes, frame, checksum };
-        if kind == FrameKind::End {
+        let (bytes, header) = self.next_header(limit)?;
+        let sealed = self.rest(bytes, header)?;
+        if header.kind == FrameKind::End {
             return self.check_end(&sealed.open()?).map(|()| None);
         }
-        self.passed(fingerprint, &checksum);
+        self.passed(header.fingerprint, &sealed.checksum);
         Ok(Some(sealed))
+    }
+
+    /// Reads body and checksum of a frame behind its header.
+    fn rest(&mut self, bytes: [u8; HEADER], header: FrameHeader) -> Result<SealedFrame, WireError> {
+        let FrameHeader { kind, fingerprint, length } = header;
+        let frame = Frame { kind, fingerprint, body: self.read_body(kind, length)? };
+        Ok(SealedFrame { header: bytes, frame, checksum: self.next_checksum()? })
     }
 
     /// Reads what a frame says of itself, and bounds the length of its body.
@@ -617,17 +624,16 @@ impl<R: Read + Seek> FrameReader<R> {
             return Ok(None);
         }
         let start = self.inner.stream_position()?;
-        let (bytes, FrameHeader { kind, fingerprint, length }) = self.next_header(limit)?;
-        if kind == FrameKind::End {
-            let frame = Frame { kind, fingerprint, body: self.read_body(kind, length)? };
-            let sealed = SealedFrame { header: bytes, frame, checksum: self.next_checksum()? };
-            return self.check_end(&sealed.open()?).map(|()| None);
+        let (bytes, header) = self.next_header(limit)?;
+        if header.kind == FrameKind::End {
+            let end = self.rest(bytes, header)?.open()?;
+            return self.check_end(&end).map(|()| None);
         }
-        let forward = i64::try_from(length).map_err(|_| WireError::Truncated)?;
+        let forward = i64::try_from(header.length).map_err(|_| WireError::Truncated)?;
         self.inner.seek_relative(forward)?;
         let checksum = self.next_checksum()?;
-        self.passed(fingerprint, &checksum);
-        Ok(Some(FramePlace { start, bytes: Frame::size(length), checksum }))
+        self.passed(header.fingerprint, &checksum);
+        Ok(Some(FramePlace { start, bytes: Frame::size(header.length), checksum }))
     }
 }
 

@@ -2,7 +2,8 @@
 //! any order of threads.
 
 use super::devices::{emulated, emulator, gpu_or_skip};
-use gpu::{Gpu, Order};
+use gpu::Gpu;
+use gpu_emulator::Order;
 use he_core::Result;
 use he_core::backend::{Backend, Cpu, WideOps, WideRows};
 use he_core::bigckks::{

@@ -1,6 +1,7 @@
 //! Devices to test on.
 
-use gpu::{Emulator, Gpu};
+use gpu::Gpu;
+use gpu_emulator::Emulator;
 use he_cuda::{Arithmetic, Cuda};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -20,6 +21,16 @@ pub fn emulator() -> Arc<Emulator> {
 /// A back end whose kernels run on the host.
 pub fn emulated(arithmetic: Arithmetic) -> Cuda {
     Cuda::on(&Gpu::from_driver(emulator())).expect("the emulator opens").arithmetic(arithmetic)
+}
+
+/// The multiprocessors of a device that little work fills.
+pub const FEW: u32 = 4;
+
+/// The same with [`FEW`] multiprocessors: few polynomials or ciphertexts reach the kernels that
+/// fill a device.
+pub fn emulated_small(arithmetic: Arithmetic) -> Cuda {
+    let device = emulator().with_multiprocessors(FEW);
+    Cuda::on(&Gpu::from_driver(device)).expect("the emulator opens").arithmetic(arithmetic)
 }
 
 /// The first device. Without one, prints that tests are skipped; with `HE_REQUIRE_GPU=1` a missing

@@ -1,7 +1,7 @@
 //! Enough rows for the kernels that fill a device; with fewer, transforms use others (`is_fine` in
 //! `src/ntt.rs`).
 
-use super::devices::{emulated, gpu_or_skip};
+use super::devices::{FEW, emulated, emulated_small, gpu_or_skip};
 use he_core::arith::ntt_primes_below;
 use he_core::backend::{Backend, Cpu, KeySwitchOps, KeySwitchShape, PolyOps};
 use he_core::conformance::Mirror;
@@ -21,23 +21,30 @@ struct Case {
     batch: usize,
 }
 
-/// The batch from which the smallest transform, of only the special primes, uses large tiles.
-const fn large_batch(log_n: u32, p: usize) -> usize {
+/// The batch from which the smallest transform, of only the special primes, uses large tiles: on a
+/// device of 132 multiprocessors from 32 tiles of degree 2^12, and from 700 of others.
+const fn large_batch(log_n: u32, p: usize, multiprocessors: u32) -> usize {
     let tiles: usize = if log_n == 12 { 40 } else { 704 };
-    (tiles >> (log_n - 12)).div_ceil(p)
+    (tiles * multiprocessors as usize).div_ceil((132 * p) << (log_n - 12))
 }
 
 impl Case {
     /// Primes below 2^50; one digit of two primes, one of one: conversions are fused into
     /// transforms.
-    const fn narrow(log_n: u32) -> Self {
-        Self { log_n, q: &[50, 40, 45], p: &[50, 49], alpha: 2, batch: large_batch(log_n, 2) }
+    const fn narrow(log_n: u32, multiprocessors: u32) -> Self {
+        Self {
+            log_n,
+            q: &[50, 40, 45],
+            p: &[50, 49],
+            alpha: 2,
+            batch: large_batch(log_n, 2, multiprocessors),
+        }
     }
 
     /// Primes of all widths; one digit of five primes, which are converted by a kernel of its own.
-    const fn mixed(log_n: u32) -> Self {
+    const fn mixed(log_n: u32, multiprocessors: u32) -> Self {
         let (q, p): (&[u32], &[u32]) = (&[60, 40, 61, 45, 50, 36], &[61, 60, 49, 50]);
-        Self { log_n, q, p, alpha: 5, batch: large_batch(log_n, 4) }
+        Self { log_n, q, p, alpha: 5, batch: large_batch(log_n, 4, multiprocessors) }
     }
 
     /// Primes below 2^50, digits of `alpha` of them: conversions are products of bytes.
@@ -127,26 +134,28 @@ fn check_all(cuda: &Cuda, cases: &[Case]) {
 }
 
 macro_rules! emulated {
-    ($($name:ident($arithmetic:ident): $($case:expr),+;)+) => {
+    ($($name:ident($device:expr): $($case:expr),+;)+) => {
         $(#[test]
         fn $name() {
-            check_all(&emulated(Arithmetic::$arithmetic), &[$($case),+]);
+            check_all(&$device, &[$($case),+]);
         })+
     };
 }
 
 emulated! {
-    emulated_12(Float): Case::narrow(12), Case::mixed(12);
-    emulated_12_in_integers(Integer): Case::narrow(12);
-    emulated_13(Float): Case::narrow(13);
-    emulated_14(Float): Case::mixed(14);
-    emulated_bytes(Float): Case::short(14, 12, &[50, 49], 1), Case::short(14, 5, &[50; 4], 2);
+    emulated_12(emulated_small(Arithmetic::Float)): Case::narrow(12, FEW), Case::mixed(12, FEW);
+    emulated_12_in_integers(emulated_small(Arithmetic::Integer)): Case::narrow(12, FEW);
+    emulated_13(emulated_small(Arithmetic::Float)): Case::narrow(13, FEW), Case::mixed(13, FEW);
+    emulated_14(emulated_small(Arithmetic::Float)): Case::narrow(14, FEW), Case::mixed(14, FEW);
+    emulated_bytes(emulated(Arithmetic::Float)):
+        Case::short(14, 12, &[50, 49], 1), Case::short(14, 5, &[50; 4], 2);
 }
 
 #[test]
 fn device_of_many_rows() {
     if let Some(cuda) = gpu_or_skip(Arithmetic::Auto) {
-        let cases = (12..=16).flat_map(|log_n| [Case::narrow(log_n), Case::mixed(log_n)]);
+        let all = cuda.gpu().info().multiprocessors;
+        let cases = (12..=16).flat_map(|log_n| [Case::narrow(log_n, all), Case::mixed(log_n, all)]);
         check_all(&cuda, &cases.collect::<Vec<_>>());
         let bytes = (14..=16).flat_map(|log_n| {
             [(12, 2, 1), (10, 3, 3), (8, 8, 2), (5, 4, 1), (3, 3, 1), (1, 1, 5)].map(|(alpha, p, batch)| {
@@ -160,6 +169,7 @@ fn device_of_many_rows() {
 #[test]
 fn device_of_many_rows_in_integers() {
     if let Some(cuda) = gpu_or_skip(Arithmetic::Integer) {
-        check_all(&cuda, &[Case::narrow(12), Case::mixed(13), Case::narrow(14)]);
+        let all = cuda.gpu().info().multiprocessors;
+        check_all(&cuda, &[Case::narrow(12, all), Case::mixed(13, all), Case::narrow(14, all)]);
     }
 }

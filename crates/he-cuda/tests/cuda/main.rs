@@ -6,6 +6,7 @@ mod bootstrapping;
 mod conformance;
 mod devices;
 mod exact;
+mod faults;
 mod large_batches;
 mod program;
 mod programs;

@@ -3,7 +3,8 @@
 
 use super::devices::{emulated, emulator, gpu_or_skip};
 use super::program::{MIXED, NARROW, PAIRS, SINGLE, Shape, WIDE, run_or_panic, seed};
-use gpu::{Gpu, Order};
+use gpu::Gpu;
+use gpu_emulator::Order;
 use he_core::backend::Cpu;
 use he_core::conformance::Mirror;
 use he_cuda::{Arithmetic, Cuda};

@@ -3,8 +3,9 @@
 
 #![allow(clippy::unwrap_used)] // This also holds in helpers of tests.
 
-use super::devices::{emulated, emulator, gpu_or_skip};
-use gpu::{Gpu, Order};
+use super::devices::{FEW, emulated, emulated_small, emulator, gpu_or_skip};
+use gpu::Gpu;
+use gpu_emulator::Order;
 use he_core::backend::{Backend, Cpu};
 use he_core::circuits::bits::{Builder, Circuit, Plain, less_than, sum};
 use he_core::tfhe::{
@@ -88,8 +89,8 @@ fn same_words(cuda: &Cuda, params: &TfheParams, counts: &[usize], seed: u64) {
     }
 }
 
-/// Degrees and dimensions of presets: one ciphertext per block, and groups of them; the emulator
-/// has four multiprocessors.
+/// Degrees and dimensions of presets: one ciphertext per block, and groups of them on a device of
+/// four multiprocessors.
 const TUNED: [Shape; 7] = [
     (5, 3, 9, (17, 1), (4, 3)),
     (4, 2, 10, (23, 1), (3, 5)),
@@ -116,7 +117,7 @@ const OTHERS: [Shape; 9] = [
 #[test]
 fn emulated_words_of_tuned_kernels() {
     for (seed, shape) in TUNED.into_iter().enumerate() {
-        same_words(&emulated(Arithmetic::Auto), &params(shape), &[0, 1, 3, 14, 27], seed as u64);
+        same_words(&emulated_small(Arithmetic::Auto), &params(shape), &[0, 1, 3, 14, 27], seed as u64);
     }
 }
 
@@ -136,7 +137,7 @@ fn emulated_words_of_any_degree() {
 #[test]
 fn emulated_words_in_any_order() {
     for order in [Order::Reverse, Order::Shuffled(7)] {
-        let driver = emulator();
+        let driver = emulator().with_multiprocessors(FEW);
         driver.set_order(order);
         let cuda = Cuda::on(&Gpu::from_driver(driver)).unwrap();
         for shape in TUNED[..4].iter().chain(&OTHERS[3..4]) {

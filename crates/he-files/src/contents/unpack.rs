@@ -4,6 +4,7 @@ use super::Contents;
 use super::clear::{Plain, View};
 use crate::cipher_file::CipherReader;
 use crate::error::Result;
+use crate::publication::Publication;
 use crate::scheme::{Decrypt, Scheme};
 use crate::team::{Jobs, Team};
 use crate::watch::Watch;
@@ -87,8 +88,34 @@ impl Plain {
         view: View,
     ) -> Result<Self> {
         let decryptors = team.each(|engine| S::decryptor(engine, key))?;
+        Self::unpack(team, reader, &decryptors, view)
+    }
+
+    /// The same for results that others will see.
+    ///
+    /// # Errors
+    /// The same as for [`decrypt`](Self::decrypt); more is decrypted than the publication allows;
+    /// the noise is unknown, too large to be hidden, or might make a decryption fail.
+    pub fn publish<S: Contents>(
+        team: &Team<S>,
+        key: &S::Secret,
+        reader: &mut CipherReader<S>,
+        view: View,
+        publication: &Publication,
+    ) -> Result<Self> {
+        let content = reader.payload.content.clone();
+        let decryptors = team.each(|engine| S::publisher(engine, key, &content, publication))?;
+        Self::unpack(team, reader, &decryptors, view)
+    }
+
+    fn unpack<S: Contents>(
+        team: &Team<S>,
+        reader: &mut CipherReader<S>,
+        decryptors: &[Decrypt<'_, S>],
+        view: View,
+    ) -> Result<Self> {
         let mut unpacker = S::unpacker(Opened::new(reader, view, team.watch()), &reader.payload.content)?;
-        vectors(team, reader, &decryptors, |part, vectors| unpacker.take(part, vectors))?;
+        vectors(team, reader, decryptors, |part, vectors| unpacker.take(part, vectors))?;
         unpacker.finish()
     }
 }

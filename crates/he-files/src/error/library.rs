@@ -45,6 +45,16 @@ pub(super) fn core(error: &he_core::Error) -> Text {
             format!("the operation needs {needed} bits of modulus, and the encrypted file has {left} left"),
             "use parameters with more bits of depth, and encrypt again",
         ),
+        Core::NoiseUnknown => text(
+            "nothing is known of the noise of these numbers",
+            "keep them to yourself: tables and images can be published, outputs of models and refreshed results cannot",
+        ),
+        Core::FloodTooWide { needed_bits, available_bits } => text(
+            format!(
+                "hiding the noise takes {needed_bits} bits, and the numbers stay visible below {available_bits} at most"
+            ),
+            "use parameters of more precision, ask fewer decryptions or fewer bits of security, or keep the numbers to yourself",
+        ),
         Core::MissingGaloisKey { .. } | Core::MissingRelinKey => {
             text(own(), "use the evaluation keys of the key set")
         }
@@ -84,7 +94,7 @@ pub(super) fn aes(error: &AesError) -> Text {
 #[cfg(feature = "cuda")]
 pub(super) fn gpu(error: &gpu::Error) -> Text {
     match error {
-        gpu::Error::OutOfMemory { bytes } => text(
+        gpu::Error::OutOfMemory { bytes: bytes @ 1.. } => text(
             format!("the device has no {} of memory left", units::bytes(*bytes as u64)),
             "end other programs on it, use smaller parameters, or use the CPU",
         ),

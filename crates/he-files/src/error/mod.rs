@@ -331,6 +331,10 @@ fn io_hint(error: &std_io::Error) -> Option<&'static str> {
         std_io::ErrorKind::NotFound => Some("check the spelling of the path"),
         std_io::ErrorKind::PermissionDenied => Some("check the permissions of the file and of its folder"),
         std_io::ErrorKind::StorageFull => Some("free some space or write to another disk"),
+        std_io::ErrorKind::QuotaExceeded => Some("free some of your space or write to another disk"),
+        std_io::ErrorKind::FileTooLarge => {
+            Some("raise the limit on the size of files (ulimit -f), or write to another file system")
+        }
         _ => None,
     }
 }

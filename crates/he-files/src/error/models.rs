@@ -25,6 +25,10 @@ errors! {
         Picture { name: String, found: [usize; 3], expected: [usize; 3] }:
             ("{name} has channels, rows and columns {found:?}, and the model takes {expected:?}"),
             ("scale the pictures to the size of the model's input");
+        /// There is nothing to encrypt.
+        NoExamples { model: String }:
+            ("there are no examples for {model}"),
+            ("give at least one");
         /// There are too many examples.
         TooMany { name: String, most: usize }:
             ("there are more than {most} examples in {name}"),

@@ -91,14 +91,22 @@ impl Length {
     }
 }
 
+/// A read that a signal interrupts is repeated, since not every reader above does that.
 impl Read for Source {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Self::File(file, _) => file.read(out),
-            Self::Stream(stream, count, _) => {
-                let read = stream.read(out)?;
-                count.fetch_add(read as u64, Ordering::Relaxed);
-                Ok(read)
+        loop {
+            let read = match self {
+                Self::File(file, _) => file.read(out),
+                Self::Stream(stream, ..) => stream.read(out),
+            };
+            match read {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                read => {
+                    if let (Self::Stream(_, count, _), Ok(read)) = (&*self, &read) {
+                        count.fetch_add(*read as u64, Ordering::Relaxed);
+                    }
+                    return read;
+                }
             }
         }
     }

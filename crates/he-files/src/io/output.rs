@@ -1,8 +1,9 @@
 //! The destinations of results: files that appear completely or not at all, or any writer.
 //!
 //! A file is written without a name, or under a temporary one, in the folder of its destination and
-//! gets its name only by [`Output::commit`]. If it is dropped before, or the program is
-//! interrupted, nothing is left behind. Devices and pipes under a path (`/dev/null`) are written
+//! gets its name only by [`Output::commit`], after its bytes have reached the disk. If it is
+//! dropped before, or the program is interrupted, nothing is left behind; if the power fails, there
+//! is an old file or a whole new one. Devices and pipes under a path (`/dev/null`) are written
 //! directly, because a rename would replace them. Where there are no files, any writer is left.
 
 #[cfg(not(target_family = "wasm"))]
@@ -24,8 +25,7 @@ pub use self::files::{NewFolder, OutputFolder, create_dir, is_inside};
 pub struct OutputOptions {
     /// Replace an existing file.
     pub force: bool,
-    /// Only the owner may read it (mode 0600), and it reaches the disk before it gets its name: a
-    /// key.
+    /// Only the owner may read it (mode 0600): a key.
     pub secret: bool,
     /// Only the owner may read it (mode 0600): something decrypted.
     pub private: bool,
@@ -92,16 +92,25 @@ impl Output {
     }
 }
 
+/// A write that a signal interrupts is repeated, since not every writer above does that.
 impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.cancel.check()?;
-        let written = match &mut self.target {
-            #[cfg(not(target_family = "wasm"))]
-            Target::File(file) => file.write(bytes),
-            Target::Writer { writer, .. } => writer.write(bytes),
-        }?;
-        self.bytes += written as u64;
-        Ok(written)
+        loop {
+            self.cancel.check()?;
+            let written = match &mut self.target {
+                #[cfg(not(target_family = "wasm"))]
+                Target::File(file) => file.write(bytes),
+                Target::Writer { writer, .. } => writer.write(bytes),
+            };
+            match written {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                written => {
+                    let written = written?;
+                    self.bytes += written as u64;
+                    return Ok(written);
+                }
+            }
+        }
     }
 
     fn flush(&mut self) -> io::Result<()> {

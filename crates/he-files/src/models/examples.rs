@@ -34,6 +34,13 @@ impl Examples {
         }
     }
 
+    /// Numbers in the order of the model's input, one example behind the other.
+    pub fn of(numbers: &[f64], graph: &Graph) -> Self {
+        let rows: Vec<Vec<f64>> = numbers.chunks(graph.input_elements()).map(<[f64]>::to_vec).collect();
+        let names = (1..=rows.len()).map(|number| format!("example {number}")).collect();
+        Self { rows, names, bytes: size_of_val(numbers) as u64 }
+    }
+
     /// Reads a table. A first row of names is recognised.
     ///
     /// # Errors

@@ -22,11 +22,65 @@ use rand::rngs::ChaCha20Rng;
 /// The name of the operation.
 pub const NAME: &str = "infer";
 
+/// Examples about to be encrypted for a model.
+pub struct Encryption<'m> {
+    model: &'m ModelFile,
+    examples: &'m Examples,
+    batch: usize,
+    /// The description of the file.
+    pub payload: Payload,
+}
+
+impl<'m> Encryption<'m> {
+    /// Checks that the key is for the model, and the examples within its calibrated ranges.
+    ///
+    /// # Errors
+    /// There is no example, or one leads out of these ranges; the key is of another model's
+    /// parameters.
+    pub fn new(model: &'m ModelFile, key: &KeyFile<Ckks>, examples: &'m Examples) -> Result<Self> {
+        if &key.params != model.params() {
+            return Err(ModelError::OtherKeys { key: key.name.clone(), model: model.name.clone() }.into());
+        }
+        if examples.rows.is_empty() {
+            return Err(ModelError::NoExamples { model: model.name.clone() }.into());
+        }
+        for (index, row) in examples.rows.iter().enumerate() {
+            model
+                .model
+                .check(index, row)
+                .map_err(|error| Error::from(error).in_file_of(&examples.names[index]))?;
+        }
+        let batch = batch_size::<Ckks>(model.params());
+        let note = ExamplesNote {
+            model: model.hash.clone(),
+            examples: examples.rows.len() as u64,
+            numbers: model.model.input_elements() as u64,
+            shared: model.model.examples() as u64,
+            parts: model.model.ciphertexts() as u32,
+            batch: batch as u32,
+            outputs: None,
+        };
+        let content = Content::Examples(note);
+        let payload = Payload { key_id: key.id.clone(), history: Vec::new(), content };
+        Ok(Self { model, examples, batch, payload })
+    }
+
+    /// The examples of each batch of ciphertexts, in the order of the file, and its parts: the
+    /// vectors of a batch for each ciphertext of an input.
+    pub fn batches(&self) -> impl Iterator<Item = Result<(usize, Vec<Vec<Vec<Complex64>>>)>> + use<'_, 'm> {
+        self.examples.rows.chunks(self.batch * self.model.model.examples()).map(|rows| {
+            let complex = |vector: Vec<f64>| vector.into_iter().map(Complex64::from).collect();
+            let part = |part: Vec<Vec<f64>>| part.into_iter().map(complex).collect();
+            Ok((rows.len(), self.model.model.pack(rows)?.into_iter().map(part).collect()))
+        })
+    }
+}
+
 /// Encrypts examples for a model, by a public or a secret key.
 ///
 /// # Errors
-/// An example leads out of the calibrated ranges; the key is of another model's parameters, or
-/// neither public nor secret; the output cannot be written; the device fails.
+/// Those of [`Encryption::new`]; the key is neither public nor secret; the output cannot be
+/// written; the device fails.
 pub fn encrypt(
     model: &ModelFile,
     key: &KeyFile<Ckks>,
@@ -36,15 +90,7 @@ pub fn encrypt(
     rng: &mut ChaCha20Rng,
     watch: &dyn Watch,
 ) -> Result<Written> {
-    if &key.params != model.params() {
-        return Err(ModelError::OtherKeys { key: key.name.clone(), model: model.name.clone() }.into());
-    }
-    for (index, row) in examples.rows.iter().enumerate() {
-        model
-            .model
-            .check(index, row)
-            .map_err(|error| Error::from(error).in_file_of(&examples.names[index]))?;
-    }
+    let encryption = Encryption::new(model, key, examples)?;
     let engine = model.engine(device)?;
     let public;
     let encryptor: Encrypt<'_, Ckks> = match &key.key {
@@ -54,29 +100,16 @@ pub fn encrypt(
             Ckks::encryptor(&engine, &public)?
         }
     };
-    let (shared, parts) = (model.model.examples(), model.model.ciphertexts());
-    let note = ExamplesNote {
-        model: model.hash.clone(),
-        examples: examples.rows.len() as u64,
-        numbers: model.model.input_elements() as u64,
-        shared: shared as u64,
-        parts: parts as u32,
-        batch: batch_size::<Ckks>(model.params()) as u32,
-        outputs: None,
-    };
-    let batch = note.batch as usize;
-    let payload = Payload { key_id: key.id.clone(), history: Vec::new(), content: Content::Examples(note) };
-    let mut writer = CipherWriter::new::<Ckks>(output, model.params(), &payload)?;
+    let mut writer = CipherWriter::new::<Ckks>(output, model.params(), &encryption.payload)?;
     let meter = Meter::new(watch, Stage::Encrypting, examples.rows.len() as u64);
-    for rows in examples.rows.chunks(batch * shared) {
-        for part in model.model.pack(rows)? {
-            let complex = |vector: &Vec<f64>| vector.iter().map(|&x| Complex64::new(x, 0.0)).collect();
-            let vectors: Vec<Vec<Complex64>> = part.iter().map(complex).collect();
+    for batch in encryption.batches() {
+        let (count, parts) = batch?;
+        for vectors in parts {
             // Each batch has a generator of its own, as those of other contents have.
             let mut own = ChaCha20Rng::from_rng(rng);
             writer.send(encryptor(&vectors, model.params().slots(), &mut own)?.seal())?;
         }
-        meter.inc(rows.len() as u64);
+        meter.inc(count as u64);
     }
     meter.finish();
     writer.commit()

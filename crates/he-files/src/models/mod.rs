@@ -4,21 +4,25 @@
 pub mod examples;
 mod infer;
 
-pub use infer::{Inference, NAME, encrypt};
+pub use infer::{Encryption, Inference, NAME, encrypt};
 
 use crate::bootstrap::toy;
 use crate::error::{ContentError, Error, ModelError, Result};
 use crate::io::input::Input;
+use crate::key_file::{evaluation_bytes, file_bytes};
 use crate::scheme::engine::Engine;
-use crate::scheme::{Ckks, Rotations};
+use crate::scheme::{Ckks, Rotations, Scheme};
 use he::Device;
 use he_core::bootstrapping::BootstrapParams;
 use he_core::ckks::{CkksParams, Evaluator};
-use he_core::wire::WireParams;
+use he_core::wire::{FrameKind, WireParams};
 use he_nn::{CompiledModel, Parameters};
+use serde_json::{Value, json};
 
 /// The ending of the files of compiled models.
 pub const ENDING: &str = "plan";
+/// The longest of these files that is read.
+pub const MAX_BYTES: u64 = he_nn::format::MAX_BYTES as u64;
 
 /// A compiled model, with the name of its file and the hash that encrypted files know it by.
 pub struct ModelFile {
@@ -45,9 +49,21 @@ impl ModelFile {
         if input.peek(he_nn::format::MAGIC.len())? != he_nn::format::MAGIC {
             return Err(ModelError::NotCompiled { name }.into());
         }
-        let bytes = input.read_all(he_nn::format::MAX_BYTES as u64)?;
-        let model = CompiledModel::from_bytes(&bytes).or_else(|error| {
-            let insecure = CompiledModel::from_bytes_insecure(&bytes);
+        Self::from_bytes(&name, &input.read_all(MAX_BYTES)?)
+    }
+
+    /// Reads a compiled model from the bytes of its file, which errors call `name`. Insecure
+    /// parameters are refused, but for those of the toy.
+    ///
+    /// # Errors
+    /// The same as for [`open`](Self::open).
+    pub fn from_bytes(name: &str, bytes: &[u8]) -> Result<Self> {
+        let name = name.to_owned();
+        if !bytes.starts_with(he_nn::format::MAGIC) {
+            return Err(ModelError::NotCompiled { name }.into());
+        }
+        let model = CompiledModel::from_bytes(bytes).or_else(|error| {
+            let insecure = CompiledModel::from_bytes_insecure(bytes);
             let is_toy = |model: &CompiledModel| {
                 let boot = model.parameters().bootstrapping();
                 boot.is_some_and(|boot| toy(boot.fingerprint()).is_some())
@@ -55,7 +71,7 @@ impl ModelFile {
             insecure.ok().filter(is_toy).ok_or(error)
         });
         let model = model.map_err(|error| Error::from(error).in_file_of(&name))?;
-        Ok(Self { name, hash: hash(&bytes), model })
+        Ok(Self { name, hash: hash(bytes), model })
     }
 
     /// The parameters of its ciphertexts.
@@ -76,6 +92,35 @@ impl ModelFile {
         let requirements = self.model.requirements();
         let keys = requirements.map_err(|error| Error::from(error).in_file_of(&self.name))?.keys;
         Ok(Rotations { steps: keys.rotation_steps().to_vec(), conjugation: keys.needs_conjugation() })
+    }
+
+    /// What whoever makes keys for it and encrypts examples should know, for programs: dimensions
+    /// of an input and number of outputs, what is done with these after decryption, examples that
+    /// share a ciphertext, parameters, rotations that the keys need, and bytes of these keys.
+    ///
+    /// # Errors
+    /// Those of [`rotations`](Self::rotations); keys for refreshes whose size exceeds all numbers.
+    pub fn json(&self) -> Result<Value> {
+        let (graph, params, rotations) = (self.model.graph(), self.params(), self.rotations()?);
+        let kinds = [FrameKind::RelinKey, FrameKind::GaloisKey];
+        let boot = self.bootstrapping().map(|boot| {
+            let keys = boot.key_frames_bytes().map_err(Error::from)?;
+            Ok::<_, Error>(file_bytes(&boot.to_frame(), keys))
+        });
+        Ok(json!({
+            "hash": self.hash,
+            "input": graph.nodes[0].shape,
+            "numbers": self.model.input_elements(),
+            "outputs": self.model.outputs().positions.len(),
+            "decision": graph.decision.name(),
+            "shared": self.model.examples(),
+            "ciphertexts": self.model.ciphertexts(),
+            "parameters": Ckks::params_json(params),
+            "rotations": rotations.steps,
+            "conjugation": rotations.conjugation,
+            "evaluation_key_bytes": evaluation_bytes::<Ckks>(params, kinds, &rotations),
+            "bootstrap_key_bytes": boot.transpose()?,
+        }))
     }
 
     /// Its parameters on a device; with refreshes, on the ring of all primes.

@@ -4,6 +4,7 @@ use super::{Decrypt, Encrypt, Header, KeyPart, Real, SPARE_BITS, Scheme, Start, 
 use crate::bootstrap;
 use crate::error::Result;
 use crate::note::{Content, Note, bad};
+use crate::publication::{Numbers, Publication};
 use crate::scheme::engine::Engine;
 use he::Device;
 use he_core::ckks::{
@@ -148,6 +149,28 @@ impl Scheme for Ckks {
     fn decryptor<'a>(engine: &'a Engine<Self>, key: &SecretKey) -> Result<Decrypt<'a, Self>> {
         let decryptor = Decryptor::new(&engine.params, key, &engine.ring)?;
         Ok(Box::new(move |ct| engine.evaluator.encoder().decode(&decryptor.decrypt(ct)?)))
+    }
+
+    fn publisher<'a>(
+        engine: &'a Engine<Self>,
+        key: &SecretKey,
+        content: &Content,
+        publication: &'a Publication,
+    ) -> Result<Decrypt<'a, Self>> {
+        let decryptor = Decryptor::new(&engine.params, key, &engine.ring)?;
+        let numbers = Numbers::of(content, engine.params.fresh_precision_bits())?;
+        Ok(Box::new(move |ct| {
+            let (slots, scale_log2) = (ct.slots(), ct.scale().log2());
+            let mut ct = ct.duplicate()?;
+            ct.set_noise(Some(numbers.noise(engine.ring.n(), slots, scale_log2)));
+            let plain = publication.flood(
+                numbers,
+                (slots, scale_log2),
+                |flooding| decryptor.flood_bits(&ct, flooding),
+                |publisher, rng| decryptor.publish(&ct, publisher, rng),
+            )?;
+            engine.evaluator.encoder().decode(&plain)
+        }))
     }
 
     fn decode(

@@ -3,6 +3,7 @@
 use super::{Decrypt, Encrypt, Header, KeyPart, SPARE_BITS, Scheme, Start, State, rlwe_layer, slices};
 use crate::error::Result;
 use crate::note::{Content, Note, bad, check_range};
+use crate::publication::Publication;
 use crate::scheme::engine::Engine;
 use he::Device;
 use he_core::bfv::Bfv;
@@ -153,6 +154,19 @@ impl<E: Taken> Scheme for E {
         // What the file claims of its noise counts for nothing here.
         let plain = move |ct: &Ciphertext<E, Device>| decryptor.decrypt_checked(ct, DECRYPTION_MARGIN);
         Ok(Box::new(move |ct| engine.evaluator.encoder().decode(&plain(ct)?)))
+    }
+
+    fn publisher<'a>(
+        engine: &'a Engine<Self>,
+        key: &SecretKey,
+        _content: &Content,
+        publication: &'a Publication,
+    ) -> Result<Decrypt<'a, Self>> {
+        let decryptor = Decryptor::new(&engine.params, key, &engine.ring)?;
+        Ok(Box::new(move |ct| {
+            let plain = publication.count(|publisher| decryptor.publish(ct, publisher))?;
+            engine.evaluator.encoder().decode(&plain)
+        }))
     }
 
     fn decode(

@@ -13,6 +13,7 @@ mod rlwe_layer;
 
 use crate::error::Result;
 use crate::note::{Content, KeyId, Note};
+use crate::publication::Publication;
 use crate::scheme::engine::Engine;
 use he::Device;
 use he_core::KeySetId;
@@ -127,6 +128,11 @@ pub struct Rotations {
 }
 
 impl Rotations {
+    /// How many there are, each of which takes a key.
+    pub fn count(&self) -> usize {
+        self.steps.len() + usize::from(self.conjugation)
+    }
+
     /// Evaluation keys for products and for these rotations.
     pub fn keys(&self) -> KeyRequirements {
         let keys = KeyRequirements::new().relinearisation().rotations(self.steps.iter().copied());
@@ -278,6 +284,16 @@ pub trait Scheme: Sized + Send + Sync + 'static {
     /// # Errors
     /// The device fails.
     fn decryptor<'a>(engine: &'a Engine<Self>, key: &Self::Secret) -> Result<Decrypt<'a, Self>>;
+    /// The decryptor of results that others will see.
+    ///
+    /// # Errors
+    /// Nothing is known of the noise of such a content, or the device fails.
+    fn publisher<'a>(
+        engine: &'a Engine<Self>,
+        key: &Self::Secret,
+        content: &Content,
+        publication: &'a Publication,
+    ) -> Result<Decrypt<'a, Self>>;
 
     /// Ciphertexts from a frame, whole or seeded.
     ///

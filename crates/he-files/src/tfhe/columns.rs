@@ -7,6 +7,7 @@ use crate::data::picture::Format;
 use crate::data::table::{Field, Table, TableOptions, looks_like_table, unsigned};
 use crate::error::{ContentError, Problem, Result};
 use crate::io::input::Input;
+use crate::publication::{LOOKUPS_LOG2, Publication};
 use crate::watch::{Meter, Stage, Watch};
 use he::Device;
 use he_core::tfhe::{TfheParams, TfheSecretKey};
@@ -74,6 +75,16 @@ pub fn encrypt(
     }
     progress.finish();
     writer.commit()
+}
+
+/// Counts the decryptions of a file that others will see, one per integer or condition, before it
+/// is decrypted.
+///
+/// # Errors
+/// The parameters fail too often, or more is decrypted than the publication allows.
+pub fn publish(key: &TfheSecretKey, note: &UnsignedNote, publication: &Publication) -> Result<()> {
+    let count = note.rows as usize * note.columns.len();
+    Ok(publication.count(|publisher| key.publish(count, LOOKUPS_LOG2, publisher))?)
 }
 
 /// Decrypts a file; conditions become 0 and 1.

@@ -3,7 +3,8 @@
 
 use crate::build::{Model, ints, tensor};
 use crate::inference::{Lab, difference, examples, toy, weights};
-use gpu::{Emulator, Gpu};
+use gpu::Gpu;
+use gpu_emulator::Emulator;
 use he_core::backend::Cpu;
 use he_core::bootstrapping::presets::Preset;
 use he_core::bootstrapping::{BootstrapParams, BootstrapSpec, LevelRun};

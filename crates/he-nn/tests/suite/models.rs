@@ -49,10 +49,11 @@ pub fn records(name: &str, pixels: usize, count: usize) -> Vec<(u8, Vec<f64>)> {
 }
 
 #[test]
-fn pictures_give_the_outputs_of_pytorch() {
+fn pictures_give_the_outputs_of_their_training() {
     for (name, file, pixels) in [
         ("lenet5_relu", "mnist/test.gz", 784),
         ("lenet5_square", "mnist/test.gz", 784),
+        ("digits_small", "mnist/test.gz", 784),
         ("resnet20", "resnet20_test.gz", 3072),
     ] {
         let graph = graph(name);

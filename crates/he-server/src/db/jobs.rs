@@ -1,6 +1,6 @@
 //! Jobs: what is to be computed, and what came of it.
 
-use super::{Database, Object, Result, count, tenants, whole};
+use super::{Database, Object, Result, count, objects, whole};
 use crate::clock;
 use crate::problem::Cause;
 use serde_json::{Value, json};
@@ -208,20 +208,10 @@ impl Database {
         error: Option<&Cause>,
     ) -> Result<bool> {
         let mut tx = self.pool.begin().await?;
-        if let Some(object) = result {
-            if !tenants::take(&mut tx, tenant, whole(object.bytes)).await? {
-                return Ok(false);
-            }
-            sqlx::query("INSERT INTO objects VALUES ($1, $2, $3, 1, $4, $5, $6, $7)")
-                .bind(&object.id)
-                .bind(tenant)
-                .bind(object.kind.name())
-                .bind(whole(object.bytes))
-                .bind(object.created)
-                .bind(object.expires)
-                .bind(object.info.to_string())
-                .execute(&mut *tx)
-                .await?;
+        if let Some(object) = result
+            && !objects::insert(&mut tx, object).await?
+        {
+            return Ok(false);
         }
         let ended = sqlx::query(
             "UPDATE jobs SET state = $1, done = $2, steps = $3, result = $4, error = $5, finished = $6

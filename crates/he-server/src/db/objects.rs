@@ -3,8 +3,8 @@
 use super::{Database, Result, count, tenants, whole};
 use crate::clock;
 use serde_json::{Value, json};
-use sqlx::Row;
 use sqlx::any::AnyRow;
+use sqlx::{AnyConnection, Row};
 
 /// The kinds of objects, which have routes of their own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,6 +84,25 @@ fn object(row: &AnyRow) -> Result<Object> {
     })
 }
 
+/// Adds an object and counts it, if the quota of its tenant has room for it.
+pub(super) async fn insert(tx: &mut AnyConnection, object: &Object) -> Result<bool> {
+    if !tenants::take(tx, &object.tenant, whole(object.bytes)).await? {
+        return Ok(false);
+    }
+    sqlx::query("INSERT INTO objects VALUES ($1, $2, $3, $4, $5, $6, $7, $8)")
+        .bind(&object.id)
+        .bind(&object.tenant)
+        .bind(object.kind.name())
+        .bind(i64::from(object.ready))
+        .bind(whole(object.bytes))
+        .bind(object.created)
+        .bind(object.expires)
+        .bind(object.info.to_string())
+        .execute(tx)
+        .await?;
+    Ok(true)
+}
+
 impl Database {
     /// Adds an object, if the quota of its tenant has room for it.
     ///
@@ -91,20 +110,9 @@ impl Database {
     /// The database fails.
     pub async fn add_object(&self, object: &Object) -> Result<bool> {
         let mut tx = self.pool.begin().await?;
-        if !tenants::take(&mut tx, &object.tenant, whole(object.bytes)).await? {
+        if !insert(&mut tx, object).await? {
             return Ok(false);
         }
-        sqlx::query("INSERT INTO objects VALUES ($1, $2, $3, $4, $5, $6, $7, $8)")
-            .bind(&object.id)
-            .bind(&object.tenant)
-            .bind(object.kind.name())
-            .bind(i64::from(object.ready))
-            .bind(whole(object.bytes))
-            .bind(object.created)
-            .bind(object.expires)
-            .bind(object.info.to_string())
-            .execute(&mut *tx)
-            .await?;
         tx.commit().await?;
         Ok(true)
     }

@@ -47,8 +47,7 @@ pub async fn create(
     if let Task::Infer { model } = &task
         && app.models.get(model).is_none()
     {
-        return Err(Problem::request(format!("there is no model {model}"))
-            .hint("GET /v1/operations lists the models"));
+        return Err(Problem::request(format!("there is no model {model}")).hint("GET /v1/models lists them"));
     }
     let mut uses = Vec::new();
     let keys = [Some(&request.key_set), request.bootstrap_key.as_ref()];

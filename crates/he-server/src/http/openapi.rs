@@ -67,6 +67,11 @@ fn without_token(mut operation: Value) -> Value {
     operation
 }
 
+fn with_or_without_token(mut operation: Value) -> Value {
+    operation["security"] = json!([{ "token": [] }, {}]);
+    operation
+}
+
 fn list_of(what: &str, name: &str) -> Value {
     let cursor = json!({ "name": "cursor", "in": "query", "schema": { "type": "string" } });
     let limit = json!({
@@ -83,6 +88,11 @@ fn list_of(what: &str, name: &str) -> Value {
         } } },
     });
     operation(&format!("Lists {what}"), vec![cursor, limit], None, vec![("200", list)])
+}
+
+/// The content of an answer that is a file.
+fn binary() -> Value {
+    json!({ "application/octet-stream": { "schema": { "type": "string", "format": "binary" } } })
 }
 
 fn files(what: &str, content: bool) -> [(String, Value); 3] {
@@ -117,8 +127,7 @@ fn files(what: &str, content: bool) -> [(String, Value); 3] {
         ),
         "delete": operation(&format!("Removes {what}"), vec![id()], None, vec![("204", plain("It is gone"))]),
     });
-    let binary =
-        json!({ "application/octet-stream": { "schema": { "type": "string", "format": "binary" } } });
+    let binary = binary();
     let download = json!({
         "get": operation(
             "The bytes of an object, or a range of them",
@@ -176,15 +185,30 @@ pub fn description() -> Value {
             }),
         ),
         (
+            "/v1/models",
+            json!({ "get": without_token(operation(
+            "Lists the models of infer, and what keys for them need", vec![], None,
+            vec![("200", answer("The models", "Models"))])) }),
+        ),
+        (
+            "/v1/models/{name}/content",
+            json!({ "get": operation(
+            "The file of a model, by which clients encrypt examples",
+            vec![json!({ "name": "name", "in": "path", "required": true, "schema": { "type": "string" } })],
+            None,
+            vec![("200", json!({ "description": "The file", "content": binary() })),
+                ("304", plain("It is known"))]) }),
+        ),
+        (
             "/v1/operations",
             json!({ "get": without_token(operation(
             "Lists operations with their parameters", vec![], None, vec![("200", answer("The operations", "Any"))])) }),
         ),
         (
             "/v1/info",
-            json!({ "get": operation(
+            json!({ "get": with_or_without_token(operation(
             "Describes the service, and with a token the limits of the tenant", vec![], None,
-            vec![("200", answer("The service", "Any"))]) }),
+            vec![("200", answer("The service", "Any"))])) }),
         ),
         (
             "/openapi.json",
@@ -247,6 +271,25 @@ fn schemas() -> Value {
         "Session": {
             "type": "object", "required": ["token", "tenant", "expires", "limits"],
             "properties": { "token": text, "tenant": text, "expires": time, "limits": schema("Any") },
+        },
+        "Models": {
+            "type": "object", "required": ["models"],
+            "properties": { "models": { "type": "array", "items": {
+                "type": "object",
+                "required": ["name", "bytes", "hash", "input", "numbers", "outputs", "decision", "shared",
+                    "ciphertexts", "parameters", "rotations", "conjugation", "evaluation_key_bytes",
+                    "bootstrap_key_bytes"],
+                "properties": {
+                    "name": text, "bytes": bytes(), "hash": text,
+                    "input": { "type": "array", "items": bytes() }, "numbers": bytes(),
+                    "outputs": bytes(), "shared": bytes(), "ciphertexts": bytes(),
+                    "decision": { "enum": ["none", "softmax", "log-softmax", "argmax"] },
+                    "parameters": schema("Any"),
+                    "rotations": { "type": "array", "items": { "type": "integer" } },
+                    "conjugation": { "type": "boolean" }, "evaluation_key_bytes": bytes(),
+                    "bootstrap_key_bytes": { "type": ["integer", "null"] },
+                },
+            } } },
         },
         "NewJob": {
             "type": "object", "required": ["operation", "inputs", "key_set"], "additionalProperties": false,

@@ -4,7 +4,7 @@ use crate::client::{TUS, read_answer};
 use crate::fixtures::{Service, evaluated, files};
 use he_server::settings::Settings;
 use serde_json::{Value, json};
-use std::io::{BufReader, Write};
+use std::io::{BufReader, Read, Write};
 
 #[test]
 fn results_are_those_of_the_command_line() {
@@ -214,11 +214,11 @@ fn the_description_is_true() {
     assert_eq!(description["openapi"], "3.1.0");
     let mut operations = 0;
     for (path, item) in description["paths"].as_object().unwrap() {
-        let path = path.replace("{id}", "0123456789abcdef0123456789abcdef");
+        let path = path.replace("{id}", "0123456789abcdef0123456789abcdef").replace("{name}", "x");
         for (method, operation) in item.as_object().unwrap() {
             operations += 1;
             let answer = nobody.send(&method.to_uppercase(), &path, &[TUS], b"");
-            let open = operation["security"] == json!([]) || path == "/v1/info";
+            let open = ["[]", r#"[{"token":[]},{}]"#].contains(&&*operation["security"].to_string());
             match (open, answer.status) {
                 (_, 404 | 405) => panic!("{method} {path}: {}", answer.status),
                 (true, 401) | (false, 200..=299) => panic!("{method} {path}: {}", answer.status),
@@ -227,7 +227,7 @@ fn the_description_is_true() {
             }
         }
     }
-    assert_eq!(operations, 27);
+    assert_eq!(operations, 29);
     nobody.send("POST", "/v1/sessions", &[], b"").problem(403);
 }
 
@@ -246,4 +246,51 @@ fn pages_are_served_from_a_folder() {
     nobody.send("GET", "/page/a.js", &[("If-None-Match", &tag)], b"").expect(304);
     nobody.get("/page/../index.html").problem(404);
     nobody.get("/page").problem(404);
+}
+
+#[test]
+fn what_shrinks_is_compressed_and_ciphertexts_are_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let script: Vec<u8> = (0..4000).flat_map(|i| format!("let x{i} = {i};\n").into_bytes()).collect();
+    for name in ["index.html", "a.js", "a.css", "a.wasm", "a.svg", "a.png"] {
+        std::fs::write(folder.path().join(name), &script).unwrap();
+    }
+    std::fs::write(folder.path().join("small.js"), "1").unwrap();
+    let service = Service::with(Settings { page: Some(folder.path().to_owned()), ..Settings::default() });
+    let guest = service.guest();
+    let ask = |path: &str, accepted: &str| {
+        guest.send("GET", path, &[("Accept-Encoding", accepted)], b"").expect(200)
+    };
+    for path in ["/", "/a.js", "/a.css", "/a.wasm", "/a.svg"] {
+        let answer = ask(path, "br, gzip;q=0.8");
+        assert_eq!(answer.header("content-encoding"), Some("gzip"), "{path}");
+        assert_eq!(answer.header("vary"), Some("accept-encoding"), "{path}");
+        assert!(answer.body.len() < script.len() / 2, "{path}: {} bytes", answer.body.len());
+        assert!(unzipped(&answer.body) == script, "{path}");
+        let plain = ask(path, "identity");
+        assert!(plain.header("content-encoding").is_none() && plain.body == script, "{path}");
+        let known = [("If-None-Match", answer.header("etag").unwrap()), ("Accept-Encoding", "gzip")];
+        assert!(guest.send("GET", path, &known, b"").expect(304).body.is_empty());
+    }
+    let described = ask("/openapi.json", "gzip");
+    assert_eq!(described.header("content-encoding"), Some("gzip"));
+    let described: Value = serde_json::from_slice(&unzipped(&described.body)).unwrap();
+    assert_eq!(described, guest.get("/openapi.json").expect(200).json());
+    for path in ["/a.png", "/small.js"] {
+        assert!(ask(path, "gzip").header("content-encoding").is_none(), "{path}");
+    }
+    // Ciphertexts have their length and their ranges; tokens are in nothing that is compressed.
+    let file = &files().image;
+    let url = format!("/v1/objects/{}/content", guest.upload("/v1/objects", file));
+    let answer = ask(&url, "gzip");
+    assert!(answer.header("content-encoding").is_none() && answer.body == *file);
+    assert_eq!(answer.header("content-length"), Some(&*file.len().to_string()));
+    let session = guest.send("POST", "/v1/sessions", &[("Accept-Encoding", "gzip")], b"").expect(201);
+    assert!(session.header("content-encoding").is_none() && session.json()["token"].is_string());
+}
+
+fn unzipped(bytes: &[u8]) -> Vec<u8> {
+    let mut plain = Vec::new();
+    flate2::read::GzDecoder::new(bytes).read_to_end(&mut plain).unwrap();
+    plain
 }

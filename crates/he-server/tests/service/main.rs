@@ -6,6 +6,7 @@ mod client;
 mod fairness;
 mod fixtures;
 mod measures;
+mod models;
 mod restarts;
 mod tenants;
 mod uploads;

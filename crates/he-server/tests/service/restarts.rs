@@ -4,6 +4,8 @@ use crate::client::Client;
 use crate::fixtures::{Service, evaluated, files};
 use he_server::settings::Settings;
 use serde_json::json;
+use sqlx::{Connection, Executor};
+use std::time::Duration;
 
 #[test]
 fn uploads_objects_and_jobs_survive_a_restart() {
@@ -58,7 +60,7 @@ fn an_upload_whose_last_byte_came_before_the_end_is_completed() {
         if guest.get(&url).expect(200).json()["state"] == "ready" && guest.get(&other).status == 404 {
             break;
         }
-        std::thread::sleep(std::time::Duration::from_millis(20));
+        std::thread::sleep(Duration::from_millis(20));
     }
     assert!(guest.content(url.rsplit('/').next().unwrap()) == *file);
     guest.get(&other).problem(404);
@@ -83,4 +85,49 @@ fn objects_may_be_in_a_remote_store() {
     assert!(guest.content(job["result"].as_str().unwrap()) == expected);
     guest.delete(&format!("/v1/objects/{image}")).expect(204);
     guest.get(&url).problem(404);
+}
+
+/// Statements on the database of a service, while it runs.
+fn execute(service: &Service, statements: &str) {
+    sqlx::any::install_default_drivers();
+    let url = format!("sqlite://{}", service.data.path().join("he-server.sqlite").display());
+    tokio::runtime::Runtime::new().unwrap().block_on(async {
+        let mut connection = sqlx::AnyConnection::connect(&url).await.unwrap();
+        connection.execute(statements).await.unwrap();
+        connection.close().await.unwrap();
+    });
+}
+
+/// The database refuses that a job starts, or that it ends; once it does not, the job ends without
+/// a restart.
+#[test]
+fn a_database_that_fails_for_a_while_holds_no_job_up() {
+    let service = Service::start();
+    let guest = service.guest();
+    let keys = guest.upload("/v1/key-sets", &files().evaluation);
+    let image = guest.upload("/v1/objects", &files().image);
+    let invert = json!({ "name": "invert" });
+    let state = |id: &str| guest.get(&format!("/v1/jobs/{id}")).expect(200).json()["state"].clone();
+    for (refused, shown) in [("running", "queued"), ("done", "running")] {
+        execute(
+            &service,
+            &format!(
+                "CREATE TRIGGER refuse BEFORE UPDATE ON jobs WHEN NEW.state = '{refused}'
+                 BEGIN SELECT RAISE(ABORT, 'for a test'); END"
+            ),
+        );
+        let id = guest.job(invert.clone(), &[&image], &keys);
+        std::thread::sleep(Duration::from_secs(2));
+        assert_eq!(state(&id), shown);
+        execute(&service, "DROP TRIGGER refuse");
+        let job = guest.wait(&id);
+        assert_eq!(job["state"], "done", "{job}");
+        assert!(
+            guest.content(job["result"].as_str().unwrap())
+                == evaluated(r#"{"name":"invert"}"#, &files().image, None)
+        );
+    }
+    let used = guest.get("/v1/info").expect(200).json();
+    assert_eq!(used["used"]["jobs"], 0);
+    assert_eq!(service.stored().len(), 4);
 }

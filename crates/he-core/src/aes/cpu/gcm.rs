@@ -6,6 +6,7 @@ use super::ghash::{Ghash, xored};
 use super::range_len;
 use crate::aes::Bulk;
 use crate::parallel::*;
+use crate::reveal;
 use crate::secret_words::wipe_stack;
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
@@ -44,7 +45,7 @@ impl Gcm {
     /// Decrypts. If the tag is wrong, wipes the output and returns false.
     pub(super) fn open(&self, nonce: &[u8; 12], aad: &[u8], tag: &[u8; 16], mut data: Bulk<'_>) -> bool {
         let found = self.transform(nonce, aad, data.reborrow(), Hashed::Input);
-        let right = bool::from(found.ct_eq(tag));
+        let right = reveal::bit(found.ct_eq(tag).into());
         if !right {
             data.output().fill(0);
         }

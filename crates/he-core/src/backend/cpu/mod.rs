@@ -256,6 +256,22 @@ impl CpuRing {
         }
     }
 
+    /// Rows of both operands of a pair, each tile combined with that of the other pair by `f`.
+    fn pairs(
+        &self,
+        rows: Rows,
+        a: Pair<'_, CpuBuf>,
+        b: Pair<'_, CpuBuf>,
+        f: impl Fn(&Modulus, &mut [u64], &[u64]) + Sync,
+    ) -> [CpuBuf; 2] {
+        let n = self.spec.n();
+        [0, 1].map(|part| {
+            self.tiles_from(rows, a[part], |q, limb, entry, words, tile| {
+                f(q, tile, &row_of(b[part], n, limb, entry)[words]);
+            })
+        })
+    }
+
     /// Rows from those of an operand, tile by tile, from which `f` makes the result in place, with
     /// the limb, the batch entry and the words of the row that the tile has.
     fn tiles_from(
@@ -464,30 +480,15 @@ impl PolyOps for CpuRing {
     }
 
     fn add_pairs(&self, rows: Rows, a: Pair<'_, CpuBuf>, b: Pair<'_, CpuBuf>) -> Result<[CpuBuf; 2]> {
-        let n = self.spec.n();
-        Ok([0, 1].map(|part| {
-            self.tiles_from(rows, a[part], |q, limb, entry, words, tile| {
-                self.cpu.kernels.add(q, tile, &row_of(b[part], n, limb, entry)[words]);
-            })
-        }))
+        Ok(self.pairs(rows, a, b, |q, tile, b| self.cpu.kernels.add(q, tile, b)))
     }
 
     fn sub_pairs(&self, rows: Rows, a: Pair<'_, CpuBuf>, b: Pair<'_, CpuBuf>) -> Result<[CpuBuf; 2]> {
-        let n = self.spec.n();
-        Ok([0, 1].map(|part| {
-            self.tiles_from(rows, a[part], |q, limb, entry, words, tile| {
-                self.cpu.kernels.sub(q, tile, &row_of(b[part], n, limb, entry)[words]);
-            })
-        }))
+        Ok(self.pairs(rows, a, b, |q, tile, b| self.cpu.kernels.sub(q, tile, b)))
     }
 
     fn mul_pairs(&self, rows: Rows, a: Pair<'_, CpuBuf>, b: Pair<'_, CpuBuf>) -> Result<[CpuBuf; 2]> {
-        let n = self.spec.n();
-        Ok([0, 1].map(|part| {
-            self.tiles_from(rows, a[part], |q, limb, entry, words, tile| {
-                self.cpu.kernels.mul(q, tile, &row_of(b[part], n, limb, entry)[words]);
-            })
-        }))
+        Ok(self.pairs(rows, a, b, |q, tile, b| self.cpu.kernels.mul(q, tile, b)))
     }
 
     fn mul_add(

@@ -2,12 +2,14 @@
 //! definition of the two operations.
 
 use super::{Backend, WidePolyOps, WideRows};
-use crate::backend::largest_magnitude;
+use crate::backend::{check_vectors, largest_magnitude};
 use crate::error::{Error, Result};
 use crate::parallel::*;
+use crate::reveal;
 use crate::ring::SpecialFft;
 use crate::secret_words::SecretWords;
 use num_complex::Complex64;
+use std::hint::black_box;
 
 /// The layout of vectors in plaintexts.
 #[derive(Clone, Copy, Debug)]
@@ -29,14 +31,16 @@ pub(crate) fn round_scaled(x: f64, scale_log2: u32) -> (bool, u64, u32) {
     let normal = u64::from(bits >> 52 != 0);
     let mantissa = bits & ((1 << 52) - 1) | normal << 52;
     let power = (bits >> 52) as i32 - normal as i32 - 1074 + scale_log2 as i32;
-    // A shift by more than 54 bits to the right leaves nothing either.
-    let (positive, beyond) = (!(power >> 31), 54i32.wrapping_add(power) >> 31);
+    // A shift by more than 54 bits to the right leaves nothing either. The compiler must not know
+    // that these are all bits or none: it would branch on them.
+    let (positive, beyond) = (black_box(!(power >> 31)), black_box(54i32.wrapping_add(power) >> 31));
     let left = (power & positive) as u32;
     let right = ((-power & !positive & !beyond) | (54 & beyond)) as u32;
-    // Half of a unit minus one, plus one if the integer part is odd: ties go to even.
-    let nearest = ((1u64 << right >> 1).wrapping_sub(1)).wrapping_add(mantissa >> right & 1);
-    let nearest = nearest & u64::from(right != 0).wrapping_neg();
-    (negative, (mantissa + nearest) >> right, left)
+    // Half of a unit is added, and ties go down to even. Nothing here tests a bit at a place that
+    // depends on the number, for which valgrind would read memory.
+    let (half, rest) = (1u64 << right >> 1, mantissa & ((1u64 << right) - 1));
+    let tie = (rest == half) & (half != 0);
+    (negative, (mantissa + half) >> right & !u64::from(tie), left)
 }
 
 /// The bits of a rounded number, including the sign. Constant time.
@@ -90,27 +94,21 @@ pub fn encode_wide_slots<R: WidePolyOps>(
     to: WideEmbedding<'_>,
 ) -> Result<(R::Buf, u32)> {
     debug_assert!(wide.at == 0 && wide.batch == vectors.len());
-    for values in vectors {
-        if values.len() > to.slots {
-            return Err(Error::TooManyValues { found: values.len(), capacity: to.slots });
-        }
-        if let Some(index) = values.iter().position(|z| !(z.re.is_finite() && z.im.is_finite())) {
-            return Err(Error::NotFinite { index });
-        }
-    }
+    check_vectors(vectors, to.slots)?;
     let n = ring.spec().n();
     let mut scaled = vec![0f64; wide.batch * n];
     scaled.par_chunks_exact_mut(n).zip(vectors).for_each(|(scaled, values)| embed(values, to, scaled));
+    let largest = largest_magnitude(scaled.iter().copied());
     // Sums of finite numbers may overflow.
-    if let Some(index) = scaled.iter().position(|x| !x.is_finite()) {
+    if !reveal::bit(largest.is_finite()) {
+        let index = scaled.iter().position(|x| !x.is_finite()).unwrap_or(0);
         let (needed_bits, available_bits) = (1025 + to.scale_log2, wide.bits);
         return Err(Error::CoefficientTooLarge { index: index % n, needed_bits, available_bits });
     }
     let rounded: Vec<(bool, u64, u32)> =
         scaled.par_iter().with_min_len(1 << 12).map(|&x| round_scaled(x, to.scale_log2)).collect();
     // Rounding preserves the order of magnitudes.
-    let largest = largest_magnitude(scaled.iter().copied());
-    let magnitude_bits = needed_bits(round_scaled(largest, to.scale_log2));
+    let magnitude_bits = reveal::word(needed_bits(round_scaled(largest, to.scale_log2)).into()) as u32;
     if magnitude_bits > wide.bits {
         let largest = rounded.iter().rposition(|&number| needed_bits(number) == magnitude_bits);
         let (index, needed_bits, available_bits) = (largest.unwrap_or(0) % n, magnitude_bits, wide.bits);

@@ -1,6 +1,6 @@
 //! Files and folders as destinations.
 
-use super::temporary::{Temporary, builder, without_path};
+use super::temporary::{Step, Temporary, builder, step, sync_all, sync_folder, without_path};
 use super::{Output, OutputOptions, Target};
 use crate::error::{Error, IoContext, OutputError, Result};
 use crate::io::pending::Pending;
@@ -31,9 +31,6 @@ impl Unplaced {
     pub(super) fn place(self) -> Result<()> {
         let Self { temp, path, options } = self;
         let temp = temp.into_inner().map_err(io::IntoInnerError::into_error).writing(&path)?;
-        if options.secret {
-            temp.file().sync_all().writing(&path)?;
-        }
         match temp.place(&path, options.force) {
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Err(exists(&path)),
             placed => placed.writing(&path),
@@ -219,9 +216,13 @@ impl NewFolder {
     /// Gives it its name.
     ///
     /// # Errors
-    /// Something of that name has appeared meanwhile.
+    /// Something of that name has appeared meanwhile; the files do not reach the disk.
     pub fn commit(self) -> Result<()> {
-        fs::rename(self.inside(), &self.path).writing(&self.path)
+        sync_all(&self.inside()).writing(&self.path)?;
+        step(Step::Name);
+        fs::rename(self.inside(), &self.path).writing(&self.path)?;
+        sync_folder(parent(&self.path));
+        Ok(())
     }
 }
 
@@ -490,5 +491,26 @@ mod tests {
         assert_eq!(names(folder.path()), ["a", "b"]);
         folder.keep();
         assert_eq!(names(&dir.path().join("keys")), ["a", "b"]);
+    }
+
+    /// All files of a folder, and the folders in it, are on the disk before it gets its name.
+    #[test]
+    fn folders_are_whole_before_they_have_a_name() {
+        use super::super::temporary::STEPS;
+        let dir = tempfile::tempdir().unwrap();
+        let folder = NewFolder::create(&dir.path().join("a")).unwrap();
+        fs::create_dir(folder.inside().join("sub")).unwrap();
+        fs::write(folder.inside().join("one"), b"1").unwrap();
+        fs::write(folder.inside().join("sub/two"), b"2").unwrap();
+        #[cfg(unix)]
+        std::os::unix::fs::symlink("/no/such/file", folder.inside().join("link")).unwrap();
+        STEPS.take();
+        folder.commit().unwrap();
+        let steps = STEPS.take();
+        let count = |step| steps.iter().filter(|&&found| found == step).count();
+        assert_eq!((count(Step::SyncFile), count(Step::SyncFolder), count(Step::Name)), (2, 3, 1));
+        assert_eq!(steps[steps.len() - 2..], [Step::Name, Step::SyncFolder]);
+        assert_eq!(names(&dir.path().join("a")).len(), if cfg!(unix) { 3 } else { 2 });
+        assert_eq!(names(dir.path()), ["a"]);
     }
 }

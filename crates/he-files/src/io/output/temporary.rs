@@ -1,4 +1,8 @@
 //! A file that is waiting for its name.
+//!
+//! Its bytes reach the disk before it gets the name, and the folder after that, so that there is an
+//! old file or a whole new one under the name, whenever the power fails, and the new one when the
+//! program has ended.
 
 use super::files::parent;
 use crate::error::io_text;
@@ -61,18 +65,87 @@ impl Temporary {
     /// has the name.
     ///
     /// # Errors
-    /// A file has the name, and `force` is off; the folder may not be written any more. Nothing is
-    /// left then.
+    /// A file has the name, and `force` is off; the bytes do not reach the disk; the folder may not
+    /// be written any more. Nothing is left then.
     pub fn place(self, path: &Path, force: bool) -> io::Result<()> {
+        sync_file(self.file())?;
         match self {
             #[cfg(target_os = "linux")]
-            Self::Unnamed(file) => place_unnamed(file, path, force),
+            Self::Unnamed(file) => place_unnamed(file, path, force)?,
             Self::Named { file, pending: _pending } => {
+                step(Step::Name);
                 let placed = if force { file.persist(path) } else { file.persist_noclobber(path) };
-                placed.map(drop).map_err(|error| error.error)
+                placed.map_err(|error| error.error)?;
+            }
+        }
+        sync_folder(parent(path));
+        Ok(())
+    }
+}
+
+/// What happens to a file on its way to its name, for tests of the order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Its bytes reach the disk.
+    SyncFile,
+    /// It gets the name, or what has the name is replaced.
+    Name,
+    /// The name reaches the disk.
+    SyncFolder,
+}
+
+#[cfg(test)]
+thread_local! {
+    /// The steps of this thread.
+    pub static STEPS: std::cell::RefCell<Vec<Step>> = const { std::cell::RefCell::new(Vec::new()) };
+}
+
+pub fn step(_step: Step) {
+    #[cfg(test)]
+    STEPS.with_borrow_mut(|steps| steps.push(_step));
+}
+
+/// Waits until the bytes of a file are on the disk.
+pub fn sync_file(file: &File) -> io::Result<()> {
+    step(Step::SyncFile);
+    file.sync_all()
+}
+
+/// Waits until the names in a folder are on the disk. Where that is not possible (the folder may
+/// not be read, the system has no such call), they get there by themselves in a while.
+pub fn sync_folder(folder: &Path) {
+    step(Step::SyncFolder);
+    #[cfg(unix)]
+    let _ = File::open(folder).and_then(|folder| folder.sync_all());
+    #[cfg(not(unix))]
+    let _ = folder;
+}
+
+/// Waits until everything in a folder is on the disk: files and folders, not what links point to.
+pub fn sync_all(folder: &Path) -> io::Result<()> {
+    // What may not be read, for the mode that it was given, gets there by itself in a while.
+    fn readable<T>(opened: io::Result<T>) -> io::Result<Option<T>> {
+        match opened {
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(None),
+            opened => opened.map(Some),
+        }
+    }
+    let Some(entries) = readable(fs::read_dir(folder))? else { return Ok(()) };
+    for entry in entries {
+        let entry = entry?;
+        let kind = entry.file_type()?;
+        if kind.is_dir() {
+            sync_all(&entry.path())?;
+        } else if kind.is_file() {
+            // Windows flushes only files that are open for writing.
+            let file = File::options().read(true).write(cfg!(windows)).open(entry.path());
+            if let Some(file) = readable(file)? {
+                sync_file(&file)?;
             }
         }
     }
+    sync_folder(folder);
+    Ok(())
 }
 
 impl Write for Temporary {
@@ -129,9 +202,11 @@ fn place_unnamed(file: File, path: &Path, force: bool) -> io::Result<()> {
             link(&file, hidden).map(|()| pending)
         });
         if let Ok(linked) = linked {
+            step(Step::Name);
             return linked.persist(path).map(drop).map_err(|error| error.error);
         }
     } else {
+        step(Step::Name);
         match link(&file, path) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {}
             placed => return placed,
@@ -148,7 +223,6 @@ fn copied(mut file: File, folder: &Path) -> io::Result<Temporary> {
     file.rewind()?;
     io::copy(&mut file, &mut copy)?;
     copy.file().set_permissions(file.metadata()?.permissions())?;
-    copy.file().sync_all()?;
     Ok(copy)
 }
 
@@ -174,6 +248,43 @@ mod tests {
             ("content", 0o640)
         );
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    /// Whatever way a file gets its name, its bytes are on the disk before, and the name after.
+    #[test]
+    fn bytes_come_before_names() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a");
+        let whole = [Step::SyncFile, Step::Name, Step::SyncFolder];
+        for force in [false, true, true] {
+            for named in [false, true] {
+                if !force {
+                    let _ = fs::remove_file(&path);
+                }
+                STEPS.take();
+                let made = if named {
+                    Temporary::named(dir.path(), 0o600)
+                } else {
+                    Temporary::create(dir.path(), false)
+                };
+                made.unwrap().place(&path, force).unwrap();
+                assert_eq!(STEPS.take(), whole, "named: {named}, force: {force}");
+            }
+        }
+        // By way of a copy, where links are forbidden: that of the copy counts.
+        #[cfg(target_os = "linux")]
+        {
+            copied(tempfile::tempfile_in(dir.path()).unwrap(), dir.path())
+                .unwrap()
+                .place(&path, true)
+                .unwrap();
+            assert_eq!(STEPS.take(), whole);
+        }
+        // What cannot be placed is not placed.
+        fs::remove_file(&path).unwrap();
+        fs::create_dir_all(path.join("full")).unwrap();
+        assert!(Temporary::create(dir.path(), false).unwrap().place(&path, true).is_err());
+        assert!(!STEPS.take().contains(&Step::SyncFolder));
     }
 
     #[test]

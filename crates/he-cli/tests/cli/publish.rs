@@ -1,0 +1,141 @@
+//! `decrypt --publish`: results for others to see.
+
+use crate::process::{Call, Keys, folder, he};
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+
+fn publish(key: &str, dir: &Path, options: &[&str]) -> Call {
+    let call = ["decrypt", "x.he", "-k", key, "-o", "out.csv", "--force", "--publish", "--json"];
+    he(call.iter().chain(options)).at(dir)
+}
+
+/// The object that a success prints.
+fn told(call: Call) -> Value {
+    serde_json::from_slice(&call.ok()).unwrap()
+}
+
+/// Encrypts a table.
+fn encrypted(key: &str, dir: &Path, text: &str, options: &[&str]) {
+    fs::write(dir.join("in.csv"), text).unwrap();
+    he(["encrypt", "in.csv", "-k", key, "-o", "x.he", "--force"].iter().chain(options)).at(dir).ok();
+}
+
+/// BFV and BGV publish what they decrypt, and count vectors.
+#[test]
+fn exact_results_are_counted() {
+    for keys in [Keys::bfv(), Keys::bgv()] {
+        let dir = folder();
+        encrypted(&keys.public, dir.path(), "a,b\n1,-5\n2,6\n", &[]);
+        let object = told(publish(&keys.secret, dir.path(), &[]));
+        let vectors = object["published"].as_u64().unwrap();
+        assert!((1..=2).contains(&vectors) && object["flood_error_log2"].is_null(), "{object}");
+        assert_eq!(fs::read_to_string(dir.path().join("out.csv")).unwrap(), "a,b\n1,-5\n2,6\n");
+        let exactly = vectors.to_string();
+        publish(&keys.secret, dir.path(), &["--queries", &exactly]).ok();
+        // Without --publish nothing is counted.
+        let plain = ["decrypt", "x.he", "-k", &keys.secret, "-o", "out.csv", "--force", "--json"];
+        assert!(told(he(plain).at(dir.path()))["published"].is_null());
+    }
+    // One vector per channel, and one decryption fewer than there are.
+    let (keys, dir) = (Keys::bfv(), folder());
+    image::RgbImage::from_fn(9, 7, |x, y| image::Rgb([x as u8, y as u8, 3]))
+        .save(dir.path().join("in.png"))
+        .unwrap();
+    he(["encrypt", "in.png", "-k", &keys.public, "-o", "x.he"]).at(dir.path()).ok();
+    let call = |queries: &str| {
+        he(["decrypt", "x.he", "-k", &keys.secret, "-o", "out.png", "--publish", "--queries", queries])
+            .at(dir.path())
+    };
+    let message = call("2").refuses();
+    assert!(message.contains("are to be published, and") && message.contains("of 2 are left"), "{message}");
+    assert!(!dir.path().join("out.png").exists());
+    call("3").ok();
+}
+
+/// A flood that would hide the numbers is refused; with more precision or fewer decryptions the
+/// numbers come back, off by the flood, which differs each time.
+#[test]
+fn real_numbers_are_flooded() {
+    let (keys, dir) = (Keys::usual(), folder());
+    encrypted(&keys.public, dir.path(), "a\n0.5\n-0.25\n", &[]);
+    let message =
+        he(["decrypt", "x.he", "-k", &keys.secret, "-o", "out.csv", "--publish"]).at(dir.path()).refuses();
+    assert!(message.starts_with("hiding the noise takes "), "{message}");
+    assert!(!dir.path().join("out.csv").exists());
+
+    for (scheme, options) in
+        [("ckks", &["--depth", "1", "--radius", "0"][..]), ("bigckks", &["--depth-bits", "20"][..])]
+    {
+        let dir = folder();
+        let keygen = ["keygen", scheme, "--precision", "45", "-o", "keys"];
+        he(keygen.iter().chain(options)).at(dir.path()).ok();
+        encrypted("keys/public.key", dir.path(), "a\n0.5\n-0.25\n0.125\n", &[]);
+        let numbers = || -> Vec<f64> {
+            let text = fs::read_to_string(dir.path().join("out.csv")).unwrap();
+            text.lines().skip(1).map(|line| line.parse().unwrap()).collect()
+        };
+        let few = ["--queries", "2", "--statistical-security", "20"];
+        let first = told(publish("keys/secret.key", dir.path(), &few));
+        assert_eq!(first["published"], 1, "{first}");
+        let error = first["flood_error_log2"].as_f64().unwrap();
+        assert!((-40.0..-4.0).contains(&error), "{scheme}: 2^{error}");
+        let a = numbers();
+        for (found, expected) in a.iter().zip([0.5, -0.25, 0.125]) {
+            assert!((found - expected).abs() < error.exp2(), "{scheme}: {found}, {expected}, 2^{error}");
+            // The noise alone is 2^-45.
+            assert!((found - expected).abs() > (error - 20.0).exp2(), "{scheme}: {found} is not flooded");
+        }
+        publish("keys/secret.key", dir.path(), &few).ok();
+        assert_ne!(numbers(), a, "{scheme}: the flood is new each time");
+        // More decryptions take more bits: sixteen more are 4 bits.
+        let more = told(publish(
+            "keys/secret.key",
+            dir.path(),
+            &["--queries", "32", "--statistical-security", "20"],
+        ));
+        assert!((more["flood_error_log2"].as_f64().unwrap() - error - 4.0).abs() < 1e-9, "{scheme}: {more}");
+    }
+}
+
+/// Parameters of TFHE that fail often are refused.
+#[test]
+fn integers_are_published_if_lookups_hardly_fail() {
+    let (keys, dir) = (Keys::tfhe(), folder());
+    encrypted(&keys.secret, dir.path(), "a,b\n1,200\n", &["--width", "8"]);
+    assert_eq!(told(publish(&keys.secret, dir.path(), &[]))["published"], 2);
+    let message = he(["decrypt", "x.he", "-k", &keys.secret, "-o", "out", "--publish", "--queries", "1"])
+        .at(dir.path())
+        .refuses();
+    assert_eq!(message, "2 decryptions are to be published, and 1 of 1 are left");
+
+    he(["keygen", "tfhe", "--failure", "2^-40", "-o", "often"]).at(dir.path()).ok();
+    encrypted("often/secret.key", dir.path(), "a\n1\n", &["--width", "8"]);
+    let message =
+        he(["decrypt", "x.he", "-k", "often/secret.key", "-o", "out", "--publish"]).at(dir.path()).refuses();
+    assert!(message.starts_with("lookups fail with probability 2^-40."), "{message}");
+    assert!(message.ends_with("publishing needs 2^-74.0 or less"), "{message}");
+    assert!(!dir.path().join("out").exists());
+}
+
+#[test]
+fn options_of_publishing_have_their_place() {
+    let (keys, dir) = (Keys::usual(), folder());
+    he(["keygen", "aes", "-o", "my.key"]).at(dir.path()).ok();
+    encrypted("my.key", dir.path(), "secret", &[]);
+    he(["decrypt", "x.he", "-k", "my.key", "-o", "out", "--publish"]).at(dir.path()).fails(
+        2,
+        "--publish is for homomorphic schemes, and this is a file under AES",
+        "leave it out: what AES decrypts reveals nothing of its key",
+    );
+    for option in [["--queries", "5"], ["--statistical-security", "50"]] {
+        let call = he(["decrypt", "x.he", "-k", &keys.secret, "-o", "out"].iter().chain(&option));
+        let outcome = call.at(dir.path()).run();
+        assert_eq!(outcome.code, Some(2), "{}", outcome.stderr);
+        assert!(outcome.stderr.contains("--publish"), "{}", outcome.stderr);
+    }
+    for option in [["--queries", "0"], ["--statistical-security", "257"]] {
+        let call = ["decrypt", "x.he", "-k", &keys.secret, "-o", "out", "--publish"];
+        assert_eq!(he(call.iter().chain(&option)).at(dir.path()).run().code, Some(2), "{option:?}");
+    }
+}

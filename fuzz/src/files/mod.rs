@@ -1,0 +1,28 @@
+//! Targets of `he-files`, `he-nn` and `he-cli`: whatever a person can be sent as a file, and the
+//! command line.
+
+pub mod archive;
+pub mod arguments;
+pub mod command;
+pub mod description;
+pub mod model;
+pub mod onnx;
+pub mod picture;
+pub mod scan;
+pub mod sealed;
+pub mod table;
+#[path = "../target.rs"]
+pub mod target;
+mod world;
+
+use target::Target;
+
+macro_rules! targets {
+    ($($name:ident),*) => {
+        /// All of them.
+        pub const TARGETS: &[Target] =
+            &[$(Target { name: stringify!($name), run: $name::run, seeds: $name::seeds }),*];
+    };
+}
+
+targets!(archive, arguments, command, description, model, onnx, picture, scan, sealed, table);

@@ -1,0 +1,906 @@
+"""A second reader of the file formats, from docs/format.md alone: frames, parameters, keys and
+ciphertexts of every scheme, key sets, files under AES, sealed keys and compiled models.
+
+    python3 tests/format/reader.py tests/data/golden
+
+prints, line by line, what it found in each file; `tests/suite/golden/other_reader.rs` compares that
+with what was written. Nothing but Python's standard library is used, and big integers wherever the
+library has vector code."""
+
+import cmath
+import json
+import math
+import struct
+import sys
+from pathlib import Path
+
+# Nothing is left in the folder of the sources.
+sys.dont_write_bytecode = True
+from primitives import Stream, aes_gcm_open, argon2id, blake3, check, derive_key, xchacha20_poly1305_open
+
+
+class Refused(Exception):
+    """The bytes are not as the specification says."""
+
+
+def need(condition, why):
+    if not condition:
+        raise Refused(why)
+
+
+class Fields:
+    """Little-endian fields off the front of some bytes."""
+
+    def __init__(self, data):
+        self.data, self.at = data, 0
+
+    def take(self, count):
+        need(self.at + count <= len(self.data), "the bytes end early")
+        self.at += count
+        return self.data[self.at - count : self.at]
+
+    def number(self, size):
+        return int.from_bytes(self.take(size), "little")
+
+    def float(self):
+        return struct.unpack("<d", self.take(8))[0]
+
+    def list(self, size, count=2):
+        return [self.number(size) for _ in range(self.number(count))]
+
+    def packed(self, count, width):
+        """Numbers of `width` bits, and zero bits up to a whole byte."""
+        bits = int.from_bytes(self.take((count * width + 7) // 8), "little")
+        need(bits >> count * width == 0, "the padding is not zero")
+        return [bits >> k * width & (1 << width) - 1 for k in range(count)]
+
+    def end(self):
+        need(self.at == len(self.data), "bytes are left")
+
+
+# --- frames ------------------------------------------------------------------------------------
+
+
+class Frame:
+    def __init__(self, kind, fingerprint, body):
+        self.kind, self.fingerprint, self.body = kind, fingerprint, body
+
+
+def read_frames(data):
+    frames, chain, at = [], b"", 0
+    while True:
+        fields = Fields(data[at : at + 48])
+        need(fields.take(4) == b"HEWF", "no magic")
+        need(fields.number(2) == 1, "an unknown version")
+        kind, fingerprint, length = fields.number(2), fields.take(32), fields.number(8)
+        need(at + 48 + length + 32 <= len(data), "a frame is cut off")
+        body = data[at + 48 : at + 48 + length]
+        checksum = data[at + 48 + length : at + 80 + length]
+        need(blake3(data[at : at + 48 + length]) == checksum, "a wrong checksum")
+        at += 80 + length
+        if kind == 9:
+            need(body == struct.pack("<Q", len(frames)) + blake3(chain), "the end mark does not match")
+            need(not frames or fingerprint == frames[0].fingerprint, "the end mark is of another file")
+            need(at == len(data), "bytes follow the end mark")
+            return frames
+        chain += checksum
+        frames.append(Frame(kind, fingerprint, body))
+
+
+# --- parameters --------------------------------------------------------------------------------
+
+
+def words(numbers):
+    return b"".join(struct.pack("<Q", x) for x in numbers)
+
+
+def ring_hash(log_n, q, p, digits):
+    lists = words([len(q)]) + words(q) + words([len(p)]) + words(p) + words(digits)
+    return blake3(b"he rlwe parameters 1" + struct.pack("<I", log_n) + lists)
+
+
+def transform(values, root, q):
+    """sum_k v_k root^(i k) modulo q for each i, root of order len(values), a power of two."""
+    if len(values) == 1:
+        return values
+    even = transform(values[::2], root * root % q, q)
+    odd = transform(values[1::2], root * root % q, q)
+    low, high, power = [], [], 1
+    for a, b in zip(even, odd):
+        low.append((a + power * b) % q)
+        high.append((a - power * b) % q)
+        power = power * root % q
+    return low + high
+
+
+def odd_powers(poly, powers, q):
+    """The values of a polynomial at psi^(2 i + 1) for i < N, from the powers of psi."""
+    return transform([c * powers[k] % q for k, c in enumerate(poly)], powers[2], q)
+
+
+class Rlwe:
+    """Parameters of CKKS, BFV and BGV."""
+
+    def __init__(self, frame):
+        fields = Fields(frame.body)
+        self.kind, self.t, self.tables, groups = frame.kind, None, {}, None
+        log_n = fields.number(1)
+        if frame.kind == 1 and log_n == 0:
+            need(fields.number(1) == 2, "an unknown version of parameters")
+            log_n, groups = fields.number(1), []
+        self.log_n, self.n = log_n, 1 << log_n
+        self.q, self.p = fields.list(8), fields.list(8)
+        if frame.kind == 1:
+            self.levels, self.digits = fields.list(2), fields.list(2)
+        else:
+            self.digits = fields.list(2)
+        ring = self.key_print = ring_hash(log_n, self.q, self.p, self.digits)
+        if frame.kind == 1 and groups is None:
+            self.scale = fields.float()
+            hashed = b"he ckks parameters 1" + ring + words(self.levels) + struct.pack("<d", self.scale)
+        elif frame.kind == 1:
+            groups = [(fields.number(2), fields.float()) for _ in range(fields.number(2))]
+            need(len(groups) >= 2 and sum(levels for levels, _ in groups) == len(self.levels), "groups")
+            self.scale = groups[-1][1]
+            packed = b"".join(struct.pack("<Qd", *group) for group in groups)
+            hashed = b"he ckks parameters 2" + ring + words(self.levels) + packed
+        else:
+            self.t = fields.number(8)
+            name = {11: b"bfv", 14: b"bgv"}[frame.kind]
+            hashed = b"he " + name + b" parameters 1" + ring + words([self.t])
+        fields.end()
+        self.fingerprint = blake3(hashed)
+        need(self.fingerprint == frame.fingerprint, "the fingerprint is not that of the parameters")
+
+    # Polynomials modulo one prime.
+
+    def psi(self, q):
+        n = self.n
+        some = next(x for x in (pow(g, (q - 1) // (2 * n), q) for g in range(2, q)) if pow(x, n, q) == q - 1)
+        return min(pow(some, 2 * k + 1, q) for k in range(n))
+
+    def powers(self, q):
+        """psi^e for e < 2N."""
+        if q not in self.tables:
+            psi, table = self.psi(q), [1]
+            while len(table) < 2 * self.n:
+                table.append(table[-1] * psi % q)
+            self.tables[q] = table
+        return self.tables[q]
+
+    def order(self):
+        """The value at index i is that at psi to the power of 2 brv(i) + 1."""
+        return [int(format(i, f"0{self.log_n}b")[::-1], 2) for i in range(self.n)]
+
+    def evaluate(self, poly, q):
+        values = odd_powers(poly, self.powers(q), q)
+        return [values[i] for i in self.order()]
+
+    def interpolate(self, values, q):
+        powers, natural, inverse = self.powers(q), [0] * self.n, pow(self.n, -1, q)
+        for i, value in zip(self.order(), values):
+            natural[i] = value
+        sums = transform(natural, powers[-2], q)
+        return [x * powers[-k] % q * inverse % q for k, x in enumerate(sums)]
+
+    def row(self, fields, q):
+        row = fields.packed(self.n, q.bit_length())
+        need(all(x < q for x in row), "a residue is not below its prime")
+        return row
+
+    def uniform(self, seed, prime, index, q, entry=0):
+        stream, n = Stream(seed, 1 << 56 | prime << 40 | index), self.n
+        return [stream.number(16 * (entry * n + e), 16) % q for e in range(n)]
+
+    def compose(self, rows, primes):
+        """The coefficients of least magnitude, from rows of residues."""
+        product, out = math.prod(primes), []
+        for residues in zip(*rows):
+            x = sum(r * (product // q) * pow(product // q, -1, q) for r, q in zip(residues, primes)) % product
+            out.append(x - product if 2 * x > product else x)
+        return out
+
+    def phase(self, c0, c1, secret, primes):
+        rows = []
+        for a, b, q in zip(c0, c1, primes):
+            s = self.evaluate(secret, q)
+            rows.append(self.interpolate([(x + y * z) % q for x, y, z in zip(a, b, s)], q))
+        return self.compose(rows, primes)
+
+
+def ternary(body, n):
+    need(len(body) == n // 4, "the length of a secret key")
+    digits = [body[k // 4] >> 2 * (k % 4) & 3 for k in range(n)]
+    need(all(digit < 3 for digit in digits), "a coefficient of a secret key")
+    return [digit - 1 for digit in digits]
+
+
+def negacyclic(a, b):
+    """The product modulo X^N + 1, fast where b is sparse."""
+    n, out = len(a), [0] * len(a)
+    for j, y in enumerate(b):
+        if y:
+            turned = [-x for x in a[n - j :]] + a[: n - j]
+            out = [z + y * x for z, x in zip(out, turned)]
+    return out
+
+
+def image(poly, g):
+    """p(X^g) modulo X^N + 1."""
+    n, out = len(poly), [0] * len(poly)
+    for k, c in enumerate(poly):
+        at = g * k % (2 * n)
+        out[at % n] += c if at < n else -c
+    return out
+
+
+# --- keys and ciphertexts over RLWE --------------------------------------------------------------
+
+
+def ciphertext(params, frame, primes, batch, fields, seeded):
+    """c0 and c1 as [entry][prime]."""
+    seed = fields.take(32) if seeded else None
+
+    def polys():
+        limbs = [[params.row(fields, q) for _ in range(batch)] for q in primes]
+        return [[limb[entry] for limb in limbs] for entry in range(batch)]
+
+    c0 = polys()
+    if seeded:
+        c1 = [
+            [params.uniform(seed, i, 0, q, entry) for i, q in enumerate(primes)] for entry in range(batch)
+        ]
+    else:
+        c1 = polys()
+    fields.end()
+    return c0, c1
+
+
+def slots(n, poly, count, scale):
+    """m(zeta^(5^j)) / scale."""
+    power, out = 1, []
+    roots = [cmath.exp(1j * math.pi * e / n) for e in range(2 * n)]
+    for _ in range(count):
+        out.append(sum(c * roots[power * k % (2 * n)] for k, c in enumerate(poly)) / scale)
+        power = power * 5 % (2 * n)
+    return out
+
+
+def read_ckks(params, frame, secret):
+    fields = Fields(frame.body)
+    level, count, batch = fields.number(2), 1 << fields.number(1), fields.number(4)
+    scale, primes = fields.float(), params.q[: params.levels[level]]
+    c0, c1 = ciphertext(params, frame, primes, batch, fields, frame.kind == 7)
+    phases = [params.phase(a, b, secret, primes) for a, b in zip(c0, c1)]
+    return [slots(params.n, phase, count, scale) for phase in phases]
+
+
+def read_exact(params, frame, secret):
+    fields = Fields(frame.body)
+    primes, batch, factor = params.q[: fields.number(2) + 1], fields.number(4), fields.number(8)
+    fields.take(18)
+    c0, c1 = ciphertext(params, frame, primes, batch, fields, frame.kind in (13, 16))
+    t, n, product, out = params.t, params.n, math.prod(primes), []
+    if params.kind == 11:
+        need((product + factor) % t == 0, "the correction factor of BFV is -Q modulo t")
+    psi = params.psi(t)
+    exponents = [pow(5, i, 2 * n) for i in range(n // 2)]
+    exponents = [e % (2 * n) for e in exponents]
+    exponents += [2 * n - e for e in exponents]
+    powers = [pow(psi, e, t) for e in range(2 * n)]
+    places = [(e - 1) // 2 for e in exponents]
+    for a, b in zip(c0, c1):
+        message = []
+        for x in params.phase(a, b, secret, primes):
+            x = x * t % product
+            x = x - product if 2 * x > product else x
+            message.append(x * pow(factor, -1, t) % t)
+        values = odd_powers(message, powers, t)
+        out.append([values[place] for place in places])
+    return out
+
+
+def small(poly, bound=21):
+    need(all(abs(x) <= bound for x in poly) and any(poly), "an error is too large, or there is none")
+
+
+def check_public(params, frame, secret):
+    """b + a s is a small error."""
+    fields = Fields(frame.body)
+    seed = fields.take(32)
+    rows = []
+    for i, q in enumerate(params.q):
+        b, a, s = params.row(fields, q), params.uniform(seed, i, 0, q), params.evaluate(secret, q)
+        rows.append(params.interpolate([(x + y * z) % q for x, y, z in zip(b, a, s)], q))
+    fields.end()
+    small(params.compose(rows, params.q))
+
+
+def check_switching(n_of, fields, under, message, q, p, ends):
+    """b_j + a_j u - P g_j t is a small error, for each digit j."""
+    seed, primes, start = fields.take(32), q + p, 0
+    for j, end in enumerate(ends):
+        rows = []
+        for i, prime in enumerate(primes):
+            b, a = n_of.row(fields, prime), n_of.uniform(seed, i, j, prime)
+            u = n_of.evaluate(under, prime)
+            values = n_of.interpolate([(x + y * z) % prime for x, y, z in zip(b, a, u)], prime)
+            factor = math.prod(p) if start <= i < end else 0
+            rows.append([(x - factor * m) % prime for x, m in zip(values, message)])
+        small(n_of.compose(rows, primes))
+        start = end
+    fields.end()
+
+
+def check_key(params, frame, secret):
+    fields = Fields(frame.body)
+    if frame.kind == 4:
+        under, message = secret, negacyclic(secret, secret)
+    else:
+        g = fields.number(8)
+        under, message = image(secret, pow(g, -1, 2 * params.n)), secret
+    check_switching(params, fields, under, message, params.q, params.p, params.digits)
+
+
+# --- bootstrapping -------------------------------------------------------------------------------
+
+
+class Bootstrapping(Rlwe):
+    def __init__(self, frame):
+        self.fingerprint = blake3(b"he ckks bootstrapping parameters 1" + frame.body)
+        need(self.fingerprint == frame.fingerprint, "the fingerprint is not that of the parameters")
+        fields, self.tables = Fields(frame.body), {}
+        need(fields.number(1) == 1, "an unknown version of parameters with bootstrapping")
+        self.log_n, self.log_slots = fields.number(1), fields.number(1)
+        self.n, widths = 1 << self.log_n, [fields.number(1)]
+        base_scale, maps = fields.float(), fields.list(1, 1)
+        self.low = 1 + len(maps)
+
+        def run():
+            levels, scale, primes = fields.number(2), fields.float(), fields.list(1, 1)
+            return levels, scale, primes
+
+        def widths_of(run):
+            return run[0] * run[2]
+
+        program = run()
+        widths += maps + widths_of(program)
+        widths += sum([widths_of(run()) for _ in range(fields.number(1))], []) + widths_of(run())
+        special = fields.list(1, 1)
+        self.low_special = fields.number(1)
+        fields.take(4 + 2 + 1)
+        need(fields.number(1) < 2, "whether the arcsine follows")
+        fields.float()
+        self.weight = fields.number(4)
+        self.q, self.p = fields.list(8), fields.list(8)
+        fields.end()
+        for primes, bits in ((self.q, widths), (self.p, special)):
+            need(len(primes) == len(bits), "the number of primes")
+            need(all(abs(math.log2(q) - w) <= 1 for q, w in zip(primes, bits)), "the width of a prime")
+        # The parameters of programs, under which their secret keys are written.
+        levels = list(range(1, self.low + 1)) + [self.low + (i + 1) * len(program[2]) for i in range(program[0])]
+        groups = [(1, base_scale)] + [(1, program[1])] * (len(maps) - 1) + [(program[0] + 1, program[1])]
+        q = self.q[: levels[-1]]
+        self.key_print = ring_hash(self.log_n, q, self.p, self.digits_of(q, self.p))
+        packed = b"".join(struct.pack("<Qd", *group) for group in groups)
+        self.program = blake3(b"he ckks parameters 2" + self.key_print + words(levels) + packed)
+
+    @staticmethod
+    def digits_of(q, p):
+        ends, total, room = [], 0.0, sum(map(math.log2, p)) + 0.5
+        for i, prime in enumerate(q):
+            total += math.log2(prime)
+            if i + 1 == len(q) or total + math.log2(q[i + 1]) > room:
+                ends.append(i + 1)
+                total = 0.0
+        return ends
+
+    def check_keys(self, frames, secret):
+        """All keys, in their order; the sparse secret is what the first key back holds."""
+        need(frames[0].kind == 36 and all(frame.kind == 37 for frame in frames[1:]), "the kinds of keys")
+        fields = Fields(frames[1].body)
+        need((fields.number(1), fields.number(8)) == (1, 0), "the key back comes second")
+        seed, q0 = fields.take(32), self.q[0]
+        b, a = self.row(fields, q0), self.uniform(seed, 0, 0, q0)
+        s = self.evaluate(secret, q0)
+        values = self.interpolate([(x + y * z) % q0 for x, y, z in zip(b, a, s)], q0)
+        factor = math.prod(self.p) % q0
+        hidden = []
+        for x in values:
+            near = [t for t in (0, 1, -1) if min((x - factor * t) % q0, (factor * t - x) % q0) <= 21]
+            need(len(near) == 1, "the sparse secret")
+            hidden += near
+        need(sum(map(abs, hidden)) == self.weight, "the weight of the sparse secret")
+        fields = Fields(frames[1].body)
+        fields.take(9)
+        check_switching(self, fields, secret, hidden, self.q, self.p, [len(self.q)])
+        check_switching(self, Fields(frames[0].body), hidden, secret, self.q[:1], self.p[:1], [1])
+        uses = []
+        for frame in frames[2:]:
+            fields = Fields(frame.body)
+            purpose, g = fields.number(1), fields.number(8)
+            need(purpose in (2, 3, 4), "the purpose of a key")
+            uses.append((purpose, g))
+            q, p = self.q, self.p
+            if purpose == 4:
+                q, p = q[: self.low], p[: self.low_special]
+            under, message = secret, negacyclic(secret, secret)
+            if purpose != 2:
+                under, message = image(secret, pow(g, -1, 2 * self.n)), secret
+            check_switching(self, fields, under, message, q, p, self.digits_of(q, p))
+        need(uses == sorted(uses), "the order of keys")
+        return uses
+
+
+# --- bigckks -------------------------------------------------------------------------------------
+
+
+class BigCkks:
+    def __init__(self, frame):
+        fields = Fields(frame.body)
+        self.kind, log_n = frame.kind, fields.number(1)
+        self.log_q, self.log_p, self.digit_bits, self.log_scale = (fields.number(2) for _ in range(4))
+        self.weight, self.n = fields.number(4), 1 << log_n
+        fields.end()
+        numbers = [log_n, self.log_q, self.log_p, self.digit_bits, self.log_scale, self.weight]
+        self.key_print = self.fingerprint = blake3(b"he bigckks parameters 1" + struct.pack("<6I", *numbers))
+        need(self.fingerprint == frame.fingerprint, "the fingerprint is not that of the parameters")
+
+    def uniform(self, seed, index, bits):
+        count = (bits + 63) // 64
+        streams = [Stream(seed, 4 << 56 | i << 40 | index) for i in range(count)]
+        whole = [sum(s.number(8 * e, 8) << 64 * i for i, s in enumerate(streams)) for e in range(self.n)]
+        return [x & (1 << bits) - 1 for x in whole]
+
+    @staticmethod
+    def centred(poly, bits):
+        return [(x + (1 << bits - 1)) % (1 << bits) - (1 << bits - 1) for x in poly]
+
+    def secret(self, body):
+        secret = ternary(body, self.n)
+        need(self.weight in (0, sum(map(abs, secret))), "the weight of the secret")
+        return secret
+
+    def read(self, frame, secret):
+        fields = Fields(frame.body)
+        bits, count, batch = fields.number(2), 1 << fields.number(1), fields.number(4)
+        scale = 1 << fields.number(2)
+        c0 = [fields.packed(self.n, bits) for _ in range(batch)]
+        c1 = [fields.packed(self.n, bits) for _ in range(batch)]
+        fields.end()
+        phases = [[x + y for x, y in zip(a, negacyclic(b, secret))] for a, b in zip(c0, c1)]
+        return [slots(self.n, self.centred(phase, bits), count, scale) for phase in phases]
+
+    def check_public(self, frame, secret):
+        fields = Fields(frame.body)
+        a, b = self.uniform(fields.take(32), 0, self.log_q), fields.packed(self.n, self.log_q)
+        fields.end()
+        small(self.centred([x + y for x, y in zip(b, negacyclic(a, secret))], self.log_q))
+
+    def check_key(self, frame, secret):
+        fields = Fields(frame.body)
+        g, seed, bits = fields.number(8), fields.take(32), self.log_q + self.log_p
+        message = negacyclic(secret, secret) if g == 0 else image(secret, g)
+        for j in range(-(-self.log_q // self.digit_bits)):
+            a, b = self.uniform(seed, j, bits), fields.packed(self.n, bits)
+            factor = 1 << self.log_p + j * self.digit_bits
+            terms = zip(b, negacyclic(a, secret), message)
+            small(self.centred([x + y - factor * m for x, y, m in terms], bits))
+        fields.end()
+
+
+# --- TFHE ----------------------------------------------------------------------------------------
+
+
+class Tfhe:
+    def __init__(self, frame):
+        fields = Fields(frame.body)
+        self.n, self.k, log_n = fields.number(2), fields.number(1), fields.number(1)
+        self.sigma_small, self.sigma_large = fields.float(), fields.float()
+        self.base, self.levels, self.switch_base, self.switch_levels = (fields.number(1) for _ in range(4))
+        fields.end()
+        self.kind, self.degree = frame.kind, 1 << log_n
+        self.dimension = self.k << log_n
+        hashed = struct.pack("<QdQQd", self.n, self.sigma_small, self.k, log_n, self.sigma_large)
+        hashed += words([self.base, self.levels, self.switch_base, self.switch_levels])
+        self.key_print = self.fingerprint = blake3(b"he tfhe parameters 1" + hashed)
+        need(self.fingerprint == frame.fingerprint, "the fingerprint is not that of the parameters")
+
+    def secret(self, body):
+        bits = Fields(body).packed(self.n + self.dimension, 1)
+        need(len(body) == (len(bits) + 7) // 8, "the length of a secret key")
+        return bits[: self.n], bits[self.n :]
+
+    def read(self, frame, secret):
+        """Of bits and conditions 0 or 1, of integers the integers."""
+        fields, kind = Fields(frame.body), frame.kind
+        seeded = kind >= 32
+        width = fields.number(2) if kind in (29, 33) else None
+        batch = fields.number(4)
+        count = batch * (width // 2 if width else 1)
+        seed = fields.take(32) if seeded else None
+        large, phases = secret[1], []
+        for i in range(count):
+            if seeded:
+                stream = Stream(seed, 20 << 56 | i)
+                a = [stream.number(8 * j, 8) for j in range(self.dimension)]
+            else:
+                a = [fields.number(8) for _ in range(self.dimension)]
+            b = fields.number(8)
+            phases.append((b - sum(x for x, s in zip(a, large) if s)) % (1 << 64))
+        fields.end()
+        if kind in (28, 32):
+            return [1 if phase < 1 << 63 else 0 for phase in phases]
+        digits = [(phase + (1 << 58)) >> 59 & 31 for phase in phases]
+        if kind in (30, 34):
+            need(all(digit < 2 for digit in digits), "a condition")
+            return digits
+        need(all(digit < 4 for digit in digits), "a digit")
+        return [
+            sum(digits[place * batch + i] << 2 * place for place in range(width // 2)) for i in range(batch)
+        ]
+
+    def check_bootstrapping(self, frame, secret):
+        """Every row of both keys has a small error."""
+        fields = Fields(frame.body)
+        seed, (small_secret, large), n = fields.take(32), secret, self.degree
+        polys = [large[c * n : (c + 1) * n] for c in range(self.k)]
+        half = 1 << 63
+
+        def centred(x, bits):
+            return (x + (1 << bits - 1)) % (1 << bits) - (1 << bits - 1)
+
+        worst, index = 0, 0
+        for bit in small_secret:
+            for r in range(self.k + 1):
+                for j in range(1, self.levels + 1):
+                    body = [fields.number(8) for _ in range(n)]
+                    stream = Stream(seed, 16 << 56 | index)
+                    for c, poly in enumerate(polys):
+                        mask = [stream.number(8 * (c * n + e), 8) for e in range(n)]
+                        body = [x - y for x, y in zip(body, negacyclic(mask, poly))]
+                    unit = bit << 64 - j * self.base
+                    message = [unit] + [0] * (n - 1) if r == self.k else [-unit * s for s in polys[r]]
+                    errors = [centred(x - m, 64) for x, m in zip(body, message)]
+                    worst = max(worst, *(abs(e) / 2.0**64 for e in errors))
+                    index += 1
+        need(worst < 8 * 2.0**self.sigma_large, "an error of the bootstrapping key")
+        worst, index = 0, 0
+        for s in large:
+            for j in range(1, self.switch_levels + 1):
+                stream = Stream(seed, 18 << 56 | index)
+                mask = [stream.number(4 * e, 4) for e in range(self.n)]
+                message = s << 32 - j * self.switch_base
+                x = fields.number(4) - sum(a for a, t in zip(mask, small_secret) if t) - message
+                worst = max(worst, abs(centred(x, 32)) / 2.0**32)
+                index += 1
+        need(worst < 8 * 2.0**self.sigma_small, "an error of the switching key")
+        fields.end()
+
+
+# --- files under AES and sealed keys -------------------------------------------------------------
+
+CONTEXT = "he 2026-01 aes file: "
+
+
+def open_container(data, user):
+    """The plaintext of a file whose user key is these 32 bytes."""
+    fields = Fields(data)
+    need(fields.take(8) == b"HEAESGCM" and fields.number(1) == 1, "not a file under AES of version 1")
+    lock, log_chunk, content = fields.number(1), fields.number(1), fields.number(1)
+    need(lock in (1, 2) and 12 <= log_chunk <= 24 and content < 2, "the header")
+    cost, salt, identity, wrapped, tag = (fields.take(n) for n in (12, 32, 16, 32, 16))
+    need(lock == 2 or cost == bytes(12), "a cost without a passphrase")
+    need(derive_key(CONTEXT + "fingerprint of user key, version 1", user)[:16] == identity, "another key")
+    wrapping = derive_key(CONTEXT + "wrapping key of user key and salt, version 1", user + salt)
+    key = aes_gcm_open(wrapping, bytes(12), data[:72], wrapped, tag)
+    need(key is not None, "the header was changed")
+    out, rest, length = b"", data[120:], (1 << log_chunk) + 16
+    count = max(1, -(-len(rest) // length))
+    for i in range(count):
+        chunk, last = rest[i * length : (i + 1) * length], i == count - 1
+        need(len(chunk) > 16 or (count == 1 and len(chunk) == 16), "the length of a chunk")
+        nonce = struct.pack(">Q", i) + bytes(3) + bytes([last])
+        plain = aes_gcm_open(key, nonce, b"", chunk[:-16], chunk[-16:])
+        need(plain is not None, "a chunk was changed")
+        out += plain
+    return content, out
+
+
+def container_cost(data):
+    return struct.unpack("<3I", data[12:24]), data[24:56]
+
+
+def open_sealed(data, passphrase=None, stretched=None):
+    need(data[:8] == b"HESEALED", "not a sealed key")
+    version = data[8]
+    need(version in (1, 2), "an unknown version of sealed keys")
+    memory, passes, lanes = struct.unpack("<3I", data[9:21])
+    need(memory <= 1 << 20 and passes <= 16 and lanes <= 4, "the cost")
+    need(version == 1 or memory >= 19456, "the cost")
+    salt, nonce = data[21:37], data[37:61]
+    stretched = stretched or argon2id(passphrase, salt, memory, passes, lanes)
+    if version == 1:
+        start, key = 61, stretched
+    else:
+        start, context = 93, "he 2026-11 sealed key: "
+        of = " of stretched passphrase, version 2"
+        need(derive_key(context + "commitment to stretched passphrase, version 2", stretched) == data[61:93], "another passphrase")
+        key = derive_key(context + "encryption key" + of, stretched)
+    plain = xchacha20_poly1305_open(key, nonce, data[:start], data[start:])
+    need(plain is not None, "another passphrase, or the file was changed")
+    return plain
+
+
+# --- contents of he-cli --------------------------------------------------------------------------
+
+
+def width_of(column):
+    """The slots of a row."""
+    if column.get("categories") is None:
+        return 1
+    return 1 << (len(column["categories"]) - 1).bit_length()
+
+
+def blocks(content, slots, widths):
+    """(vector, first slot) of each column that shares vectors, and the vectors of a column of its own."""
+    if not content.get("packed"):
+        places, vector = [], 0
+        for width in widths:
+            rows = slots // width
+            places.append([(vector + i, 0) for i in range(-(-content["rows"] // rows))])
+            vector += len(places[-1])
+        return places
+    places, vector = [None] * len(widths), 0
+    for width in dict.fromkeys(widths):
+        columns = [c for c, w in enumerate(widths) if w == width]
+        room = slots // (content["packed"] * width)
+        for number, column in enumerate(columns):
+            places[column] = [(vector + number // room, number % room * content["packed"] * width)]
+        vector += -(-len(columns) // room)
+    return places
+
+
+def columns_of(content, vectors):
+    """The values of each column, as numbers of slots: [column][row][slot of the row]."""
+    slots, widths = len(vectors[0]), [width_of(column) for column in content["columns"]]
+    out = []
+    for width, places in zip(widths, blocks(content, slots, widths)):
+        cells = []
+        for vector, start in places:
+            room = content["packed"] or 0 if "packed" in content else slots // width
+            rows = min(room, content["rows"] - len(cells))
+            cells += [vectors[vector][start + r * width : start + (r + 1) * width] for r in range(rows)]
+        out.append(cells)
+    return out
+
+
+def say_content(say, name, content, vectors, t):
+    """What a file of a scheme over rings holds. `vectors` are those of all ciphertexts, in order."""
+    kind = content["type"]
+    if kind == "table":
+        for number, (column, cells) in enumerate(zip(content["columns"], columns_of(content, vectors))):
+            scale, offset = 2.0 ** column["exponent"], column.get("offset", 0)
+            values = [cell[0].real * scale + offset for cell in cells]
+            say(f"{name} column {number} = {' '.join(f'{x:.9g}' for x in values)}")
+    elif kind == "integers":
+        for number, (column, cells) in enumerate(zip(content["columns"], columns_of(content, vectors))):
+            if column["categories"] is None:
+                low = column["low"]
+                say(f"{name} column {number} = {show([low + (cell[0] - low) % t for cell in cells])}")
+            else:
+                names = [column["categories"][cell.index(1)] for cell in cells]
+                say(f"{name} column {number} : {' '.join(names)}")
+    elif kind == "samples":
+        samples, count = sum(vectors, []), content["width"] * content["height"]
+        per_channel = -(-count // len(vectors[0])) * len(vectors[0])
+        channels = {"gray": 1, "gray-alpha": 2, "rgb": 3, "rgba": 4}[content["channels"]]
+        for channel in range(channels):
+            start = channel * per_channel
+            say(f"{name} channel {channel} = {show(samples[start : start + count])}")
+    elif kind == "image":
+        say_image(say, name, content, vectors)
+
+
+def say_image(say, name, content, vectors):
+    """Two tiles per ciphertext, as real and imaginary parts; a tile has a halo around it."""
+    tile_width, tile_height, halo = content["tile_width"], content["tile_height"], content["halo"]
+    inner_width, inner_height = tile_width - 2 * halo, tile_height - 2 * halo
+    across, down = -(-content["width"] // inner_width), -(-content["height"] // inner_height)
+    channels = {"gray": 1, "gray-alpha": 2, "rgb": 3, "rgba": 4}[content["channels"]]
+    tiles, at = {}, 0
+    stacked = content.get("stacked", False)
+    for band in range(0, down, 2 if stacked else 1):
+        for channel in range(channels):
+            for i in range(0, across, 1 if stacked else 2):
+                second = (band + 1, i) if stacked else (band, i + 1)
+                tiles[channel, band, i] = [x.real for x in vectors[at]]
+                tiles[(channel, *second)] = [x.imag for x in vectors[at]]
+                at += 1
+    need(at == len(vectors), "the number of vectors of an image")
+    peak = 255 if content["depth"] == 8 else 65535
+    for channel in range(channels):
+        samples = []
+        for y in range(content["height"]):
+            for x in range(content["width"]):
+                tile = tiles[channel, y // inner_height, x // inner_width]
+                row, column = y % inner_height + halo, x % inner_width + halo
+                samples.append(tile[row * tile_width + column] * peak)
+        say(f"{name} channel {channel} = {' '.join(f'{x:.6g}' for x in samples)}")
+
+
+def say_archive(say, name, archive):
+    """A tar archive: regular files with their content."""
+    at = 0
+    while archive[at : at + 512] != bytes(512):
+        header = archive[at : at + 512]
+        entry = header[:100].rstrip(b"\0").decode()
+        size = int(header[124:135], 8)
+        kind = chr(header[156])
+        if kind == "0":
+            say(f"{name} entry {entry}: {archive[at + 512 : at + 512 + size].decode().rstrip()}")
+        else:
+            say(f"{name} entry {entry} of kind {kind}")
+        at += 512 + -(-size // 512) * 512
+
+
+# --- whole files -------------------------------------------------------------------------------
+
+
+def show(values):
+    def one(x):
+        return f"{x.real:.9g},{x.imag:.9g}" if isinstance(x, complex) else str(x)
+
+    return " ".join(map(one, values))
+
+
+# Argon2id of the passphrase of the golden files and the salt, at the least memory of version 2, which
+# takes half a minute here: `--slow` computes it.
+STRETCHED = {}
+
+
+class Reader:
+    """Reads the files of a folder, secret keys first."""
+
+    PARAMS = {1: Rlwe, 11: Rlwe, 14: Rlwe, 20: BigCkks, 25: Tfhe, 35: Bootstrapping}
+
+    def __init__(self, folder, say, slow=False):
+        self.folder, self.say, self.slow = Path(folder), say, slow
+        self.params, self.secrets, self.identities = {}, {}, {}
+        self.files = {path.name: path.read_bytes() for path in sorted(self.folder.glob("*.he"))}
+
+    def run(self):
+        frames = {name: read_frames(data) for name, data in self.files.items() if data[:4] == b"HEWF"}
+        for name, found in frames.items():
+            for frame in found:
+                if frame.kind in self.PARAMS:
+                    self.params[frame.fingerprint] = self.PARAMS[frame.kind](frame)
+                    self.program_of(frame)
+        for name, found in frames.items():
+            for number, frame in enumerate(found):
+                if frame.kind in (2, 21, 26):
+                    params = self.params[frame.fingerprint]
+                    secret = ternary(frame.body, params.n) if frame.kind == 2 else params.secret(frame.body)
+                    self.secrets[frame.fingerprint] = secret
+                    if number and found[0].kind == 31:
+                        self.check_identity(params, secret, found[0].body)
+        for name, found in frames.items():
+            self.file(name, found)
+        for name, data in self.files.items():
+            if data[:8] == b"HEAESGCM":
+                self.container(name, data)
+            elif data[:8] == b"HESEALED":
+                self.sealed(name, data)
+            elif data[:8] == b"HE-MODEL":
+                self.model(name, data)
+
+    def program_of(self, frame):
+        """Secret keys of bootstrapping are written under the parameters of programs, whose fingerprint
+        is that of parameters of CKKS that follow from those with bootstrapping."""
+        if frame.kind == 35:
+            params = self.params[frame.fingerprint]
+            self.params[params.program] = params
+
+    def check_identity(self, params, secret, identity):
+        if isinstance(params, Tfhe):
+            content = bytes(secret[0]) + bytes(secret[1])
+        else:
+            content = bytes(x + 1 for x in secret)
+        context = "he 2026-11 key set: identity of secret key, version 1"
+        need(derive_key(context, params.key_print + content)[:16] == identity, "the identity of a key set")
+
+    def file(self, name, frames):
+        note, vectors = None, []
+        for number, frame in enumerate(frames):
+            self.say(f"{name} {number} kind {frame.kind}")
+            if frame.kind == 10:
+                context = CONTEXT + "fingerprint of user key, version 1"
+                need(derive_key(context, frame.body) == frame.fingerprint, "the fingerprint of an AES key")
+                self.aes_key = frame.body
+                continue
+            if frame.kind in (36, 37):
+                continue
+            params, secret = self.params[frame.fingerprint], self.secrets.get(frame.fingerprint)
+            entries = None
+            if frame.kind in (6, 7):
+                entries = read_ckks(params, frame, secret)
+            elif frame.kind in (12, 13, 15, 16):
+                entries = read_exact(params, frame, secret)
+            elif frame.kind == 24:
+                entries = params.read(frame, secret)
+            elif frame.kind in (28, 29, 30, 32, 33, 34):
+                entries = [params.read(frame, secret)]
+            elif frame.kind == 3:
+                check_public(params, frame, secret)
+            elif frame.kind in (4, 5):
+                check_key(params, frame, secret)
+            elif frame.kind == 22:
+                params.check_public(frame, secret)
+            elif frame.kind == 23:
+                params.check_key(frame, secret)
+            elif frame.kind == 27:
+                params.check_bootstrapping(frame, secret)
+            elif frame.kind == 8:
+                self.say(f"{name} {number} text {frame.body.decode()}")
+                if frame.body[:1] == b"{":
+                    note = json.loads(frame.body)
+            if note and entries:
+                vectors += entries
+                continue
+            for entry, values in enumerate(entries or []):
+                self.say(f"{name} {number} {entry} = {show(values)}")
+        if note and "content" in note:
+            self.content(name, note["content"], vectors, params)
+        keys = [frame for frame in frames if frame.kind in (36, 37)]
+        if keys:
+            params = self.params[keys[0].fingerprint]
+            uses = params.check_keys(keys, self.secrets[params.program])
+            self.say(f"{name} uses {' '.join(f'{purpose}:{g}' for purpose, g in uses)}")
+
+    def content(self, name, content, vectors, params):
+        if "type" in content:
+            say_content(self.say, name, content, vectors, getattr(params, "t", None))
+        else:
+            need(len(vectors) == len(content["columns"]), "the columns of a file of TFHE")
+            for number, values in enumerate(vectors):
+                need(len(values) == content["rows"], "the rows of a file of TFHE")
+                self.say(f"{name} column {number} = {show(values)}")
+
+    def sealed(self, name, data):
+        """Opened by the passphrase of the golden files, to the file that has these bytes."""
+        stretched = None if self.slow else STRETCHED.get(data[21:37])
+        plain = open_sealed(data, b"correct horse", stretched)
+        for other, content in self.files.items():
+            if content == plain:
+                self.say(f"{name} opens to {other}")
+
+    def model(self, name, data):
+        fields = Fields(data)
+        need(fields.take(8) == b"HE-MODEL" and fields.number(4) == 1, "not a compiled model of version 1")
+        need(fields.take(32) == blake3(data[44:]), "the checksum of a model")
+        kind, frames = fields.number(1), read_frames(fields.take(fields.number(4)))
+        need(len(frames) == 1 and frames[0].kind == {0: 1, 1: 35}[kind], "the parameters of a model")
+        params = self.PARAMS[frames[0].kind](frames[0])
+        self.say(f"{name} model of degree {params.n}")
+
+    def container(self, name, data):
+        user = self.aes_key
+        if data[9] == 2:
+            (memory, passes, lanes), salt = container_cost(data)
+            user = argon2id(b"correct horse", salt, memory, passes, lanes)
+        content, plain = open_container(data, user)
+        self.say(f"{name} content {content}, {len(plain)} bytes, {blake3(plain).hex()}")
+        if content == 1:
+            say_archive(self.say, name, plain)
+
+
+def main():
+    check()
+    try:
+        Reader(sys.argv[1], print, "--slow" in sys.argv[2:]).run()
+    except Refused as refused:
+        sys.exit(f"refused: {refused}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,258 @@
+//! The five schemes: key generation, encryption, decryption and decoding, for every set of
+//! instructions that valgrind knows. Keys of servers and ciphertexts become public as frames.
+
+use super::Secret;
+use super::valgrind::{public, secret};
+use he::backend::Cpu;
+use he::bfv::Bfv;
+use he::bgv::Bgv;
+use he::bigckks::{self, BigCkksParams, BigCkksSpec, SecretDistribution};
+use he::bootstrapping::{BootstrapKeys, BootstrapParams, BootstrapSpec, EvalModShape, LevelRun};
+use he::ckks::{self, CkksParams, CkksSpec, Complex64, LevelGroup};
+use he::exact::{self, DECRYPTION_MARGIN, ExactSpec, Scheme};
+use he::ring::Ring;
+use he::rlwe::{EvaluationKeys, Flooding, KeyRequirements, PublicKey, RlweParams, SecretKey};
+use he::tfhe::{BootstrapKey, TfheSecretKey, presets};
+use he::wire::{SchemeParams, Wire};
+
+/// Small rings: what a branch depends on does not depend on their size.
+const LOG_N: u32 = 6;
+
+/// The object as it is read by someone to whom it was sent.
+fn sent<P, T: Wire<P>>(params: &P, place: T::Place<'_>, object: &T) -> T {
+    let mut frame = object.to_frame(params).unwrap();
+    public(&mut frame.body);
+    T::from_frame(params, place, &frame).unwrap()
+}
+
+/// The secret key as its owner writes and reads it.
+fn stored<P, T: for<'a> Wire<P, Place<'a> = ()>>(params: &P, key: &T) -> T {
+    T::from_frame(params, (), &key.to_frame(params).unwrap()).unwrap()
+}
+
+/// Values as decrypted, once they are shown.
+fn shown<T>(mut values: Vec<T>) -> Vec<T> {
+    public(&mut values);
+    values
+}
+
+fn close(found: &[f64], expected: &[f64], error: f64) {
+    assert!(found.len() >= expected.len());
+    for (i, (found, expected)) in found.iter().zip(expected).enumerate() {
+        assert!((found - expected).abs() < error, "slot {i}: {found}, {expected}");
+    }
+}
+
+fn needs() -> KeyRequirements {
+    KeyRequirements::new().relinearisation().rotations([1]).conjugation()
+}
+
+/// The keys of a scheme over RNS rings.
+fn rlwe_keys<P: SchemeParams>(
+    params: &P,
+    rlwe: &RlweParams,
+    ring: &Ring<Cpu>,
+    rng: &mut Secret,
+) -> (SecretKey, PublicKey<Cpu>, EvaluationKeys<Cpu>)
+where
+    PublicKey<Cpu>: for<'a> Wire<P, Place<'a> = &'a Ring<Cpu>>,
+    SecretKey: for<'a> Wire<P, Place<'a> = ()>,
+{
+    let secret = stored(params, &SecretKey::generate(rlwe, rng));
+    let public = sent(params, ring, &PublicKey::generate(&secret, ring, rng).unwrap());
+    let keys = EvaluationKeys::generate(&secret, ring, needs(), rng).unwrap();
+    (secret, public, keys)
+}
+
+fn ckks(cpu: &Cpu, bits: u32) {
+    let mut rng = Secret::new(u64::from(bits));
+    let spec = CkksSpec::from_bits(LOG_N, &[bits + 5, bits], &[60.min(bits + 6)], f64::from(bits)).unwrap();
+    let params = CkksParams::insecure(spec).unwrap();
+    let ring = Ring::new(cpu.clone(), params.rlwe().ring().clone()).unwrap();
+    let (key, public_key, _) = rlwe_keys(&params, params.rlwe(), &ring, &mut rng);
+    let encoder = ckks::Encoder::new(&params, &ring).unwrap();
+    let decryptor = ckks::Decryptor::new(&params, &key, &ring).unwrap();
+    let encryptor = ckks::Encryptor::new(&params, &public_key).unwrap();
+    let values: Vec<f64> = (0..params.slots()).map(|i| i as f64 / 17.0 - 0.9).collect();
+    let mut message = values.clone();
+    secret(&mut message);
+    let plain = encoder.encode_real(&message, params.encoding()).unwrap();
+    let ct = sent(&params, &ring, &encryptor.encrypt(&plain, &mut rng).unwrap());
+    let found = encoder.decode_real(&decryptor.decrypt(&ct).unwrap()).unwrap().concat();
+    close(&shown(found), &values, 1e-3);
+    let encryptor = ckks::SecretEncryptor::new(&params, &key, &ring).unwrap();
+    let ct = sent(&params, &ring, &encryptor.encrypt(&plain, &mut rng).unwrap().expand().unwrap());
+    let flooded = decryptor.decrypt_flooded(&ct, Flooding::Bits(bits - 8), &mut rng).unwrap();
+    close(&shown(encoder.decode_real(&flooded).unwrap().concat()), &values, 0.3);
+}
+
+#[test]
+fn ckks_of_30_bits() {
+    Cpu::all().for_each(|cpu| ckks(&cpu, 30));
+}
+
+#[test]
+fn ckks_of_45_bits() {
+    Cpu::all().for_each(|cpu| ckks(&cpu, 45));
+}
+
+#[test]
+fn ckks_of_54_bits() {
+    Cpu::all().for_each(|cpu| ckks(&cpu, 54));
+}
+
+/// Encoding and decoding in numbers of 106 bits.
+#[test]
+fn ckks_of_70_bits() {
+    let mut rng = Secret::new(70);
+    let group = LevelGroup { levels: 2, scale_log2: 70.0 };
+    let spec = CkksSpec::from_level_bits(LOG_N, &[50, 40], &[vec![35, 35]], &[55], &[group]).unwrap();
+    let params = CkksParams::insecure(spec).unwrap();
+    for cpu in Cpu::all() {
+        let ring = Ring::new(cpu, params.rlwe().ring().clone()).unwrap();
+        let (key, public_key, _) = rlwe_keys(&params, params.rlwe(), &ring, &mut rng);
+        let (encryptor, decryptor) = (
+            ckks::Encryptor::new(&params, &public_key).unwrap(),
+            ckks::Decryptor::new(&params, &key, &ring).unwrap(),
+        );
+        let values = vec![0.25, -1.5, 3.0];
+        let mut message = values.clone();
+        secret(&mut message);
+        let ct = sent(&params, &ring, &encryptor.encrypt_real(&message, &mut rng).unwrap());
+        close(&shown(decryptor.decrypt_real(&ct).unwrap()), &values, 1e-12);
+    }
+}
+
+/// Keys of a sparse secret that exists for them alone.
+#[test]
+fn bootstrapping_keys() {
+    let spec = BootstrapSpec {
+        log_n: 8,
+        log_slots: 1,
+        base_bits: 46,
+        base_scale_log2: 36.0,
+        slots_to_coeffs: vec![38],
+        program: LevelRun::new(1, 36.0, &[36]),
+        eval_mod_levels: vec![LevelRun::new(3, 46.0, &[46])],
+        coeffs_to_slots: LevelRun::new(1, 46.0, &[46]),
+        special: vec![47; 2],
+        slots_to_coeffs_special: 1,
+        eval_mod: EvalModShape { bound: 1, degree: 6, doublings: 0, arcsine: false, focus: 0.5 },
+        sparse_weight: 64,
+    };
+    let params = BootstrapParams::insecure(spec).unwrap();
+    let mut rng = Secret::new(6);
+    let key = SecretKey::generate(params.params().rlwe(), &mut rng);
+    for cpu in Cpu::all() {
+        let ring = params.ring(cpu).unwrap();
+        BootstrapKeys::generate(&key, &params, &ring, &mut rng).unwrap();
+    }
+}
+
+fn exact<S: Scheme>(cpu: &Cpu, bits: u32, t: u64)
+where
+    exact::Params<S>: SchemeParams,
+    exact::Ciphertext<S, Cpu>: for<'a> Wire<exact::Params<S>, Place<'a> = &'a Ring<Cpu>>,
+    PublicKey<Cpu>: for<'a> Wire<exact::Params<S>, Place<'a> = &'a Ring<Cpu>>,
+    SecretKey: for<'a> Wire<exact::Params<S>, Place<'a> = ()>,
+{
+    let mut rng = Secret::new(t);
+    let spec = ExactSpec::from_bits(LOG_N, &[bits, bits], &[60], t).unwrap();
+    let params = exact::Params::<S>::insecure(spec).unwrap();
+    let ring = Ring::new(cpu.clone(), params.rlwe().ring().clone()).unwrap();
+    let (key, public_key, _) = rlwe_keys(&params, params.rlwe(), &ring, &mut rng);
+    let encoder = exact::Encoder::new(&params).unwrap();
+    let decryptor = exact::Decryptor::new(&params, &key, &ring).unwrap();
+    let encryptor = exact::Encryptor::new(&params, &public_key).unwrap();
+    let n = ring.n() as u64;
+    let values: Vec<u64> = (0..n).map(|i| i * 5 % t).collect();
+    let mut message = values.clone();
+    secret(&mut message);
+    let plain = encoder.encode(&message).unwrap();
+    let ct = sent(&params, &ring, &encryptor.encrypt(&plain, &mut rng).unwrap());
+    let found = encoder.decode::<u64>(&decryptor.decrypt(&ct).unwrap()).unwrap().concat();
+    assert_eq!(shown(found), values);
+    let mut message: Vec<i64> = (0..n as i64).map(|i| i % 9 - 4).collect();
+    secret(&mut message);
+    let plain = encoder.encode_coefficients(&message).unwrap();
+    let encryptor = exact::SecretEncryptor::new(&params, &key, &ring).unwrap();
+    let ct = sent(&params, &ring, &encryptor.encrypt(&plain, &mut rng).unwrap().expand().unwrap());
+    let plain = decryptor.decrypt_checked(&ct, DECRYPTION_MARGIN).unwrap();
+    assert_eq!(shown(encoder.decode_coefficients::<i64>(&plain).unwrap().concat()), shown(message));
+}
+
+#[test]
+fn bfv() {
+    for cpu in Cpu::all() {
+        exact::<Bfv>(&cpu, 45, 257);
+        exact::<Bfv>(&cpu, 58, 65537);
+    }
+}
+
+#[test]
+fn bgv() {
+    for cpu in Cpu::all() {
+        exact::<Bgv>(&cpu, 45, 257);
+        exact::<Bgv>(&cpu, 58, 65537);
+    }
+}
+
+fn bigckks(cpu: &Cpu, distribution: SecretDistribution) {
+    let mut rng = Secret::new(4);
+    let spec = BigCkksSpec { secret: distribution, ..BigCkksSpec::new(LOG_N, 150, 40) };
+    let params = BigCkksParams::insecure(spec).unwrap();
+    let ring = Ring::new(cpu.clone(), params.ring().clone()).unwrap();
+    let key = stored(&params, &bigckks::SecretKey::generate(&params, &mut rng));
+    let public_key = sent(&params, &ring, &bigckks::PublicKey::generate(&key, &ring, &mut rng).unwrap());
+    bigckks::EvaluationKeys::generate(&key, &ring, needs(), &mut rng).unwrap();
+    let encoder = bigckks::Encoder::new(&params, &ring).unwrap();
+    let encryptor = bigckks::Encryptor::new(&params, &public_key).unwrap();
+    let decryptor = bigckks::Decryptor::new(&params, &key, &ring).unwrap();
+    let values: Vec<f64> = (0..params.slots()).map(|i| 0.8 - i as f64 / 23.0).collect();
+    let mut message: Vec<Complex64> = values.iter().map(|&x| Complex64::new(x, -x)).collect();
+    secret(&mut message);
+    let plain = encoder.encode(&message, params.encoding()).unwrap();
+    let ct = sent(&params, &ring, &encryptor.encrypt(&plain, &mut rng).unwrap());
+    let found = encoder.decode_real(&decryptor.decrypt(&ct).unwrap()).unwrap().concat();
+    close(&shown(found), &values, 1e-3);
+    let flooded = decryptor.decrypt_flooded(&ct, Flooding::Bits(100), &mut rng).unwrap();
+    shown(encoder.decode_real(&flooded).unwrap().concat());
+}
+
+#[test]
+fn bigckks_of_uniform_secrets() {
+    Cpu::all().for_each(|cpu| bigckks(&cpu, SecretDistribution::UniformTernary));
+}
+
+#[test]
+fn bigckks_of_sparse_secrets() {
+    Cpu::all().for_each(|cpu| bigckks(&cpu, SecretDistribution::Sparse { weight: 16 }));
+}
+
+#[test]
+fn tfhe() {
+    let mut rng = Secret::new(5);
+    let (params, cpu) = (presets::insecure_small().unwrap(), Cpu::new());
+    let key = stored(&params, &TfheSecretKey::generate(&params, &mut rng));
+    BootstrapKey::generate(&key, &mut rng);
+    let bits = vec![true, false, true, true];
+    let mut message = bits.clone();
+    secret(&mut message);
+    let ct = sent(&params, &cpu, &key.encrypt_bits(&cpu, &message, &mut rng).unwrap());
+    assert_eq!(shown(key.decrypt_bits(&ct).unwrap()), bits);
+    let ct = sent(&params, (), &key.encrypt_bits_seeded(&message, &mut rng).unwrap());
+    assert_eq!(shown(key.decrypt_bits(&ct.expand(&cpu).unwrap()).unwrap()), bits);
+    let numbers = vec![0u64, 77, 65535];
+    let mut message = numbers.clone();
+    secret(&mut message);
+    let ct = sent(&params, &cpu, &key.encrypt_u64(&cpu, &message, 16, &mut rng).unwrap());
+    assert_eq!(shown(key.decrypt_u64(&ct).unwrap()), numbers);
+    let mut flags = vec![true, false];
+    secret(&mut flags);
+    let ct = key.encrypt_flags(&cpu, &flags, &mut rng).unwrap();
+    assert_eq!(shown(key.decrypt_flags(&ct).unwrap()), [true, false]);
+    // A decryption that fails says so without saying where.
+    let mut wrong = key.encrypt(&cpu, &[1 << 62], &mut rng).unwrap();
+    wrong.set_key_set(None);
+    assert!(key.decrypt_bits(&he::tfhe::EncryptedBits::from_ciphertexts(wrong)).is_err());
+}
