@@ -38,15 +38,17 @@ if [ ! -f "$work/axe.min.js" ] && command -v npm >/dev/null; then
     fi
 fi
 
-web/build.sh
+# HE_WEB_BUILT says that web/dist is there: building it again would build the service again.
+[ -n "${HE_WEB_BUILT:-}" ] || web/build.sh
 # The client of browsers on the WebAssembly that was built.
 if command -v npm >/dev/null; then
     (cd web/client && npm test --silent)
 else
     echo "web/ci.sh: npm is missing, and the client is tested in the browser alone" >&2
 fi
-cargo build --release --locked -p he-cli --features server,client
 
-cargo test --release --locked -p he-cli --features server,client --test cli -- remote surface
+# The default members, as the tests of the workspace build them.
+cargo test --release --locked --features he-cli/server,he-cli/client --test cli -- remote surface
+cargo build --release --locked --bin he-cli --features he-cli/server,he-cli/client
 HE_CLI="$target/release/he-cli" HE_WEB_WORK="$work" \
     "$venv/bin/python" -m pytest -q -p no:cacheprovider web/tests "$@"

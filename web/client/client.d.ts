@@ -4,8 +4,11 @@
 export interface KeyOptions {
   /** Real numbers (`ckks`), integers (`bfv`, `bgv`), unsigned integers to compare (`tfhe`). */
   scheme: "ckks" | "bfv" | "bgv" | "tfhe";
-  /** What is going to be encrypted; filters of images need more keys. `images` by default. */
-  for?: "images" | "tables";
+  /**
+   * What is going to be encrypted; filters of images need more keys. `images` by default. `model`
+   * is for CKKS and stands alone: the model that was loaded chooses everything else.
+   */
+  for?: "images" | "tables" | "model";
   /** CKKS: the largest radius of image filters with a key for each weight (images 1, tables 0). */
   filters?: number;
   /** Operations that can follow one another: 2. Not for TFHE. */
@@ -51,6 +54,33 @@ export interface Table {
   columns: { name: string; values: Float64Array | BigInt64Array }[];
   /** TFHE: bits of the unsigned integers, 32 by default. */
   width?: number;
+}
+
+/** A compiled model: what its examples are, and what keys for it need. */
+export interface ModelInfo {
+  /** BLAKE3 of its file, in hexadecimal. */
+  hash: string;
+  /** The dimensions of an input, without that of the batch. */
+  input: number[];
+  /** Numbers of an example: their product. */
+  numbers: number;
+  /** Numbers of a result. */
+  outputs: number;
+  /** What is done with these after decryption. */
+  decision: "none" | "softmax" | "log-softmax" | "argmax";
+  /** Examples that share a ciphertext, at the cost of one. */
+  shared: number;
+  /** Ciphertexts of an example. */
+  ciphertexts: number;
+  /** The parameters as `he-cli info --json` shows them. */
+  parameters: Record<string, unknown>;
+  /** The rotations that the evaluation keys are for, and whether they are for conjugation. */
+  rotations: number[];
+  conjugation: boolean;
+  /** Bytes of the file of the evaluation keys. */
+  evaluation_key_bytes: number;
+  /** Bytes of the file of the keys for refreshes; the client takes models without them. */
+  bootstrap_key_bytes: null;
 }
 
 export interface DecryptedImage {
@@ -135,6 +165,16 @@ export class Client {
   encryptImage(image: Image, task?: Task): ReadableStream<Uint8Array>;
   /** The encrypted table of he-files. */
   encryptTable(table: Table, task?: Task): ReadableStream<Uint8Array>;
+  /**
+   * Reads a compiled model, in place of the one before: before keys `for: "model"` are made or
+   * loaded. It is not a secret, and `forgetKeys` leaves it.
+   */
+  loadModel(file: Blob, task?: Task): Promise<ModelInfo>;
+  /**
+   * The encrypted examples of he-files for the model: numbers in the order of its input, one
+   * example behind the other. `decrypt` makes a table of their outputs, a row for each example.
+   */
+  encryptExamples(numbers: Float64Array, task?: Task): ReadableStream<Uint8Array>;
   /** Decrypts an encrypted file of he-files. */
   decrypt(file: File, task?: DecryptTask): Promise<Decrypted>;
   /** What a file is, as `he-cli info --json` says. */

@@ -200,6 +200,14 @@ export class Client {
     return this.#stream("encryptTable", { columns: table.columns, width: table.width }, task);
   }
 
+  loadModel(file, task) {
+    return this.#call("loadModel", { file }, task);
+  }
+
+  encryptExamples(numbers, task) {
+    return this.#stream("encryptExamples", { numbers }, task);
+  }
+
   decrypt(file, task) {
     return this.#call("decrypt", { view: task?.view }, task, file);
   }

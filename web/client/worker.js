@@ -5,6 +5,8 @@ import init, { Session, TableBuilder, generateFileKey, info, panicMessage } from
 
 /** The longest secret key file, in bytes. */
 const MAX_KEY = 1 << 22;
+/** The longest compiled model, in bytes. */
+const MAX_MODEL = 1 << 29;
 /** Milliseconds of work between two looks at the messages. */
 const SLICE = 10;
 
@@ -152,6 +154,22 @@ async function keyFile(file) {
   return new Uint8Array(await file.arrayBuffer());
 }
 
+async function modelFile(file) {
+  if (file.size > MAX_MODEL) {
+    throw Object.assign(new Error(`a model of ${file.size} bytes`), {
+      hint: "give the file that he-cli compile writes, which is smaller",
+    });
+  }
+  return new Uint8Array(await file.arrayBuffer());
+}
+
+function numbersOf(numbers) {
+  if (numbers instanceof Float64Array) return numbers;
+  throw Object.assign(new Error("the examples are something else than numbers"), {
+    hint: "give a Float64Array, one example behind the other",
+  });
+}
+
 /** A task under AES, by a passphrase or the file of a key. */
 async function underAes(begin, { key, passphrase }) {
   const bytes = key && (await keyFile(key));
@@ -229,6 +247,8 @@ const operations = {
   encryptImage: (run, { width, height, channels, data }) =>
     run.all(session.encryptImage(width, height, channels, new Uint8Array(data.buffer, data.byteOffset, data.length))),
   encryptTable: (run, { columns, width }) => run.all(session.encryptTable(tableOf(columns), width)),
+  loadModel: async (_, { file }) => JSON.parse(session.loadModel(await modelFile(file))),
+  encryptExamples: (run, { numbers }) => run.all(session.encryptExamples(numbersOf(numbers))),
   decrypt: (run, { view }) => run.all(session.decrypt(view ?? "light")),
   info: async (_, { file, passphrase }) => {
     const read = await random(file);
@@ -252,7 +272,7 @@ async function handle(id, op, args) {
   try {
     if (dead) throw dead;
     const result = await operations[op](run, args);
-    const streams = ["evaluationKey", "encryptImage", "encryptTable", "encryptFile", "decryptFile"];
+    const streams = ["evaluationKey", "encryptImage", "encryptTable", "encryptExamples", "encryptFile", "decryptFile"];
     const transfer = op === "decrypt" ? buffers(result) : [];
     run.post("end", { result: streams.includes(op) ? undefined : result }, transfer);
   } catch (thrown) {

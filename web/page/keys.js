@@ -16,10 +16,13 @@ export class Keys {
    * @param {string} prefix of the ids of the view
    * @param {object} options of `Client.generateKeys`
    * @param {import("./service.js").Service} service
+   * @param {(client: Client, signal?: AbortSignal) => Promise<void>} prepare what a client needs before
+   *   keys are made or loaded
    */
-  constructor(prefix, options, service) {
+  constructor(prefix, options, service, prepare = async () => {}) {
     this.options = options;
     this.service = service;
+    this.prepare = prepare;
     this.fileName = `he-${prefix}-secret.key`;
     const host = $(`${prefix}-keys`);
     host.append($("keys-template").content.cloneNode(true));
@@ -96,7 +99,9 @@ export class Keys {
   async #make(task) {
     this.#tell("Making keys …");
     try {
-      const info = await (await this.client()).generateKeys(this.options, task);
+      const client = await this.client();
+      await this.prepare(client, task.signal);
+      const info = await client.generateKeys(this.options, task);
       this.#have(info, "Made here");
     } catch (error) {
       this.#tell("No keys.");
@@ -184,6 +189,7 @@ export class Keys {
     } else {
       const file = this.find("file").files[0];
       if (!file) throw Object.assign(new Error("no key file is chosen"), { hint: "choose the file that was saved" });
+      await this.prepare(client);
       const info = await client.loadKeys(file, passphrase);
       this.#have(info, "Loaded");
     }

@@ -1,6 +1,7 @@
 /** Starts the page: views, connection, traffic. */
 
 import { Account } from "./account.js";
+import { DigitView } from "./digit.js";
 import { $, bytes } from "./dom.js";
 import { Keys } from "./keys.js";
 import { PictureView } from "./picture.js";
@@ -17,6 +18,7 @@ const forTables = { scheme: "ckks", for: "tables", depth: 2, precision: 30 };
 
 new PictureView(account, new Keys("picture", forPictures, service));
 new TableView(account, new Keys("table", forTables, service));
+const digit = new DigitView(account);
 
 /** Shows the view that the address names. */
 function route() {
@@ -27,6 +29,7 @@ function route() {
     if (isCurrent) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
     $(link.dataset.view).hidden = !isCurrent;
+    if (isCurrent && link.dataset.view === "digit") digit.show();
   }
 }
 

@@ -178,6 +178,16 @@ export class Service {
     return Array.isArray(answer) ? answer : answer.operations;
   }
 
+  /** The models that compute on encrypted examples. */
+  async models(signal) {
+    return (await this.json("/v1/models", { signal })).models;
+  }
+
+  /** The file of a model. */
+  model(name, task) {
+    return this.#download(`/v1/models/${encodeURIComponent(name)}/content`, task);
+  }
+
   /**
    * Repeats `attempt` until it succeeds, while failures pass and there is progress now and then.
    * `attempt` calls its argument when it got ahead.
@@ -291,15 +301,21 @@ export class Service {
     });
   }
 
-  /** The bytes of an object; `range` as `[first, last]`. An interrupted download goes on. */
-  async content(id, { signal, range, onProgress, onPause } = {}) {
-    const parts = [];
+  /** The bytes of an object; `range` as `[first, last]`. */
+  content(id, task) {
+    return this.#download(`/v1/objects/${id}/content`, task);
+  }
+
+  /** An interrupted download goes on, or begins anew where there are no ranges. */
+  async #download(path, { signal, range, onProgress, onPause } = {}) {
+    let parts = [];
     const first = range?.[0] ?? 0;
     let got = 0;
     let length = range ? range[1] - range[0] + 1 : undefined;
     await this.persist(async (gotAhead) => {
       const wanted = range || got > 0 ? { Range: `bytes=${first + got}-${range?.[1] ?? ""}` } : {};
-      const response = await this.request(`/v1/objects/${id}/content`, { headers: wanted, signal });
+      const response = await this.request(path, { headers: wanted, signal });
+      if (got > 0 && response.status === 200) [parts, got] = [[], 0];
       const announced = Number(response.headers.get("Content-Length"));
       if (announced > 0) length = got + announced;
       const reader = response.body.getReader();

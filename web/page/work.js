@@ -106,7 +106,7 @@ export class Work {
   }
 
   /** Computes on the server, fetches the result and decrypts it. */
-  async compute(operation, object, keySet, signal, title = "Compute on the server") {
+  async compute(operation, object, keySet, signal, title = "Compute on the server", onWarning) {
     const { name } = operation;
     const job = await this.steps.run(`compute ${name}`, title, (step) =>
       this.service.compute(operation, [object], keySet, { signal, onProgress: step.progress, onPause: step.pause }));
@@ -117,6 +117,6 @@ export class Work {
     });
     this.service.remove(`/v1/objects/${job.result}`);
     return this.steps.run(`decrypt ${name}`, "Decrypt", async (step) =>
-      (await this.keys.client()).decrypt(file, { onProgress: step.progress, signal }));
+      (await this.keys.client()).decrypt(file, { onProgress: step.progress, onWarning, signal }));
   }
 }

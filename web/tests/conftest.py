@@ -9,6 +9,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import httpx
 import pytest
@@ -190,3 +191,15 @@ def chromium(downloads: pathlib.Path) -> Iterator[webdriver.Chrome]:
     browser = webdriver.Chrome(options=options, service=service)
     yield browser
     browser.quit()
+
+
+@pytest.fixture
+def emulated(chromium: webdriver.Chrome) -> Iterator[Any]:
+    """Emulates devices and networks; undone afterwards."""
+
+    def emulate(command: str, **parameters: Any) -> None:
+        chromium.execute_cdp_cmd(f"Emulation.{command}", parameters)
+
+    yield emulate
+    emulate("clearDeviceMetricsOverride")
+    emulate("setEmulatedMedia", features=[])

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pytest
 from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.remote.webelement import WebElement
@@ -100,6 +101,35 @@ class Page:
         entries = [entry for entry in self.browser.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")]
         # It is the tests that read pixels again and again.
         return [entry["message"] for entry in entries if "willReadFrequently" not in entry["message"]]
+
+    def assert_accessible(self, axe: pathlib.Path) -> None:
+        """Everything has a name, errors are told, and the rules of axe-core hold, if it is there."""
+        unnamed = self.js(
+            """return [...document.querySelectorAll('input, select, textarea, button, canvas, progress')]
+                .filter((e) => !(e.labels?.length || e.getAttribute('aria-label') || e.textContent.trim()))
+                .map((e) => e.outerHTML)"""
+        )
+        assert unnamed == []
+        assert self.js("return document.querySelectorAll('#live[aria-live], #problem[role=alert]').length") == 2
+        if not axe.exists():
+            pytest.skip("axe-core is not there: npm is missing, and with it the other rules")
+        self.js(axe.read_text())
+        self.js("document.getElementById('problem').hidden = false")
+        found = self.browser.execute_async_script(
+            "const done = arguments[0]; axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21aa', 'best-practice'] })"
+            ".then((result) => done(result.violations))"
+        )
+        assert [(rule["id"], [node["html"] for node in rule["nodes"]]) for rule in found] == []
+
+    def assert_fits(self, width: int) -> None:
+        """A phone of this width shows everything without scrolling sideways, with room for fingers."""
+        self.click(f"#{self.view}-keys .key-load")
+        self.click("#account summary")
+        assert self.js("return document.documentElement.scrollWidth") <= width
+        self.click("#account summary")
+        for element in self.all("main button, main select, nav a"):
+            if element.is_displayed():
+                assert element.size["height"] >= 40, element.text
 
     def screenshot(self, path: pathlib.Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)

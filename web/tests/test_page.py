@@ -53,18 +53,6 @@ def picture(chromium: webdriver.Chrome, server: Server) -> Iterator[Page]:
     assert page.errors() == []
 
 
-@pytest.fixture
-def emulated(chromium: webdriver.Chrome) -> Iterator[Any]:
-    """Emulates devices and networks; undone afterwards."""
-
-    def emulate(command: str, **parameters: Any) -> None:
-        chromium.execute_cdp_cmd(f"Emulation.{command}", parameters)
-
-    yield emulate
-    emulate("clearDeviceMetricsOverride")
-    emulate("setEmulatedMedia", features=[])
-
-
 def test_a_photograph_is_blurred_and_every_operation_follows(picture: Page, tmp_path: pathlib.Path) -> None:
     picture.screenshot(SCREENSHOTS / "1-start.png")
     picture.choose(ASTRONAUT)
@@ -395,15 +383,8 @@ def test_a_phone_shows_everything_without_scrolling_sideways(
     else:
         page.click("#table-sample")
     page.run()
-    page.click(f"#{view}-keys .key-load")
-    page.click("#account summary")
-    assert page.js("return document.documentElement.scrollWidth") <= width
-    page.click("#account summary")
+    page.assert_fits(width)
     page.screenshot(SCREENSHOTS / f"phone-{view}-{width}.png")
-    # Fingers need room.
-    for element in page.all("main button, main select, nav a"):
-        if element.is_displayed():
-            assert element.size["height"] >= 40, element.text
 
 
 def test_the_keyboard_suffices(picture: Page, tmp_path: pathlib.Path) -> None:
@@ -439,23 +420,7 @@ def test_rules_of_accessibility(
         page.choose(small(tmp_path))
         page.run()
         page.screenshot(SCREENSHOTS / f"{scheme}.png")
-    unnamed = page.js(
-        """return [...document.querySelectorAll('input, select, textarea, button, canvas, progress')]
-            .filter((e) => !(e.labels?.length || e.getAttribute('aria-label') || e.textContent.trim()))
-            .map((e) => e.outerHTML)"""
-    )
-    assert unnamed == []
-    assert page.js("return document.querySelectorAll('#live[aria-live], #problem[role=alert]').length") == 2
-    axe = WORK / "axe.min.js"
-    if not axe.exists():
-        pytest.skip("axe-core is not there: npm is missing, and with it the other rules")
-    page.js(axe.read_text())
-    page.js("document.getElementById('problem').hidden = false")
-    found = page.browser.execute_async_script(
-        "const done = arguments[0]; axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21aa', 'best-practice'] })"
-        ".then((result) => done(result.violations))"
-    )
-    assert [(rule["id"], [node["html"] for node in rule["nodes"]]) for rule in found] == []
+    page.assert_accessible(WORK / "axe.min.js")
 
 
 def test_motion_stops_for_those_who_ask(chromium: webdriver.Chrome, server: Server, emulated: Any) -> None:

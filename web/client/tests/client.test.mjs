@@ -91,6 +91,42 @@ for (const scheme of ["ckks", "bfv", "bgv"]) {
   });
 }
 
+test("files of a model are those of the command line, byte by byte", async () => {
+  const { options, files } = digests.model;
+  const examples = Float64Array.of(0.5, -0.25, 1, 0, -1, 0.75, 0.125, 0.5);
+  const plan = blob(await readFile(new URL("model.plan", import.meta.url)));
+  const other = await Client.start();
+  await fails(other.generateKeys(options), (error) => assert.match(error.message, /no model/));
+  const model = await other.loadModel(plan);
+  assert.deepEqual([model.input, model.numbers, model.outputs], [[4], 4, 3]);
+  const info = await other.generateKeys({ ...options, insecureSeed: digests.seed });
+  assert.equal(info.rotations, model.rotations.length);
+  const made = {
+    secret: new Uint8Array(await (await other.saveKeys()).arrayBuffer()),
+    evaluation: await all(other.evaluationKey()),
+    examples: await all(other.encryptExamples(examples)),
+  };
+  assert.equal(made.evaluation.length, model.evaluation_key_bytes);
+  for (const [name, bytes] of Object.entries(made)) assert.equal(sha(bytes), files[name], name);
+  const told = await other.info(blob(made.examples));
+  assert.deepEqual([told.examples, told.model, told.key_set], [2, model.hash, info.keySet]);
+
+  // What is refused, each with a hint.
+  await fails(all(other.encryptExamples(examples.subarray(1))));
+  await fails(all(other.encryptExamples([1, 2, 3, 4])));
+  await fails(all(other.encryptExamples(Float64Array.of(NaN, 0, 0, 0))));
+  await fails(other.decrypt(blob(made.examples)), (error) => assert.match(error.message, /inputs of a model/));
+  await fails(other.loadModel(blob(made.examples)));
+  await fails(other.generateKeys({ ...options, depth: 2 }));
+  // A key that is loaded, for the same model.
+  const sealed = await other.saveKeys("three words");
+  await other.forgetKeys();
+  await fails(all(other.encryptExamples(examples)), (error) => assert.match(error.message, /no keys/));
+  assert.equal((await other.loadKeys(sealed, "three words")).rotations, model.rotations.length);
+  assert.ok((await all(other.encryptExamples(examples))).length > 1000);
+  other.close();
+});
+
 test("integers of TFHE come back", async () => {
   await client.generateKeys({ scheme: "tfhe", for: "tables" });
   const table = { columns: [{ name: "n", values: BigInt64Array.of(0n, 5n, 4_000_000_000n) }] };

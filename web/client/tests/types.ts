@@ -1,5 +1,5 @@
 // Uses of the client that its types allow, and some that they do not: checked by tsc, never run.
-import { Client, HeError, type Decrypted, type KeysInfo, type Table } from "../client.js";
+import { Client, HeError, type Decrypted, type KeysInfo, type ModelInfo, type Table } from "../client.js";
 
 export async function uses(picture: ImageData, upload: (body: ReadableStream) => Promise<Blob>) {
   const client: Client = await Client.start({ wasm: new URL("https://example.org/he_wasm_bg.wasm") });
@@ -13,12 +13,18 @@ export async function uses(picture: ImageData, upload: (body: ReadableStream) =>
   const table: Table = { columns: [{ name: "n", values: BigInt64Array.of(1n) }] };
   await upload(client.encryptTable(table, { onProgress: (done, of) => console.log(done / of) }));
   await upload(client.encryptFile(new Blob(["x"]), { passphrase: "six words" }));
+  const { input, evaluation_key_bytes }: ModelInfo = await client.loadModel(new Blob());
+  await client.generateKeys({ scheme: "ckks", for: "model" });
+  console.log(input.length, evaluation_key_bytes);
+  await upload(client.encryptExamples(new Float64Array(784)));
   const file: Blob = await client.saveKeys("passphrase");
   await client.loadKeys(file, "passphrase").catch((error: HeError) => console.log(error.hint));
   // @ts-expect-error there is no such scheme
   await client.generateKeys({ scheme: "rot13" });
   // @ts-expect-error numbers are typed arrays
   client.encryptTable({ columns: [{ name: "n", values: [1, 2] }] });
+  // @ts-expect-error examples are a typed array, too
+  client.encryptExamples([1, 2]);
   // @ts-expect-error clients are started
   new Client();
   client.close();
