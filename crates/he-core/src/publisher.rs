@@ -95,6 +95,42 @@ impl Publisher {
         self.left
     }
 
+    /// Moves `count` of the decryptions that are left to a publisher of their own, under the same
+    /// security and the same number of all decryptions. So a thread can publish while others do,
+    /// and no decryption is counted twice. What a part has left when it is dropped counts as used;
+    /// [`rejoin`](Self::rejoin) brings it back.
+    ///
+    /// # Errors
+    /// [`Error::DecryptionsSpent`] if fewer are left: then none are moved.
+    pub fn split(&mut self, count: u64) -> Result<Self> {
+        let (left, of) = (self.left, self.decryptions);
+        self.left = left.checked_sub(count).ok_or(Error::DecryptionsSpent { asked: count, left, of })?;
+        Ok(Self { left: count, ..*self })
+    }
+
+    /// Takes back what a part has left.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for a publisher that is not a part of this one: of another security or
+    /// number of decryptions, or with more left than were moved.
+    pub fn rejoin(&mut self, part: Self) -> Result<()> {
+        let alike = (part.security_bits, part.decryptions) == (self.security_bits, self.decryptions);
+        match self.left.checked_add(part.left).filter(|&left| alike && left <= self.decryptions) {
+            Some(left) => {
+                self.left = left;
+                Ok(())
+            }
+            None => Err(Error::domain(
+                "publisher",
+                format!(
+                    "{} decryptions left of {} with {} bits of security come back",
+                    part.left, part.decryptions, part.security_bits
+                ),
+                "only a part that was split off comes back",
+            )),
+        }
+    }
+
     /// The flood of each decryption.
     pub fn flooding(&self) -> Flooding {
         Flooding::Statistical { security_bits: self.security_bits, decryptions: self.decryptions }
@@ -161,6 +197,27 @@ mod tests {
             assert!(matches!(wrong, Err(Error::Argument { .. })));
         }
         assert!(matches!(Publisher::resume(40, 5, 6), Err(Error::Argument { what: "publisher", .. })));
+    }
+
+    #[test]
+    fn parts_count_for_the_whole() {
+        let mut whole = Publisher::new(40, 10).unwrap();
+        let mut part = whole.split(4).unwrap();
+        assert_eq!((whole.left(), part.left(), part.flooding()), (6, 4, whole.flooding()));
+        assert!(matches!(whole.split(7), Err(Error::DecryptionsSpent { asked: 7, left: 6, of: 10 })));
+        assert!(matches!(part.take(5), Err(Error::DecryptionsSpent { asked: 5, left: 4, of: 10 })));
+        part.take(3).unwrap();
+        whole.rejoin(part).unwrap();
+        assert_eq!(whole.left(), 7);
+        // A part that does not come back is spent.
+        whole.split(2).unwrap();
+        assert_eq!(whole.left(), 5);
+        // Nothing but parts comes back.
+        let fresh = |security, decryptions| Publisher::new(security, decryptions).unwrap();
+        for other in [fresh(41, 10), fresh(40, 11), fresh(40, 10)] {
+            assert!(matches!(whole.rejoin(other), Err(Error::Argument { what: "publisher", .. })));
+            assert_eq!(whole.left(), 5);
+        }
     }
 
     /// The tail of a Gaussian beyond k, by the series of the complementary error function's

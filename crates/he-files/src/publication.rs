@@ -4,6 +4,7 @@ use crate::note::Content;
 use he_core::ckks::NoiseEstimate;
 use he_core::rlwe::Flooding;
 use he_core::{Error, Publisher, Result};
+use rand::SeedableRng;
 use rand::rngs::ChaCha20Rng;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -15,7 +16,7 @@ const IMAGE_MARGIN_LOG2: f64 = 3.0;
 pub const LOOKUPS_LOG2: f64 = 24.0;
 
 /// The decryptions of one or more files that others will see. It is shared by the engines of a
-/// team.
+/// team, which decrypt at the same time: only counting is one after another.
 pub struct Publication(Mutex<State>);
 
 struct State {
@@ -89,40 +90,193 @@ impl Publication {
         self.state().error_log2
     }
 
-    /// Counts decryptions in a scheme that needs no flood.
+    /// Counts `count` decryptions in a scheme that needs no flood. `publish` gets a publisher that
+    /// has as many left; what it leaves is not counted.
     ///
     /// # Errors
-    /// Those of `publish`.
-    pub fn count<T>(&self, publish: impl FnOnce(&mut Publisher) -> Result<T>) -> Result<T> {
-        publish(&mut self.state().publisher)
+    /// [`Error::DecryptionsSpent`]; those of `publish`.
+    pub fn count<T>(&self, count: usize, publish: impl FnOnce(&mut Publisher) -> Result<T>) -> Result<T> {
+        let mut part = self.state().publisher.split(count as u64)?;
+        let published = publish(&mut part);
+        self.state().publisher.rejoin(part)?;
+        published
     }
 
-    /// Decrypts with a flood: `bits(flooding)` is its width for this ciphertext of vectors of
-    /// `slots` slots.
+    /// Decrypts `count` vectors of `slots` slots with a flood, and counts them: `bits(flooding)` is
+    /// its width for this ciphertext. `publish` gets a publisher that has as many left, and a
+    /// generator of its own.
     ///
     /// # Errors
-    /// [`Error::FloodTooWide`] if the flood is as large as the numbers; those of `bits` and
-    /// `publish`.
+    /// [`Error::FloodTooWide`] if the flood is as large as the numbers, which is not counted;
+    /// [`Error::DecryptionsSpent`]; those of `bits` and `publish`.
     pub(crate) fn flood<T>(
         &self,
         numbers: Numbers,
-        (slots, scale_log2): (usize, f64),
+        (count, slots, scale_log2): (usize, usize, f64),
         bits: impl FnOnce(Flooding) -> Result<u32>,
         publish: impl FnOnce(&mut Publisher, &mut ChaCha20Rng) -> Result<T>,
     ) -> Result<T> {
-        let state = &mut *self.state();
-        let needed_bits = bits(state.publisher.flooding())?;
+        let flooding = self.state().publisher.flooding();
         // A uniform integer has variance 4^b / 3; a slot is the sum of 2 `slots` of them, and its
         // real part has half of the variance.
         let spread = 6f64.log2() + (slots as f64 / 3.0).log2() / 2.0 - scale_log2;
+        // The cast stops at 0.
+        let visible_bits = (numbers.value_log2 - spread).floor() as u32;
+        let needed_bits = bits(flooding).map_err(|error| match error {
+            Error::FloodTooWide { needed_bits, available_bits } => {
+                Error::FloodTooWide { needed_bits, available_bits: available_bits.min(visible_bits) }
+            }
+            error => error,
+        })?;
         let error_log2 = f64::from(needed_bits) + spread;
         if error_log2 > numbers.value_log2 {
-            // The cast stops at 0.
-            let available_bits = (numbers.value_log2 - spread).floor() as u32;
-            return Err(Error::FloodTooWide { needed_bits, available_bits });
+            return Err(Error::FloodTooWide { needed_bits, available_bits: visible_bits });
         }
-        let published = publish(&mut state.publisher, &mut state.rng)?;
+        let (mut part, mut rng) = {
+            let state = &mut *self.state();
+            (state.publisher.split(count as u64)?, ChaCha20Rng::from_rng(&mut state.rng))
+        };
+        let published = publish(&mut part, &mut rng);
+        let state = &mut *self.state();
+        state.publisher.rejoin(part)?;
+        let published = published?;
         state.error_log2 = Some(state.error_log2.map_or(error_log2, |known| known.max(error_log2)));
         Ok(published)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::Rng;
+    use std::sync::mpsc::{Receiver, Sender, channel};
+    use std::time::Duration;
+
+    const NUMBERS: Numbers = Numbers { error_log2: -20.0, value_log2: 0.0 };
+    const SHAPE: (usize, usize, f64) = (3, 4, 40.0);
+
+    fn publication(decryptions: u64) -> Publication {
+        Publication::new(Publisher::new(40, decryptions).unwrap(), ChaCha20Rng::seed_from_u64(1))
+    }
+
+    /// What counts a decryption, as the library does: the part is not brought back.
+    fn take(publisher: &mut Publisher, count: u64) {
+        publisher.split(count).unwrap();
+    }
+
+    /// Says that it is decrypting, and waits until the other one is, too.
+    fn meet((here, there): &(Sender<()>, Receiver<()>)) {
+        here.send(()).unwrap();
+        there.recv_timeout(Duration::from_secs(60)).expect("nobody else decrypts meanwhile");
+    }
+
+    #[test]
+    fn two_decrypt_at_the_same_time() {
+        let publication = publication(100);
+        for floods in [true, false] {
+            let (to_first, first) = channel();
+            let (to_second, second) = channel();
+            let seeds = std::thread::scope(|scope| {
+                let threads = [(to_second, first), (to_first, second)].map(|ends| {
+                    let publication = &publication;
+                    scope.spawn(move || match floods {
+                        true => publication.flood(
+                            NUMBERS,
+                            SHAPE,
+                            |_| Ok(10),
+                            |publisher, rng| {
+                                meet(&ends);
+                                take(publisher, 3);
+                                Ok(rng.next_u64())
+                            },
+                        ),
+                        false => publication.count(3, |publisher| {
+                            meet(&ends);
+                            take(publisher, 3);
+                            Ok(0)
+                        }),
+                    })
+                });
+                threads.map(|thread| thread.join().unwrap().unwrap())
+            });
+            assert!(!floods || seeds[0] != seeds[1], "two floods of one generator");
+        }
+        assert_eq!(publication.published(), 12);
+    }
+
+    /// Many threads, some of which fail before the key is used and some after: each entry that was
+    /// decrypted is counted once, and no more are decrypted than are allowed.
+    #[test]
+    fn every_entry_counts_once() {
+        let publication = publication(150);
+        let refused = Error::NoiseUnknown;
+        let counted = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..8u64)
+                .map(|thread| {
+                    let (publication, refused) = (&publication, &refused);
+                    scope.spawn(move || {
+                        let mut counted = 0;
+                        for round in 0..30 {
+                            let result = publication.flood(
+                                NUMBERS,
+                                SHAPE,
+                                |_| Ok(10),
+                                |publisher, _| {
+                                    assert_eq!(publisher.left(), 3);
+                                    let fails = (thread + round) % 3;
+                                    if fails == 1 {
+                                        return Err(Error::NoiseUnknown);
+                                    }
+                                    take(publisher, 3);
+                                    counted += 3;
+                                    if fails == 2 { Err(Error::NoiseUnknown) } else { Ok(()) }
+                                },
+                            );
+                            let spent =
+                                matches!(result, Err(Error::DecryptionsSpent { asked: 3, of: 150, .. }));
+                            let failed = result.as_ref().is_err_and(|e| e.to_string() == refused.to_string());
+                            assert!(result.is_ok() || spent || failed, "{result:?}");
+                        }
+                        counted
+                    })
+                })
+                .collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).sum::<u64>()
+        });
+        assert_eq!(publication.published(), counted);
+        assert!((100..=150).contains(&counted), "{counted}");
+        assert!(publication.error_log2().is_some());
+    }
+
+    /// What does not fit, or hides the numbers, is refused without being counted, and with the bits
+    /// that would leave something.
+    #[test]
+    fn wide_floods_are_not_counted() {
+        let publication = publication(10);
+        // 2^40 less six deviations of a slot of four.
+        let visible = (40.0 - 6f64.log2() - (4f64 / 3.0).log2() / 2.0).floor() as u32;
+        for (bits, available) in [
+            (Ok(visible + 1), visible),
+            (Err(Error::FloodTooWide { needed_bits: 90, available_bits: 80 }), visible),
+            (Err(Error::FloodTooWide { needed_bits: 90, available_bits: 7 }), 7),
+        ] {
+            let result =
+                publication.flood(NUMBERS, SHAPE, |_| bits, |_, _| -> Result<()> { panic!("shown") });
+            match result {
+                Err(Error::FloodTooWide { available_bits, .. }) => assert_eq!(available_bits, available),
+                other => panic!("{other:?}"),
+            }
+        }
+        assert_eq!((publication.published(), publication.error_log2()), (0, None));
+        let published = publication.flood(
+            NUMBERS,
+            SHAPE,
+            |_| Ok(visible),
+            |publisher, _| {
+                take(publisher, 3);
+                Ok(publisher.left())
+            },
+        );
+        assert_eq!((published.unwrap(), publication.published()), (0, 3));
     }
 }

@@ -143,7 +143,7 @@ impl Scheme for BigCkks {
             ct.set_noise(Some(numbers.noise(engine.ring.n(), slots, scale_log2)));
             let plain = publication.flood(
                 numbers,
-                (slots, scale_log2),
+                (ct.batch(), slots, scale_log2),
                 |flooding| decryptor.flood_bits(&ct, flooding),
                 |publisher, rng| decryptor.publish(&ct, publisher, rng),
             )?;

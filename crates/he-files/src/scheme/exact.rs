@@ -164,7 +164,7 @@ impl<E: Taken> Scheme for E {
     ) -> Result<Decrypt<'a, Self>> {
         let decryptor = Decryptor::new(&engine.params, key, &engine.ring)?;
         Ok(Box::new(move |ct| {
-            let plain = publication.count(|publisher| decryptor.publish(ct, publisher))?;
+            let plain = publication.count(ct.batch(), |publisher| decryptor.publish(ct, publisher))?;
             engine.evaluator.encoder().decode(&plain)
         }))
     }

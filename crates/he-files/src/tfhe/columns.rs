@@ -84,7 +84,7 @@ pub fn encrypt(
 /// The parameters fail too often, or more is decrypted than the publication allows.
 pub fn publish(key: &TfheSecretKey, note: &UnsignedNote, publication: &Publication) -> Result<()> {
     let count = note.rows as usize * note.columns.len();
-    Ok(publication.count(|publisher| key.publish(count, LOOKUPS_LOG2, publisher))?)
+    Ok(publication.count(count, |publisher| key.publish(count, LOOKUPS_LOG2, publisher))?)
 }
 
 /// Decrypts a file; conditions become 0 and 1.
