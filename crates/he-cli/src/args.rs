@@ -12,6 +12,7 @@ mod keygen;
 mod model;
 mod needs;
 mod params;
+mod publishing;
 mod secret;
 #[cfg(feature = "server")]
 mod serve;
@@ -31,6 +32,7 @@ pub use keygen::{KeyFolder, Keygen, KeygenAes, KeygenBigCkks, KeygenCkks, Keygen
 pub use model::{Compile, Infer};
 pub use needs::{BigCkksNeeds, CkksNeeds, ExactNeeds, Failure, Needs, TfheNeeds};
 pub use params::{Params, ParamsScheme};
+pub use publishing::{PublishNeeds, Published};
 pub use secret::{PassphraseFile, SealFlags, Unlock};
 #[cfg(feature = "server")]
 pub use serve::{LogForm, Serve, ServeCommand, ServeFlags, TokenCommand};

@@ -24,12 +24,23 @@ pub struct RealNeeds {
     pub security: u32,
     /// A ciphertext has room for at least this many values.
     pub slots: usize,
+    /// Results are published, and the precision is what they keep then.
+    pub published: Option<Published>,
 }
 
 impl Default for RealNeeds {
     fn default() -> Self {
-        Self { depth: 2, precision: 25, range: 4, security: 128, slots: 1 }
+        Self { depth: 2, precision: 25, range: 4, security: 128, slots: 1, published: None }
     }
+}
+
+/// The decryptions that others see.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Published {
+    /// The vectors of all files together, under one key.
+    pub decryptions: u64,
+    /// Bits of statistical security that all of them keep together.
+    pub security_bits: u32,
 }
 
 impl RealNeeds {
@@ -43,6 +54,10 @@ impl RealNeeds {
             .range_bits(self.range)
             .slots(self.slots)
             .security(security(self.security)?);
+        let builder = match self.published {
+            Some(Published { decryptions, security_bits }) => builder.published(security_bits, decryptions),
+            None => builder,
+        };
         Ok(builder.build()?)
     }
 }

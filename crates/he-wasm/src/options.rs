@@ -103,6 +103,7 @@ impl KeyOptions {
             range: self.range.unwrap_or(usual.range),
             security: self.security.unwrap_or(usual.security),
             slots: self.slots.unwrap_or(usual.slots),
+            published: None,
         }
     }
 

@@ -1,6 +1,6 @@
 //! The options of `decrypt`.
 
-use super::{DeviceFlag, Unlock};
+use super::{DeviceFlag, Published, Unlock};
 use clap::Args;
 use he_files::aes_file::ByteRange;
 use std::path::PathBuf;
@@ -40,35 +40,14 @@ pub struct Decrypt {
     /// The result is for others to see: hide the noise, and refuse what could reveal the key
     ///
     /// Decrypted numbers of CKKS and bigckks contain noise that depends on the secret key, and
-    /// whoever sees many of them finds the key. It is drowned in random noise, which costs digits:
-    /// with keys of --precision 45, --queries 2 and --statistical-security 20 leave 15 bits.
-    /// Results of BFV, BGV and TFHE are refused if a decryption could fail. Publish what your own
-    /// computations returned, and nothing that a stranger sent.
+    /// whoever sees many of them finds the key. It is drowned in random noise, for which keys of
+    /// keygen --publish have room; with other keys too little is left of the numbers, and nothing
+    /// is written. Results of BFV, BGV and TFHE are refused if a decryption could fail. Publish
+    /// what your own computations returned, and nothing that a stranger sent.
     #[arg(long)]
     pub publish: bool,
-    /// With --publish: the vectors that others will ever see under this key, of all files together
-    ///
-    /// he-cli does not remember how many there were: keep the count, and state the same number each
-    /// time. Integers and conditions of TFHE count one each.
-    #[arg(
-        long,
-        value_name = "N",
-        requires = "publish",
-        default_value_t = 1024,
-        value_parser = clap::value_parser!(u64).range(1..),
-        hide_short_help = true
-    )]
-    pub queries: u64,
-    /// With --publish: bits of statistical security that all these vectors keep together
-    #[arg(
-        long,
-        value_name = "BITS",
-        requires = "publish",
-        default_value_t = 40,
-        value_parser = clap::value_parser!(u32).range(1..=256),
-        hide_short_help = true
-    )]
-    pub statistical_security: u32,
+    #[command(flatten)]
+    pub published: Published,
     #[command(flatten)]
     pub device: DeviceFlag,
     /// Replace the output file if it exists

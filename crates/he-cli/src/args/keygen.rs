@@ -98,7 +98,7 @@ pub struct KeygenCkks {
     /// Parameters with bootstrapping, and its keys as bootstrap.key: eval refresh then gives files
     /// new levels. he-cli params --bootstrap lists the presets
     #[arg(long, value_name = "PRESET", value_parser = value::preset)]
-    #[arg(conflicts_with_all = ["depth", "precision", "range", "security", "slots"])]
+    #[arg(conflicts_with_all = ["depth", "precision", "range", "security", "slots", "publish"])]
     pub bootstrap: Option<Named>,
     #[command(flatten)]
     pub folder: KeyFolder,

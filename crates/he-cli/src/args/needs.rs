@@ -1,5 +1,6 @@
 //! What parameters are chosen from, for `keygen` and `params`.
 
+use super::PublishNeeds;
 use crate::error::Result;
 use clap::Args;
 use he_core::ckks::CkksParams;
@@ -38,8 +39,12 @@ impl Needs {
     /// # Errors
     /// No parameters satisfy the needs, or one of the needs is out of range.
     pub fn params(&self) -> Result<CkksParams> {
+        Ok(self.needs().params()?)
+    }
+
+    fn needs(&self) -> RealNeeds {
         let Self { depth, precision, range, security, slots } = *self;
-        Ok(RealNeeds { depth, precision, range, security, slots }.params()?)
+        RealNeeds { depth, precision, range, security, slots, published: None }
     }
 }
 
@@ -52,6 +57,18 @@ pub struct CkksNeeds {
     /// Larger filters need no more keys
     #[arg(long, value_name = "R", default_value_t = 1)]
     pub radius: usize,
+    #[command(flatten)]
+    pub publishing: PublishNeeds,
+}
+
+impl CkksNeeds {
+    /// Chooses parameters.
+    ///
+    /// # Errors
+    /// No parameters satisfy the needs, or one of the needs is out of range.
+    pub fn params(&self) -> Result<CkksParams> {
+        Ok(RealNeeds { published: self.publishing.needs(), ..self.params.needs() }.params()?)
+    }
 }
 
 /// The needs from which parameters of BFV and BGV are chosen.
@@ -109,6 +126,8 @@ pub struct BigCkksNeeds {
     /// A ciphertext must have room for at least this many values
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub slots: usize,
+    #[command(flatten)]
+    pub publishing: PublishNeeds,
 }
 
 /// The needs from which parameters of TFHE are chosen.

@@ -13,7 +13,7 @@ pub struct Params {
     pub scheme: Option<ParamsScheme>,
     /// Show parameters with bootstrapping: those of this preset, or a list of all
     #[arg(long, value_name = "PRESET", num_args = 0..=1, value_parser = value::preset)]
-    #[arg(conflicts_with_all = ["depth", "precision", "range", "security", "slots"])]
+    #[arg(conflicts_with_all = ["depth", "precision", "range", "security", "slots", "publish"])]
     pub bootstrap: Option<Option<Named>>,
     #[command(flatten)]
     pub needs: CkksNeeds,

@@ -1,6 +1,6 @@
 //! `decrypt`: restores an image or a table from ciphertexts, and an AES-encrypted file.
 
-use crate::args::Decrypt;
+use crate::args::{Decrypt, Published};
 use crate::console;
 use crate::error::{CliError, Result};
 use crate::progress::Shown;
@@ -120,9 +120,35 @@ fn publication(args: &Decrypt) -> Result<Option<Publication>> {
     if !args.publish {
         return Ok(None);
     }
-    let publisher =
-        Publisher::new(args.statistical_security, args.queries).map_err(he_files::error::Error::from)?;
+    let publisher = Publisher::new(args.published.statistical_security, args.published.queries)
+        .map_err(he_files::error::Error::from)?;
     Ok(Some(Publication::new(publisher, rng()?)))
+}
+
+/// The bits of precision that numbers should have left, at least.
+const KEPT_BITS: u32 = 10;
+/// Bits of statistical security below which there is little protection.
+const LITTLE_SECURITY: u32 = 20;
+
+/// Of a flood that hides the numbers: what would leave something of this file's `vectors`.
+fn too_wide(error: he_files::Error, asked: Published, scheme: &str, vectors: u64) -> CliError {
+    let he_files::Error::Core(he_core::Error::FloodTooWide { needed_bits, available_bits }) = error else {
+        return error.into();
+    };
+    let other = format!("make keys with keygen {scheme} --publish, and encrypt again");
+    // A flood is as wide as the sum of the security and of log2 of the decryptions, and more.
+    let sum = f64::from(asked.statistical_security) + (asked.queries as f64).log2();
+    let excess = f64::from(needed_bits) - f64::from(available_bits) + f64::from(KEPT_BITS);
+    let security = (sum - excess - (vectors as f64).log2()).floor();
+    let hint = if security < 1.0 {
+        format!("{other}; these have too little precision to publish anything")
+    } else {
+        let flags = format!("--queries {vectors} --statistical-security {security}");
+        let little = if security < f64::from(LITTLE_SECURITY) { ", which protects little" } else { "" };
+        format!("{other}; with these, {flags} leaves {KEPT_BITS} bits of the numbers{little}")
+    };
+    CliError::from(he_files::Error::Core(he_core::Error::FloodTooWide { needed_bits, available_bits }))
+        .hint(hint)
 }
 
 /// Says how many decryptions were published, and what the flood left of them.
@@ -184,7 +210,7 @@ fn integers(args: &Decrypt, input: Input, key: &tfhe::keys::KeyFile, inputs: &[&
     let bytes = output.bytes();
     output.commit()?;
     if let Some(publication) = &publication {
-        tell(publication, args.queries);
+        tell(publication, args.published.queries);
     }
     let note = &reader.payload.content;
     let what = format!("{} ({})", units::bytes(bytes), note.shape());
@@ -233,13 +259,18 @@ fn decrypt<S: Contents>(args: &Decrypt, input: Input, key: &KeyFile<S>, inputs: 
     let publication = publication(args)?;
     let plain = match &publication {
         None => Plain::decrypt(&team, secret, &mut reader, view)?,
-        Some(publication) => Plain::publish(&team, secret, &mut reader, view, publication)?,
+        Some(publication) => {
+            let batches = reader.payload.content.batches(S::slots(&reader.params))?;
+            let vectors = batches.map(|(_, count)| count as u64).sum();
+            Plain::publish(&team, secret, &mut reader, view, publication)
+                .map_err(|error| too_wide(error, args.published, S::NAME, vectors))?
+        }
     };
     plain.write(format, &mut output)?;
     let (bytes, payload) = (output.bytes(), reader.payload);
     output.commit()?;
     if let Some(publication) = &publication {
-        tell(publication, args.queries);
+        tell(publication, args.published.queries);
     }
     let what = format!("{} ({})", units::bytes(bytes), payload.content.shape());
     let is_image = matches!(payload.content, Content::Image(_) | Content::Samples(_));

@@ -20,6 +20,7 @@ use he_files::contents::{images, integers};
 use he_files::io::output::{Output, OutputOptions, create_dir};
 use he_files::key_file::write_aes_key;
 use he_files::key_set::{KEY_NAMES, KeyFiles, KeySet, Wiped, sealed};
+use he_files::needs::Published;
 use he_files::note::KeyId;
 use he_files::scheme::Taken;
 use he_files::scheme::engine::{Engine, rng, security};
@@ -53,7 +54,7 @@ fn ckks(args: &KeygenCkks) -> Result<Summary> {
     match args.bootstrap {
         Some(named) => bootstrapping(named, args),
         None => {
-            let params = args.needs.params.params()?;
+            let params = args.needs.params()?;
             keys::<Ckks>(&params, &images::rotations(&params, args.needs.radius)?, &args.folder)
         }
     }
@@ -108,6 +109,10 @@ pub(super) fn bigckks_params(needs: &BigCkksNeeds) -> Result<BigCkksParams> {
         .range_bits(needs.range)
         .slots(needs.slots)
         .security(security(needs.security)?);
+    let builder = match needs.publishing.needs() {
+        Some(Published { decryptions, security_bits }) => builder.published(security_bits, decryptions),
+        None => builder,
+    };
     Ok(builder.build()?)
 }
 

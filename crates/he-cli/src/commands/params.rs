@@ -103,7 +103,7 @@ fn explain<S: Scheme>(
 }
 
 fn ckks(needs: &CkksNeeds) -> Result<Explanation> {
-    let params = needs.params.params()?;
+    let params = needs.params()?;
     Ok(explain::<Ckks>(&params, RLWE_KEYS, &rotations(&params, needs.radius)?, params.explanation()))
 }
 

@@ -147,7 +147,7 @@ fn core(error: &Core) -> Option<&'static str> {
         Core::MissingGaloisKey { .. } | Core::MissingRelinKey => "use the eval.key that keygen wrote",
         Core::KeyMismatch { .. } => SAME_SET,
         Core::FloodTooWide { .. } => {
-            "make keys with a larger keygen --precision, give a smaller --queries or --statistical-security, or leave --publish out and keep the numbers to yourself"
+            "make keys with keygen --publish, and encrypt again, or leave --publish out and keep the numbers to yourself"
         }
         Core::FailureProbability { .. } => {
             "make keys with keygen tfhe --failure 2^-128, or leave --publish out and keep the numbers to yourself"
@@ -436,7 +436,7 @@ mod tests {
             (
                 Core::FloodTooWide { needed_bits: 75, available_bits: 40 }.into(),
                 "hiding the noise takes 75 bits, and the numbers stay visible below 40 at most",
-                "make keys with a larger keygen --precision, give a smaller --queries or --statistical-security, or leave --publish out and keep the numbers to yourself",
+                "make keys with keygen --publish, and encrypt again, or leave --publish out and keep the numbers to yourself",
             ),
             // Where the library's words will do.
             (

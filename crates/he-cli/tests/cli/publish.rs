@@ -53,17 +53,91 @@ fn exact_results_are_counted() {
     call("3").ok();
 }
 
-/// A flood that would hide the numbers is refused; with more precision or fewer decryptions the
-/// numbers come back, off by the flood, which differs each time.
+/// The flags that a refusal names, if it names some.
+fn offered(stderr: &str) -> Option<Vec<&str>> {
+    let hint = stderr.lines().nth(1).unwrap();
+    let start = hint.find("--queries")?;
+    Some(hint[start..].split(' ').take(4).collect())
+}
+
+/// A flood that would hide the numbers is refused with flags that leave ten bits of this file. They
+/// do, and one more bit of security is one bit less.
+#[test]
+fn refusals_name_flags_that_work() {
+    let dir = folder();
+    he(["keygen", "ckks", "--precision", "45", "--depth", "1", "--radius", "0", "-o", "keys"])
+        .at(dir.path())
+        .ok();
+    // A column is one vector here, and a channel of the picture another.
+    let rows = |count: usize| (0..count).map(|i| format!("0.5,{}\n", i % 7)).collect::<String>();
+    for (text, vectors) in [("a\n0.5\n-0.25\n".to_owned(), 1), ("a,b\n".to_owned() + &rows(5000), 4)] {
+        encrypted("keys/public.key", dir.path(), &text, &["--offset", "none"]);
+        let refused = he(["decrypt", "x.he", "-k", "keys/secret.key", "-o", "out.csv", "--publish"])
+            .at(dir.path())
+            .run();
+        assert_eq!(refused.code, Some(1), "{}", refused.stderr);
+        assert!(refused.stderr.starts_with("he-cli: error: hiding the noise takes "), "{}", refused.stderr);
+        assert!(refused.stderr.contains("make keys with keygen ckks --publish, and encrypt again"));
+        assert!(!dir.path().join("out.csv").exists());
+        let flags = offered(&refused.stderr).unwrap();
+        let told = told(publish("keys/secret.key", dir.path(), &flags));
+        assert_eq!((flags[1], told["published"].as_u64()), (vectors.to_string().as_str(), Some(vectors)));
+        let error = told["flood_error_log2"].as_f64().unwrap();
+        assert!((-12.0..=-10.0).contains(&error), "2^{error} with {flags:?}");
+        fs::remove_file(dir.path().join("out.csv")).unwrap();
+    }
+    // Little precision leaves room for no security, and there are no flags to offer.
+    let (keys, dir) = (Keys::shallow(), folder());
+    encrypted(&keys.public, dir.path(), "a\n0.5\n-0.25\n", &[]);
+    let refused =
+        he(["decrypt", "x.he", "-k", &keys.secret, "-o", "out.csv", "--publish"]).at(dir.path()).run();
+    assert_eq!((refused.code, offered(&refused.stderr)), (Some(1), None), "{}", refused.stderr);
+    assert!(refused.stderr.contains("too little precision to publish anything"), "{}", refused.stderr);
+}
+
+/// Keys of `keygen --publish` have room for the flood of the defaults: published numbers have the
+/// precision that was asked for.
+#[test]
+fn keys_for_publishing_need_no_more_flags() {
+    for (scheme, options) in
+        [("ckks", &["--depth", "1", "--radius", "0"][..]), ("bigckks", &["--depth-bits", "20"][..])]
+    {
+        let dir = folder();
+        let keygen = ["keygen", scheme, "--publish", "--precision", "12", "-o", "keys"];
+        he(keygen.iter().chain(options)).at(dir.path()).ok();
+        // In all slots of a vector, where errors are greatest.
+        let table = "a\n".to_owned() + &"0.5\n-0.25\n0.125\n".repeat(6000);
+        encrypted("keys/public.key", dir.path(), &table, &[]);
+        let object = told(publish("keys/secret.key", dir.path(), &[]));
+        let error = object["flood_error_log2"].as_f64().unwrap();
+        assert!((-16.0..=-12.0).contains(&error), "{scheme}: 2^{error}");
+        let text = fs::read_to_string(dir.path().join("out.csv")).unwrap();
+        assert_eq!(text.lines().count(), 18001);
+        for (line, expected) in text.lines().skip(1).zip([0.5, -0.25, 0.125].into_iter().cycle()) {
+            let found: f64 = line.parse().unwrap();
+            assert!((found - expected).abs() < error.exp2(), "{scheme}: {found} for {expected}");
+        }
+        // To its holder they show the numbers themselves.
+        he(["decrypt", "x.he", "-k", "keys/secret.key", "-o", "own.csv"]).at(dir.path()).ok();
+        assert!(fs::read_to_string(dir.path().join("own.csv")).unwrap() == table, "{scheme}");
+        // More decryptions are more bits: 2^20 of them are ten.
+        let many = ["params", scheme, "--publish", "--precision", "12", "--queries", "1048576", "--json"];
+        let few = ["params", scheme, "--publish", "--precision", "12", "--json"];
+        let scale = |call: &[&str]| {
+            let object: Value = serde_json::from_slice(&he(call.iter().chain(options)).ok()).unwrap();
+            object["scale_log2"].as_f64().unwrap()
+        };
+        assert!((scale(&many) - scale(&few) - 10.0).abs() <= 1.0, "{scheme}");
+    }
+    let message = he(["keygen", "ckks", "--publish", "--statistical-security", "128", "-o", "k"])
+        .at(folder().path())
+        .run();
+    assert!(message.stderr.contains("log2(scale)"), "{}", message.stderr);
+}
+
+/// The numbers come back, off by the flood, which differs each time.
 #[test]
 fn real_numbers_are_flooded() {
-    let (keys, dir) = (Keys::usual(), folder());
-    encrypted(&keys.public, dir.path(), "a\n0.5\n-0.25\n", &[]);
-    let message =
-        he(["decrypt", "x.he", "-k", &keys.secret, "-o", "out.csv", "--publish"]).at(dir.path()).refuses();
-    assert!(message.starts_with("hiding the noise takes "), "{message}");
-    assert!(!dir.path().join("out.csv").exists());
-
     for (scheme, options) in
         [("ckks", &["--depth", "1", "--radius", "0"][..]), ("bigckks", &["--depth-bits", "20"][..])]
     {

@@ -7,7 +7,7 @@ use crate::arith::ntt_primes_below;
 use crate::backend::{KeyShape, WideSwitchShape, covering_span};
 use crate::params::{ParamsError, Security, max_log_qp, security_of};
 use crate::ring::{RingSpec, Span, SpecialFft};
-use crate::rlwe::{Fingerprint, KeyParams, SecretDistribution};
+use crate::rlwe::{Fingerprint, KeyParams, SecretDistribution, flood_cost_log2};
 use std::sync::{Arc, OnceLock};
 
 /// The width of the primes of the residue ring, for which every back end has a fast path.
@@ -111,6 +111,7 @@ impl BigCkksParams {
             range_bits: 4,
             slots: 1,
             security: Security::Bits128,
+            published: None,
         }
     }
 
@@ -309,6 +310,8 @@ pub struct BigCkksBuilder {
     range_bits: u32,
     slots: usize,
     security: Security,
+    /// The security and the decryptions of results that are published.
+    published: Option<(u32, u64)>,
 }
 
 impl BigCkksBuilder {
@@ -323,6 +326,16 @@ impl BigCkksBuilder {
     #[must_use]
     pub const fn range_bits(mut self, bits: u32) -> Self {
         self.range_bits = bits;
+        self
+    }
+
+    /// Results are published ([`Decryptor::publish`](super::Decryptor::publish)), so many under one
+    /// key with so many bits of statistical security for all of them together. Then the precision
+    /// is that of published results: the scale is wider by what the flood costs, the sum of the
+    /// security, log2 of the decryptions, log2 N and 2.2 bits.
+    #[must_use]
+    pub const fn published(mut self, security_bits: u32, decryptions: u64) -> Self {
+        self.published = Some((security_bits, decryptions));
         self
     }
 
@@ -354,13 +367,19 @@ impl BigCkksBuilder {
         check("precision (bits)", f64::from(self.precision_bits), 4.0, 45.0)?;
         check("range (bits)", f64::from(self.range_bits), 0.0, 64.0)?;
         check("number of slots", self.slots as f64, 1.0, f64::from(1 << 15))?;
+        if let Some((security, decryptions)) = self.published {
+            check("statistical security (bits)", f64::from(security), 1.0, 256.0)?;
+            check("number of published decryptions", decryptions as f64, 1.0, u64::MAX as f64)?;
+        }
         check("security (bits)", f64::from(self.security.bits()), 128.0, 256.0)?;
         let least = (usize::BITS - (self.slots - 1).leading_zeros() + 1).max(12);
         let mut reached = (least, 0, 0);
         for log_n in least..=16 {
             let limit = max_log_qp(log_n, self.security).unwrap_or(0);
             let noise = Noise::of_degree(log_n).fresh_slot_log2();
-            let fresh = f64::from(self.precision_bits) + noise;
+            let flood =
+                self.published.map_or(0.0, |(security, count)| flood_cost_log2(security, count, log_n));
+            let fresh = f64::from(self.precision_bits) + noise + flood;
             let growth = libm::log2(f64::from(self.depth_bits) / fresh + 1.0);
             let scale_log2 = (fresh + growth).ceil() as u32;
             let log_q = scale_log2 + self.range_bits + 1 + self.depth_bits;
@@ -376,7 +395,7 @@ impl BigCkksBuilder {
                 }
                 let explanation = format!(
                     "degree 2^{log_n}: log2(q P) = {total} of {limit} bits that the table of 2024 grants for {} bits of security\n\
-                     scale 2^{scale_log2}: {} bits of precision + {noise:.1} bits of encryption noise (6 sigma) + {growth:.1} bits for its growth\n\
+                     scale 2^{scale_log2}: {} bits of precision + {noise:.1} bits of encryption noise (6 sigma) + {growth:.1} bits for its growth + {flood:.1} bits for floods\n\
                      q of {log_q} bits: scale, {} bits for the magnitude of results, 1 for the sign, {} bits to rescale by\n\
                      P of {} bits, {digits} digits of key switching",
                     self.security.bits(),

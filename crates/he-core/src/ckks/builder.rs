@@ -6,7 +6,7 @@ use super::params::fresh_noise_log2;
 use super::{CkksParams, CkksSpec, LevelGroup};
 use crate::params::{ParamsError, Security, max_log_qp};
 use crate::ring::RingSpec;
-use crate::rlwe::RlweParams;
+use crate::rlwe::{RlweParams, flood_cost_log2};
 
 /// The width of the widest prime that is chosen, in bits.
 const PRIME_BITS: u32 = 60;
@@ -29,6 +29,7 @@ impl CkksParams {
             log_n: None,
             below: Vec::new(),
             above: Vec::new(),
+            published: None,
         }
     }
 }
@@ -62,6 +63,8 @@ pub struct CkksBuilder {
     below: Vec<Extra>,
     /// Groups of levels above them, the nearest first.
     above: Vec<Extra>,
+    /// The security and the decryptions of results that are published.
+    published: Option<(u32, u64)>,
 }
 
 /// Levels beside those that are chosen.
@@ -95,6 +98,16 @@ impl CkksBuilder {
     #[must_use]
     pub fn range_bits(mut self, bits: u32) -> Self {
         self.range_bits = bits;
+        self
+    }
+
+    /// Results are published ([`Decryptor::publish`](super::Decryptor::publish)), so many under one
+    /// key with so many bits of statistical security for all of them together. Then the precision
+    /// is that of published results: the scale is wider by what the flood costs, the sum of the
+    /// security, log2 of the decryptions, log2 N and 2.2 bits.
+    #[must_use]
+    pub fn published(mut self, security_bits: u32, decryptions: u64) -> Self {
+        self.published = Some((security_bits, decryptions));
         self
     }
 
@@ -160,6 +173,10 @@ impl CkksBuilder {
         check_bits("precision (bits)", self.precision_bits, PRECISION)?;
         check_bits("range (bits)", self.range_bits, RANGE)?;
         check("number of slots", self.slots as f64, 1.0, f64::from(1 << 15))?;
+        if let Some((security, decryptions)) = self.published {
+            check("statistical security (bits)", f64::from(security), 1.0, 256.0)?;
+            check("number of published decryptions", decryptions as f64, 1.0, u64::MAX as f64)?;
+        }
         check("security (bits)", f64::from(self.security.bits()), 128.0, 256.0)?;
         for extra in self.below.iter().chain(&self.above) {
             check("levels of a group", extra.group.levels as f64, 1.0, RingSpec::MAX_PRIMES as f64)?;
@@ -241,6 +258,11 @@ impl CkksBuilder {
         Ok(None)
     }
 
+    /// The bits that a flood costs.
+    fn flood_log2(&self, log_n: u32) -> f64 {
+        self.published.map_or(0.0, |(security, decryptions)| flood_cost_log2(security, decryptions, log_n))
+    }
+
     /// The groups of all levels, that of level 0 first.
     fn groups(&self, widths: &Widths) -> Vec<LevelGroup> {
         let chosen = LevelGroup { levels: self.depth + 1, scale_log2: f64::from(widths.scale) };
@@ -259,6 +281,12 @@ impl CkksBuilder {
             growth_log2(self.depth),
             self.depth,
         )];
+        if let Some((security, decryptions)) = self.published {
+            lines.push(format!(
+                "and {:.1} bits for floods: {decryptions} published decryptions with {security} bits of security",
+                self.flood_log2(log_n),
+            ));
+        }
         let primes = match base.as_slice() {
             [bits] => format!("base prime of {bits} bits"),
             several => {
@@ -314,7 +342,7 @@ fn split(bits: u32) -> Vec<u32> {
 impl Widths {
     /// The widths for these needs at a degree, with `spare` more bits in the base than necessary.
     fn new(needs: &CkksBuilder, log_n: u32, spare: u32) -> Self {
-        let precision = f64::from(needs.precision_bits);
+        let precision = f64::from(needs.precision_bits) + needs.flood_log2(log_n);
         let scale = (precision + fresh_noise_log2(log_n) + growth_log2(needs.depth)).ceil() as u32;
         let level = split(scale);
         let [below, above] = Extra::bottom_first(&needs.below, &needs.above);
@@ -374,6 +402,36 @@ mod tests {
         assert!(CkksParams::for_depth(2).range_bits(31).build().is_err());
         assert!(CkksParams::for_depth(1000).build().is_err());
         assert!(CkksParams::for_depth(40).precision_bits(40).build().is_err());
+    }
+
+    /// A flood over a fresh encryption leaves the precision that was asked for, and the scale holds
+    /// hardly more than that.
+    #[test]
+    fn published_results_keep_their_precision() {
+        for (depth, precision, security, decryptions) in
+            [(0, 10, 40, 1 << 10), (2, 20, 40, 1 << 10), (1, 12, 20, 2), (1, 4, 50, 1 << 20)]
+        {
+            let builder = CkksParams::for_depth(depth).precision_bits(precision);
+            let params = builder.clone().published(security, decryptions).build().unwrap();
+            let n = params.rlwe().ring().n();
+            let fresh = fresh_noise_log2(params.rlwe().ring().log_n());
+            // Of a coefficient: the deviation of a slot is that of N / 2 of them.
+            let rms = fresh - libm::log2(6.0 * libm::sqrt(n as f64 / 2.0)) + growth_log2(depth);
+            let flooding = crate::rlwe::Flooding::Statistical { security_bits: security, decryptions };
+            let bits = flooding.bits(n, Some(rms)).unwrap();
+            let error = f64::from(bits) + libm::log2(6.0 * libm::sqrt(n as f64 / 6.0)) - params.scale_log2();
+            let kept = -error - f64::from(precision);
+            assert!((0.0..3.0).contains(&kept), "{depth}, {precision}, {security}: {kept} bits more");
+            assert!(params.explanation().contains("floods"), "{}", params.explanation());
+            for wrong in [(0, 1), (257, 1), (40, 0)] {
+                let refused = builder.clone().published(wrong.0, wrong.1).build();
+                assert!(matches!(refused, Err(ParamsError::OutOfRange { .. })), "{refused:?}");
+            }
+            // More than the widest scale holds.
+            let refused = builder.clone().published(128, 1 << 40).build();
+            let too_wide = matches!(refused, Err(ParamsError::OutOfRange { what: "log2(scale)", .. }));
+            assert!(too_wide, "{refused:?}");
+        }
     }
 
     /// The choices made while every level was one prime of at most 60 bits: depth, precision,

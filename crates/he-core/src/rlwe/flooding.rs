@@ -96,6 +96,14 @@ impl Flooding {
     }
 }
 
+/// The bits of precision that a flood costs at most: by how many bits six standard deviations of a
+/// slot's error grow, for any noise. The variance of a uniform integer of `[-2^b, 2^b)` is 4^b / 3,
+/// and b exceeds the noise by the sum of [`Flooding::Statistical`], rounded up.
+pub(crate) fn flood_cost_log2(security_bits: u32, decryptions: u64, log_n: u32) -> f64 {
+    let sum = f64::from(security_bits + log_n) + libm::log2(decryptions as f64) + MARGIN_LOG2;
+    sum - libm::log2(3.0) / 2.0
+}
+
 /// The words of an integer below 2^(bits + 1).
 pub(crate) fn flood_words(bits: u32) -> usize {
     bits as usize / 64 + 1
@@ -255,6 +263,23 @@ mod tests {
             assert!(flooding.bits(1024, Some(rms)).is_err());
         }
         assert_eq!(Flooding::Bits(7).bits(1024, None).unwrap(), 7);
+    }
+
+    /// Six deviations of the flood, over six of the noise that it hides.
+    #[test]
+    fn floods_cost_what_is_said() {
+        for log_n in [4u32, 12, 16] {
+            for (security_bits, decryptions) in [(1, 1), (20, 2), (40, 1 << 10), (128, 1 << 40)] {
+                for rms_log2 in [0.0, 9.3, 13.4, 40.9] {
+                    let flooding = Flooding::Statistical { security_bits, decryptions };
+                    let bits = flooding.bits(1 << log_n, Some(rms_log2)).unwrap();
+                    let deviation = f64::from(bits) - 3f64.log2() / 2.0;
+                    let (found, most) =
+                        (deviation - rms_log2, flood_cost_log2(security_bits, decryptions, log_n));
+                    assert!(found <= most + 1e-9 && found > most - 1.0 - 1e-9, "{found} and {most} bits");
+                }
+            }
+        }
     }
 
     #[test]

@@ -22,7 +22,7 @@ pub use encrypt::{PublicKey, SeededZero};
 pub use extended::ExtendedCiphertext;
 pub(crate) use extended::{KeyedElement, WeightedStep};
 pub use flooding::Flooding;
-pub(crate) use flooding::{flood_planes, flood_residues};
+pub(crate) use flooding::{flood_cost_log2, flood_planes, flood_residues};
 pub use gadget_key::{EvaluationKey, GadgetKey, SwitchSource};
 pub use key_switch::Decomposed;
 pub(crate) use key_switch::KEY;

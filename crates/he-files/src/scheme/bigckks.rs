@@ -172,6 +172,9 @@ impl Scheme for BigCkks {
 }
 
 impl Real for BigCkks {
+    // Its vectors are transformed in doubles.
+    const TRANSFORM_LOG2: f64 = -48.0;
+
     fn fresh_precision_bits(params: &BigCkksParams) -> f64 {
         params.fresh_precision_bits()
     }

@@ -209,6 +209,9 @@ impl Scheme for Ckks {
 }
 
 impl Real for Ckks {
+    // Its vectors are transformed in 106 bits then.
+    const TRANSFORM_LOG2: f64 = f64::NEG_INFINITY;
+
     fn fresh_precision_bits(params: &CkksParams) -> f64 {
         params.fresh_precision_bits()
     }

@@ -322,6 +322,9 @@ pub trait Scheme: Sized + Send + Sync + 'static {
 
 /// A scheme of approximate real numbers.
 pub trait Real: Scheme<Slot = Complex64> {
+    /// log2 of the error that encoding and decoding leave of the greatest value, where scales are
+    /// finer than doubles.
+    const TRANSFORM_LOG2: f64;
     /// -log2 of six standard deviations of a slot's error, fresh, in vectors of all slots.
     fn fresh_precision_bits(params: &Self::Params) -> f64;
     /// Whether keys of this depth with so many bits of `--precision` are possible.

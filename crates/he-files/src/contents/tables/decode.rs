@@ -60,7 +60,8 @@ impl<S: Real> Unpack<Complex64> for TableUnpacker<'_, S> {
             if column.iter().any(|x| x.is_nan() || x.abs() > 4.0 * about.count as f64) {
                 return Err(ContentError::Size { name }.into());
             }
-            let error_log2 = error_log2(&note, about);
+            let greatest_log2 = f64::from(about.exponent) + (about.count as f64).log2();
+            let error_log2 = error_log2(&note, about).max(greatest_log2 + S::TRANSFORM_LOG2);
             let exact = |&x: &f64| about.offset + scale(x, about.exponent);
             let values: Vec<f64> = column.iter().map(exact).collect();
             if values.iter().any(|x| !x.is_finite()) {
