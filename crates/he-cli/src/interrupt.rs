@@ -1,8 +1,8 @@
 //! A signal that ends the program leaves behind no temporary file, no unused folder, and a terminal
-//! that echoes.
+//! that echoes. One signal does not end it: that of a file which has reached its greatest size.
 
 #[cfg(unix)]
-pub use self::signals::{Echo, end, watch};
+pub use self::signals::{Echo, end, fail_at_limits, watch};
 
 #[cfg(unix)]
 mod signals {
@@ -62,6 +62,14 @@ mod signals {
         result == 0 && unsafe { action.assume_init() }.sa_sigaction == libc::SIG_IGN
     }
 
+    /// From now on a write beyond the greatest size of a file (`ulimit -f`) is an error, like that
+    /// of a full disk, and not the end of the program.
+    #[allow(unsafe_code)]
+    pub fn fail_at_limits() {
+        // SAFETY: no handler is installed that could run at a bad moment: the signal is ignored.
+        unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+    }
+
     /// From now on, SIGHUP, SIGINT and SIGTERM remove temporary files and then do what they always
     /// do; those that are ignored stay ignored. If no thread can be started, they do that at once.
     pub fn watch() {
@@ -87,3 +95,7 @@ mod signals {
 /// Elsewhere they end the program at once.
 #[cfg(not(unix))]
 pub fn watch() {}
+
+/// Elsewhere there is no such signal.
+#[cfg(not(unix))]
+pub fn fail_at_limits() {}

@@ -33,9 +33,10 @@ fn compute_on(threads: Option<u16>) -> Result<()> {
 }
 
 /// What has to happen before anything else, while the process has a single thread: a passphrase
-/// leaves the environment.
+/// leaves the environment, and limits on the size of files become errors.
 pub fn begin() {
     passphrase::take_from_environment();
+    interrupt::fail_at_limits();
 }
 
 /// Whether these words, the program's name first, are a command line: the exit code of the answer,

@@ -4,6 +4,7 @@
 use bytes::Bytes;
 use futures_util::stream::{self, BoxStream, StreamExt, TryStreamExt};
 use he_files::io::input::Input;
+use he_files::io::output::move_file;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path as Key;
 use object_store::{GetOptions, GetResultPayload, ObjectStore};
@@ -83,17 +84,12 @@ impl Store {
     pub async fn adopt(&self, id: &str) -> io::Result<()> {
         let (staged, key) = (self.staged(id), self.key(id));
         if let Some(folder) = &self.folder {
-            let (folder, target) = (folder.clone(), folder.join(key.as_ref()));
+            let target = folder.join(key.as_ref());
             return blocking(move || {
-                File::open(&staged)?.sync_all()?;
                 if let Some(parent) = target.parent() {
                     private_folder(parent)?;
-                    // Without its own name on the disk, what is in it would be lost as well.
-                    File::open(&folder)?.sync_all()?;
-                    fs::rename(&staged, &target)?;
-                    File::open(parent)?.sync_all()?;
                 }
-                Ok(())
+                move_file(&staged, &target)
             })
             .await;
         }

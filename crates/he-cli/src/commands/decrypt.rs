@@ -206,7 +206,7 @@ fn integers(args: &Decrypt, input: Input, key: &tfhe::keys::KeyFile, inputs: &[&
         tfhe::columns::publish(secret, &reader.payload.content, publication)?;
     }
     let table = tfhe::columns::decrypt(devices.lead(), secret, &mut reader, &Shown::default())?;
-    table.write(&mut output, b',')?;
+    table.write(&mut output, b',').map_err(|error| error.written_to(&output.name()))?;
     let bytes = output.bytes();
     output.commit()?;
     if let Some(publication) = &publication {
@@ -266,7 +266,7 @@ fn decrypt<S: Contents>(args: &Decrypt, input: Input, key: &KeyFile<S>, inputs: 
                 .map_err(|error| too_wide(error, args.published, S::NAME, vectors))?
         }
     };
-    plain.write(format, &mut output)?;
+    plain.write(format, &mut output).map_err(|error| error.written_to(&output.name()))?;
     let (bytes, payload) = (output.bytes(), reader.payload);
     output.commit()?;
     if let Some(publication) = &publication {

@@ -16,6 +16,8 @@ mod damage;
 mod devices;
 mod exact;
 mod failures;
+#[cfg(target_os = "linux")]
+mod faults;
 mod frames;
 mod hostile;
 mod images;

@@ -215,6 +215,15 @@ impl Error {
         }
     }
 
+    /// If something could not be written, it was to go to the file `name`.
+    #[must_use]
+    pub fn written_to(self, name: &str) -> Self {
+        match self {
+            Self::Io { verb: verb @ "write", source, .. } => Self::Io { verb, name: name.to_owned(), source },
+            other => other,
+        }
+    }
+
     /// It is about this file.
     #[must_use]
     pub fn in_file_of(self, name: &str) -> Self {

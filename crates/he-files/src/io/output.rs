@@ -19,6 +19,8 @@ use std::io::{self, Write};
 use self::files::Unplaced;
 #[cfg(not(target_family = "wasm"))]
 pub use self::files::{NewFolder, OutputFolder, create_dir, is_inside};
+#[cfg(not(target_family = "wasm"))]
+pub use self::temporary::move_file;
 
 /// The options of an output.
 #[derive(Clone, Copy, Debug, Default)]

@@ -114,11 +114,31 @@ pub fn sync_file(file: &File) -> io::Result<()> {
 /// Waits until the names in a folder are on the disk. Where that is not possible (the folder may
 /// not be read, the system has no such call), they get there by themselves in a while.
 pub fn sync_folder(folder: &Path) {
+    let _ = try_sync_folder(folder);
+}
+
+fn try_sync_folder(folder: &Path) -> io::Result<()> {
     step(Step::SyncFolder);
     #[cfg(unix)]
-    let _ = File::open(folder).and_then(|folder| folder.sync_all());
+    File::open(folder)?.sync_all()?;
     #[cfg(not(unix))]
     let _ = folder;
+    Ok(())
+}
+
+/// Moves a complete file to another folder of the same file system, in place of a file that has the
+/// name there. Whenever the power fails, it is whole under one of both names; it is on the disk
+/// under the new one when this returns. The folder may be new, and then its own name is, too.
+///
+/// # Errors
+/// The file or a folder is missing, may not be written, or does not reach the disk.
+pub fn move_file(from: &Path, to: &Path) -> io::Result<()> {
+    let folder = parent(to);
+    sync_file(&File::open(from)?)?;
+    try_sync_folder(parent(folder))?;
+    step(Step::Name);
+    fs::rename(from, to)?;
+    try_sync_folder(folder)
 }
 
 /// Waits until everything in a folder is on the disk: files and folders, not what links point to.
@@ -285,6 +305,34 @@ mod tests {
         fs::create_dir_all(path.join("full")).unwrap();
         assert!(Temporary::create(dir.path(), false).unwrap().place(&path, true).is_err());
         assert!(!STEPS.take().contains(&Step::SyncFolder));
+    }
+
+    /// A file that is moved is on the disk before, and so is the folder that it goes to; its new
+    /// name is afterwards.
+    #[test]
+    fn files_are_moved_when_they_are_on_the_disk() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| dir.path().join(name);
+        fs::create_dir(path("new")).unwrap();
+        for content in ["first", "second"] {
+            fs::write(path("staged"), content).unwrap();
+            STEPS.take();
+            move_file(&path("staged"), &path("new/file")).unwrap();
+            assert_eq!(
+                STEPS.take(),
+                [Step::SyncFile, Step::SyncFolder, Step::Name, Step::SyncFolder],
+                "{content}"
+            );
+            assert_eq!(fs::read_to_string(path("new/file")).unwrap(), content);
+            assert!(!path("staged").exists());
+        }
+        // What cannot be moved stays where it is.
+        fs::write(path("staged"), "third").unwrap();
+        STEPS.take();
+        assert!(move_file(&path("staged"), &path("none/file")).is_err());
+        assert!(move_file(&path("missing"), &path("new/file")).is_err());
+        assert!(path("staged").exists());
+        assert_eq!(fs::read_to_string(path("new/file")).unwrap(), "second");
     }
 
     #[test]
