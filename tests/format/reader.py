@@ -2,9 +2,10 @@
 ciphertexts of every scheme, key sets, files under AES, sealed keys and compiled models.
 
     python3 tests/format/reader.py tests/data/golden
+    python3 tests/format/reader.py tests/data/golden/files
 
-prints, line by line, what it found in each file; `tests/suite/golden/other_reader.rs` compares that
-with what was written. Nothing but Python's standard library is used, and big integers wherever the
+prints, line by line, what it found in each file; `tests/suite/golden/other_reader.rs` and
+`crates/he-files/tests/golden` compare that with what was written. Nothing but Python's standard library is used, and big integers wherever the
 library has vector code."""
 
 import cmath
@@ -754,9 +755,13 @@ def show(values):
     return " ".join(map(one, values))
 
 
-# Argon2id of the passphrase of the golden files and the salt, at the least memory of version 2, which
-# takes half a minute here: `--slow` computes it.
-STRETCHED = {}
+# Argon2id of the passphrase of the golden files, by salt, at the least memory of version 2, which
+# takes seconds here: `--slow` computes it.
+STRETCHED = {
+    bytes.fromhex("3a9afa8c98415d2fde7ae061aed1ef68"): bytes.fromhex(
+        "7acad8546d35095ad7ae2c7501a886190db1a3116c36dad9f3d8a8549063abe0"
+    ),
+}
 
 
 class Reader:
@@ -858,13 +863,24 @@ class Reader:
             self.say(f"{name} uses {' '.join(f'{purpose}:{g}' for purpose, g in uses)}")
 
     def content(self, name, content, vectors, params):
-        if "type" in content:
+        if content.get("type") == "examples":
+            self.examples(name, content, vectors)
+        elif "type" in content:
             say_content(self.say, name, content, vectors, getattr(params, "t", None))
         else:
             need(len(vectors) == len(content["columns"]), "the columns of a file of TFHE")
             for number, values in enumerate(vectors):
                 need(len(values) == content["rows"], "the rows of a file of TFHE")
                 self.say(f"{name} column {number} = {show(values)}")
+
+    def examples(self, name, content, vectors):
+        """Their layout in the slots follows from the model and is not in the file."""
+        groups = -(-content["examples"] // content["shared"])
+        need(len(vectors) == groups * content["parts"], "the number of vectors of examples")
+        models = [other for other, data in self.files.items() if data[:8] == b"HE-MODEL"]
+        models = [other for other in models if blake3(self.files[other]).hex() == content["model"]]
+        need(len(models) == 1, "the model of examples")
+        self.say(f"{name} {content['examples']} examples of {content['numbers']} numbers for {models[0]}")
 
     def sealed(self, name, data):
         """Opened by the passphrase of the golden files, to the file that has these bytes."""
@@ -876,7 +892,7 @@ class Reader:
 
     def model(self, name, data):
         fields = Fields(data)
-        need(fields.take(8) == b"HE-MODEL" and fields.number(4) == 1, "not a compiled model of version 1")
+        need(fields.take(8) == b"HE-MODEL" and fields.number(4) == 2, "not a compiled model of version 2")
         need(fields.take(32) == blake3(data[44:]), "the checksum of a model")
         kind, frames = fields.number(1), read_frames(fields.take(fields.number(4)))
         need(len(frames) == 1 and frames[0].kind == {0: 1, 1: 35}[kind], "the parameters of a model")

@@ -85,6 +85,16 @@ impl<C> Payload<C> {
     }
 }
 
+/// The newest version of descriptions. The first is written without its number, and so is all that
+/// it can hold.
+const VERSION: u64 = 1;
+
+/// What descriptions of all versions have.
+#[derive(Deserialize)]
+struct Versioned {
+    version: Option<u64>,
+}
+
 /// What the attachment behind the parameters says.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
@@ -107,6 +117,10 @@ impl<C: DeserializeOwned> Note<C> {
     ) -> Result<Self> {
         if frame.kind != FrameKind::Attachment || frame.fingerprint != fingerprint {
             return Err(NoteError::Missing.into());
+        }
+        let Versioned { version } = serde_json::from_slice(&frame.body).map_err(|_| bad("field"))?;
+        if let Some(found) = version.filter(|&found| found > VERSION) {
+            return Err(NoteError::Version { found, newest: VERSION }.into());
         }
         let note: Self = serde_json::from_slice(&frame.body).map_err(|_| bad("field"))?;
         match &note {
@@ -172,6 +186,31 @@ mod tests {
         let flags = he_core::tfhe::EncryptedFlags::from_ciphertexts(flags).of(&other);
         let refused = secret.decrypt_flags(&flags);
         assert!(matches!(refused, Err(he_core::Error::KeyMismatch { .. })));
+    }
+
+    /// A description that a newer program wrote is refused by its number, whatever else it holds.
+    #[test]
+    fn newer_descriptions_are_refused_by_number() {
+        let id = "0123456789abcdef".repeat(2);
+        let read = |text: String| {
+            let frame = Frame::attachment(Fingerprint([1; 32]), text.into_bytes()).unwrap();
+            Note::<Content>::checked(Fingerprint([1; 32]), &frame, |_| Ok(()))
+        };
+        assert!(read(format!(r#"{{"key_id":"{id}"}}"#)).is_ok());
+        for (found, rest) in [(2, ""), (7, r#","new":[{"deep":1}]"#), (u64::MAX, r#","key_id":3"#)] {
+            let error = read(format!(r#"{{"version":{found}{rest}}}"#)).unwrap_err();
+            let expected = found;
+            match &error {
+                Error::Note(NoteError::Version { found, newest: 1 }) => assert_eq!(*found, expected),
+                other => panic!("{other}"),
+            }
+            assert_eq!(error.hint().as_deref(), Some("update the program"));
+            assert!(error.to_string().contains(&format!("version {found} ")), "{error}");
+        }
+        // The first version has no number, and a number is one.
+        for wrong in [format!(r#"{{"version":1,"key_id":"{id}"}}"#), r#"{"version":"2"}"#.to_owned()] {
+            assert!(matches!(read(wrong), Err(Error::Note(NoteError::Impossible { what: "field" }))));
+        }
     }
 
     #[test]

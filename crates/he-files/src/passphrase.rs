@@ -27,7 +27,7 @@
 //! excepted, as its definition has them).
 
 use crate::error::{Error, IoContext, PassphraseError, Result};
-use crate::random;
+use crate::scheme::engine::rng;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -36,6 +36,7 @@ use argon2::{Algorithm, Argon2, Params, Version};
 use chacha20poly1305::aead::{Aead, Payload};
 use chacha20poly1305::{KeyInit, XChaCha20Poly1305, XNonce};
 use he_core::aes::container::Cost;
+use rand::CryptoRng;
 use zeroize::{Zeroize, Zeroizing};
 
 const MAGIC: [u8; 8] = *b"HESEALED";
@@ -120,21 +121,42 @@ pub fn is_sealed(start: &[u8]) -> bool {
     start.starts_with(&MAGIC)
 }
 
+/// Checks the version of a sealed file, which needs no passphrase.
+///
+/// # Errors
+/// [`PassphraseError::Version`].
+pub fn check_version(sealed: &[u8]) -> Result<()> {
+    match sealed.get(MAGIC.len()) {
+        Some(&found) if ![VERSION, UNCOMMITTED].contains(&found) => {
+            Err(PassphraseError::Version { found, newest: VERSION }.into())
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Seals `plain`; salt and nonce are the operating system's random bytes. Takes about 64 MiB and a
 /// fraction of a second.
 ///
 /// # Errors
 /// The operating system gives no random bytes, or memory is short.
 pub fn seal(plain: &[u8], passphrase: &Passphrase) -> Result<Vec<u8>> {
-    seal_at(Cost::USUAL, plain, passphrase)
+    seal_with(Cost::USUAL, plain, passphrase, &mut rng()?)
 }
 
-fn seal_at(cost: Cost, plain: &[u8], passphrase: &Passphrase) -> Result<Vec<u8>> {
-    let mut salt = [0; SALT];
-    let mut nonce = [0; NONCE];
-    for bytes in [&mut salt[..], &mut nonce[..]] {
-        random::fill(bytes)?;
-    }
+/// The same at another cost, with salt and nonce from a generator. Files below 19 MiB of memory are
+/// not opened again.
+///
+/// # Errors
+/// The cost is not valid for Argon2id, or memory is short.
+pub fn seal_with(
+    cost: Cost,
+    plain: &[u8],
+    passphrase: &Passphrase,
+    rng: &mut impl CryptoRng,
+) -> Result<Vec<u8>> {
+    let (mut salt, mut nonce) = ([0; SALT], [0; NONCE]);
+    rng.fill_bytes(&mut salt);
+    rng.fill_bytes(&mut nonce);
     let mut sealed = Vec::with_capacity(HEADER + COMMITMENT + plain.len() + TAG);
     sealed.extend(MAGIC);
     sealed.push(VERSION);
@@ -156,8 +178,9 @@ fn seal_at(cost: Cost, plain: &[u8], passphrase: &Passphrase) -> Result<Vec<u8>>
 /// Opens the output of [`seal`].
 ///
 /// # Errors
-/// `wrong passphrase or damaged key file` for anything that does not fit (which of both cannot be
-/// known), or memory is short for the costs that the file states (bounded by 1 GiB).
+/// [`PassphraseError::Version`]; `wrong passphrase or damaged key file` for anything else that does
+/// not fit (which of both cannot be known), or memory is short for the costs that the file states
+/// (bounded by 1 GiB).
 pub fn open(sealed: &[u8], passphrase: &Passphrase) -> Result<Zeroizing<Vec<u8>>> {
     open_from(LEAST_MEMORY, sealed, passphrase)
 }
@@ -166,9 +189,10 @@ pub fn open(sealed: &[u8], passphrase: &Passphrase) -> Result<Zeroizing<Vec<u8>>
 fn open_from(least: u32, sealed: &[u8], passphrase: &Passphrase) -> Result<Zeroizing<Vec<u8>>> {
     let mut fields = Fields(sealed.get(..HEADER).ok_or_else(refused)?);
     let (magic, [version]) = (fields.take(), fields.take());
-    if magic != MAGIC || ![VERSION, UNCOMMITTED].contains(&version) {
+    if magic != MAGIC {
         return Err(refused());
     }
+    check_version(sealed)?;
     let cost = Cost {
         memory_kib: u32::from_le_bytes(fields.take()),
         passes: u32::from_le_bytes(fields.take()),
@@ -254,6 +278,10 @@ mod tests {
     const CHEAP: Cost = Cost { memory_kib: 8, passes: 1, lanes: 1 };
     const REFUSED: &str = "wrong passphrase or damaged key file";
 
+    fn seal_at(cost: Cost, plain: &[u8], passphrase: &Passphrase) -> Result<Vec<u8>> {
+        seal_with(cost, plain, passphrase, &mut rng().unwrap())
+    }
+
     fn phrase(text: &str) -> Passphrase {
         Passphrase::new(Zeroizing::new(text.as_bytes().to_vec())).ok().unwrap()
     }
@@ -292,7 +320,11 @@ mod tests {
             for flip in [0x01, 0x80] {
                 let mut broken = sealed.clone();
                 broken[at] ^= flip;
-                assert_eq!(fails(&broken, &phrase("p")), REFUSED, "byte {at}");
+                let told = fails(&broken, &phrase("p"));
+                match at {
+                    8 => assert!(told.starts_with("version ") && told.ends_with("reads 1 to 2"), "{told}"),
+                    _ => assert_eq!(told, REFUSED, "byte {at}"),
+                }
             }
         }
     }

@@ -129,6 +129,14 @@ pub enum Error {
         /// Why.
         why: String,
     },
+    /// A version of compiled models that this program does not read.
+    #[error("version {found} of compiled models is unknown, this program reads {supported}")]
+    Version {
+        /// The version of the bytes.
+        found: u32,
+        /// The version that is read.
+        supported: u32,
+    },
     /// The bytes are not a compiled model.
     #[error("not a compiled model: {why}")]
     Format {
@@ -160,6 +168,8 @@ impl Error {
             Self::Uncalibrated { .. } => "calibrate with examples whose values are finite and not all equal",
             Self::OutOfRange { .. } => "compile the model again, calibrated with examples like this one",
             Self::Parameters { .. } => "ask for fewer bits of precision, or use a smaller model",
+            Self::Version { found, supported } if found > supported => "update the program",
+            Self::Version { .. } => "compile the model again",
             Self::Format { .. } => "compile the model again, or get an undamaged copy",
             Self::Core(error) => return error.hint(),
         };

@@ -58,7 +58,8 @@ impl CompiledModel {
     /// Reads a model.
     ///
     /// # Errors
-    /// [`Error::Format`] for bytes that are not a compiled model, of another version, or damaged;
+    /// [`Error::Version`] for another version; [`Error::Format`] for bytes that are not a compiled
+    /// model, or damaged;
     /// parameters below 128 bits of security; everything that compiling a model returns.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         Self::read(bytes, false)
@@ -75,9 +76,9 @@ impl CompiledModel {
     fn read(bytes: &[u8], insecure: bool) -> Result<Self> {
         let rest = bytes.strip_prefix(MAGIC).ok_or_else(|| bad("it does not start as one"))?;
         let (version, rest) = rest.split_first_chunk().ok_or_else(|| bad("it ends early"))?;
-        if *version != VERSION.to_le_bytes() {
-            let found = u32::from_le_bytes(*version);
-            return Err(bad(format!("it has version {found}, and {VERSION} is read")));
+        match u32::from_le_bytes(*version) {
+            VERSION => {}
+            found => return Err(Error::Version { found, supported: VERSION }),
         }
         let (hash, body) = rest.split_first_chunk::<32>().ok_or_else(|| bad("it ends early"))?;
         if body.len() > MAX_BYTES {

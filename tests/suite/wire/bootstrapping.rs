@@ -225,7 +225,17 @@ fn changed_parameters_of_bootstrapping_are_refused() {
             assert!(refused, "{what}: {result:?}");
         }
     };
-    for at in 0..frame.body.len() {
+    for version in (0..=u8::MAX).filter(|&version| version != 1) {
+        let body = [&[version], &frame.body[1..]].concat();
+        let result =
+            BootstrapParams::from_frame(&Frame { kind: frame.kind, fingerprint: frame.fingerprint, body });
+        let by_number = matches!(
+            result,
+            Err(Error::Wire(WireError::UnsupportedBody { found, supported: 1, .. })) if found == version
+        );
+        assert!(by_number, "{result:?}");
+    }
+    for at in 1..frame.body.len() {
         for byte in (0..=u8::MAX).filter(|&byte| byte != frame.body[at]) {
             let mut body = frame.body.clone();
             body[at] = byte;

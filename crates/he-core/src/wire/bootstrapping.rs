@@ -71,8 +71,11 @@ fn take_run(fields: &mut Fields<'_>) -> Result<LevelRun, WireError> {
 fn decode_params(frame: &Frame) -> Result<(BootstrapSpec, Vec<u64>, Vec<u64>), WireError> {
     frame.expect(FrameKind::CkksBootstrapParams, frame.fingerprint)?;
     let mut fields = Fields::new(frame.kind, &frame.body);
-    if fields.u8("version")? != VERSION {
-        return Err(fields.error("version"));
+    match fields.u8("version")? {
+        VERSION => {}
+        found => {
+            return Err(WireError::UnsupportedBody { kind: frame.kind, found, supported: VERSION });
+        }
     }
     let (log_n, log_slots) = (fields.u8("degree")?.into(), fields.u8("number of slots")?.into());
     let (base_bits, base_scale_log2) = (fields.u8("width")?.into(), fields.f64("scale")?);

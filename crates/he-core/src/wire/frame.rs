@@ -92,6 +92,9 @@ pub enum FrameKind {
 }
 
 impl FrameKind {
+    /// The greatest number of a kind.
+    pub(super) const LAST: u16 = Self::CkksBootstrapKey as u16;
+
     fn from_number(found: u16) -> Result<Self, WireError> {
         Ok(match found {
             1 => Self::CkksParams,

@@ -76,12 +76,24 @@ errors! {
         }:
             ("format version {found} is unknown, this program reads 1 to {supported}"),
             ("update the program");
-        /// A kind of frame that does not exist.
+        /// A version of a body that is unknown to this program.
+        UnsupportedBody {
+            /// The kind of frame.
+            kind: FrameKind,
+            /// The version of the body.
+            found: u8,
+            /// The newest version known.
+            supported: u8,
+        }:
+            ("version {found} of a {kind} is unknown, this program reads 1 to {supported}"),
+            ("update the program");
+        /// A kind of frame that is unknown to this program.
         UnknownKind {
             /// The number found.
             found: u16,
         }:
-            ("frame kind {found} does not exist");
+            ("frame kind {found} is unknown, this program reads kinds up to {}", FrameKind::LAST),
+            ("update the program, or get an undamaged copy");
         /// Another kind of frame than the required one.
         UnexpectedKind {
             /// The kind found.

@@ -58,8 +58,9 @@ fn decode_spec(frame: &Frame) -> Result<CkksSpec> {
     let first = fields.u8("degree")?;
     let grouped = first == CKKS_PARAMS_VERSION[0];
     let log_n = if grouped {
-        if fields.u8("version")? != CKKS_PARAMS_VERSION[1] {
-            return Err(WireError::Field { kind: frame.kind, field: "version" }.into());
+        let (found, supported) = (fields.u8("version")?, CKKS_PARAMS_VERSION[1]);
+        if found != supported {
+            return Err(WireError::UnsupportedBody { kind: frame.kind, found, supported }.into());
         }
         u32::from(fields.u8("degree")?)
     } else {

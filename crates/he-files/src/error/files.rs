@@ -108,6 +108,10 @@ errors! {
     pub enum NoteError {
         /// It is missing.
         Missing: ("the description of the file is missing"), ("{DAMAGED}");
+        /// It is of a version that this program does not read.
+        Version { found: u64, newest: u64 }:
+            ("version {found} of the description of the file is unknown, this program reads 1 to {newest}"),
+            ("update the program");
         /// It holds something that cannot be.
         Impossible { what: &'static str }:
             ("the description of the file holds an impossible {what}"),

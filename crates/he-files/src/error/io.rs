@@ -95,6 +95,10 @@ errors! {
         Refused:
             ("wrong passphrase or damaged key file"),
             ("type the passphrase again; if it is right, restore the file from a copy");
+        /// A version of sealed keys that this program does not read.
+        Version { found: u8, newest: u8 }:
+            ("version {found} of sealed keys is unknown, this program reads 1 to {newest}"),
+            ("update the program");
         /// Argon2id does not get its memory.
         NoMemory { mebibytes: u32 }:
             ("not enough memory to make a key of the passphrase"), ("this takes {mebibytes} MiB");

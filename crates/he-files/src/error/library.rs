@@ -64,9 +64,12 @@ pub(super) fn core(error: &he_core::Error) -> Text {
             text("this is neither a key nor an encrypted file", "give a key or an encrypted file")
         }
         // It says what to do.
-        Core::Wire(WireError::UnsupportedVersion { .. } | WireError::UnexpectedKey { .. }) => {
-            (own(), error.hint())
-        }
+        Core::Wire(
+            WireError::UnsupportedVersion { .. }
+            | WireError::UnsupportedBody { .. }
+            | WireError::UnknownKind { .. }
+            | WireError::UnexpectedKey { .. },
+        ) => (own(), error.hint()),
         Core::Wire(_) => text(own(), DAMAGED),
         _ => (own(), error.hint()),
     }

@@ -75,6 +75,26 @@ fn choices_are_checked() {
     }
 }
 
+/// Another version is refused by its number, before anything else is looked at.
+#[test]
+fn other_versions_are_refused_by_number() {
+    let start = &model().to_bytes().unwrap()[..8];
+    for (found, hint) in [
+        (0u32, "compile the model again"),
+        (1, "compile the model again"),
+        (3, "update the program"),
+        (u32::MAX, "update the program"),
+    ] {
+        let error = CompiledModel::from_bytes(&[start, &found.to_le_bytes()].concat()).unwrap_err();
+        let by_number = matches!(error, Error::Version { found: other, supported: 2 } if other == found);
+        assert!(by_number && error.hint().as_deref() == Some(hint), "{error}");
+        assert_eq!(
+            error.to_string(),
+            format!("version {found} of compiled models is unknown, this program reads 2")
+        );
+    }
+}
+
 /// Every cut and every changed bit is seen; with a checksum that fits, nothing impossible is built.
 #[test]
 fn hostile_models_are_refused() {
@@ -88,7 +108,11 @@ fn hostile_models_are_refused() {
     for at in 0..bytes.len() {
         let mut changed = bytes.clone();
         changed[at] ^= 1 << (at % 8);
-        assert!(matches!(CompiledModel::from_bytes_insecure(&changed), Err(Error::Format { .. })), "{at}");
+        match CompiledModel::from_bytes_insecure(&changed) {
+            Err(Error::Version { found, supported: 2 }) => assert!((8..12).contains(&at) && found != 2),
+            Err(Error::Format { .. }) => assert!(!(8..12).contains(&at), "{at}"),
+            other => panic!("{at}: {:?}", other.map(|_| ())),
+        }
     }
     let mut longer = bytes.clone();
     longer.push(0);

@@ -1,0 +1,288 @@
+//! What wrote the golden files: smallest parameters that are secure, fixed seeds, and the code that
+//! writes every file.
+
+use he::Device;
+use he_core::aes::container::{Content as Kept, Cost, Header, Layout, UserKey};
+use he_core::aes::{Bulk, Cpu};
+use he_core::bfv::Bfv;
+use he_core::bgv::Bgv;
+use he_core::bigckks::BigCkksParams;
+use he_core::ckks::CkksParams;
+use he_core::exact::Params;
+use he_core::tfhe::{EncryptedFlags, TfheSecretKey, presets};
+use he_core::wire::{Wire, WireKeys};
+use he_files::contents::clear::Clear;
+use he_files::contents::options::{ColumnCategories, TableFlags};
+use he_files::contents::{Contents, encrypt};
+use he_files::data::table::TableOptions;
+use he_files::io::input::Input;
+use he_files::io::output::Output;
+use he_files::key_file::{AnyKey, write_aes_key, write_key};
+use he_files::key_set::{KeySet, secret_file};
+use he_files::models::examples::Examples;
+use he_files::models::{self, ModelFile};
+use he_files::note::{KeyId, Payload};
+use he_files::passphrase::{Passphrase, seal_with};
+use he_files::scheme::{BigCkks, Ckks, OfKeySet, Rotations, Scheme, Taken};
+use he_files::team::Team;
+use he_files::tfhe::{self, columns, file::Column};
+use he_nn::graph::{Decision, Dense, Graph, Node, Op};
+use he_nn::{CompiledModel, Options, Parameters};
+use rand::SeedableRng;
+use rand::rngs::ChaCha20Rng;
+use std::io::{self, Cursor, Write};
+use std::sync::{Arc, Mutex};
+use zeroize::Zeroizing;
+
+/// Numbers of a table of CKKS and of bigckks.
+pub const REALS: &str = "a,b\n1.5,-2\n-0.25,4\n";
+/// Those of a table of BFV.
+pub const INTEGERS: &str = "n\n17\n-4\n100\n";
+/// Categories of a table of BGV.
+pub const CATEGORIES: &str = "kind\nred\nblue\nred\n";
+/// Those of a table of TFHE, of 8 bits.
+pub const UNSIGNED: &str = "x,y\n200,7\n";
+/// Examples of the model, a row each.
+pub const EXAMPLES: [f64; 6] = [0.5, -1.0, 0.25, 1.0, 0.0, -0.5];
+/// What the passphrase of sealed files is.
+pub const PASSPHRASE: &[u8] = b"correct horse";
+/// The files of the archive.
+pub const ENTRIES: [(&str, &[u8]); 2] = [("one", b"first\n"), ("sub/two", b"second\n")];
+
+/// A golden file: its name and its bytes.
+pub type File = (String, Vec<u8>);
+
+pub fn rng(seed: u64) -> ChaCha20Rng {
+    ChaCha20Rng::seed_from_u64(seed)
+}
+
+/// The smallest secure parameters, of few bits of precision.
+pub fn ckks() -> CkksParams {
+    CkksParams::for_depth(0).precision_bits(4).range_bits(1).build().unwrap()
+}
+
+/// The same of one product, for the model.
+pub fn ckks_of_model() -> CkksParams {
+    CkksParams::for_depth(1).precision_bits(4).range_bits(1).build().unwrap()
+}
+
+pub fn exact<E: Taken>() -> Params<E> {
+    Params::for_depth(40961, 0).slots().build().unwrap()
+}
+
+pub fn bigckks() -> BigCkksParams {
+    BigCkksParams::for_depth_bits(0).precision_bits(4).range_bits(0).build().unwrap()
+}
+
+/// A gradient in gray of 7 by 5 pixels.
+pub fn sample(x: u32, y: u32) -> u8 {
+    (30 * x + 10 * y) as u8
+}
+
+fn picture() -> Vec<u8> {
+    let picture = image::GrayImage::from_fn(7, 5, |x, y| image::Luma([sample(x, y)]));
+    let mut png = Cursor::new(Vec::new());
+    picture.write_to(&mut png, image::ImageFormat::Png).unwrap();
+    png.into_inner()
+}
+
+/// Bytes in memory that a writer fills.
+#[derive(Clone, Default)]
+struct Memory(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Memory {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// What is written into an output.
+fn written<T>(write: impl FnOnce(Output) -> T) -> Vec<u8> {
+    let memory = Memory::default();
+    write(Output::to_writer("memory", memory.clone()));
+    std::mem::take(&mut *memory.0.lock().unwrap())
+}
+
+fn input(bytes: &[u8]) -> Input {
+    Input::from_reader("golden", Cursor::new(bytes.to_vec()))
+}
+
+/// The key files of a scheme, and what is encrypted by its secret or public key.
+fn scheme<S: Contents>(params: &S::Params, seed: u64, contents: &[(&str, &[u8])]) -> Vec<File> {
+    let rng = &mut rng(seed);
+    let team = Team::<S>::new(params, &[Device::cpu()]).unwrap();
+    let keys = KeySet::generate(team.lead(), &Rotations::default(), rng).unwrap();
+    let secret = secret_file::<S>(&keys.secret, params, &keys.id, None, "golden").unwrap().to_vec();
+    let (mut public, mut evaluation) = (Vec::new(), Vec::new());
+    write_key::<S>(&mut public, params, &keys.id, [keys.public.to_frame(params)], "golden").unwrap();
+    let frames = keys.evaluation.to_frames(params);
+    write_key::<S>(&mut evaluation, params, &keys.id, frames, "golden").unwrap();
+    let name = |file: &str| format!("{}_{file}.he", <S as Scheme>::NAME);
+    let mut files = vec![
+        (name("secret_key"), secret),
+        (name("public_key"), public),
+        (name("evaluation_key"), evaluation),
+    ];
+    for &(content, data) in contents {
+        // Words are categories.
+        let kinds = ColumnCategories { column: "kind".to_owned(), names: None };
+        let categories = if data == CATEGORIES.as_bytes() { &[kinds][..] } else { &[] };
+        let flags = TableFlags { categories, ..TableFlags::default() };
+        let clear = Clear::read::<S>(input(data), flags, None, &()).unwrap();
+        let described = S::describe(&clear, params, None, &()).unwrap();
+        let payload = Payload { key_id: keys.id.clone(), history: Vec::new(), content: described };
+        files.push((
+            name(content),
+            written(|output| match <S as Scheme>::CIPHERTEXTS.1 {
+                // What has a seed is half as large.
+                Some(_) => {
+                    encrypt::by_secret_key(&team, &keys.secret, &clear, &payload, output, rng).unwrap()
+                }
+                None => encrypt::by_public_key(&team, &keys.public, &clear, &payload, output, rng).unwrap(),
+            }),
+        ));
+    }
+    files
+}
+
+/// A secret key, columns of integers, and one of conditions.
+fn tfhe() -> Vec<File> {
+    let (rng, device) = (&mut rng(5), Device::cpu());
+    let params = presets::digits_2m128().unwrap();
+    let (id, key) = (KeyId::random(rng), TfheSecretKey::generate(&params, rng));
+    let mut secret = Vec::new();
+    tfhe::keys::write_key(&mut secret, &params, &id, key.to_frame(&params).unwrap(), "golden").unwrap();
+    let key = key.of(&id);
+    let table = columns::read(input(UNSIGNED.as_bytes()), TableOptions::default(), 8, &()).unwrap();
+    let content = columns::describe(&table, 8, &params).unwrap();
+    let payload = Payload { key_id: id.clone(), history: Vec::new(), content };
+    let integers = written(|output| {
+        let writer = tfhe::file::Writer::new(output, &params, &payload).unwrap();
+        columns::encrypt(&key, &table, 8, writer, rng, &()).unwrap()
+    });
+    let mut content = payload.content.conditions();
+    content.columns.truncate(1);
+    let payload = Payload { history: vec!["lt".to_owned()], content, ..payload };
+    let conditions = written(|output| {
+        let mut writer = tfhe::file::Writer::new(output, &params, &payload).unwrap();
+        // 1 / 32 of the torus: the condition holds.
+        let flags = EncryptedFlags::from_ciphertexts(key.encrypt(&device, &[1 << 59], rng).unwrap());
+        writer.column(&Column::Conditions(flags.of(&id))).unwrap();
+        writer.commit().unwrap()
+    });
+    [("secret_key", secret), ("integers", integers), ("conditions", conditions)]
+        .map(|(name, bytes)| (format!("tfhe_{name}.he"), bytes))
+        .into()
+}
+
+/// Three numbers to two, without a function between.
+fn graph() -> Graph {
+    let node = |name: &str, operator: &str, op, inputs, shape| Node {
+        name: name.to_owned(),
+        operator: operator.to_owned(),
+        op,
+        inputs,
+        shape,
+    };
+    let weights = vec![0.5, -0.25, 1.0, 0.125, 0.75, -1.0];
+    let dense = Dense { outputs: 2, inputs: 3, weights, bias: vec![0.25, -0.5] };
+    let nodes = vec![
+        node("x", "Input", Op::Input, vec![], [3].as_slice().into()),
+        node("y", "Gemm", Op::Dense(dense), vec![0], [2].as_slice().into()),
+    ];
+    Graph { nodes, output: 1, decision: Decision::None }
+}
+
+/// The two numbers of each example.
+pub fn outputs() -> Vec<[f64; 2]> {
+    EXAMPLES
+        .chunks(3)
+        .map(|x| [0.5 * x[0] - 0.25 * x[1] + x[2] + 0.25, 0.125 * x[0] + 0.75 * x[1] - x[2] - 0.5])
+        .collect()
+}
+
+/// A compiled model, a secret key for it, and examples.
+fn model() -> Vec<File> {
+    let params = ckks_of_model();
+    let examples: Vec<Vec<f64>> = EXAMPLES.chunks(3).map(<[f64]>::to_vec).collect();
+    let compiled = CompiledModel::compile_for(
+        graph(),
+        &examples,
+        Options::default(),
+        Parameters::Leveled(params.clone()),
+    );
+    let plan = compiled.unwrap().to_bytes().unwrap();
+    let rng = &mut rng(6);
+    let (id, secret) = (KeyId::random(rng), Ckks::secret(&params, rng));
+    let secret = secret_file::<Ckks>(&secret, &params, &id, None, "golden").unwrap().to_vec();
+    let model = ModelFile::from_bytes("golden", &plan).unwrap();
+    let Ok(AnyKey::Scheme(he_files::scheme::OneOf::Ckks(key))) =
+        AnyKey::read(input(&secret), "a secret key", None)
+    else {
+        panic!("a key of CKKS")
+    };
+    let examples = Examples::of(&EXAMPLES, model.model.graph());
+    let encrypted =
+        written(|output| models::encrypt(&model, &key, &examples, Device::cpu(), output, rng, &()).unwrap());
+    [("secret_key", secret), ("plan", plan), ("examples", encrypted)]
+        .map(|(name, bytes)| (format!("model_{name}.he"), bytes))
+        .into()
+}
+
+/// The passphrase of sealed files.
+pub fn passphrase() -> Passphrase {
+    Passphrase::new(Zeroizing::new(PASSPHRASE.to_vec())).unwrap()
+}
+
+/// A key of AES, the same sealed, and a folder under it.
+fn aes() -> Vec<File> {
+    let rng = &mut rng(7);
+    let user = UserKey::generate(rng);
+    let mut key = Vec::new();
+    write_aes_key(&mut key, &user, "golden").unwrap();
+    let cost = Cost { memory_kib: 19 << 10, passes: 1, lanes: 1 };
+    let sealed = seal_with(cost, &key, &passphrase(), rng).unwrap();
+
+    let mut archive = tar::Builder::new(Vec::new());
+    let mut add = |name: &str, kind: tar::EntryType, mode: u32, data: &[u8]| {
+        let mut header = tar::Header::new_gnu();
+        header.set_entry_type(kind);
+        header.set_mode(mode);
+        header.set_size(data.len() as u64);
+        archive.append_data(&mut header, name, data).unwrap();
+    };
+    add("sub", tar::EntryType::Directory, 0o755, b"");
+    ENTRIES.iter().for_each(|(name, data)| add(name, tar::EntryType::Regular, 0o644, data));
+    let mut data = archive.into_inner().unwrap();
+    let (header, key_of_file) = Header::with_key(&user, Layout::new(12).unwrap(), Kept::Tar, rng);
+    let mut tags = vec![[0; 16]; data.len().div_ceil(1 << 12)];
+    key_of_file.seal(&Cpu::new(), 0, true, Bulk::in_place(&mut data), &mut tags).unwrap();
+    let mut folder = header.to_bytes().to_vec();
+    for (chunk, tag) in data.chunks(1 << 12).zip(&tags) {
+        folder.extend([chunk, tag].concat());
+    }
+    [("key", key), ("sealed_key", sealed), ("folder", folder)]
+        .map(|(name, bytes)| (format!("aes_{name}.he"), bytes))
+        .into()
+}
+
+/// All golden files.
+pub fn files() -> Vec<File> {
+    let picture = &picture()[..];
+    let mut files = scheme::<Ckks>(&ckks(), 1, &[("image", picture), ("table", REALS.as_bytes())]);
+    files.extend(scheme::<Bfv>(&exact(), 2, &[("image", picture), ("table", INTEGERS.as_bytes())]));
+    // Its other keys are frames of the same kinds as those of BFV.
+    let bgv = scheme::<Bgv>(&exact(), 3, &[("table", CATEGORIES.as_bytes())]);
+    files
+        .extend(bgv.into_iter().filter(|(name, _)| ["bgv_secret_key.he", "bgv_table.he"].contains(&&**name)));
+    files.extend(scheme::<BigCkks>(&bigckks(), 4, &[("table", REALS.as_bytes())]));
+    files.extend(tfhe());
+    files.extend(model());
+    files.extend(aes());
+    files
+}

@@ -1,0 +1,154 @@
+//! Versions that this program does not know: a good file of each kind with another number is
+//! refused by that number, with what to do.
+
+use super::{committed, input};
+use he::Device;
+use he_core::aes::container::ContainerError;
+use he_core::wire::{FrameKind, WireError};
+use he_files::Error;
+use he_files::aes_file::Sealed;
+use he_files::cipher_file::CipherReader;
+use he_files::error::{NoteError, PassphraseError};
+use he_files::key_file::AnyKey;
+use he_files::models::ModelFile;
+use he_files::passphrase::{Passphrase, Purpose};
+use he_files::scheme::{BigCkks, Ckks};
+use he_files::tfhe;
+
+/// The fields of a frame: 48 bytes of header, the body, 32 bytes of checksum.
+fn frames(bytes: &[u8]) -> Vec<Vec<u8>> {
+    let (mut frames, mut rest) = (Vec::new(), bytes);
+    while !rest.is_empty() {
+        let length = u64::from_le_bytes(rest[40..48].try_into().unwrap()) as usize + 80;
+        frames.push(rest[..length].to_vec());
+        rest = &rest[length..];
+    }
+    frames
+}
+
+/// The same file with another frame in its place, whose length and checksum are made to fit.
+fn with(name: &str, number: usize, change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+    let mut frames = frames(&committed(name));
+    let frame = &mut frames[number];
+    let kept = frame.len() - 32;
+    frame.truncate(kept);
+    change(frame);
+    let length = frame.len() as u64 - 48;
+    frame[40..48].copy_from_slice(&length.to_le_bytes());
+    let checksum = blake3::hash(frame);
+    frame.extend(checksum.as_bytes());
+    frames.concat()
+}
+
+/// What is wrong, without the names of files around it.
+fn cause<T>(result: Result<T, Error>) -> Error {
+    let mut error = result.err().expect("an unknown version is refused");
+    let (text, hint) = (error.to_string(), error.hint());
+    assert!(text.contains("is unknown, this program reads "), "{text}");
+    assert!(hint.is_some_and(|hint| hint.starts_with("update the program")), "{text}");
+    while let Error::InFile { source, .. } | Error::Unreadable { source, .. } = error {
+        error = *source;
+    }
+    error
+}
+
+fn wire(error: &Error) -> &WireError {
+    match error {
+        Error::Core(he_core::Error::Wire(error)) => error,
+        other => panic!("{other}"),
+    }
+}
+
+/// Nobody is asked for a passphrase.
+fn unasked(_: Purpose, _: &str) -> he_files::error::Result<Passphrase> {
+    panic!("asked for a passphrase")
+}
+
+fn key(bytes: Vec<u8>) -> Result<AnyKey, Error> {
+    AnyKey::read(input(bytes), "a key", Some(&unasked))
+}
+
+#[test]
+fn frames_of_other_versions() {
+    let newer = |frame: &mut Vec<u8>| frame[4] = 2;
+    for name in ["ckks", "bfv", "bgv", "bigckks", "tfhe"] {
+        for number in [0, 1, 2] {
+            let error = cause(key(with(&format!("{name}_secret_key.he"), number, newer)));
+            let by_number = matches!(wire(&error), WireError::UnsupportedVersion { found: 2, supported: 1 });
+            assert!(by_number, "{name}: {error}");
+        }
+    }
+    let error = cause(key(with("aes_key.he", 0, newer)));
+    assert!(matches!(wire(&error), WireError::UnsupportedVersion { found: 2, supported: 1 }), "{error}");
+    // Of files, in each place.
+    let read = |bytes: Vec<u8>| -> Result<(), Error> {
+        let mut reader = CipherReader::<Ckks>::new(input(bytes))?;
+        reader.verified()?;
+        reader.end()
+    };
+    for number in 0..4 {
+        let error = cause(read(with("ckks_table.he", number, newer)));
+        let by_number = matches!(wire(&error), WireError::UnsupportedVersion { found: 2, supported: 1 });
+        assert!(by_number, "frame {number}: {error}");
+    }
+    read(committed("ckks_table.he")).unwrap();
+}
+
+#[test]
+fn frames_of_other_kinds() {
+    let error = cause(key(with("ckks_public_key.he", 2, |frame| frame[6] = 38)));
+    assert!(matches!(wire(&error), WireError::UnknownKind { found: 38 }), "{error}");
+}
+
+#[test]
+fn bodies_of_other_versions() {
+    let error = cause(key(with("ckks_public_key.he", 0, |frame| {
+        frame.splice(48..48, [0, 3]);
+    })));
+    let by_number = matches!(
+        wire(&error),
+        WireError::UnsupportedBody { kind: FrameKind::CkksParams, found: 3, supported: 2 }
+    );
+    assert!(by_number, "{error}");
+    let error = cause(key(with("../bootstrapping_parameters.he", 0, |frame| frame[48] = 2)));
+    let by_number = matches!(
+        wire(&error),
+        WireError::UnsupportedBody { kind: FrameKind::CkksBootstrapParams, found: 2, supported: 1 }
+    );
+    assert!(by_number, "{error}");
+}
+
+#[test]
+fn descriptions_of_other_versions() {
+    let newer = |frame: &mut Vec<u8>| {
+        assert_eq!(frame[48], b'{');
+        frame.splice(49..49, br#""version":2,"#.iter().copied());
+    };
+    let of_note = |error: Error| matches!(error, Error::Note(NoteError::Version { found: 2, newest: 1 }));
+    for name in ["ckks", "bfv", "bgv", "bigckks", "tfhe"] {
+        assert!(of_note(cause(key(with(&format!("{name}_secret_key.he"), 1, newer)))), "{name}");
+    }
+    for name in ["ckks_image.he", "ckks_table.he", "model_examples.he"] {
+        assert!(of_note(cause(CipherReader::<Ckks>::new(input(with(name, 1, newer))))), "{name}");
+    }
+    assert!(of_note(cause(CipherReader::<BigCkks>::new(input(with("bigckks_table.he", 1, newer))))));
+    assert!(of_note(cause(tfhe::file::Reader::new(input(with("tfhe_integers.he", 1, newer))))));
+}
+
+#[test]
+fn other_files_of_other_versions() {
+    let changed = |name: &str, at: usize, version: u8| {
+        let mut bytes = committed(name);
+        bytes[at] = version;
+        bytes
+    };
+    let error = cause(key(changed("aes_sealed_key.he", 8, 3)));
+    assert!(matches!(error, Error::Passphrase(PassphraseError::Version { found: 3, newest: 2 })), "{error}");
+    let error = cause(Sealed::read(input(changed("aes_folder.he", 8, 2))));
+    assert!(matches!(error, Error::Container(ContainerError::Version { found: 2 })), "{error}");
+    let error = cause(ModelFile::from_bytes("golden", &changed("model_plan.he", 8, 3)));
+    assert!(matches!(error, Error::Nn(he_nn::Error::Version { found: 3, supported: 2 })), "{error}");
+    // The good ones are read.
+    let model = ModelFile::from_bytes("golden", &committed("model_plan.he")).unwrap();
+    model.engine(Device::cpu()).unwrap();
+}
