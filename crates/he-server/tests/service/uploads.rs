@@ -213,7 +213,7 @@ fn uploads_resume_where_a_connection_broke() {
         drop(stream);
         breaks += 1;
         let before = at;
-        for _ in 0..200 {
+        for _ in 0..50 {
             let answer = guest.send("HEAD", &url, &[TUS], b"");
             at = answer.header("upload-offset").map_or(before, |offset| offset.parse().unwrap());
             if at > before {
@@ -221,7 +221,10 @@ fn uploads_resume_where_a_connection_broke() {
             }
             std::thread::sleep(std::time::Duration::from_millis(20));
         }
-        assert!(at > before && at <= before + part, "{before} {at}");
+        // A connection that broke before the service looked at the request leaves nothing, which a
+        // busy machine may do: the same part again.
+        assert!(at >= before && at <= before + part, "{before} {at}");
+        assert!(breaks <= 40, "no progress beyond {at}");
     }
     assert!(breaks >= 3);
     assert_eq!(guest.get(&url).json()["state"], "ready");
