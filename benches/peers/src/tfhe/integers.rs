@@ -14,7 +14,7 @@ use tfhe::{ConfigBuilder, FheUint32, FheUint64, generate_keys, set_server_key, s
 const X: u64 = 0x0123_4567_89ab_cdef;
 const Y: u64 = 0xfedc_ba98_7654_3210;
 
-/// `digits_2m128` beside the peer's default, which has n = 918 for our 910, a key switch of 4
+/// `digits_2m128` beside the peer's default, which has n = 918 for our 852, a key switch of 4
 /// digits for our 5, and the same N = 2048.
 pub fn table() {
     heading(&version("tfhe"));

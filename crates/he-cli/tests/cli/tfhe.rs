@@ -339,7 +339,7 @@ fn keys_are_made_sealed_and_described() {
     for told in [&eval, &secret, &table] {
         let params = &told["parameters"];
         assert_eq!((&told["key_set"], &params["scheme"]), (&eval["key_set"], &"tfhe".into()));
-        assert_eq!((&params["lwe_dimension"], &params["degree"]), (&870.into(), &1024.into()));
+        assert_eq!((&params["lwe_dimension"], &params["degree"]), (&816.into(), &1024.into()));
         let failure = params["failure_log2"].as_f64().unwrap();
         assert!((-50.0..=-40.0).contains(&failure), "{failure}");
     }

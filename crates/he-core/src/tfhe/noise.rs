@@ -10,6 +10,9 @@
 //! With n the small dimension, k and N those of GLWE, and B and l those of the respective gadget:
 //! - blind rotation: n (l (k + 1) N (B^2 + 2)/12 sigma_glwe^2 + (1 + k N / 2) / (24 B^2l));
 //! - key switch: k N (l (B^2 + 2)/12 sigma_lwe^2 + 1 / (24 B^2l));
+//!   Digits have the mean -1/2, so that the errors of one key add a constant to all lookups under
+//!   it, which is this variance's part of 3 / (B^2 + 2) on average over keys: 1/6 for B = 4, 1/22
+//!   for 8, 1/86 for 16;
 //! - modulus switch to 2N, with its expectation subtracted (see
 //!   [`LweOps::blind_rotate`](super::LweOps::blind_rotate)): (n/4 + 1) / (12 (2N)^2);
 //! - transform: n ((k + 1) l) N (B^2/12) (1/12) eps^2 with eps the proven relative error of a

@@ -92,7 +92,7 @@ fn same_words(cuda: &Cuda, params: &TfheParams, counts: &[usize], seed: u64) {
 /// Degrees and dimensions of presets: one ciphertext per block, and groups of them on a device of
 /// four multiprocessors.
 const TUNED: [Shape; 7] = [
-    (5, 3, 9, (17, 1), (4, 3)),
+    (5, 3, 9, (18, 1), (4, 3)),
     (4, 2, 10, (23, 1), (3, 5)),
     (3, 1, 11, (23, 1), (3, 5)),
     (4, 1, 10, (10, 3), (2, 8)),
