@@ -607,7 +607,7 @@ fn parameters_say_what_is_wrong() {
         range_bits: 4,
         needed,
         log_n: 16,
-        limit: 1747,
+        limit: 1746,
         most_precision: None,
         most_depth: Some(most),
     }) = refused
@@ -617,7 +617,7 @@ fn parameters_say_what_is_wrong() {
     params_text(
         refused,
         &format!(
-            "depth 60 with 40 bits of precision and 4 of range needs log2(QP) = {needed} bits at N = 2^16, where 1747 are secure; ask for at most depth {most} with 40 bits"
+            "depth 60 with 40 bits of precision and 4 of range needs log2(QP) = {needed} bits at N = 2^16, where 1746 are secure; ask for at most depth {most} with 40 bits"
         ),
     );
     params_text(

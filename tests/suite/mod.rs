@@ -3,6 +3,7 @@ mod common;
 mod corpus;
 mod defaults;
 mod errors;
+mod estimates;
 mod extension;
 mod extremes;
 mod flooding;

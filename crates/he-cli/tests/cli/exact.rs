@@ -576,7 +576,7 @@ fn parameters_that_cannot_be_are_refused() {
             "bfv",
             &["--depth", "60"],
             1,
-            "depth 60 modulo 8590458881 does not fit the 1747 bits of modulus that are secure at N = 2^16",
+            "depth 60 modulo 8590458881 does not fit the 1746 bits of modulus that are secure at N = 2^16",
             "ask for less depth, a smaller plaintext modulus or a smaller margin",
         ),
         ("bigckks", &["--precision", "99"], 2, "precision (bits) is 99", "it must be in 4 ..= 45"),

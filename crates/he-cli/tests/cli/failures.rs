@@ -446,7 +446,7 @@ fn wrong_numbers_are_wrong_usage() {
     }
     in_folder(&dir, &["keygen", "ckks", "-o", "k", "--depth", "50", "--precision", "40"]).fails(
         1,
-        "depth 50 with 40 bits of precision and 4 of range needs log2(QP) = 3407 bits at N = 2^16, where 1747 are secure",
+        "depth 50 with 40 bits of precision and 4 of range needs log2(QP) = 3407 bits at N = 2^16, where 1746 are secure",
         "ask for at most 7 bits of precision at depth 50, or for at most depth 25 with 40 bits",
     );
     in_folder(&dir, &["keygen", "ckks", "-o", "-"]).fails(

@@ -108,7 +108,7 @@ impl fmt::Display for Preset {
 
 /// N = 2^16, 32 768 slots, 16 levels at 2^40 after a bootstrap: the fastest for full vectors.
 ///
-/// log2(QP) = 1716 of 1747 bits. The sine alone stands for the reduction, so the error of a value
+/// log2(QP) = 1716 of 1746 bits. The sine alone stands for the reduction, so the error of a value
 /// m has a part of m (2 pi m / 2^10)^2 / 6: 2^-17.3 for magnitude one. Precision: 18.3 bits, 14.7
 /// at worst. Failure: 2^-105.7. Keys: 7.29 GB.
 ///
@@ -121,7 +121,7 @@ pub fn fast() -> Result<BootstrapParams, ParamsError> {
 /// N = 2^16, 32 768 slots, 11 levels at 2^44 after a bootstrap, for high precision: the modular
 /// reduction has scale 2^60, of two primes per level, and ends with the arcsine.
 ///
-/// log2(QP) = 1743 of 1747 bits. Integers up to 10 are removed to 2^-38 of q_0; 11 and more, which
+/// log2(QP) = 1743 of 1746 bits. Integers up to 10 are removed to 2^-38 of q_0; 11 and more, which
 /// occur in one of 2^36 numbers, less exactly. Precision: 28.5 bits, 24.8 at worst.
 /// Failure: 2^-105.7. Keys: 9.72 GB.
 ///
@@ -134,7 +134,7 @@ pub fn precise() -> Result<BootstrapParams, ParamsError> {
 /// As [`precise`], with 10 levels at 2^42 after a bootstrap, where every integer is removed to
 /// 2^-42 of q_0: no slot is worse than another.
 ///
-/// log2(QP) = 1739 of 1747 bits. Precision: 27.3 bits, 23.7 at worst. Failure: none.
+/// log2(QP) = 1739 of 1746 bits. Precision: 27.3 bits, 23.7 at worst. Failure: none.
 /// Keys: 9.94 GB.
 ///
 /// # Errors
@@ -238,9 +238,9 @@ mod tests {
     #[test]
     fn presets_are_secure_and_as_stated() {
         for (preset, primes, log_qp, limit, levels) in [
-            (Preset::Fast, 32, 1716.0, 1747.0, 16),
-            (Preset::Precise, 37, 1743.0, 1747.0, 11),
-            (Preset::ExactBound, 38, 1739.0, 1747.0, 10),
+            (Preset::Fast, 32, 1716.0, 1746.0, 16),
+            (Preset::Precise, 37, 1743.0, 1746.0, 11),
+            (Preset::ExactBound, 38, 1739.0, 1746.0, 10),
             (Preset::Small, 17, 852.0, 868.0, 4),
         ] {
             let params = preset.params().unwrap();

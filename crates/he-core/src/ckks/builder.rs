@@ -527,7 +527,7 @@ mod tests {
             };
             let error = match builder(depth, precision) {
                 Ok(params) => {
-                    assert!(params.rlwe().ring().log_qp() <= 1747.0);
+                    assert!(params.rlwe().ring().log_qp() <= 1746.0);
                     continue;
                 }
                 Err(error) => error,
