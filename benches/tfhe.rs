@@ -12,8 +12,8 @@ use criterion::{Bencher, BenchmarkId, Criterion, Throughput, criterion_group, cr
 use he::backend::{Backend, Cpu};
 use he::circuits::bits::{Builder, Circuit, less_than, sum};
 use he::tfhe::{
-    BootstrapKey, Bootstrapper, Carry, GateEvaluator, LookupTables, LweOps, TfheParams, TfheSecretKey,
-    UintEvaluator, presets,
+    BootstrapKey, Bootstrapper, Carry, GateEvaluator, IntegerEvaluator, LookupTables, LweOps, TfheParams,
+    TfheSecretKey, presets,
 };
 use num_bigint::BigUint;
 use rand::{SeedableRng, rngs::ChaCha20Rng};
@@ -141,7 +141,7 @@ fn integers<B: LweOps>(c: &mut Criterion, device: &Device<'_, B>) {
         }
         group.throughput(Throughput::Elements(1));
         for (how, carry) in [("ripple", Carry::Ripple), ("prefix", Carry::Prefix)] {
-            let ev = UintEvaluator::new(backend, &key, carry).expect("a preset for digits");
+            let ev = IntegerEvaluator::new(backend, &key, carry).expect("a preset for digits");
             let mut pair = |bits: usize| {
                 [0x0123_4567_89ab_cdefu64, 0xfedc_ba98_7654_3210]
                     .map(|x| BigUint::from(x >> (64 - bits)))
@@ -151,6 +151,12 @@ fn integers<B: LweOps>(c: &mut Criterion, device: &Device<'_, B>) {
                 let [x, y] = pair(bits);
                 group.bench_function(BenchmarkId::new(format!("add-{bits}-{how}"), name), |b| {
                     device.bench(b, || ev.add(&x, &y));
+                });
+                group.bench_function(BenchmarkId::new(format!("mul-{bits}-{how}"), name), |b| {
+                    device.bench(b, || ev.mul(&x, &y));
+                });
+                group.bench_function(BenchmarkId::new(format!("div-{bits}-{how}"), name), |b| {
+                    device.bench(b, || ev.div(&y, &x));
                 });
                 if carry == Carry::Ripple {
                     group.bench_function(BenchmarkId::new(format!("lt-{bits}"), name), |b| {

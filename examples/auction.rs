@@ -4,7 +4,9 @@
 use he::backend::Cpu;
 use he::num_bigint::BigUint;
 use he::rand;
-use he::tfhe::{BootstrapKey, Carry, EncryptedFlags, EncryptedUint, TfheSecretKey, UintEvaluator, presets};
+use he::tfhe::{
+    BootstrapKey, Carry, EncryptedFlags, EncryptedUint, IntegerEvaluator, TfheSecretKey, presets,
+};
 
 pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     let bids = [120u32, 87, 214, 153];
@@ -19,7 +21,7 @@ pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     let encrypted: Vec<EncryptedUint> = encrypted.collect::<Result<_, _>>()?;
 
     // The auctioneer, who has only the bootstrapping key, computes the maximum and then who bid it.
-    let ev = UintEvaluator::new(&cpu, &key, Carry::Ripple)?;
+    let ev = IntegerEvaluator::new(&cpu, &key, Carry::Ripple)?;
     let mut highest = encrypted[0].clone();
     for bid in &encrypted[1..] {
         highest = ev.max(&highest, bid)?;

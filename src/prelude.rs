@@ -2,7 +2,7 @@
 //!
 //! Devices, rings, keys and parameters have names of their own; what every scheme has (encoders,
 //! encryptors, evaluators, ciphertexts) is named by its scheme, as in [`ckks::Evaluator`] and
-//! [`tfhe::UintEvaluator`]. BFV and BGV share theirs in [`exact`].
+//! [`tfhe::IntegerEvaluator`]. BFV and BGV share theirs in [`exact`].
 //!
 //! ```
 //! use he::prelude::*;

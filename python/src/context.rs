@@ -12,7 +12,7 @@ use he_core::ckks::{self, CkksParams};
 use he_core::exact;
 use he_core::ring::Ring;
 use he_core::rlwe::EvaluationKeys;
-use he_core::tfhe::{BootstrapKey, Carry, TfheParams, UintEvaluator};
+use he_core::tfhe::{BootstrapKey, Carry, IntegerEvaluator, TfheParams};
 use he_core::wire::WireScheme;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
@@ -181,7 +181,7 @@ pub struct Core {
     evaluation: RwLock<Option<Arc<EvalKeys>>>,
     bootstrap: RwLock<Option<Arc<BootstrapKeys<Device>>>>,
     /// The evaluator of integers under TFHE, which holds the key on the device.
-    uints: Mutex<Option<Arc<UintEvaluator<Device>>>>,
+    uints: Mutex<Option<Arc<IntegerEvaluator<Device>>>>,
 }
 
 /// The context of each parameter set that was made last, for objects that are unpickled.
@@ -251,7 +251,7 @@ impl Core {
     }
 
     /// The evaluator of integers under TFHE.
-    pub fn uints(&self) -> Result<Arc<UintEvaluator<Device>>> {
+    pub fn uints(&self) -> Result<Arc<IntegerEvaluator<Device>>> {
         let keys = self.evaluation()?;
         let EvalKeys::Tfhe(key) = &*keys else {
             return Err(Fault::Type("integers of tfhe need evaluation keys of tfhe".to_owned()));
@@ -261,7 +261,11 @@ impl Core {
             return Ok(Arc::clone(uints));
         }
         let key: &BootstrapKey = key;
-        Ok(Arc::clone(made.insert(Arc::new(UintEvaluator::new(self.site.device(), key, Carry::default())?))))
+        Ok(Arc::clone(made.insert(Arc::new(IntegerEvaluator::new(
+            self.site.device(),
+            key,
+            Carry::default(),
+        )?))))
     }
 }
 

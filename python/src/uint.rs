@@ -9,7 +9,7 @@ use crate::params::PyParams;
 use crate::run::detached;
 use he::Device;
 use he_core::num_bigint::BigUint;
-use he_core::tfhe::{EncryptedFlags, EncryptedUint, UintEvaluator};
+use he_core::tfhe::{EncryptedFlags, EncryptedUint, IntegerEvaluator};
 use he_files::scheme::engine::rng;
 use he_files::tfhe::sort;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -107,7 +107,7 @@ impl PyUint {
     fn compute<T: Send>(
         &self,
         other: &Bound<'_, PyAny>,
-        f: impl FnOnce(&UintEvaluator<Device>, &Uint, &Uint) -> he_core::Result<T> + Send,
+        f: impl FnOnce(&IntegerEvaluator<Device>, &Uint, &Uint) -> he_core::Result<T> + Send,
     ) -> PyResult<T> {
         let py = other.py();
         if let Ok(other) = other.cast::<Self>() {

@@ -113,7 +113,7 @@ fn every_type_over_a_back_end_has_a_default() {
         tfhe::EncryptedUint = tfhe::EncryptedUint<Cpu>,
         tfhe::EncryptedFlags = tfhe::EncryptedFlags<Cpu>,
         tfhe::GateEvaluator = tfhe::GateEvaluator<Cpu>,
-        tfhe::UintEvaluator = tfhe::UintEvaluator<Cpu>,
+        tfhe::IntegerEvaluator = tfhe::IntegerEvaluator<Cpu>,
         tfhe::Bootstrapper = tfhe::Bootstrapper<Cpu>,
         tfhe::LookupTables = tfhe::LookupTables<Cpu>,
         tfhe::LweBatch = tfhe::LweBatch<Cpu>,

@@ -9,8 +9,8 @@ use he::exact::{self, ExactSpec, Params, Scheme};
 use he::ring::Ring;
 use he::rlwe::{EvaluationKeys, KeyRequirements, PublicKey, RlweParams, SecretKey, SwitchKey};
 use he::tfhe::{
-    BootstrapKey, Carry, EncryptedBits, EncryptedFlags, EncryptedUint, GateEvaluator, LweBatch,
-    TfheSecretKey, UintEvaluator, presets,
+    BootstrapKey, Carry, EncryptedBits, EncryptedFlags, EncryptedUint, GateEvaluator, IntegerEvaluator,
+    LweBatch, TfheSecretKey, presets,
 };
 use he::{Error, KeySetId, bigckks};
 use num_bigint::BigUint;
@@ -436,7 +436,7 @@ fn tfhe() {
     let ones = gates.constant(true, 2).unwrap();
     assert_eq!(gates.and(&ones, &x).unwrap().key_set(), Some(a));
 
-    let ints = UintEvaluator::new(cpu, &key_a, Carry::Ripple).unwrap();
+    let ints = IntegerEvaluator::new(cpu, &key_a, Carry::Ripple).unwrap();
     let values = [BigUint::from(200u8), BigUint::from(3u8)];
     let u = secret_a.encrypt_uint(cpu, &values, 8, rng).unwrap();
     let v = secret_b.encrypt_uint(cpu, &values, 8, rng).unwrap();

@@ -15,7 +15,7 @@ use he::exact::{Decryptor as ExactDecryptor, Encryptor as ExactEncryptor};
 use he::exact::{Evaluator as ExactEvaluator, Params, Scheme};
 use he::ring::Ring;
 use he::rlwe::{EvaluationKeys, KeyRequirements, PublicKey, SecretKey};
-use he::tfhe::{BootstrapKey, Carry, GateEvaluator, TfheSecretKey, UintEvaluator, presets};
+use he::tfhe::{BootstrapKey, Carry, GateEvaluator, IntegerEvaluator, TfheSecretKey, presets};
 use he::{Device, bfv, bgv, ckks};
 use rand::{RngExt, rngs::ChaCha20Rng};
 use std::fmt;
@@ -150,7 +150,7 @@ fn integers(device: &Device, rng: &mut ChaCha20Rng) {
     let params = presets::digits_2m128().unwrap();
     let secret = TfheSecretKey::generate(&params, rng);
     let key = BootstrapKey::generate(&secret, rng);
-    let ev = UintEvaluator::new(device, &key, Carry::default()).unwrap();
+    let ev = IntegerEvaluator::new(device, &key, Carry::default()).unwrap();
     let mut some = || -> Vec<u64> { (0..4).map(|_| rng.random_range(0..256)).collect() };
     let (x, y) = (some(), some());
     let [a, b] = [&x, &y].map(|values| secret.encrypt_u64(device, values, 8, rng).unwrap());

@@ -2,6 +2,7 @@
 
 mod circuits;
 mod gates;
+mod operations;
 mod uints;
 mod wire;
 

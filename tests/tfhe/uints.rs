@@ -2,7 +2,7 @@
 
 use super::{CPU, keys};
 use he::backend::Cpu;
-use he::tfhe::{Carry, EncryptedFlags, EncryptedUint, LweBatch, TfheSecretKey, UintEvaluator, presets};
+use he::tfhe::{Carry, EncryptedFlags, EncryptedUint, IntegerEvaluator, LweBatch, TfheSecretKey, presets};
 use he::{Error, Publisher};
 use num_bigint::BigUint;
 use rand::{Rng, SeedableRng, rngs::ChaCha20Rng};
@@ -23,7 +23,7 @@ fn values(bits: usize, random: usize, rng: &mut ChaCha20Rng) -> Vec<BigUint> {
 
 struct Case {
     secret: TfheSecretKey,
-    ev: UintEvaluator<Cpu>,
+    ev: IntegerEvaluator<Cpu>,
 }
 
 impl Case {
@@ -72,7 +72,7 @@ impl Case {
 fn small_parameters_all_widths() {
     for (seed, carry, widest) in [(1, Carry::Ripple, 256), (2, Carry::Prefix, 100)] {
         let (secret, key, mut rng) = keys(&presets::insecure_small().unwrap(), seed);
-        let case = Case { secret, ev: UintEvaluator::new(&CPU(), &key, carry).unwrap() };
+        let case = Case { secret, ev: IntegerEvaluator::new(&CPU(), &key, carry).unwrap() };
         for (bits, random) in [(8, 20), (10, 6), (14, 4), (32, 4), (64, 3), (widest, 3)] {
             let x = values(bits, random, &mut rng);
             let mut y = values(bits, random, &mut rng);
@@ -89,7 +89,7 @@ fn small_parameters_all_widths() {
 fn real_parameters() {
     for (seed, params) in [(2, presets::digits_2m128().unwrap()), (3, presets::digits_2m40().unwrap())] {
         let (secret, key, mut rng) = keys(&params, seed);
-        let case = Case { secret, ev: UintEvaluator::new(&CPU(), &key, Carry::default()).unwrap() };
+        let case = Case { secret, ev: IntegerEvaluator::new(&CPU(), &key, Carry::default()).unwrap() };
         let x = [BigUint::from(0xc5u8)];
         let y = [BigUint::from(0xc6u8)];
         case.check(&x, &y, 8, &mut rng);
@@ -100,7 +100,7 @@ fn real_parameters() {
 fn constants_and_select() {
     let cpu = CPU();
     let (secret, key, mut rng) = keys(&presets::insecure_small().unwrap(), 4);
-    let ev = UintEvaluator::new(&cpu, &key, Carry::Prefix).unwrap();
+    let ev = IntegerEvaluator::new(&cpu, &key, Carry::Prefix).unwrap();
     let numbers = |x: [u32; 2]| x.map(BigUint::from);
     let x = secret.encrypt_uint(&cpu, &numbers([1_000_000, 7]), 32, &mut rng).unwrap();
     let five = ev.constant(&numbers([5, 5]), 32).unwrap();
@@ -120,7 +120,7 @@ fn what_does_not_fit_is_refused() {
     let cpu = CPU();
     let params = presets::insecure_small().unwrap();
     let (secret, key, mut rng) = keys(&params, 5);
-    let ev = UintEvaluator::new(&cpu, &key, Carry::Ripple).unwrap();
+    let ev = IntegerEvaluator::new(&cpu, &key, Carry::Ripple).unwrap();
     let number = |x: u32| [BigUint::from(x)];
     for bits in [0, 6, 9, 258, usize::MAX] {
         assert!(matches!(ev.constant(&number(1), bits), Err(Error::Argument { .. })), "{bits}");
@@ -136,7 +136,7 @@ fn what_does_not_fit_is_refused() {
     assert!(matches!(ev.select(&flags, &two, &two), Err(Error::BatchMismatch { .. })));
     // Gates' parameters are too noisy for digits: refused before the key is expanded.
     let (_, gates, _) = keys(&presets::gates_2m40().unwrap(), 6);
-    let refused = UintEvaluator::new(&cpu, &gates, Carry::Ripple).unwrap_err();
+    let refused = IntegerEvaluator::new(&cpu, &gates, Carry::Ripple).unwrap_err();
     assert!(refused.to_string().contains("use a preset for digits"));
     assert!(LweBatch::upload(&cpu, &params, &[1, 2]).is_err());
 }

@@ -3,8 +3,9 @@
 use super::{CPU, keys};
 use crate::seeds::for_seeds;
 use he::tfhe::{
-    BootstrapKey, Carry, EncryptedBits, EncryptedFlags, EncryptedUint, Gadget, GateEvaluator, LweBatch,
-    SeededBits, SeededFlags, SeededUint, TfheParams, TfheSecretKey, TfheSpec, UintEvaluator, presets,
+    BootstrapKey, Carry, EncryptedBits, EncryptedFlags, EncryptedUint, Gadget, GateEvaluator,
+    IntegerEvaluator, LweBatch, SeededBits, SeededFlags, SeededUint, TfheParams, TfheSecretKey, TfheSpec,
+    presets,
 };
 use he::wire::{self, Frame, FrameKind, FrameReader, FrameWriter, WireError};
 use he::wire::{Wire, WireParams};
@@ -127,7 +128,7 @@ fn objects_come_back() {
     let x_read = EncryptedUint::from_frame(&params, cpu, &frame).unwrap();
     assert_eq!((x_read.bits(), x_read.batch()), (32, 3));
     assert_eq!(secret_read.decrypt_uint(&x_read).unwrap(), values);
-    let ev = UintEvaluator::new(cpu, &key_read, Carry::Ripple).unwrap();
+    let ev = IntegerEvaluator::new(cpu, &key_read, Carry::Ripple).unwrap();
     let sum = secret.decrypt_uint(&ev.add(&x, &x_read).unwrap()).unwrap();
     let expected: Vec<BigUint> = [0u32, 0xdead_beef, 77].map(|x| x.wrapping_mul(2).into()).to_vec();
     assert_eq!(sum, expected);

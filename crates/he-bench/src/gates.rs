@@ -11,7 +11,7 @@ use he_core::circuits::bits::{
 };
 use he_core::params::ParamsError;
 use he_core::tfhe::{
-    BootstrapKey, Carry, EncryptedBits, GateEvaluator, LweOps, TfheParams, TfheSecretKey, UintEvaluator,
+    BootstrapKey, Carry, EncryptedBits, GateEvaluator, IntegerEvaluator, LweOps, TfheParams, TfheSecretKey,
     presets,
 };
 use num_bigint::BigUint;
@@ -145,7 +145,7 @@ fn integers<B: LweOps>(lab: &Lab, place: &Place<B>, carry: Carry) -> Result<Vec<
     place.on(|| {
         let (backend, rng, params) = (&place.backend, &mut rng(), presets::digits_2m128()?);
         let secret = TfheSecretKey::generate(&params, rng);
-        let ev = UintEvaluator::new(backend, &BootstrapKey::generate(&secret, rng), carry)?;
+        let ev = IntegerEvaluator::new(backend, &BootstrapKey::generate(&secret, rng), carry)?;
         widths(lab)
             .iter()
             .map(|&bits| {

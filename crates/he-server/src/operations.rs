@@ -102,10 +102,9 @@ pub fn list(models: &Models) -> Value {
         entry("kernel", &[1], IMAGE, CKKS, json!({ "matrix": { "type": "string" } })),
         entry("refresh", &[1], BOTH, CKKS, json!({})),
     ];
-    for name in ["add", "sub"] {
+    for name in ["add", "sub", "mul"] {
         all.push(entry(name, &[2], BOTH, &["ckks", "bfv", "bgv", "bigckks", "tfhe"], levels()));
     }
-    all.push(entry("mul", &[2], BOTH, &["ckks", "bfv", "bgv", "bigckks"], levels()));
     for name in ["lt", "eq", "min", "max"] {
         all.push(entry(name, &[2], TABLE, TFHE, json!({})));
     }

@@ -1,21 +1,21 @@
 //! Integers of TFHE against u64.
 //!
-//! Must hold: sums, differences, comparisons and selections of encrypted integers, and gates of
-//! encrypted bits, are those of u64 and bool, in both ways to pass carries. The parameters fail
-//! with a probability below 2^-100.
+//! Must hold: sums, differences, products, quotients, shifts, comparisons and selections of
+//! encrypted integers, and gates of encrypted bits, are those of u64 and bool, in both ways to pass
+//! carries. The parameters fail with a probability below 2^-100.
 //!
 //! Bytes: the operation; the width; two integers.
 
 use super::target::Fields;
 use super::world::{Tfhe, rng};
 use he_core::backend::Cpu;
-use he_core::tfhe::{Carry, Gadget, GateEvaluator, TfheParams, TfheSpec, UintEvaluator};
+use he_core::tfhe::{Carry, Gadget, GateEvaluator, IntegerEvaluator, TfheParams, TfheSpec};
 use std::sync::OnceLock;
 
 struct World {
     keys: Tfhe,
-    ripple: UintEvaluator<Cpu>,
-    prefix: UintEvaluator<Cpu>,
+    ripple: IntegerEvaluator<Cpu>,
+    prefix: IntegerEvaluator<Cpu>,
     gates: GateEvaluator<Cpu>,
 }
 
@@ -34,8 +34,8 @@ fn world() -> &'static World {
         .expect("small parameters");
         let (keys, cpu) = (Tfhe::new(params, 6), &Cpu::new());
         World {
-            ripple: UintEvaluator::new(cpu, &keys.key, Carry::Ripple).expect("rare failures"),
-            prefix: UintEvaluator::new(cpu, &keys.key, Carry::Prefix).expect("rare failures"),
+            ripple: IntegerEvaluator::new(cpu, &keys.key, Carry::Ripple).expect("rare failures"),
+            prefix: IntegerEvaluator::new(cpu, &keys.key, Carry::Prefix).expect("rare failures"),
             gates: GateEvaluator::new(cpu, &keys.key).expect("rare failures"),
             keys,
         }
@@ -98,6 +98,22 @@ pub fn run(data: &[u8]) {
             let expected: Vec<bool> = pairs().map(|(a, b)| a == b).collect();
             assert_eq!(flags(ev.eq(&left, &right).expect("a comparison")), expected);
         }
+        // The second byte chooses among the others.
+        4 if width >= 128 => {
+            type Exact = fn(u64, u64) -> u64;
+            let (found, exact): (_, Exact) = match width / 4 % 8 {
+                0 => (ev.mul(&left, &right), u64::wrapping_mul),
+                1 => (ev.div(&left, &right), |x, y| x.checked_div(y).unwrap_or(u64::MAX)),
+                2 => (ev.rem(&left, &right), |x, y| x.checked_rem(y).unwrap_or(x)),
+                3 => (ev.shl(&left, &right), |x, y| if y < 64 { x << y } else { 0 }),
+                4 => (ev.shr(&left, &right), |x, y| if y < 64 { x >> y } else { 0 }),
+                5 => (ev.xor(&left, &right), |x, y| x ^ y),
+                6 => (ev.sum(&[&left, &right, &right, &left, &left]), |x, y| 3 * x + 2 * y),
+                _ => (ev.or(&left, &right), |x, y| x | y),
+            };
+            let expected: Vec<u64> = pairs().map(|(x, y)| exact(x, y) & mask).collect();
+            assert_eq!(secret.decrypt_u64(&found.expect("a result")).expect("integers"), expected);
+        }
         _ => {
             let less = ev.lt(&left, &right).expect("a comparison");
             let found = ev.select(&less, &left, &right).expect("a selection");
@@ -118,5 +134,10 @@ pub fn seeds() -> Vec<Vec<u8>> {
         let numbers = x.to_le_bytes().into_iter().chain(y.to_le_bytes());
         [operation, operation / 3].into_iter().chain(numbers).collect::<Vec<u8>>()
     };
-    (0..16).map(seed).collect()
+    let others = (0..8).map(|which| {
+        let mut seed = seed(8 + which % 2);
+        seed[1] = 128 + 4 * which;
+        seed
+    });
+    (0..16).map(seed).chain(others).collect()
 }

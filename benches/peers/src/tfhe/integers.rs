@@ -3,7 +3,7 @@
 
 use super::{OURS, keys};
 use he_core::backend::Cpu;
-use he_core::tfhe::{Bootstrapper, Carry, LookupTables, UintEvaluator, presets};
+use he_core::tfhe::{Bootstrapper, Carry, IntegerEvaluator, LookupTables, presets};
 use he_peers::{heading, pair, version};
 use num_bigint::BigUint;
 use tfhe::prelude::*;
@@ -40,7 +40,7 @@ pub fn table() {
         || server.apply_lookup_table(&peer_x, &table),
     );
 
-    let ev = UintEvaluator::new(&cpu, &key, Carry::Ripple).expect(OURS);
+    let ev = IntegerEvaluator::new(&cpu, &key, Carry::Ripple).expect(OURS);
     let (client, server) = generate_keys(ConfigBuilder::with_custom_parameters(peer_params));
     set_server_key(server);
     macro_rules! integers {
@@ -56,10 +56,25 @@ pub fn table() {
             assert_eq!((&ours[0], peer), (&BigUint::from(sum), sum));
             let ours = secret.decrypt_flags(&ev.lt(&x, &y).expect(OURS)).expect(OURS);
             assert_eq!((ours[0], peer_x.lt(&peer_y).decrypt(&client)), (true, true));
+            let product = values[0].wrapping_mul(values[1]);
+            let ours = secret.decrypt_uint(&ev.mul(&x, &y).expect(OURS)).expect(OURS);
+            let peer: $uint = (&peer_x * &peer_y).decrypt(&client);
+            assert_eq!((&ours[0], peer), (&BigUint::from(product), product));
+            pair(concat!("Uint", $bits, " mul"), || ev.mul(&x, &y), || &peer_x * &peer_y);
             pair(concat!("Uint", $bits, " add"), || ev.add(&x, &y), || &peer_x + &peer_y);
             pair(concat!("Uint", $bits, " less-than"), || ev.lt(&x, &y), || peer_x.lt(&peer_y));
         };
     }
     integers!(32, u32, FheUint32);
     integers!(64, u64, FheUint64);
+
+    // One width suffices: a quotient takes a peer many seconds.
+    let [x, y] = [X >> 32, Y >> 48].map(|x| BigUint::from(x));
+    let [a, b] = [&x, &y]
+        .map(|x| secret.encrypt_uint(&cpu, std::slice::from_ref(x), 32, &mut rng).expect("values that fit"));
+    let [peer_a, peer_b] = [X >> 32, Y >> 48].map(|x| FheUint32::encrypt(x as u32, &client));
+    let quotient: u32 = (&peer_a / &peer_b).decrypt(&client);
+    let ours = secret.decrypt_uint(&ev.div(&a, &b).expect(OURS)).expect(OURS);
+    assert_eq!((&ours[0], BigUint::from(quotient)), (&(&x / &y), &x / &y));
+    pair("Uint32 div", || ev.div(&a, &b), || &peer_a / &peer_b);
 }

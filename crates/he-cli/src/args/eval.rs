@@ -96,7 +96,7 @@ pub enum Operation {
     },
     /// Two images or two tables: multiply them, number by number
     ///
-    /// Images under ckks take two levels.
+    /// Images under ckks take two levels. Under tfhe products are modulo 2^width.
     Mul {
         #[command(flatten)]
         files: EvalFiles,

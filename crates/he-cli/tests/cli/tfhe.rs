@@ -147,6 +147,7 @@ fn operations_are_those_of_native_integers() {
     for (operation, f) in [
         ("add", (|a, b| u64::from((a as u8).wrapping_add(b as u8))) as fn(u64, u64) -> u64),
         ("sub", |a, b| u64::from((a as u8).wrapping_sub(b as u8))),
+        ("mul", |a, b| u64::from((a as u8).wrapping_mul(b as u8))),
         ("lt", |a, b| u64::from(a < b)),
         ("eq", |a, b| u64::from(a == b)),
         ("min", u64::min),
@@ -219,9 +220,9 @@ fn what_does_not_fit_together_is_refused() {
     }
     let message = at(&["decrypt", "x.he", "-k", &other.secret, "-o", "out"]).refuses();
     assert!(message.starts_with("x.he belongs to key set "), "{message}");
-    let missing = "under tfhe there are: add, sub, lt, eq, min, max and sort";
+    let missing = "under tfhe there are: add, sub, mul, lt, eq, min, max and sort";
     eval(keys, dir.path(), &["blur", "x.he"]).fails(1, "tfhe has no blur", missing);
-    eval(keys, dir.path(), &["mul", "x.he", "--with", "x.he"]).fails(1, "tfhe has no mul", missing);
+    eval(keys, dir.path(), &["mean", "x.he"]).fails(1, "tfhe has no mean", missing);
     eval(bfv, dir.path(), &["sort", "bfv.he"]).fails(
         1,
         "bfv has no sort",

@@ -1,6 +1,6 @@
 //! Gates on encrypted bits: true is 1/8 of the torus, false -1/8.
 
-use super::uint::expect_none;
+use super::integers::expect_none;
 use super::{
     BootstrapKey, Bootstrapper, Combination, LookupTables, LweBatch, LweOps, SeededBits, TfheParams,
     TfheSecretKey,

@@ -13,14 +13,15 @@
 //!
 //! - [`GateEvaluator`]: gates on bits, +-1/8; it provides the bits of
 //!   [`circuits::bits`](crate::circuits::bits).
-//! - [`UintEvaluator`]: integers of 8 to 256 bits in digits of two bits, with two more for carries.
+//! - [`IntegerEvaluator`]: integers of 8 to 256 bits, signed or not, in digits of two bits, with two
+//!   more for carries; [`FheUint`] and [`FheInt`] have operators.
 //! - [`LweOps`] is the interface to a device: batches of combinations, key switches and blind
 //!   rotations.
 
 mod cpu;
-mod digits;
 mod gadget;
 mod gates;
+mod integers;
 mod keys;
 mod lookup;
 mod lwe;
@@ -30,12 +31,15 @@ mod params;
 mod sampler;
 mod seeded;
 mod transform;
-mod uint;
 
 pub use cpu::CpuLweKey;
-pub use digits::DIGIT_LOOKUP;
 pub use gadget::Gadget;
 pub use gates::{EncryptedBits, GATE_LOOKUP, GateEvaluator};
+pub(crate) use integers::digits_of;
+pub use integers::{
+    Carry, DIGIT_LOOKUP, EncryptedFlags, EncryptedInt, EncryptedInteger, EncryptedUint, FheInt, FheInteger,
+    FheUint, IntegerEvaluator, Signed, Signedness, Unsigned,
+};
 pub use keys::{BootstrapKey, TfheSecretKey};
 pub use lookup::{Bootstrapper, LookupTables};
 pub use lwe::LweBatch;
@@ -43,5 +47,3 @@ pub use noise::Noise;
 pub use ops::{Combination, LweOps};
 pub use params::{TfheParams, TfheSpec, least_sigma_log2, presets};
 pub use seeded::{SeededBits, SeededFlags, SeededLwe, SeededUint};
-pub(crate) use uint::digits_of;
-pub use uint::{Carry, EncryptedFlags, EncryptedUint, UintEvaluator};

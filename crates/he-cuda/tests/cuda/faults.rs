@@ -16,7 +16,7 @@ use he_core::exact::{self, ExactSpec, Scheme, SlotEncoder};
 use he_core::num_complex::Complex64;
 use he_core::ring::Ring;
 use he_core::rlwe::{EvaluationKeys, KeyRequirements, PublicKey, SecretKey};
-use he_core::tfhe::{BootstrapKey, Carry, GateEvaluator, TfheSecretKey, UintEvaluator, presets};
+use he_core::tfhe::{BootstrapKey, Carry, GateEvaluator, IntegerEvaluator, TfheSecretKey, presets};
 use he_core::wire::Wire;
 use he_cuda::{Arithmetic, Cuda};
 use rand::{SeedableRng, rngs::ChaCha20Rng};
@@ -327,7 +327,7 @@ fn emulated_faults_of_tfhe() {
         let secret = TfheSecretKey::generate(&params, &mut rng);
         let key = BootstrapKey::generate(&secret, &mut rng);
         let gates = GateEvaluator::new(cuda, &key)?;
-        let integers = UintEvaluator::new(cuda, &key, Carry::Ripple)?;
+        let integers = IntegerEvaluator::new(cuda, &key, Carry::Ripple)?;
         Ok((secret, key, gates, integers))
     };
     survives("TFHE keys", MANY, prepare, |cuda, (_, key, ..)| {

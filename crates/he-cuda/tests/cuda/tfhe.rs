@@ -9,8 +9,8 @@ use gpu_emulator::Order;
 use he_core::backend::{Backend, Cpu};
 use he_core::circuits::bits::{Builder, Circuit, Plain, less_than, sum};
 use he_core::tfhe::{
-    BootstrapKey, Carry, Combination, EncryptedBits, Gadget, GateEvaluator, LweBatch, LweOps, TfheParams,
-    TfheSecretKey, TfheSpec, UintEvaluator, presets,
+    BootstrapKey, Carry, Combination, EncryptedBits, Gadget, GateEvaluator, IntegerEvaluator, LweBatch,
+    LweOps, TfheParams, TfheSecretKey, TfheSpec, presets,
 };
 use he_cuda::{Arithmetic, Cuda};
 use rand::{Rng, RngExt, SeedableRng, rngs::ChaCha20Rng};
@@ -209,7 +209,7 @@ fn integers(cuda: &Cuda, params: &TfheParams, bits: usize, seed: u64) {
     let modulus = u128::MAX >> (128 - bits);
     let [x, y] = [(); 2].map(|()| vec![rng.next_u64() as u128 & modulus, rng.next_u64() as u128 & modulus]);
     for carry in [Carry::Ripple, Carry::Prefix] {
-        let ev = UintEvaluator::new(cuda, &key, carry).unwrap();
+        let ev = IntegerEvaluator::new(cuda, &key, carry).unwrap();
         let mut encrypt = |x: &[u128]| {
             let values: Vec<_> = x.iter().map(|&x| x.into()).collect();
             secret.encrypt_uint(cuda, &values, bits, &mut rng).unwrap()
@@ -229,6 +229,14 @@ fn integers(cuda: &Cuda, params: &TfheParams, bits: usize, seed: u64) {
         assert_eq!([open(least), open(most)], [each(u128::min), each(u128::max)], "seed {seed}");
         let less = secret.decrypt_flags(&ev.lt(&a, &b).unwrap()).unwrap();
         assert_eq!(less, [x[0] < y[0], x[1] < y[1]], "seed {seed}");
+        assert_eq!(open(ev.mul(&a, &b).unwrap()), each(u128::wrapping_mul), "seed {seed}");
+        let (quotient, remainder) = ev.div_rem(&a, &b).unwrap();
+        let over = |x: u128, y: u128| x.checked_div(y).unwrap_or(u128::MAX);
+        assert_eq!(open(quotient), each(over), "seed {seed}");
+        assert_eq!(open(remainder), each(|x, y| x.checked_rem(y).unwrap_or(x)), "seed {seed}");
+        let shifted = ev.shl(&a, &b).unwrap();
+        let by = |x: u128, y: u128| if y < 128 { x << y } else { 0 };
+        assert_eq!(open(shifted), each(by), "seed {seed}");
     }
 }
 

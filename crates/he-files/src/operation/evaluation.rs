@@ -266,6 +266,7 @@ fn unsigned(
     let operator = match operation {
         Operation::Add { .. } => Operator::Add,
         Operation::Sub { .. } => Operator::Sub,
+        Operation::Mul { .. } => Operator::Mul,
         Operation::Lt {} => Operator::Less,
         Operation::Eq {} => Operator::Equal,
         Operation::Min {} => Operator::Min,

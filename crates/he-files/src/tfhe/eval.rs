@@ -8,7 +8,7 @@ use crate::error::{ContentError, Result};
 use crate::note::pair_name;
 use crate::watch::{Meter, Stage, Watch};
 use he::Device;
-use he_core::tfhe::{BootstrapKey, Carry, EncryptedUint, UintEvaluator};
+use he_core::tfhe::{BootstrapKey, Carry, EncryptedUint, IntegerEvaluator};
 
 /// The operation on two tables, number by number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +17,8 @@ pub enum Operator {
     Add,
     /// a - b modulo 2^width.
     Sub,
+    /// a b modulo 2^width.
+    Mul,
     /// Whether a < b.
     Less,
     /// Whether a = b.
@@ -30,13 +32,14 @@ pub enum Operator {
 impl Operator {
     fn of(
         self,
-        evaluator: &UintEvaluator<Device>,
+        evaluator: &IntegerEvaluator<Device>,
         a: &EncryptedUint<Device>,
         b: &EncryptedUint<Device>,
     ) -> he_core::Result<Column> {
         Ok(match self {
             Self::Add => Column::Unsigned(evaluator.add(a, b)?),
             Self::Sub => Column::Unsigned(evaluator.sub(a, b)?),
+            Self::Mul => Column::Unsigned(evaluator.mul(a, b)?),
             Self::Less => Column::Conditions(evaluator.lt(a, b)?),
             Self::Equal => Column::Conditions(evaluator.eq(a, b)?),
             Self::Min => Column::Unsigned(evaluator.min(a, b)?),
@@ -114,7 +117,7 @@ impl Job {
     ) -> Result<Written> {
         // One way on every device: the same files give the same bytes. Ripples are the least work,
         // and rows fill a GPU.
-        let evaluator = UintEvaluator::new(device, key, Carry::Ripple)?;
+        let evaluator = IntegerEvaluator::new(device, key, Carry::Ripple)?;
         let (columns, rows) = (left.payload.content.columns.len(), left.payload.content.rows as usize);
         let steps = if matches!(self, Self::Sort) { sort::pairs(rows) } else { 1 };
         let progress = Meter::new(watch, Stage::Computing, (columns * steps) as u64);

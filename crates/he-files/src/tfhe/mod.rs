@@ -54,7 +54,7 @@ impl FileFormat for Tfhe {
 /// Its name, as in `keygen NAME`.
 pub const NAME: &str = "tfhe";
 /// What `eval` can do with its files.
-pub const OPERATIONS: &str = "add, sub, lt, eq, min, max and sort";
+pub const OPERATIONS: &str = "add, sub, mul, lt, eq, min, max and sort";
 
 /// log2 of the probability that a lookup of a digit errs.
 fn failure_log2(params: &TfheParams) -> f64 {

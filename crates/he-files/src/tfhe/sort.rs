@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use he::Device;
-use he_core::tfhe::{EncryptedUint, LweBatch, UintEvaluator};
+use he_core::tfhe::{EncryptedUint, IntegerEvaluator, LweBatch};
 
 /// Pairs of rows (i, j), i < j, to be put in order, level by level; no row is twice in a level.
 /// Batcher's odd-even merge network (1968) for any n: Knuth, The Art of Computer Programming 3,
@@ -67,7 +67,7 @@ impl Rows<'_> {
 /// # Errors
 /// The device fails.
 pub fn ascending(
-    evaluator: &UintEvaluator<Device>,
+    evaluator: &IntegerEvaluator<Device>,
     x: &EncryptedUint<Device>,
     mut done: impl FnMut(usize),
 ) -> Result<EncryptedUint<Device>> {

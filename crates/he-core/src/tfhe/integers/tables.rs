@@ -2,20 +2,22 @@
 //! for m = 0 ... 15; for comparisons m = -15 ... 15, whose negative half lies where a table takes
 //! its negative.
 
-use super::{LookupTables, LweOps, TfheParams};
 use crate::error::Result;
+use crate::tfhe::{LookupTables, LweOps, TfheParams};
 
 /// The worst case over all lookups: the sum of squared coefficients (the comparison's 8, 4, 2, 1)
-/// and half the distance of messages, as [`Noise`](super::Noise) takes them. Digits that are
+/// and half the distance of messages, as [`Noise`](crate::tfhe::Noise) takes them. Digits that are
 /// operands count twice, as sums of two bootstraps: 2 (16 + 1 + 16 + 1) = 68 for the difference of
 /// two blocks; the two results of one bootstrap count as those of two
-/// ([`Bootstrapper::bootstrap_pairs`](super::Bootstrapper::bootstrap_pairs)).
+/// ([`Bootstrapper::bootstrap_pairs`](crate::tfhe::Bootstrapper::bootstrap_pairs)). A digit that
+/// stands in several places, with coefficients c, counts with the square of their sum: 50 for five
+/// equal terms of a sum.
 pub const DIGIT_LOOKUP: (f64, f64) = (85.0, 1.0 / 64.0);
 
 /// The bits of a digit.
-pub(super) const BITS: usize = 2;
+pub(in crate::tfhe) const BITS: usize = 2;
 /// 1/32: the unit of messages.
-pub(super) const UNIT: u64 = 1 << 59;
+pub(in crate::tfhe) const UNIT: u64 = 1 << 59;
 
 /// The functions that are looked up, in the order of the tables.
 ///
@@ -52,6 +54,38 @@ pub(super) enum Table {
     Zero,
     /// Whether m = 15.
     Fifteen,
+    /// Of 4 x + y: the bits that are set in both.
+    And,
+    /// The bits that are set in x or in y.
+    Or,
+    /// The bits that differ.
+    Xor,
+    /// Of 4 x + y: x y modulo 4.
+    ProductLow,
+    /// x y / 4, rounded down.
+    ProductHigh,
+    /// m modulo 4.
+    Message,
+    /// m / 4, rounded down.
+    Quarter,
+    /// Whether m > 0.
+    Positive,
+    /// Whether m is at least 2.
+    AtLeastTwo,
+    /// Whether m is odd.
+    Odd,
+    /// Of 4 condition + 2 x + y, with conditions x and y: x if the condition is 1, else y.
+    Choice,
+    /// Of 4 condition + digit: 3 - digit if the condition is 1, else the digit.
+    ComplementIf,
+    /// (m + 2) modulo 4: the digit whose order is that of the highest digit of a signed integer.
+    FlippedSign,
+    /// Of 4 x + 2 y + z: whether signs x, y of terms and z of their sum mean an overflow.
+    SumOverflow,
+    /// The same for the difference of x and y.
+    DifferenceOverflow,
+    /// Of 3 condition + m, m = 0, 1, 2: m unless the condition is 1, else 0.
+    UnlessThree,
 }
 
 /// Pairs of functions of a message below 8, in the order of the tables.
@@ -65,6 +99,24 @@ pub(super) enum Pair {
     /// Of 4 condition + digit: the digit if the condition is 1, else 0; and the digit if it is 0,
     /// else 0.
     IfAndUnless,
+    /// Of 4 condition + digit: the digit, or twice the digit modulo 4 if the condition is 1; and
+    /// the bit that this shifts into the next digit.
+    ShiftUp,
+    /// Of 4 condition + digit: the digit, or half of it if the condition is 1; and twice the bit
+    /// that this shifts out, for the digit below.
+    ShiftDown,
+    /// Of 4 condition + digit, for the highest digit of a signed integer: what a shift to the right
+    /// fills in if the condition is 1, else 0: twice the sign, for half a digit; and three times
+    /// the sign, for a whole one.
+    Fill,
+    /// Of 4 j + digit: (j + 2) digit modulo 4; and (j + 2) digit / 4, rounded down.
+    Multiple,
+    /// Of a digit: its lower bit; and its upper one.
+    Bits,
+    /// Of a digit: whether it is positive; and its leading zeros, 0 to 2.
+    PositiveAndLeading,
+    /// Of a digit: whether it is positive; and its trailing zeros, 0 to 2.
+    PositiveAndTrailing,
 }
 
 fn entries(size: u64, f: impl Fn(u64) -> u64) -> Vec<u64> {
@@ -95,6 +147,22 @@ pub(super) fn tables<B: LweOps>(backend: &B, params: &TfheParams) -> Result<Look
         vec![(UNIT / 2).wrapping_neg(); 16],
         of(|m| u64::from(m == 0)),
         of(|m| u64::from(m == 15)),
+        of(|m| (m / 4) & (m % 4)),
+        of(|m| (m / 4) | (m % 4)),
+        of(|m| (m / 4) ^ (m % 4)),
+        of(|m| (m / 4) * (m % 4) % 4),
+        of(|m| (m / 4) * (m % 4) / 4),
+        of(|m| m % 4),
+        of(|m| m / 4),
+        of(|m| u64::from(m > 0)),
+        of(|m| u64::from(m >= 2)),
+        of(|m| m % 2),
+        of(|m| if m / 4 == 1 { m / 2 % 2 } else { m % 2 }),
+        of(|m| if m / 4 == 1 { 3 - m % 4 } else { m % 4 }),
+        of(|m| (m + 2) % 4),
+        of(|m| u64::from(m == 0b110 || m == 0b001)),
+        of(|m| u64::from(m == 0b100 || m == 0b011)),
+        of(|m| if m < 3 { m } else { 0 }),
     ];
     LookupTables::new(backend, params, &tables)
 }
@@ -106,6 +174,13 @@ pub(super) fn pairs<B: LweOps>(backend: &B, params: &TfheParams) -> Result<Looku
         of(|m| m % 4, carry),
         of(|m| 2 * (m % 4), |m| state(m, 3)),
         of(|m| carry(m) * (m % 4), |m| (1 - carry(m)) * m),
+        of(|m| if m < 4 { m } else { 2 * m % 4 }, |m| carry(m) * (m % 4 / 2)),
+        of(|m| if m < 4 { m } else { m % 4 / 2 }, |m| carry(m) * (m % 2) * 2),
+        of(|m| carry(m) * (m % 4 / 2) * 2, |m| carry(m) * (m % 4 / 2) * 3),
+        of(|m| (m / 4 + 2) * (m % 4) % 4, |m| (m / 4 + 2) * (m % 4) / 4),
+        of(|m| m % 2, |m| m / 2 % 2),
+        of(|m| u64::from(m > 0), |m| u64::from(m < 2) + u64::from(m < 1)),
+        of(|m| u64::from(m > 0), |m| u64::from(m % 2 < 1) + u64::from(m < 1)),
     ];
     LookupTables::pairs(backend, params, &tables)
 }

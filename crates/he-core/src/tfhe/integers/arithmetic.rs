@@ -1,0 +1,299 @@
+//! Sums, differences and products.
+
+use super::columns::Columns;
+use super::rows::{Form, Rows};
+use super::tables::{BITS, Pair, Table};
+use super::{EncryptedFlags, EncryptedInteger, IntegerEvaluator, Signedness, expect_width};
+use crate::error::{Error, Result};
+use crate::tfhe::LweOps;
+use num_bigint::BigUint;
+
+/// The digits of x + y, or of x + NOT y + 1, before carries.
+fn sums(places: usize, subtract: bool) -> Vec<Form> {
+    (0..places)
+        .map(|d| match subtract {
+            false => Form::sum([d, places + d]),
+            true => Form::of([(1, d), (-1, places + d)]).plus(3 + u64::from(d == 0)),
+        })
+        .collect()
+}
+
+impl<B: LweOps> IntegerEvaluator<B> {
+    /// x + y modulo 2^bits.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for different widths, [`Error::BatchMismatch`],
+    /// [`Error::ParamsMismatch`], [`Error::KeyMismatch`], device errors.
+    pub fn add<S: Signedness>(
+        &self,
+        x: &EncryptedInteger<S, B>,
+        y: &EncryptedInteger<S, B>,
+    ) -> Result<EncryptedInteger<S, B>> {
+        let sums = self.combine(&self.pool(x, y)?, &sums(x.places(), false))?;
+        Ok(EncryptedInteger::new(self.carried(&sums)?))
+    }
+
+    /// x - y modulo 2^bits: x + NOT y + 1, digit by digit x + 3 - y.
+    ///
+    /// # Errors
+    /// The errors of [`add`](Self::add).
+    pub fn sub<S: Signedness>(
+        &self,
+        x: &EncryptedInteger<S, B>,
+        y: &EncryptedInteger<S, B>,
+    ) -> Result<EncryptedInteger<S, B>> {
+        let sums = self.combine(&self.pool(x, y)?, &sums(x.places(), true))?;
+        Ok(EncryptedInteger::new(self.carried(&sums)?))
+    }
+
+    /// x + y modulo 2^bits, and whether the sum does not fit.
+    ///
+    /// # Errors
+    /// The errors of [`add`](Self::add).
+    pub fn overflowing_add<S: Signedness>(
+        &self,
+        x: &EncryptedInteger<S, B>,
+        y: &EncryptedInteger<S, B>,
+    ) -> Result<(EncryptedInteger<S, B>, EncryptedFlags<B>)> {
+        self.overflowing(x, y, false)
+    }
+
+    /// x - y modulo 2^bits, and whether the difference does not fit.
+    ///
+    /// # Errors
+    /// The errors of [`add`](Self::add).
+    pub fn overflowing_sub<S: Signedness>(
+        &self,
+        x: &EncryptedInteger<S, B>,
+        y: &EncryptedInteger<S, B>,
+    ) -> Result<(EncryptedInteger<S, B>, EncryptedFlags<B>)> {
+        self.overflowing(x, y, true)
+    }
+
+    fn overflowing<S: Signedness>(
+        &self,
+        x: &EncryptedInteger<S, B>,
+        y: &EncryptedInteger<S, B>,
+        subtract: bool,
+    ) -> Result<(EncryptedInteger<S, B>, EncryptedFlags<B>)> {
+        let places = x.places();
+        let pool = self.pool(x, y)?;
+        let sums = self.combine(&pool, &sums(places, subtract))?;
+        if S::SIGNED {
+            // The signs of both operands and of the result decide.
+            let found = EncryptedInteger::new(self.carried(&sums)?);
+            let tops = [pool.rows(places - 1..places)?, pool.rows(2 * places - 1..2 * places)?];
+            let tops = Rows::stack(&[&tops[0], &tops[1], &found.digits.rows(places - 1..places)?])?;
+            let signs =
+                self.lookup_all(&tops, (0..3).map(|i| Form::sum([i])).collect(), Table::AtLeastTwo)?;
+            let table = if subtract { Table::DifferenceOverflow } else { Table::SumOverflow };
+            let flags = self.lookup(&signs, &[(Form::of([(4, 0), (2, 1), (1, 2)]), table)])?;
+            return Ok((found, EncryptedFlags(flags.ciphertexts)));
+        }
+        // One more digit takes the carry, which a difference has unless it is negative.
+        let sums = Rows::stack(&[&sums, &self.zeros(1, x.batch())?])?;
+        let digits = self.carried(&sums)?;
+        let found = EncryptedInteger::new(digits.rows(0..places)?);
+        let carry = EncryptedFlags(digits.rows(places..places + 1)?.ciphertexts);
+        Ok((found, if subtract { self.not_flags(&carry)? } else { carry }))
+    }
+
+    /// -x modulo 2^bits.
+    ///
+    /// # Errors
+    /// The errors of [`add`](Self::add).
+    pub fn neg<S: Signedness>(&self, x: &EncryptedInteger<S, B>) -> Result<EncryptedInteger<S, B>> {
+        let forms: Vec<_> =
+            (0..x.places()).map(|d| Form::of([(-1, d)]).plus(3 + u64::from(d == 0))).collect();
+        Ok(EncryptedInteger::new(self.carried(&self.combine(&x.digits, &forms)?)?))
+    }
+
+    /// The sum of one or more batches modulo 2^bits, entry by entry. Up to five digits of one place
+    /// go through a bootstrap together, so that a further operand costs about half an addition.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for none, and the errors of [`add`](Self::add).
+    pub fn sum<S: Signedness>(&self, parts: &[&EncryptedInteger<S, B>]) -> Result<EncryptedInteger<S, B>> {
+        let Some((first, others)) = parts.split_first() else {
+            return Err(Error::domain("operands of a sum", "none", "give at least one batch"));
+        };
+        for other in others {
+            expect_width(first.bits(), other.bits())?;
+            super::evaluator::expect_batch(first.batch(), other.batch())?;
+        }
+        let digits: Vec<_> = parts.iter().map(|part| &part.digits).collect();
+        let places = first.places();
+        let mut columns = Columns::new(places);
+        (0..parts.len() * places).for_each(|row| columns.push(row % places, row, 3));
+        Ok(EncryptedInteger::new(self.summed(Rows::stack(&digits)?, columns)?))
+    }
+
+    /// The sum of all integers of a batch modulo 2^bits: a batch of one.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for an empty batch, and the errors of [`add`](Self::add).
+    pub fn sum_batch<S: Signedness>(&self, x: &EncryptedInteger<S, B>) -> Result<EncryptedInteger<S, B>> {
+        if x.batch() == 0 {
+            return Err(Error::domain("operands of a sum", "none", "give at least one integer"));
+        }
+        let mut columns = Columns::new(x.places());
+        // One integer's digits are rows of one ciphertext each.
+        let digits = Rows { count: x.places() * x.batch(), batch: 1, ..x.digits.rows(0..x.places())? };
+        (0..digits.count).for_each(|row| columns.push(row / x.batch(), row, 3));
+        Ok(EncryptedInteger::new(self.summed(digits, columns)?))
+    }
+
+    /// The low halves of products of digits, and the high ones, into columns: those of x from row
+    /// `x`, those of y from row `y` on. Places from `keep` on are left out.
+    fn product(&self, pool: &Rows<B>, places: usize, keep: usize) -> Result<(Rows<B>, Columns)> {
+        let (mut forms, mut columns) = (Vec::new(), Columns::new(keep));
+        for (i, j) in (0..places).flat_map(|i| (0..places).map(move |j| (i, j))) {
+            for (place, table, most) in [(i + j, Table::ProductLow, 3), (i + j + 1, Table::ProductHigh, 2)] {
+                if place < keep {
+                    columns.push(place, forms.len(), most);
+                    forms.push((Form::of([(4, i), (1, places + j)]), table));
+                }
+            }
+        }
+        Ok((self.lookup(pool, &forms)?, columns))
+    }
+
+    /// x y modulo 2^bits: two bootstraps for each pair of digits that reaches the result, and about
+    /// one for each of these to add them up.
+    ///
+    /// # Errors
+    /// The errors of [`add`](Self::add).
+    pub fn mul<S: Signedness>(
+        &self,
+        x: &EncryptedInteger<S, B>,
+        y: &EncryptedInteger<S, B>,
+    ) -> Result<EncryptedInteger<S, B>> {
+        let (terms, columns) = self.product(&self.pool(x, y)?, x.places(), x.places())?;
+        Ok(EncryptedInteger::new(self.summed(terms, columns)?))
+    }
+
+    /// x y modulo 2^bits, and whether the product does not fit, at twice the work of
+    /// [`mul`](Self::mul).
+    ///
+    /// # Errors
+    /// The errors of [`add`](Self::add).
+    pub fn overflowing_mul<S: Signedness>(
+        &self,
+        x: &EncryptedInteger<S, B>,
+        y: &EncryptedInteger<S, B>,
+    ) -> Result<(EncryptedInteger<S, B>, EncryptedFlags<B>)> {
+        let places = x.places();
+        if S::SIGNED {
+            // Of the magnitudes' product with its sign, which fits twice the width, all bits above
+            // the result must equal its sign.
+            let (a, b) = (self.magnitude(x)?, self.magnitude(y)?);
+            let (terms, columns) = self.product(&self.pool(&a.0, &b.0)?, places, 2 * places)?;
+            let product = self.summed(terms, columns)?;
+            let sign = self.xor_flags(&a.1, &b.1)?;
+            let whole = self.negated_if(&product, &sign)?;
+            let low = whole.rows(0..places)?;
+            let top = self.lookup(&low, &[(Form::sum([places - 1]), Table::AtLeastTwo)])?;
+            let pool = Rows::stack(&[&whole.rows(places..2 * places)?, &top])?;
+            // Digits of 3 under a sign of 1, and of 0 without one.
+            let differences = (0..places).map(|d| Form::of([(1, d), (-3, places)])).collect();
+            let equal = self.lookup_all(&pool, differences, Table::Zero)?;
+            let overflow = self.not_flags(&self.all(&equal)?)?;
+            return Ok((EncryptedInteger::new(low), overflow));
+        }
+        let (terms, columns) = self.product(&self.pool(x, y)?, places, 2 * places)?;
+        let digits = self.summed(terms, columns)?;
+        let high = self.any_digit(&digits.rows(places..2 * places)?)?;
+        Ok((EncryptedInteger::new(digits.rows(0..places)?), high))
+    }
+
+    /// x times a plain number modulo 2^bits: at most one bootstrap for each digit and each nonzero
+    /// digit of the factor, and their sum. The time reveals the factor.
+    ///
+    /// # Errors
+    /// The errors of [`add`](Self::add).
+    pub fn mul_plain<S: Signedness>(
+        &self,
+        x: &EncryptedInteger<S, B>,
+        factor: &BigUint,
+    ) -> Result<EncryptedInteger<S, B>> {
+        let places = x.places();
+        let mut columns = Columns::new(places);
+        let digits: Vec<u64> = (0..places as u64)
+            .map(|d| u64::from(factor.bit(2 * d)) + 2 * u64::from(factor.bit(2 * d + 1)))
+            .collect();
+        // Twice and three times the digits, in both halves, follow those of x where they are used.
+        let multiples: Vec<u64> = [2, 3].into_iter().filter(|m| digits.contains(m)).collect();
+        let forms: Vec<_> = multiples
+            .iter()
+            .flat_map(|m| (0..places).map(move |d| (Form::sum([d]).plus(4 * (m - 2)), Pair::Multiple)))
+            .collect();
+        let pool = Rows::stack(&[&x.digits, &self.lookup_pairs(&x.digits, &forms)?])?;
+        for (j, &digit) in digits.iter().enumerate().filter(|&(_, &digit)| digit > 0) {
+            for i in 0..places - j {
+                let Some(at) = multiples.iter().position(|&m| m == digit) else {
+                    columns.push(i + j, i, 3);
+                    continue;
+                };
+                let low = places + at * places + i;
+                columns.push(i + j, low, 3);
+                if i + j + 1 < places {
+                    columns.push(i + j + 1, low + forms.len(), 2);
+                }
+            }
+        }
+        Ok(EncryptedInteger::new(self.summed(pool, columns)?))
+    }
+
+    /// The sum of each integer with its condition, 0 or 1: an increment where it is set.
+    ///
+    /// # Errors
+    /// The errors of [`add`](Self::add).
+    pub fn add_flags<S: Signedness>(
+        &self,
+        x: &EncryptedInteger<S, B>,
+        flags: &EncryptedFlags<B>,
+    ) -> Result<EncryptedInteger<S, B>> {
+        let pool = Rows::stack(&[&x.digits, &self.row(flags, x.batch())?])?;
+        let places = x.places();
+        let forms: Vec<_> =
+            (0..places).map(|d| if d == 0 { Form::sum([0, places]) } else { Form::sum([d]) }).collect();
+        Ok(EncryptedInteger::new(self.carried(&self.combine(&pool, &forms)?)?))
+    }
+
+    /// |x|, as an integer without a sign, so that that of -2^(bits - 1) fits.
+    ///
+    /// # Errors
+    /// The errors of [`add`](Self::add).
+    pub fn abs(&self, x: &super::EncryptedInt<B>) -> Result<super::EncryptedUint<B>> {
+        Ok(self.magnitude(x)?.0.reinterpret())
+    }
+
+    /// |x|, and whether x is negative; x itself without a sign.
+    pub(super) fn magnitude<S: Signedness>(
+        &self,
+        x: &EncryptedInteger<S, B>,
+    ) -> Result<(EncryptedInteger<S, B>, EncryptedFlags<B>)> {
+        let sign = self.lookup(&x.digits, &[(Form::sum([x.places() - 1]), Table::AtLeastTwo)])?;
+        let sign = EncryptedFlags(sign.ciphertexts);
+        Ok((EncryptedInteger::new(self.negated_if(&x.digits, &sign)?), sign))
+    }
+
+    /// Digits of an integer, negated where the condition is set: complements, plus the condition.
+    pub(super) fn negated_if(&self, digits: &Rows<B>, condition: &EncryptedFlags<B>) -> Result<Rows<B>> {
+        let places = digits.count;
+        let condition = self.row(condition, digits.batch)?;
+        let pool = Rows::stack(&[digits, &condition])?;
+        let forms = (0..places).map(|d| Form::of([(1, d), (4, places)])).collect();
+        let complements = self.lookup_all(&pool, forms, Table::ComplementIf)?;
+        let pool = Rows::stack(&[&complements, &condition])?;
+        let forms: Vec<_> =
+            (0..places).map(|d| if d == 0 { Form::sum([0, places]) } else { Form::sum([d]) }).collect();
+        self.carried(&self.combine(&pool, &forms)?)
+    }
+}
+
+/// The least even width from 8 bits on that holds counts up to `most`.
+pub(super) fn width_of_count(most: usize) -> usize {
+    let bits = usize::BITS as usize - most.leading_zeros() as usize;
+    bits.max(8).next_multiple_of(BITS)
+}

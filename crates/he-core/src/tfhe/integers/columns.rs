@@ -1,0 +1,163 @@
+//! Sums of many digits: columns of terms that are reduced until a carry can run through them.
+
+use super::IntegerEvaluator;
+use super::rows::{Form, Rows};
+use super::tables::{Pair, Table};
+use crate::error::Result;
+use crate::tfhe::LweOps;
+
+/// What a column may reach before the last carry runs through it.
+const MOST_CARRIED: u64 = 6;
+/// The greatest messages of tables of one function, and of two.
+const MOST_OF_ONE: u64 = 15;
+const MOST_OF_TWO: u64 = 7;
+/// The terms of a lookup. They may be one ciphertext in as many places, whose squared factor is
+/// then the square of this: below that of [`DIGIT_LOOKUP`](super::DIGIT_LOOKUP).
+const MOST_TERMS: usize = 9;
+
+/// A row, and the greatest value that it can have.
+#[derive(Clone, Copy, Debug)]
+struct Term {
+    row: usize,
+    most: u64,
+}
+
+/// The terms of a sum by their place: column d counts 4^d.
+#[derive(Debug)]
+pub(super) struct Columns(Vec<Vec<Term>>);
+
+impl Columns {
+    /// No terms in `places` columns.
+    pub fn new(places: usize) -> Self {
+        Self(vec![Vec::new(); places])
+    }
+
+    /// Adds a row of values up to `most`, which is at most 3.
+    pub fn push(&mut self, place: usize, row: usize, most: u64) {
+        self.0[place].push(Term { row, most });
+    }
+}
+
+/// Terms whose sum is cut into a digit and what exceeds it.
+struct Group {
+    place: usize,
+    terms: Vec<Term>,
+    sum: u64,
+}
+
+/// Takes terms from a column, the greatest first, as long as their sum stays within `most`.
+fn take(left: &mut Vec<Term>, most: u64) -> (Vec<Term>, u64) {
+    let (mut taken, mut sum) = (Vec::new(), 0);
+    left.retain(|term| {
+        let fits = taken.len() < MOST_TERMS && sum + term.most <= most;
+        if fits {
+            sum += term.most;
+            taken.push(*term);
+        }
+        !fits
+    });
+    (taken, sum)
+}
+
+/// Chooses the lookups of one step: groups of columns that exceed what can be carried, together
+/// with what the columns below send up in this step. The terms that stay are left in the columns.
+fn groups(columns: &mut Columns) -> Vec<Group> {
+    let mut all = Vec::new();
+    let mut incoming = 0;
+    for (place, left) in columns.0.iter_mut().enumerate() {
+        left.sort_by_key(|term| std::cmp::Reverse(term.most));
+        let (mut settled, mut outgoing) = (incoming, 0);
+        loop {
+            let open: u64 = left.iter().map(|term| term.most).sum();
+            if open + settled <= MOST_CARRIED {
+                break;
+            }
+            // Two tables of one function take up to 15 at twice the price of one for up to 7.
+            let most = if open >= 10 { MOST_OF_ONE } else { MOST_OF_TWO };
+            let (terms, sum) = take(left, most);
+            if sum <= 3 {
+                left.extend(terms);
+                break;
+            }
+            settled += 3;
+            outgoing += sum / 4;
+            all.push(Group { place, terms, sum });
+        }
+        incoming = outgoing;
+    }
+    all
+}
+
+impl<B: LweOps> IntegerEvaluator<B> {
+    /// The digits of the sum of all columns, modulo 4 to the number of columns.
+    pub(super) fn summed(&self, mut pool: Rows<B>, mut columns: Columns) -> Result<Rows<B>> {
+        loop {
+            let groups = groups(&mut columns);
+            if groups.is_empty() {
+                break;
+            }
+            let (large, small): (Vec<_>, Vec<_>) = groups.iter().partition(|group| group.sum > MOST_OF_TWO);
+            let form = |group: &Group| Form::sum(group.terms.iter().map(|term| term.row));
+            let mut forms: Vec<_> = large.iter().map(|group| (form(group), Table::Message)).collect();
+            forms.extend(large.iter().map(|group| (form(group), Table::Quarter)));
+            let pairs: Vec<_> = small.iter().map(|group| (form(group), Pair::MessageAndCarry)).collect();
+            // What stays, and the results, are the rows of the next step.
+            let kept: Vec<Form> = columns.0.iter().flatten().map(|term| Form::sum([term.row])).collect();
+            let parts =
+                [self.combine(&pool, &kept)?, self.lookup(&pool, &forms)?, self.lookup_pairs(&pool, &pairs)?];
+            pool = Rows::stack(&[&parts[0], &parts[1], &parts[2]])?;
+            columns.0.iter_mut().flatten().enumerate().for_each(|(row, term)| term.row = row);
+            let mut at = kept.len();
+            for of_one_kind in [large, small] {
+                let carries = at + of_one_kind.len();
+                for (i, group) in of_one_kind.iter().enumerate() {
+                    columns.push(group.place, at + i, group.sum.min(3));
+                    if group.place + 1 < columns.0.len() {
+                        columns.push(group.place + 1, carries + i, group.sum / 4);
+                    }
+                }
+                at = carries + of_one_kind.len();
+            }
+        }
+        let sums: Vec<_> =
+            columns.0.iter().map(|column| Form::sum(column.iter().map(|term| term.row))).collect();
+        self.carried(&self.combine(&pool, &sums)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every column ends within what can be carried, in few steps, whatever it starts with, and the
+    /// number of lookups is about two for three terms.
+    #[test]
+    fn columns_shrink() {
+        for (places, terms, most) in [(4, 2, 3), (16, 3, 3), (16, 31, 3), (32, 64, 3), (5, 200, 1), (8, 7, 2)]
+        {
+            let mut columns = Columns::new(places);
+            (0..places * terms).for_each(|row| columns.push(row % places, row, most));
+            let (mut steps, mut lookups) = (0, 0);
+            loop {
+                let found = groups(&mut columns);
+                if found.is_empty() {
+                    break;
+                }
+                steps += 1;
+                for group in found {
+                    lookups += if group.sum > MOST_OF_TWO { 2 } else { 1 };
+                    assert!(group.terms.len() <= MOST_TERMS && (4..=MOST_OF_ONE).contains(&group.sum));
+                    columns.push(group.place, 0, group.sum.min(3));
+                    if group.place + 1 < places {
+                        columns.push(group.place + 1, 0, group.sum / 4);
+                    }
+                }
+            }
+            for column in &columns.0 {
+                assert!(column.iter().map(|term| term.most).sum::<u64>() <= MOST_CARRIED);
+            }
+            assert!(steps <= 8, "{places} {terms} {most}: {steps}");
+            assert!(lookups <= places * terms, "{places} {terms} {most}: {lookups}");
+        }
+    }
+}

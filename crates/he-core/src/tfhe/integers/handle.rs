@@ -1,0 +1,234 @@
+//! Integers with operators.
+
+use super::{
+    EncryptedFlags, EncryptedInteger, EncryptedUint, IntegerEvaluator, Signed, Signedness, Unsigned,
+};
+use crate::backend::Cpu;
+use crate::error::Result;
+use crate::tfhe::LweOps;
+use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Not, Rem, Shl, Shr, Sub};
+use std::sync::Arc;
+
+/// Encrypted integers together with the evaluator that computes with them, for programs that are
+/// written in operators: [`FheUint`] or [`FheInt`].
+///
+/// Operators take references and return a [`Result`], since each needs the device: they are the
+/// methods of [`IntegerEvaluator`] of the left operand, where errors are described. The right
+/// operand may be a plain number, which counts for every integer of the batch.
+///
+/// ```
+/// # use he_core::{backend::Cpu, tfhe::*};
+/// # use std::sync::Arc;
+/// # fn main() -> he_core::Result<()> {
+/// # let (cpu, mut rng) = (Cpu::new(), he_core::rand::rng());
+/// # let secret = TfheSecretKey::generate(&presets::insecure_small()?, &mut rng);
+/// # let key = BootstrapKey::generate(&secret, &mut rng);
+/// let evaluator = Arc::new(IntegerEvaluator::new(&cpu, &key, Carry::Ripple)?);
+/// let a = FheUint::new(secret.encrypt_u64(&cpu, &[12, 250], 8, &mut rng)?, &evaluator);
+/// let b = FheUint::new(secret.encrypt_u64(&cpu, &[7, 16], 8, &mut rng)?, &evaluator);
+/// let c = (&(&(&a * &b)? + 5)? >> 1)?;
+/// assert_eq!(secret.decrypt_u64(c.value())?, [44, 82]); // (84 + 5) / 2, (4000 modulo 256 + 5) / 2
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct FheInteger<S: Signedness, B: LweOps = Cpu> {
+    value: EncryptedInteger<S, B>,
+    evaluator: Arc<IntegerEvaluator<B>>,
+}
+
+/// Encrypted integers without a sign, with operators.
+pub type FheUint<B = Cpu> = FheInteger<Unsigned, B>;
+
+/// Encrypted integers with a sign, with operators.
+pub type FheInt<B = Cpu> = FheInteger<Signed, B>;
+
+impl<S: Signedness, B: LweOps> FheInteger<S, B> {
+    /// Puts integers and an evaluator together.
+    pub fn new(value: EncryptedInteger<S, B>, evaluator: &Arc<IntegerEvaluator<B>>) -> Self {
+        Self { value, evaluator: evaluator.clone() }
+    }
+
+    /// The integers, for decryption.
+    pub fn value(&self) -> &EncryptedInteger<S, B> {
+        &self.value
+    }
+
+    /// The integers.
+    pub fn into_value(self) -> EncryptedInteger<S, B> {
+        self.value
+    }
+
+    /// The evaluator.
+    pub fn evaluator(&self) -> &Arc<IntegerEvaluator<B>> {
+        &self.evaluator
+    }
+
+    fn with(&self, value: Result<EncryptedInteger<S, B>>) -> Result<Self> {
+        Ok(Self { value: value?, evaluator: self.evaluator.clone() })
+    }
+
+    /// [`IntegerEvaluator::lt`].
+    ///
+    /// # Errors
+    /// Those of the method.
+    pub fn lt(&self, other: &Self) -> Result<EncryptedFlags<B>> {
+        self.evaluator.lt(&self.value, &other.value)
+    }
+
+    /// [`IntegerEvaluator::le`].
+    ///
+    /// # Errors
+    /// Those of the method.
+    pub fn le(&self, other: &Self) -> Result<EncryptedFlags<B>> {
+        self.evaluator.le(&self.value, &other.value)
+    }
+
+    /// [`IntegerEvaluator::gt`].
+    ///
+    /// # Errors
+    /// Those of the method.
+    pub fn gt(&self, other: &Self) -> Result<EncryptedFlags<B>> {
+        self.evaluator.gt(&self.value, &other.value)
+    }
+
+    /// [`IntegerEvaluator::ge`].
+    ///
+    /// # Errors
+    /// Those of the method.
+    pub fn ge(&self, other: &Self) -> Result<EncryptedFlags<B>> {
+        self.evaluator.ge(&self.value, &other.value)
+    }
+
+    /// [`IntegerEvaluator::eq`].
+    ///
+    /// # Errors
+    /// Those of the method.
+    pub fn eq(&self, other: &Self) -> Result<EncryptedFlags<B>> {
+        self.evaluator.eq(&self.value, &other.value)
+    }
+
+    /// [`IntegerEvaluator::ne`].
+    ///
+    /// # Errors
+    /// Those of the method.
+    pub fn ne(&self, other: &Self) -> Result<EncryptedFlags<B>> {
+        self.evaluator.ne(&self.value, &other.value)
+    }
+
+    /// [`IntegerEvaluator::min`].
+    ///
+    /// # Errors
+    /// Those of the method.
+    pub fn min(&self, other: &Self) -> Result<Self> {
+        self.with(self.evaluator.min(&self.value, &other.value))
+    }
+
+    /// [`IntegerEvaluator::max`].
+    ///
+    /// # Errors
+    /// Those of the method.
+    pub fn max(&self, other: &Self) -> Result<Self> {
+        self.with(self.evaluator.max(&self.value, &other.value))
+    }
+
+    /// This where the condition is set, `other` elsewhere: [`IntegerEvaluator::select`].
+    ///
+    /// # Errors
+    /// Those of the method.
+    pub fn select(&self, condition: &EncryptedFlags<B>, other: &Self) -> Result<Self> {
+        self.with(self.evaluator.select(condition, &self.value, &other.value))
+    }
+
+    /// [`IntegerEvaluator::cast`].
+    ///
+    /// # Errors
+    /// Those of the method.
+    pub fn cast(&self, bits: usize) -> Result<Self> {
+        self.with(self.evaluator.cast(&self.value, bits))
+    }
+}
+
+/// Operators of two operands, the second of which may be a plain number of the type's own.
+macro_rules! binary {
+    ($($operator:ident $name:ident $method:ident),*) => {$(
+        impl<S: Signedness, B: LweOps> $operator for &FheInteger<S, B> {
+            type Output = Result<FheInteger<S, B>>;
+
+            fn $name(self, other: Self) -> Self::Output {
+                self.with(self.evaluator.$method(&self.value, &other.value))
+            }
+        }
+
+        impl<B: LweOps> $operator<u64> for &FheUint<B> {
+            type Output = Result<FheUint<B>>;
+
+            fn $name(self, other: u64) -> Self::Output {
+                let (batch, bits) = (self.value.batch(), self.value.bits());
+                let other = self.evaluator.constant_u64(&vec![other; batch], bits)?;
+                self.with(self.evaluator.$method(&self.value, &other))
+            }
+        }
+
+        impl<B: LweOps> $operator<i64> for &FheInt<B> {
+            type Output = Result<FheInt<B>>;
+
+            fn $name(self, other: i64) -> Self::Output {
+                let (batch, bits) = (self.value.batch(), self.value.bits());
+                let other = self.evaluator.constant_i64(&vec![other; batch], bits)?;
+                self.with(self.evaluator.$method(&self.value, &other))
+            }
+        }
+    )*};
+}
+
+binary! {
+    Add add add, Sub sub sub, Mul mul mul, Div div div, Rem rem rem,
+    BitAnd bitand and, BitOr bitor or, BitXor bitxor xor
+}
+
+/// Operators of one operand.
+macro_rules! unary {
+    ($($operator:ident $name:ident $method:ident),*) => {$(
+        impl<S: Signedness, B: LweOps> $operator for &FheInteger<S, B> {
+            type Output = Result<FheInteger<S, B>>;
+
+            fn $name(self) -> Self::Output {
+                self.with(self.evaluator.$method(&self.value))
+            }
+        }
+    )*};
+}
+
+unary! { Neg neg neg, Not not not }
+
+/// Shifts by encrypted amounts, and by plain ones.
+macro_rules! shift {
+    ($($operator:ident $name:ident $method:ident $plain:ident),*) => {$(
+        impl<S: Signedness, B: LweOps> $operator<&FheUint<B>> for &FheInteger<S, B> {
+            type Output = Result<FheInteger<S, B>>;
+
+            fn $name(self, amount: &FheUint<B>) -> Self::Output {
+                self.with(self.evaluator.$method(&self.value, &amount.value))
+            }
+        }
+
+        impl<S: Signedness, B: LweOps> $operator<&EncryptedUint<B>> for &FheInteger<S, B> {
+            type Output = Result<FheInteger<S, B>>;
+
+            fn $name(self, amount: &EncryptedUint<B>) -> Self::Output {
+                self.with(self.evaluator.$method(&self.value, amount))
+            }
+        }
+
+        impl<S: Signedness, B: LweOps> $operator<usize> for &FheInteger<S, B> {
+            type Output = Result<FheInteger<S, B>>;
+
+            fn $name(self, amount: usize) -> Self::Output {
+                self.with(self.evaluator.$plain(&self.value, amount))
+            }
+        }
+    )*};
+}
+
+shift! { Shl shl shl shl_plain, Shr shr shr shr_plain }
