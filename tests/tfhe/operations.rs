@@ -4,8 +4,8 @@ use super::{CPU, keys};
 use he::Error;
 use he::backend::Cpu;
 use he::tfhe::{
-    Carry, EncryptedFlags, EncryptedInteger, EncryptedUint, FheInt, FheUint, IntegerEvaluator, Signed,
-    Signedness, TfheParams, TfheSecretKey, Unsigned, presets,
+    Carry, EncryptedFlags, EncryptedInteger, FheInt, FheUint, IntegerEvaluator, Signed, Signedness,
+    TfheParams, TfheSecretKey, Unsigned, presets,
 };
 use num_bigint::{BigInt, BigUint, Sign};
 use num_traits::Signed as _;
@@ -187,15 +187,23 @@ impl Case {
             (0..bits).take_while(|&i| bit(x, if up { i } else { bits - 1 - i }) != set).count()
         };
         let ones = |x: &BigInt| (0..bits).filter(|&i| bit(x, i)).count();
-        let counts: [(he::Result<EncryptedUint>, &dyn Fn(&BigInt) -> usize); 6] = [
-            (ev.count_ones(&a), &ones),
-            (ev.count_zeros(&a), &|x| bits - ones(x)),
-            (ev.leading_zeros(&a), &|x| until(x, true, false)),
-            (ev.leading_ones(&a), &|x| until(x, false, false)),
-            (ev.trailing_zeros(&a), &|x| until(x, true, true)),
-            (ev.trailing_ones(&a), &|x| until(x, false, true)),
+        let expected: [&dyn Fn(&BigInt) -> usize; 6] = [
+            &ones,
+            &|x| bits - ones(x),
+            &|x| until(x, true, false),
+            &|x| until(x, false, false),
+            &|x| until(x, true, true),
+            &|x| until(x, false, true),
         ];
-        for (found, expected) in counts {
+        let found = [
+            ev.count_ones(&a),
+            ev.count_zeros(&a),
+            ev.leading_zeros(&a),
+            ev.leading_ones(&a),
+            ev.trailing_zeros(&a),
+            ev.trailing_ones(&a),
+        ];
+        for (found, expected) in found.into_iter().zip(expected) {
             self.same(&found.unwrap(), x.iter().map(|x| BigInt::from(expected(x))));
         }
     }
