@@ -196,12 +196,15 @@ fn the_service_describes_itself() {
         nobody.get(path).problem(404);
     }
     nobody.send("PUT", "/v1/jobs", &[], b"").problem(405);
+    // Nobody can make the service count, and keep, words of their own.
+    nobody.send("BREW", "/healthz", &[], b"").problem(405);
     let metrics = nobody.get("/metrics").expect(200);
     let text = String::from_utf8(metrics.body).unwrap();
     assert!(
         text.contains("he_server_request_seconds_count{route=\"/healthz\",method=\"GET\",status=\"200\"} 1")
     );
-    assert!(!text.contains("etc/passwd"));
+    assert!(!text.contains("etc/passwd") && !text.contains("BREW"));
+    assert!(text.contains("method=\"other\",status=\"405\"} 1"));
 }
 
 /// Every path of the description is a route with these methods, and every one asks for a token
