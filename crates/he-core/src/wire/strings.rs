@@ -98,6 +98,12 @@ fn read(
         }
         first = false;
     }
+    // Without frames before it, the end mark alone says what it belongs to.
+    let found = fingerprint_of_first(bytes);
+    if first && found != params {
+        let (found, expected) = (found.to_string(), params.to_string());
+        return Err(WireError::WrongParams { kind: FrameKind::End, found, expected }.into());
+    }
     Ok(key_set)
 }
 
@@ -307,5 +313,27 @@ impl UserKey {
     /// [`Error::Wire`](crate::Error::Wire) for anything but the bytes of an AES key.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         Self::from_frame(&read_alone(bytes)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::Cpu;
+    use crate::ckks::{CkksParams, CkksSpec};
+    use crate::error::Error;
+
+    /// Keys may be none at all, and belong to their parameters even so.
+    #[test]
+    fn an_end_mark_alone_is_of_these_parameters() {
+        let params =
+            |bits| CkksParams::insecure(CkksSpec::from_bits(4, &[bits], &[41], 20.0).unwrap()).unwrap();
+        let (params, others) = (params(40), params(39));
+        let ring = Ring::new(Cpu::new(), params.rlwe().ring().clone()).unwrap();
+        let bytes = EvaluationKeys::empty(params.rlwe(), &ring).unwrap().to_bytes(&params).unwrap();
+        EvaluationKeys::from_bytes(&params, &ring, &bytes).unwrap();
+        let foreign = write(others.fingerprint(), None, []).unwrap();
+        let error = EvaluationKeys::from_bytes(&params, &ring, &foreign).unwrap_err();
+        assert!(matches!(error, Error::Wire(WireError::WrongParams { kind: FrameKind::End, .. })), "{error}");
     }
 }
