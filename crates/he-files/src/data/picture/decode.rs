@@ -83,6 +83,10 @@ fn open(input: Input, format: Format) -> Result<Opened> {
         if !jpeg::is_complete(&bytes) {
             return Err(incomplete());
         }
+        if !jpeg::is_first_finest(&bytes) {
+            let reason = "a component has more samples than the first".to_owned();
+            return Err(PictureError::Unsupported { name, reason }.into());
+        }
         let aside = sized(jpeg::resolution(&bytes));
         return Ok(Opened { aside, ..still(Box::new(Cursor::new(bytes))) });
     }
