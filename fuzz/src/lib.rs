@@ -2,12 +2,15 @@
 //! that panics if it does not, and the seeds of its corpus.
 //!
 //! `fuzz_targets/` hands the functions to libFuzzer; the ordinary tests hand them the corpus
-//! (`tests/suite/corpus.rs` and `crates/he-cli/tests/cli/corpus.rs` include these files). Nothing
-//! here depends on libFuzzer, on the time or on randomness: the same bytes do the same.
+//! (`tests/suite/corpus.rs` and `crates/he-server/tests/service/corpus.rs` include those of the
+//! library and of the service). Nothing here depends on libFuzzer, and but for the service nothing
+//! on the time or on randomness: the same bytes do the same.
 
 #[cfg(feature = "files")]
 pub mod files;
 pub mod library;
+#[cfg(feature = "service")]
+pub mod service;
 
 /// Before the first input: with `HE_FUZZ_SEEDS=FOLDER` the program only writes the seeds of its
 /// target there, by the hash of each.
@@ -46,3 +49,5 @@ macro_rules! as_target {
 #[cfg(feature = "files")]
 as_target!(files);
 as_target!(library);
+#[cfg(feature = "service")]
+as_target!(service);

@@ -5,14 +5,21 @@
 //!
 //! Bytes: the number of the frame, or 0; then the file.
 
-use he_files::data::picture::{Format, Picture};
+use he_files::data::picture::{Format, MAX_PIXELS, Picture};
 use he_files::io::input::Input;
-use image::{DynamicImage, ImageFormat, RgbImage};
+use image::{DynamicImage, ImageFormat, ImageReader, RgbImage};
 use std::io::Cursor;
 
 pub fn run(data: &[u8]) {
     let Some((&frame, bytes)) = data.split_first() else { return };
     let frame = Some(u32::from(frame)).filter(|&frame| frame > 0);
+    // A thousand bytes may be hundreds of megapixels, which take seconds and tell nothing more.
+    let guessed = ImageReader::new(Cursor::new(bytes)).with_guessed_format();
+    let size = guessed.ok().and_then(|reader| reader.into_dimensions().ok());
+    let pixels = size.map_or(0, |(width, height)| u64::from(width) * u64::from(height));
+    if (1 << 22..=MAX_PIXELS).contains(&pixels) {
+        return;
+    }
     let Ok(picture) = Picture::read(Input::from_bytes("x", bytes.to_vec()), frame) else { return };
     if u64::from(picture.width()) * u64::from(picture.height()) > 1 << 16 {
         return;

@@ -3,6 +3,7 @@
 
 mod api;
 mod client;
+mod corpus;
 mod fairness;
 mod fixtures;
 mod measures;
