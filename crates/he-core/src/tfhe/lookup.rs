@@ -440,6 +440,7 @@ mod tests {
     }
 
     /// Words depend neither on threads nor on the rest of the batch.
+    #[cfg(feature = "rayon")]
     #[test]
     fn threads_and_batches_do_not_matter() {
         let cpu = Cpu::new();
