@@ -39,7 +39,6 @@ class Estimator:
     """The estimator, and its parameters and attacks by the names of instances."""
 
     def __init__(self, clone, plain):
-        self.plain = plain
         load(clone, plain)
         from sage.all import RR, ZZ
 
