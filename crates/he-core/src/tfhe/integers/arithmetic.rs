@@ -143,8 +143,8 @@ impl<B: LweOps> IntegerEvaluator<B> {
         Ok(EncryptedInteger::new(self.summed(digits, columns)?))
     }
 
-    /// The low halves of products of digits, and the high ones, into columns: those of x from row
-    /// `x`, those of y from row `y` on. Places from `keep` on are left out.
+    /// The products of all digits of x with all of y, which follow them in the pool: rows of their
+    /// low and of their high digits, and the columns that these belong to, up to `keep`.
     fn product(&self, pool: &Rows<B>, places: usize, keep: usize) -> Result<(Rows<B>, Columns)> {
         let (mut forms, mut columns) = (Vec::new(), Columns::new(keep));
         for (i, j) in (0..places).flat_map(|i| (0..places).map(move |j| (i, j))) {
@@ -268,7 +268,7 @@ impl<B: LweOps> IntegerEvaluator<B> {
         Ok(self.magnitude(x)?.0.reinterpret())
     }
 
-    /// |x|, and whether x is negative; x itself without a sign.
+    /// |x| of an integer with a sign, as digits of the same width, and whether x is negative.
     pub(super) fn magnitude<S: Signedness>(
         &self,
         x: &EncryptedInteger<S, B>,
