@@ -9,7 +9,7 @@ use he_core::bgv::Bgv;
 use he_core::bigckks::BigCkksParams;
 use he_core::ckks::CkksParams;
 use he_core::exact::Params;
-use he_core::tfhe::{EncryptedFlags, TfheSecretKey, presets};
+use he_core::tfhe::{EncryptedFlags, Gadget, TfheParams, TfheSecretKey, TfheSpec};
 use he_core::wire::{Wire, WireKeys};
 use he_files::contents::clear::Clear;
 use he_files::contents::options::{ColumnCategories, TableFlags};
@@ -150,10 +150,21 @@ fn scheme<S: Contents>(params: &S::Params, seed: u64, contents: &[(&str, &[u8])]
     files
 }
 
+/// Secure parameters for digits that do not follow the presets.
+const TFHE: TfheSpec = TfheSpec {
+    lwe_dimension: 860,
+    lwe_sigma_log2: -19.25,
+    glwe_dimension: 1,
+    log_degree: 11,
+    glwe_sigma_log2: -49.75,
+    bootstrap: Gadget { base_log: 23, levels: 1 },
+    switch: Gadget { base_log: 3, levels: 5 },
+};
+
 /// A secret key, columns of integers, and one of conditions.
 fn tfhe() -> Vec<File> {
     let (rng, device) = (&mut rng(5), Device::cpu());
-    let params = presets::digits_2m128().unwrap();
+    let params = TfheParams::try_from(TFHE).unwrap();
     let (id, key) = (KeyId::random(rng), TfheSecretKey::generate(&params, rng));
     let mut secret = Vec::new();
     tfhe::keys::write_key(&mut secret, &params, &id, key.to_frame(&params).unwrap(), "golden").unwrap();
