@@ -13,8 +13,8 @@
 //!
 //! - [`GateEvaluator`]: gates on bits, +-1/8; it provides the bits of
 //!   [`circuits::bits`](crate::circuits::bits).
-//! - [`IntegerEvaluator`]: integers of 8 to 256 bits, signed or not, in digits of two bits, with two
-//!   more for carries; [`FheUint`] and [`FheInt`] have operators.
+//! - [`IntegerEvaluator`]: integers of 8 to 256 bits, signed or not, in digits of two bits, with
+//!   two more for carries; [`FheUint`] and [`FheInt`] have operators.
 //! - [`LweOps`] is the interface to a device: batches of combinations, key switches and blind
 //!   rotations.
 
