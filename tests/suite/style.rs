@@ -96,6 +96,21 @@ fn prose_has_at_most_100_columns() {
     assert!(wide.is_empty(), "wrap these lines at {WIDTH} columns:\n{}", wide.join("\n"));
 }
 
+#[test]
+fn no_merge_is_left_unfinished() {
+    let mut found = Vec::new();
+    for ending in ["rs", "md", "toml", "sh", "py", "js", "html", "css", "cu", "cuh"] {
+        for path in all_files(ending) {
+            let source = std::fs::read_to_string(&path).unwrap();
+            let marks = source.lines().enumerate().filter(|(_, line)| {
+                ["<", "|", ">"].iter().any(|mark| line.starts_with(&format!("{} ", mark.repeat(7))))
+            });
+            found.extend(marks.map(|(at, _)| format!("{}:{}", path.display(), at + 1)));
+        }
+    }
+    assert!(found.is_empty(), "finish the merges in\n{}", found.join("\n"));
+}
+
 /// Whether three words in a row, the first of which may be empty, deny a noun with "no" where
 /// idiomatic English has "not a". Sentences with "there" and comparatives pass.
 fn denies_a_noun(before: &str, verb: &str, no: &str, after: &str) -> bool {
