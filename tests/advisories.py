@@ -20,7 +20,7 @@ import tomllib
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LIST = ROOT / "tests/data/advisories.txt"
 
-# Advisories that do not apply, and why. deny.toml has the same.
+# Advisories that do not apply, and why. deny.toml has the same, but for what is in no build.
 EXCEPTIONS = {
     "RUSTSEC-2023-0071": "rsa is a part of sqlx-mysql, which is in Cargo.lock and in no build",
     "RUSTSEC-2026-0194": "quick-xml reads what the operator's own object store answers (s3), by serde",
