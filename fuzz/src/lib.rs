@@ -2,8 +2,9 @@
 //! that panics if it does not, and the seeds of its corpus.
 //!
 //! `fuzz_targets/` hands the functions to libFuzzer; the ordinary tests hand them the corpus
-//! (`tests/suite/corpus.rs` and `crates/he-server/tests/service/corpus.rs` include those of the
-//! library and of the service). Nothing here depends on libFuzzer, and but for the service nothing
+//! (`tests/suite/corpus.rs`, `crates/he-cli/tests/cli/corpus.rs` and
+//! `crates/he-server/tests/service/corpus.rs` include those of the library, of files, and of the
+//! service). Nothing here depends on libFuzzer, and but for the service nothing
 //! on the time or on randomness: the same bytes do the same.
 
 #[cfg(feature = "files")]

@@ -10,20 +10,19 @@ use super::target::repair_frames;
 use super::world;
 use std::ffi::OsString;
 use std::fs;
-use std::path::PathBuf;
 use std::sync::OnceLock;
+use tempfile::TempDir;
 
-/// A folder with keys, a table and a picture, which lasts as long as the process.
-fn folder() -> &'static PathBuf {
-    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
-    FOLDER.get_or_init(|| {
-        let folder = tempfile::tempdir().expect("a temporary folder").keep();
-        for (name, key) in world::key_files() {
-            fs::write(folder.join(name), key).expect("a key");
-        }
-        fs::write(folder.join("table.csv"), "a,b\n1,2\n3,4\n").expect("a table");
-        folder
-    })
+/// A folder with keys, a table and the input, and how many files these are.
+fn folder(input: &[u8]) -> (TempDir, usize) {
+    static KEYS: OnceLock<[(&str, Vec<u8>); 4]> = OnceLock::new();
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let keys = KEYS.get_or_init(world::key_files);
+    let keys = keys.iter().map(|(name, key)| (*name, key.as_slice()));
+    let others = [("table.csv", &b"a,b\n1,2\n3,4\n"[..]), ("input", input)];
+    let files = keys.chain(others).map(|(name, bytes)| fs::write(folder.path().join(name), bytes));
+    let count = files.map(|written| written.expect("a file")).count();
+    (folder, count)
 }
 
 pub fn run(data: &[u8]) {
@@ -32,8 +31,7 @@ pub fn run(data: &[u8]) {
     if command & 1 == 0 {
         repair_frames(&mut file);
     }
-    let folder = folder();
-    fs::write(folder.join("input"), &file).expect("a file");
+    let (folder, before) = folder(&file);
     // By the kind of the first frame.
     let key = match file.get(6) {
         Some(1) => "ckks.key",
@@ -48,22 +46,18 @@ pub fn run(data: &[u8]) {
         6 => "encrypt {}/table.csv -k {}/input -o {}/output --device cpu".to_owned(),
         _ => "compile {}/input --calibrate {}/table.csv -o {}/output".to_owned(),
     };
-    let place = folder.display().to_string();
+    let place = folder.path().display().to_string();
     let words = ["he-cli", "--quiet"].into_iter().chain(line.split(' '));
     let words: Vec<OsString> = words.map(|word| word.replace("{}", &place).into()).collect();
-    let before = 6;
     let code = he_cli::run(&words);
     assert!(code <= 1, "{line}: {code}");
-    let mut left: Vec<String> = fs::read_dir(folder)
+    let mut left: Vec<String> = fs::read_dir(&folder)
         .expect("a folder")
         .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
         .collect();
     let made = left.len() - before;
     left.retain(|name| name.starts_with("output"));
     assert!(made == left.len() && (made == 0 || code == 0), "{line}: {code}, {left:?}");
-    for name in left {
-        fs::remove_file(folder.join(name)).expect("an output");
-    }
 }
 
 pub fn seeds() -> Vec<Vec<u8>> {

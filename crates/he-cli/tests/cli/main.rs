@@ -12,6 +12,7 @@ mod bootstrap;
 #[path = "../../../he-nn/tests/suite/build.rs"]
 #[allow(dead_code)]
 mod build;
+mod corpus;
 mod damage;
 mod devices;
 mod exact;
