@@ -5,6 +5,7 @@
 
 use he_core::Error as Core;
 use he_core::aes::container::ContainerError;
+use he_core::params::ParamsError;
 use he_core::wire::WireError;
 use he_cuda::gpu;
 use he_files::Error;
@@ -86,6 +87,7 @@ pub fn hint(error: &Error) -> Option<String> {
     match error {
         Error::InFile { source, .. } | Error::Unreadable { source, .. } => hint(source),
         Error::NoDevice => Some(USE_CPU.to_owned()),
+        Error::Core(Core::InvalidParams(error)) => params(error),
         Error::Core(error) => core(error).map(str::to_owned),
         Error::Container(ContainerError::WrongKey { .. }) => Some(
             "give the key that it was encrypted with; he-cli info FILE shows which one that is".to_owned(),
@@ -137,6 +139,18 @@ pub fn remedy(remedy: &Remedy) -> String {
         }
         other => other.to_string(),
     }
+}
+
+fn params(error: &ParamsError) -> Option<String> {
+    let ParamsError::PublishedScale { most_precision, most_security, .. } = error else { return None };
+    let flags: Vec<String> = [("--precision", most_precision), ("--statistical-security", most_security)]
+        .into_iter()
+        .filter_map(|(flag, most)| Some(format!("{flag} up to {}", (*most)?)))
+        .collect();
+    if flags.is_empty() {
+        return Some("give smaller --precision, --queries or --statistical-security".to_owned());
+    }
+    Some(format!("give {}", flags.join(", or ")))
 }
 
 fn core(error: &Core) -> Option<&'static str> {

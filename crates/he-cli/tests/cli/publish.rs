@@ -129,10 +129,45 @@ fn keys_for_publishing_need_no_more_flags() {
         };
         assert!((scale(&many) - scale(&few) - 10.0).abs() <= 1.0, "{scheme}");
     }
-    let message = he(["keygen", "ckks", "--publish", "--statistical-security", "128", "-o", "k"])
-        .at(folder().path())
-        .run();
-    assert!(message.stderr.contains("log2(scale)"), "{}", message.stderr);
+}
+
+/// Keys whose scale would be too wide are refused, with flags that work.
+#[test]
+fn keys_that_no_scale_can_hold_name_flags_that_work() {
+    let call = |options: &[&str]| he(["params", "ckks", "--publish"].iter().chain(options)).run();
+    for wanted in [["--statistical-security", "100"], ["--precision", "60"]] {
+        let refused = call(&wanted);
+        assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+        let (message, hint) = refused.stderr.split_once('\n').unwrap();
+        assert!(
+            message.contains("need a scale of 2^") && message.contains("2^120 is the widest"),
+            "{message}"
+        );
+        let most = |flag: &str| -> Option<&str> {
+            hint.split_once(&format!("{flag} up to "))?.1.split([',', '\n']).next()
+        };
+        let offered: Vec<_> = ["--precision", "--statistical-security"]
+            .into_iter()
+            .filter_map(|flag| Some([flag, most(flag)?]))
+            .collect();
+        assert!(!offered.is_empty(), "{hint}");
+        for [flag, most] in offered {
+            let mut options = wanted.to_vec();
+            if flag == wanted[0] {
+                options[1] = most;
+            } else {
+                options.extend([flag, most]);
+            }
+            let found = call(&options);
+            assert_eq!(found.code, Some(0), "{options:?}: {}", found.stderr);
+        }
+    }
+    // keygen refuses the same before it makes a folder.
+    let dir = folder();
+    let refused =
+        he(["keygen", "ckks", "--publish", "--statistical-security", "100", "-o", "k"]).at(dir.path()).run();
+    assert!(refused.stderr.contains("--statistical-security up to "), "{}", refused.stderr);
+    assert!(!dir.path().join("k").exists());
 }
 
 /// The numbers come back, off by the flood, which differs each time.

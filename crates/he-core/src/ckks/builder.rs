@@ -2,6 +2,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "parameters are public")]
 
+use super::levels::MAX_SCALE_LOG2;
 use super::params::fresh_noise_log2;
 use super::{CkksParams, CkksSpec, LevelGroup};
 use crate::params::{ParamsError, Security, max_log_qp};
@@ -159,7 +160,8 @@ impl CkksBuilder {
     /// Chooses.
     ///
     /// # Errors
-    /// [`ParamsError::OutOfRange`] for numbers outside their domains; [`ParamsError::Unreachable`]
+    /// [`ParamsError::OutOfRange`] for numbers outside their domains; [`ParamsError::PublishedScale`]
+    /// if the floods of published results take a scale that is too wide; [`ParamsError::Unreachable`]
     /// if no degree suffices.
     pub fn build(&self) -> Result<CkksParams, ParamsError> {
         let check = |what, found: f64, lowest: f64, highest: f64| {
@@ -180,7 +182,7 @@ impl CkksBuilder {
         check("security (bits)", f64::from(self.security.bits()), 128.0, 256.0)?;
         for extra in self.below.iter().chain(&self.above) {
             check("levels of a group", extra.group.levels as f64, 1.0, RingSpec::MAX_PRIMES as f64)?;
-            check("log2(scale)", extra.group.scale_log2, 1.0, 120.0)?;
+            check("log2(scale)", extra.group.scale_log2, 1.0, MAX_SCALE_LOG2)?;
             check("primes of a level", extra.primes.len() as f64, 1.0, RingSpec::MAX_PRIMES as f64)?;
             for &bits in &extra.primes {
                 check("width of a prime (bits)", f64::from(bits), 2.0, f64::from(PRIME_BITS))?;
@@ -189,13 +191,52 @@ impl CkksBuilder {
         if let Some(log_n) = self.log_n {
             check("log2 of the degree", f64::from(log_n), 12.0, 16.0)?;
         }
+        if let Some(params) = self.choose()? {
+            return Ok(params);
+        }
+        let (first, last) = self.degrees();
+        let most_precision = PRECISION.rev().find(|&bits| self.clone().precision_bits(bits).is_possible());
+        let too_wide = |scale: &u32| f64::from(*scale) > MAX_SCALE_LOG2;
+        let scale_log2 = (first..=last).map(|log_n| Widths::new(self, log_n, 0).scale).find(too_wide);
+        if let (Some(scale_log2), Some((security_bits, decryptions))) = (scale_log2, self.published) {
+            let secure = |&bits: &u32| self.clone().published(bits, decryptions).is_possible();
+            return Err(ParamsError::PublishedScale {
+                security_bits,
+                decryptions,
+                precision_bits: self.precision_bits,
+                scale_log2,
+                most: MAX_SCALE_LOG2 as u32,
+                most_precision,
+                most_security: (1..security_bits).rev().find(secure),
+            });
+        }
+        Err(ParamsError::Unreachable {
+            depth: self.depth,
+            precision_bits: self.precision_bits,
+            range_bits: self.range_bits,
+            needed: Widths::new(self, last, u32::from(self.range_bits == 0)).needed(),
+            log_n: last,
+            limit: max_log_qp(last, self.security).unwrap_or(0),
+            most_precision,
+            most_depth: (0..=MAX_DEPTH).rev().find(|&depth| Self { depth, ..self.clone() }.is_possible()),
+        })
+    }
+
+    /// The degrees that are tried: log2 of the first and of the last.
+    fn degrees(&self) -> (u32, u32) {
         let least = (usize::BITS - (self.slots - 1).leading_zeros() + 1).max(12);
-        let (first, last) = match self.log_n {
-            Some(log_n) => (log_n.max(least), log_n.max(least)),
-            None => (least, 16),
-        };
+        self.log_n.map_or((least, 16), |log_n| (log_n.max(least), log_n.max(least)))
+    }
+
+    /// The parameters of the smallest degree that suffices, if one does with a possible scale.
+    fn choose(&self) -> Result<Option<CkksParams>, ParamsError> {
+        let (first, last) = self.degrees();
         for log_n in first..=last {
-            let chosen = match self.at_degree(&Widths::new(self, log_n, 0), log_n) {
+            let widths = Widths::new(self, log_n, 0);
+            if f64::from(widths.scale) > MAX_SCALE_LOG2 {
+                break;
+            }
+            let chosen = match self.at_degree(&widths, log_n) {
                 // Primes are a little smaller than their width says: without range, a base may lack
                 // the room for the sign.
                 Err(ParamsError::OutOfRange { what: "log2(scale)", .. }) => {
@@ -203,23 +244,16 @@ impl CkksBuilder {
                 }
                 chosen => chosen?,
             };
-            if let Some(params) = chosen {
-                return Ok(params);
+            if chosen.is_some() {
+                return Ok(chosen);
             }
         }
-        let limit = max_log_qp(last, self.security).unwrap_or(0);
-        let spare = u32::from(self.range_bits == 0);
-        let fits = |other: &Self| Widths::new(other, last, spare).needed() <= limit;
-        Err(ParamsError::Unreachable {
-            depth: self.depth,
-            precision_bits: self.precision_bits,
-            range_bits: self.range_bits,
-            needed: Widths::new(self, last, spare).needed(),
-            log_n: last,
-            limit,
-            most_precision: PRECISION.rev().find(|&bits| fits(&self.clone().precision_bits(bits))),
-            most_depth: (0..=MAX_DEPTH).rev().find(|&depth| fits(&Self { depth, ..self.clone() })),
-        })
+        Ok(None)
+    }
+
+    /// Whether there are parameters for these needs.
+    fn is_possible(&self) -> bool {
+        self.choose().is_ok_and(|chosen| chosen.is_some())
     }
 
     /// The parameters of one degree with these widths, if it suffices.
@@ -427,10 +461,23 @@ mod tests {
                 let refused = builder.clone().published(wrong.0, wrong.1).build();
                 assert!(matches!(refused, Err(ParamsError::OutOfRange { .. })), "{refused:?}");
             }
-            // More than the widest scale holds.
-            let refused = builder.clone().published(128, 1 << 40).build();
-            let too_wide = matches!(refused, Err(ParamsError::OutOfRange { what: "log2(scale)", .. }));
-            assert!(too_wide, "{refused:?}");
+            // More than the widest scale holds: what is offered instead is possible.
+            let error = builder.clone().published(128, 1 << 40).build().unwrap_err();
+            let ParamsError::PublishedScale { most_security, most_precision: None, most: 120, .. } = error
+            else {
+                panic!("{error}")
+            };
+            let most = most_security.unwrap();
+            assert!(builder.clone().published(most, 1 << 40).build().is_ok(), "{error}");
+            assert!(builder.clone().published(most + 1, 1 << 40).build().is_err(), "{error}");
+            let wide = CkksParams::for_depth(0).precision_bits(60).published(64, 1 << 10);
+            let error = wide.build().unwrap_err();
+            let ParamsError::PublishedScale { most_precision: Some(most), precision_bits: 60, .. } = error
+            else {
+                panic!("{error}")
+            };
+            assert!(wide.clone().precision_bits(most).build().is_ok(), "{error}");
+            assert!(wide.clone().precision_bits(most + 1).build().is_err(), "{error}");
         }
     }
 

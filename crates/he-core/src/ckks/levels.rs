@@ -55,6 +55,9 @@ pub(super) struct LevelTable {
     products: Vec<bool>,
 }
 
+/// log2 of the widest scale.
+pub(super) const MAX_SCALE_LOG2: f64 = 120.0;
+
 impl LevelTable {
     /// For a chain, the primes of each level (ascending, the last the chain's length), and the
     /// groups, that of level 0 first.
@@ -69,12 +72,12 @@ impl LevelTable {
         }
         let group_of = group_indices(groups, level_primes.len())?;
         for group in groups {
-            if !(1.0..=120.0).contains(&group.scale_log2) {
+            if !(1.0..=MAX_SCALE_LOG2).contains(&group.scale_log2) {
                 return Err(ParamsError::OutOfRange {
                     what: "log2(scale)",
                     found: group.scale_log2,
                     lowest: 1.0,
-                    highest: 120.0,
+                    highest: MAX_SCALE_LOG2,
                 });
             }
         }

@@ -148,6 +148,25 @@ errors! {
         }:
             ("depth {depth} with {precision_bits} bits of precision and {range_bits} of range needs log2(QP) = {needed} bits at N = 2^{log_n}, where {limit} are secure"),
             ("{}", possible(*depth, *precision_bits, *most_precision, *most_depth));
+        /// The floods of published results take a wider scale than there is.
+        PublishedScale {
+            /// The statistical security that was requested.
+            security_bits: u32,
+            /// The decryptions that are published.
+            decryptions: u64,
+            /// The requested precision.
+            precision_bits: u32,
+            /// log2 of the scale that these need.
+            scale_log2: u32,
+            /// log2 of the widest scale.
+            most: u32,
+            /// The greatest precision that is possible with this security.
+            most_precision: Option<u32>,
+            /// The greatest statistical security that is possible with this precision.
+            most_security: Option<u32>,
+        }:
+            ("{precision_bits} bits of precision in {decryptions} published decryptions with {security_bits} bits of security need a scale of 2^{scale_log2}, and 2^{most} is the widest"),
+            ("{}", publishable(*most_precision, *most_security));
         /// No degree in the table suffices for this many products.
         DepthUnreachable {
             /// The requested depth.
@@ -219,6 +238,17 @@ errors! {
             ("{what} is {found}"),
             ("it must be in {lowest} ..= {highest}");
     }
+}
+
+/// What to request instead of a precision and a security that are not possible together.
+fn publishable(most_precision: Option<u32>, most_security: Option<u32>) -> String {
+    let precision = most_precision.map(|most| format!("at most {most} bits of precision"));
+    let security = most_security.map(|most| format!("at most {most} bits of statistical security"));
+    let parts: Vec<String> = [precision, security].into_iter().flatten().collect();
+    if parts.is_empty() {
+        return "ask for less precision, fewer decryptions or less statistical security".to_owned();
+    }
+    format!("ask for {}", parts.join(", or for "))
 }
 
 /// What to request instead of a depth and a precision that are not possible together.

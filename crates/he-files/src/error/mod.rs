@@ -189,8 +189,8 @@ impl Error {
     pub fn is_request(&self) -> bool {
         match self {
             Self::InFile { source, .. } | Self::Unreadable { source, .. } => source.is_request(),
-            Self::Core(error) => {
-                matches!(error, he_core::Error::InvalidParams(ParamsError::OutOfRange { .. }))
+            Self::Core(he_core::Error::InvalidParams(error)) => {
+                matches!(error, ParamsError::OutOfRange { .. } | ParamsError::PublishedScale { .. })
             }
             Self::Output(error) => error.is_request(),
             Self::Table(error) => error.is_request(),
