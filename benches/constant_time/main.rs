@@ -29,7 +29,7 @@ use rand::{Rng, RngExt, SeedableRng, rngs::ChaCha20Rng};
 use std::error::Error;
 use std::process::ExitCode;
 use std::time::Duration;
-use welch::{Inputs, Session};
+use welch::{Inputs, Session, zeros};
 use zeroize::Zeroizing;
 
 type Outcome = Result<(), Box<dyn Error>>;
@@ -88,7 +88,7 @@ fn control(session: &mut Session) -> Outcome {
     }
     let mut rng = generator();
     let inputs = Inputs::new(
-        || vec![0u8; 4096],
+        || zeros(4096),
         || {
             let mut bytes = vec![0u8; 4096];
             rng.fill_bytes(&mut bytes);
@@ -112,8 +112,7 @@ fn arithmetic(session: &mut Session) -> Outcome {
     for bits in [30, 50, 61] {
         let q = Modulus::new(ntt_primes_below(bits, LOG_N, 1, &[])?[0])?;
         let mut rng = generator();
-        let words =
-            Inputs::new(|| vec![0u64; n], || (0..n).map(|_| rng.random_range(0..q.value())).collect());
+        let words = Inputs::new(|| zeros(n), || (0..n).map(|_| rng.random_range(0..q.value())).collect());
         let (factor, w) = (q.value() / 3, q.shoup(q.value() / 3));
         let mut each = |name: &str, f: &dyn Fn(u64) -> u64| {
             session.claim(&format!("arithmetic, {bits} bits, {name}"), &words, Clone::clone, |words| {
@@ -190,7 +189,7 @@ fn seeds() -> Inputs<[u8; 32]> {
 /// Secrets of zeros, and random ones.
 fn secrets(params: &RlweParams) -> Inputs<Vec<i8>> {
     let (n, mut rng) = (params.ring().n(), generator());
-    Inputs::new(|| vec![0i8; n], || SecretKey::generate(params, &mut rng).expose_coefficients().to_vec())
+    Inputs::new(|| zeros(n), || SecretKey::generate(params, &mut rng).expose_coefficients().to_vec())
 }
 
 fn secret(params: &RlweParams, coefficients: &[i8]) -> SecretKey {
@@ -231,7 +230,19 @@ fn rlwe_keys(session: &mut Session, name: &str, params: &RlweParams, ring: &Ring
 /// Vectors of zeros, and of random numbers in [-1, 1).
 fn vectors(slots: usize) -> Inputs<Vec<f64>> {
     let mut rng = generator();
-    Inputs::new(|| vec![0.0; slots], || (0..slots).map(|_| rng.random_range(-1.0..1.0)).collect())
+    Inputs::new(|| zeros(slots), || (0..slots).map(|_| rng.random_range(-1.0..1.0)).collect())
+}
+
+/// The same vectors with 1 in the first slot: encoding reveals the exponent of the greatest
+/// magnitude.
+fn peaked(vectors: &Inputs<Vec<f64>>) -> Inputs<Vec<f64>> {
+    let peak = |values: &Vec<f64>| [&[1.0], &values[1..]].concat();
+    let set = |vectors: &[Vec<f64>]| vectors.iter().map(peak).collect();
+    Inputs {
+        special: set(&vectors.special),
+        random: set(&vectors.random),
+        other_random: set(&vectors.other_random),
+    }
 }
 
 fn ckks(session: &mut Session, cpu: &Cpu, bits: u32) -> Outcome {
@@ -250,7 +261,7 @@ fn ckks(session: &mut Session, cpu: &Cpu, bits: u32) -> Outcome {
     let messages = vectors(params.slots());
     session.claim(
         &format!("{name}, encode by message"),
-        &messages,
+        &peaked(&messages),
         |values| values.iter().map(|&x| Complex64::new(x, 0.0)).collect::<Vec<_>>(),
         |values| encoder.encode(values, params.encoding()).expect("they fit"),
     );
@@ -312,7 +323,7 @@ fn exact<S: Scheme>(session: &mut Session, cpu: &Cpu, scheme: &str, bits: u32, t
         (exact::Encryptor::new(&params, &public)?, exact::Decryptor::new(&params, &key, &ring)?);
     let messages = {
         let mut rng = generator();
-        Inputs::new(|| vec![0u64; n], || (0..n).map(|_| rng.random_range(0..t)).collect())
+        Inputs::new(|| zeros(n), || (0..n).map(|_| rng.random_range(0..t)).collect())
     };
     let encode = |values: &Vec<u64>| encoder.encode_coefficients(values).expect("they fit");
     if t % (2 * n as u64) == 1 {
@@ -406,7 +417,7 @@ fn bigckks(session: &mut Session, cpu: &Cpu, distribution: SecretDistribution) -
     let messages = vectors(params.slots());
     session.claim(
         &format!("{name}, encode by message"),
-        &messages,
+        &peaked(&messages),
         |values| values.iter().map(|&x| Complex64::new(x, 0.0)).collect::<Vec<_>>(),
         |values| encoder.encode(values, params.encoding()).expect("they fit"),
     );
@@ -449,7 +460,7 @@ fn tfhe(session: &mut Session) -> Outcome {
     let mut rng = generator();
     let frame = encoded(&params, &mut rng);
     let length = frame.body.len();
-    let bodies = Inputs::new(|| vec![0u8; length], || encoded(&params, &mut rng).body.to_vec());
+    let bodies = Inputs::new(|| zeros(length), || encoded(&params, &mut rng).body.to_vec());
     let mut rng = generator();
     let secret = |body: &Vec<u8>| {
         let frame = wire::Frame { kind: frame.kind, fingerprint: frame.fingerprint, body: body.clone() };
@@ -525,7 +536,7 @@ fn aes(session: &mut Session) -> Outcome {
     let fixed = key(&[9; 32]);
     let mut rng = generator();
     let messages = Inputs::new(
-        || vec![0u8; 1024],
+        || zeros(1024),
         || {
             let mut bytes = vec![0u8; 1024];
             rng.fill_bytes(&mut bytes);
