@@ -12,13 +12,14 @@ package=${1:-he-cli}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 registry=${CARGO_HOME:-$HOME/.cargo}
-SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
+commit=$(git rev-parse HEAD)
+SOURCE_DATE_EPOCH=$(git log -1 --format=%ct "$commit")
 export SOURCE_DATE_EPOCH CARGO_INCREMENTAL=0
 
 build() {
     local folder=$work/$1
     shift
-    git worktree add --quiet --detach "$folder/source" HEAD
+    git worktree add --quiet --detach "$folder/source" "$commit"
     (
         cd "$folder/source"
         # C and C++ sources of dependencies name their files as well.
