@@ -40,7 +40,7 @@ pub fn run(data: &[u8]) {
         _ => "bfv.key",
     };
     let line = match command % 8 {
-        0 | 1 => format!("info --json {{}}/input"),
+        0 | 1 => "info --json {}/input".to_owned(),
         2 | 3 => format!("decrypt {{}}/input -k {{}}/{key} -o {{}}/output.png --device cpu"),
         4 | 5 => format!("decrypt {{}}/input -k {{}}/{key} -o {{}}/output.csv --device cpu"),
         6 => "encrypt {}/table.csv -k {}/input -o {}/output --device cpu".to_owned(),
