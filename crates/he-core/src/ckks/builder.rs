@@ -160,9 +160,9 @@ impl CkksBuilder {
     /// Chooses.
     ///
     /// # Errors
-    /// [`ParamsError::OutOfRange`] for numbers outside their domains; [`ParamsError::PublishedScale`]
-    /// if the floods of published results take a scale that is too wide; [`ParamsError::Unreachable`]
-    /// if no degree suffices.
+    /// [`ParamsError::OutOfRange`] for numbers outside their domains;
+    /// [`ParamsError::PublishedScale`] if the floods of published results take a scale that is too
+    /// wide; [`ParamsError::Unreachable`] if no degree suffices.
     pub fn build(&self) -> Result<CkksParams, ParamsError> {
         let check = |what, found: f64, lowest: f64, highest: f64| {
             let ok = (lowest..=highest).contains(&found);
