@@ -1,15 +1,19 @@
-//! Prints the time of CKKS bootstrapping by stages and its precision:
-//! `cargo bench --bench bootstrapping`, or a part of it with `-- fast small`, on the device of
-//! `HE_DEVICE` (`cpu`, `cuda`, `cuda:1`; the first GPU if there is one). `HE_BENCH_RUNS` is the
-//! number of bootstraps (5), `HE_BENCH_BATCH` that of ciphertexts in each (1). Times are the least
-//! of all runs, from an idle device to an idle device.
+//! Prints the time of CKKS bootstrapping by stages and its precision, and the time of refreshes of
+//! BFV and BGV and their noise budgets: `cargo bench --bench bootstrapping`, or a part of it with
+//! `-- fast small bfv:65537 bgv:257`, on the device of `HE_DEVICE` (`cpu`, `cuda`, `cuda:1`; the
+//! first GPU if there is one). `HE_BENCH_RUNS` is the number of bootstraps (5), `HE_BENCH_BATCH`
+//! that of ciphertexts in each (1). Times are the least of all runs, from an idle device to an idle
+//! device.
 #![allow(missing_docs)]
 
 use he::Device;
 use he::backend::Backend;
+use he::bfv::Bfv;
+use he::bgv::Bgv;
 use he::bootstrapping::presets::Preset;
 use he::bootstrapping::{BootstrapKeys, Bootstrapper, Stage};
 use he::ckks::{Decryptor, Evaluator, SecretEncryptor};
+use he::exact::{self, Scheme};
 use he::num_complex::Complex64;
 use he::rlwe::SecretKey;
 use rand::{RngExt, SeedableRng, rngs::ChaCha20Rng};
@@ -23,16 +27,31 @@ fn number(variable: &str, default: usize) -> Result<usize, Box<dyn Error>> {
     number.ok_or_else(|| format!("{variable} is {text:?}; a positive number is needed").into())
 }
 
-/// The presets that are asked for: all, if none is.
-fn asked(names: &[String]) -> Result<Vec<Preset>, Box<dyn Error>> {
+/// What can be measured.
+#[derive(Clone, Copy)]
+enum Job {
+    Ckks(Preset),
+    /// A refresh that leaves room for one product modulo this t.
+    Bfv(u64),
+    Bgv(u64),
+}
+
+/// What is measured if nothing is asked for, besides all presets.
+const EXACT: [Job; 4] = [Job::Bfv(257), Job::Bfv(65537), Job::Bfv(1 << 20), Job::Bgv(65537)];
+
+/// The jobs that are asked for: all, if none is.
+fn asked(names: &[String]) -> Result<Vec<Job>, Box<dyn Error>> {
     if names.is_empty() {
-        return Ok(Preset::ALL.to_vec());
+        return Ok(Preset::ALL.map(Job::Ckks).into_iter().chain(EXACT).collect());
     }
     let known = Preset::ALL.map(Preset::name).join(", ");
-    let preset = |name: &String| {
-        Preset::by_name(name).ok_or_else(|| format!("there is no preset {name:?}; there are {known}").into())
+    let job = |name: &String| {
+        let exact = |scheme: &str| name.strip_prefix(scheme)?.strip_prefix(':')?.parse().ok();
+        let ckks = Preset::by_name(name).map(Job::Ckks);
+        let job = ckks.or_else(|| exact("bfv").map(Job::Bfv)).or_else(|| exact("bgv").map(Job::Bgv));
+        job.ok_or_else(|| format!("there is no {name:?}; there are {known}, bfv:T and bgv:T").into())
     };
-    names.iter().map(preset).collect()
+    names.iter().map(job).collect()
 }
 
 /// The least time of each stage over all runs, and the errors of every real and imaginary part.
@@ -96,27 +115,103 @@ fn measure(preset: Preset, device: &Device, runs: usize, batch: usize) -> Result
     Ok(measured)
 }
 
+fn print_ckks(preset: Preset, device: &Device, runs: usize, batch: usize) -> Result<(), Box<dyn Error>> {
+    let Measured { stages, whole, errors } = measure(preset, device, runs, batch)?;
+    let ms = |time: Duration| time.as_secs_f64() * 1e3;
+    for (stage, time) in stages {
+        println!("{preset}: {stage:?} {:.3} ms", ms(time));
+    }
+    let worst = errors.iter().copied().fold(0.0, f64::max);
+    let rms = (errors.iter().map(|e| e * e).sum::<f64>() / errors.len() as f64).sqrt();
+    let per_ciphertext = ms(whole) / batch as f64;
+    println!(
+        "{preset}: {:.3} ms in one call, {per_ciphertext:.3} ms per ciphertext; precision {:.2} bits at worst, {:.2} in the mean",
+        ms(whole),
+        -worst.log2(),
+        -rms.log2()
+    );
+    Ok(())
+}
+
+/// Refreshes of ciphertexts with just enough budget left.
+fn measure_exact<S: Scheme>(
+    t: u64,
+    device: &Device,
+    runs: usize,
+    batch: usize,
+) -> Result<(), Box<dyn Error>> {
+    let name = format!("{}, t = {t}", S::NAME);
+    let mut rng = ChaCha20Rng::seed_from_u64(1);
+    let begin = Instant::now();
+    let boot = exact::bootstrapping::BootstrapParams::<S>::for_depth(t, 1)?;
+    let (params, ring) = (boot.params(), boot.ring(device.clone())?);
+    println!(
+        "{name}: {} primes of {} for programs, {} iterations, found in {:.2?}",
+        params.max_level() + 1,
+        boot.ring_spec().q().len(),
+        boot.spec().iterations,
+        begin.elapsed()
+    );
+    let secret = SecretKey::generate(params.rlwe(), &mut rng);
+    let begin = Instant::now();
+    let keys = BootstrapKeys::generate(&secret, boot.circuit(), &ring, &mut rng)?;
+    device.synchronize()?;
+    println!("{name}: {:.2} GB of keys in {:.2?}", keys.bytes() as f64 / 1e9, begin.elapsed());
+    let bootstrapper = exact::bootstrapping::Bootstrapper::new(&boot, &ring)?;
+    let ev = exact::Evaluator::new(params, &ring)?;
+    let decryptor = exact::Decryptor::new(params, &secret, &ring)?;
+
+    let values: Vec<Vec<u64>> =
+        (0..batch).map(|_| (0..ring.n()).map(|_| rng.random_range(0..t)).collect()).collect();
+    let slices: Vec<&[u64]> = values.iter().map(Vec::as_slice).collect();
+    let plain = ev.encoder().encode_coefficients_batch(&slices)?;
+    let encryptor = exact::SecretEncryptor::new(params, &secret, &ring)?;
+    let mut ct = encryptor.encrypt(&plain, &mut rng)?.expand()?;
+    // A factor and its inverse take budget, and leave the message.
+    let unit = [3, 5, 7].into_iter().find(|&u| !t.is_multiple_of(u)).ok_or("t is a multiple of 105")?;
+    let inverse = params.plain().invert(unit % t).ok_or("t is a multiple of the factor")?;
+    let before = loop {
+        let spent = ev.mul_scalar(&ev.mul_scalar(&ct, unit as i64)?, inverse as i64)?;
+        let left = ct.predicted_budget(params);
+        if spent.predicted_budget(params) < boot.needed_budget() {
+            break left;
+        }
+        ct = spent;
+    };
+    let mut least = Duration::MAX;
+    let mut measured = f64::INFINITY;
+    let mut predicted = 0.0;
+    for _ in 0..runs {
+        device.synchronize()?;
+        let begin = Instant::now();
+        let fresh = bootstrapper.refresh(&ct, &keys)?;
+        device.synchronize()?;
+        least = least.min(begin.elapsed());
+        predicted = fresh.predicted_budget(params);
+        measured = decryptor.noise_budget(&fresh)?.into_iter().fold(measured, f64::min);
+        let found = ev.encoder().decode_coefficients::<u64>(&decryptor.decrypt(&fresh)?)?;
+        assert_eq!(found, values, "{name}: wrong");
+    }
+    let ms = least.as_secs_f64() * 1e3;
+    println!(
+        "{name}: {ms:.3} ms in one call, {:.3} ms per ciphertext; budget {before:.1} before, {predicted:.1} predicted after, {measured:.1} measured",
+        ms / batch as f64
+    );
+    Ok(())
+}
+
 fn main() -> Result<(), Box<dyn Error>> {
     let device = std::env::var("HE_DEVICE").map_or_else(|_| Ok(Device::auto()), |name| name.parse())?;
     let (runs, batch) = (number("HE_BENCH_RUNS", 5)?, number("HE_BENCH_BATCH", 1)?);
     let names: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
-    let presets = asked(&names)?;
+    let jobs = asked(&names)?;
     println!("{}, {runs} runs, batch {batch}", device.name());
-    for preset in presets {
-        let Measured { stages, whole, errors } = measure(preset, &device, runs, batch)?;
-        let ms = |time: Duration| time.as_secs_f64() * 1e3;
-        for (stage, time) in stages {
-            println!("{preset}: {stage:?} {:.3} ms", ms(time));
+    for job in jobs {
+        match job {
+            Job::Ckks(preset) => print_ckks(preset, &device, runs, batch)?,
+            Job::Bfv(t) => measure_exact::<Bfv>(t, &device, runs, batch)?,
+            Job::Bgv(t) => measure_exact::<Bgv>(t, &device, runs, batch)?,
         }
-        let worst = errors.iter().copied().fold(0.0, f64::max);
-        let rms = (errors.iter().map(|e| e * e).sum::<f64>() / errors.len() as f64).sqrt();
-        let per_ciphertext = ms(whole) / batch as f64;
-        println!(
-            "{preset}: {:.3} ms in one call, {per_ciphertext:.3} ms per ciphertext; precision {:.2} bits at worst, {:.2} in the mean",
-            ms(whole),
-            -worst.log2(),
-            -rms.log2()
-        );
     }
     Ok(())
 }

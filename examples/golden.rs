@@ -13,7 +13,7 @@ use he::bgv::Bgv;
 use he::bigckks::{self, BigCkksParams, BigCkksSpec};
 use he::bootstrapping::{BootstrapKeys, BootstrapParams, BootstrapSpec, EvalModShape, LevelRun};
 use he::ckks::{CkksParams, CkksSpec, Complex64, Encoder, Encryptor, LevelGroup, SecretEncryptor};
-use he::exact::{self, ExactSpec, Params};
+use he::exact::{self, ExactSpec, Params, Scheme};
 use he::ring::Ring;
 use he::rlwe::{EvaluationKeys, Fingerprint, KeyRequirements, PublicKey, SecretKey};
 use he::tfhe::{BootstrapKey, EncryptedFlags, Gadget, TfheParams, TfheSecretKey, TfheSpec};
@@ -284,6 +284,52 @@ fn bootstrap_files(rng: impl Fn(u8) -> ChaCha20Rng) -> Result<Vec<(&'static str,
     ])
 }
 
+/// The primes of the golden parameters with bootstrapping of BFV and BGV.
+const INTEGER_PRIMES: [u64; 10] = [
+    70_368_744_177_601,
+    68_719_476_577,
+    68_719_476_257,
+    70_368_744_177_377,
+    70_368_744_176_833,
+    70_368_744_176_321,
+    70_368_744_175_841,
+    70_368_744_175_649,
+    70_368_744_175_553,
+    70_368_744_174_433,
+];
+const INTEGER_SPECIAL: [u64; 3] = [140_737_488_355_201, 140_737_488_353_633, 140_737_488_353_569];
+
+/// N = 2^4 and t = 17: two primes of programs above q_0, one matrix on each side, a sparse secret
+/// of weight 2, two iterations.
+pub fn integer_bootstrap_params<S: Scheme>() -> Result<exact::bootstrapping::BootstrapParams<S>> {
+    let circuit = BootstrapSpec {
+        log_slots: 3,
+        slots_to_coeffs: vec![46],
+        program: LevelRun::new(2, 40.0, &[36]),
+        special: vec![47; 3],
+        slots_to_coeffs_special: 2,
+        eval_mod: EvalModShape { focus: 0.0, ..bootstrap_params()?.spec().eval_mod },
+        ..bootstrap_params()?.spec().clone()
+    };
+    let spec = exact::bootstrapping::BootstrapSpec { circuit, plain_modulus: 17, iterations: 2 };
+    let (q, p) = (INTEGER_PRIMES.to_vec(), INTEGER_SPECIAL.to_vec());
+    Ok(exact::bootstrapping::BootstrapParams::over_primes_insecure(spec, q, p)?)
+}
+
+/// Parameters and keys of bootstrapping for integers.
+fn integer_bootstrap_files(rng: impl Fn(u8) -> ChaCha20Rng) -> Result<Vec<(&'static str, Vec<u8>)>> {
+    let params = integer_bootstrap_params::<Bfv>()?;
+    let ring = params.ring(Cpu::new())?;
+    let secret = SecretKey::generate(params.params().rlwe(), &mut rng(1));
+    let keys = BootstrapKeys::generate_to(&secret, params.circuit(), &ring, &mut rng(2), Vec::new())?;
+    Ok(vec![
+        ("bfv_bootstrapping_parameters.he", params.to_bytes()?),
+        ("bgv_bootstrapping_parameters.he", integer_bootstrap_params::<Bgv>()?.to_bytes()?),
+        ("bfv_bootstrapping_secret_key.he", secret.to_bytes(params.params())?.to_vec()),
+        ("bfv_bootstrapping_keys.he", keys),
+    ])
+}
+
 /// Objects as byte strings, with the identity of their key set, and a ciphertext without one.
 fn byte_strings(rng: impl Fn(u8) -> ChaCha20Rng) -> Result<Vec<(&'static str, Vec<u8>)>> {
     let params = params()?;
@@ -374,6 +420,7 @@ pub fn files() -> Result<Vec<(&'static str, Vec<u8>)>> {
     files.extend(bigckks_files(rng)?);
     files.extend(tfhe_files(rng)?);
     files.extend(bootstrap_files(rng)?);
+    files.extend(integer_bootstrap_files(rng)?);
     files.extend(byte_strings(rng)?);
     files.extend(aes_files(rng)?);
     Ok(files)

@@ -348,24 +348,34 @@ def check_key(params, frame, secret):
 
 class Bootstrapping(Rlwe):
     def __init__(self, frame):
-        self.fingerprint = blake3(b"he ckks bootstrapping parameters 1" + frame.body)
+        # Kinds 38 and 39 have t and the iterations in front of a circuit, whose keys are written
+        # under the fingerprint that it would have alone.
+        scheme = {35: "ckks", 38: "bfv", 39: "bgv"}[frame.kind]
+        self.fingerprint = blake3(f"he {scheme} bootstrapping parameters 1".encode() + frame.body)
         need(self.fingerprint == frame.fingerprint, "the fingerprint is not that of the parameters")
-        fields, self.tables = Fields(frame.body), {}
-        need(fields.number(1) == 1, "an unknown version of parameters with bootstrapping")
+        fields, self.tables, self.t = Fields(frame.body), {}, None
+        if frame.kind != 35:
+            need(fields.number(1) == 1, "an unknown version of parameters with bootstrapping")
+            self.t, iterations = fields.number(8), fields.number(2)
+            need(self.t >= 2 and iterations >= 1, "the plaintext modulus, or the iterations")
+            self.circuit = blake3(b"he ckks bootstrapping parameters 1" + frame.body[11:])
+        version = 1 if frame.kind == 35 else 2
+        need(fields.number(1) == version, "an unknown version of parameters with bootstrapping")
         self.log_n, self.log_slots = fields.number(1), fields.number(1)
         self.n, widths = 1 << self.log_n, [fields.number(1)]
         base_scale, maps = fields.float(), fields.list(1, 1)
-        self.low = 1 + len(maps)
 
         def run():
             levels, scale, primes = fields.number(2), fields.float(), fields.list(1, 1)
             return levels, scale, primes
 
         def widths_of(run):
-            return run[0] * run[2]
+            return run[0] * run[2][::-1]
 
         program = run()
-        widths += maps + widths_of(program)
+        programs = widths_of(program)
+        widths += maps + programs if version == 1 else programs + maps
+        self.low = 1 + len(maps) + (0 if version == 1 else len(programs))
         widths += sum([widths_of(run()) for _ in range(fields.number(1))], []) + widths_of(run())
         special = fields.list(1, 1)
         self.low_special = fields.number(1)
@@ -379,6 +389,12 @@ class Bootstrapping(Rlwe):
             need(len(primes) == len(bits), "the number of primes")
             need(all(abs(math.log2(q) - w) <= 1 for q, w in zip(primes, bits)), "the width of a prime")
         # The parameters of programs, under which their secret keys are written.
+        if self.t is not None:
+            need(self.log_slots == self.log_n - 1, "the slots of what refreshes coefficients")
+            q, p = self.q[: 1 + len(programs)], self.p[: self.low_special]
+            self.key_print = ring_hash(self.log_n, q, p, self.digits_of(q, p))
+            self.program = blake3(f"he {scheme} parameters 1".encode() + self.key_print + words([self.t]))
+            return
         levels = list(range(1, self.low + 1)) + [self.low + (i + 1) * len(program[2]) for i in range(program[0])]
         groups = [(1, base_scale)] + [(1, program[1])] * (len(maps) - 1) + [(program[0] + 1, program[1])]
         q = self.q[: levels[-1]]
@@ -767,7 +783,8 @@ STRETCHED = {
 class Reader:
     """Reads the files of a folder, secret keys first."""
 
-    PARAMS = {1: Rlwe, 11: Rlwe, 14: Rlwe, 20: BigCkks, 25: Tfhe, 35: Bootstrapping}
+    PARAMS = {1: Rlwe, 11: Rlwe, 14: Rlwe, 20: BigCkks, 25: Tfhe}
+    PARAMS |= {35: Bootstrapping, 38: Bootstrapping, 39: Bootstrapping}
 
     def __init__(self, folder, say, slow=False):
         self.folder, self.say, self.slow = Path(folder), say, slow
@@ -801,10 +818,13 @@ class Reader:
 
     def program_of(self, frame):
         """Secret keys of bootstrapping are written under the parameters of programs, whose fingerprint
-        is that of parameters of CKKS that follow from those with bootstrapping."""
-        if frame.kind == 35:
+        is that of parameters that follow from those with bootstrapping; the keys of bootstrapping for
+        integers, under those of the circuit."""
+        if frame.kind in (35, 38, 39):
             params = self.params[frame.fingerprint]
             self.params[params.program] = params
+        if frame.kind in (38, 39):
+            self.params.setdefault(params.circuit, params)
 
     def check_identity(self, params, secret, identity):
         if isinstance(params, Tfhe):

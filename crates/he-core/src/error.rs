@@ -161,6 +161,15 @@ errors! {
         }:
             ("the result would exceed the noise budget by {excess_bits:.1} bits"),
             ("use parameters of greater depth or a smaller plaintext modulus");
+        /// A bootstrap needs more budget than the predicted noise leaves.
+        BudgetTooLow {
+            /// The bits that are left.
+            left_bits: f64,
+            /// The bits that a bootstrap needs.
+            needed_bits: f64,
+        }:
+            ("a bootstrap needs {needed_bits:.1} bits of noise budget, and {left_bits:.1} are left"),
+            ("bootstrap earlier");
         /// The noise measured by a decryption leaves less budget than was required.
         NoiseBudget {
             /// The bits that are left before decryption fails; near 0 for a wrong secret key.

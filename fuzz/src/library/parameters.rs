@@ -31,7 +31,7 @@ pub fn run(data: &[u8]) {
         2 => of_exact::<Bgv>(body, seed),
         3 => of_bigckks(body, seed),
         4 => of_tfhe(body, seed),
-        _ => of_bootstrapping(body),
+        _ => of_bootstrapping(body, seed),
     };
 }
 
@@ -208,7 +208,7 @@ fn run_of(fields: &mut Fields<'_>) -> Option<LevelRun> {
     Some(LevelRun { levels, scale_log2, primes: fields.bytes()? })
 }
 
-fn of_bootstrapping(body: &[u8]) -> Option<()> {
+fn of_bootstrapping(body: &[u8], seed: u64) -> Option<()> {
     let mut fields = Fields(body);
     fields.u8()?;
     let (log_n, log_slots, base_bits) = (fields.u8()?.into(), fields.u8()?.into(), fields.u8()?.into());
@@ -236,9 +236,23 @@ fn of_bootstrapping(body: &[u8]) -> Option<()> {
         eval_mod,
         sparse_weight,
     };
+    refreshed_integers::<Bfv>(&spec, &q, &p, seed);
+    refreshed_integers::<Bgv>(&spec, &q, &p, seed);
     let params = recoded(body, BootstrapParams::over_primes_insecure(spec, q, p))?;
     let _ = (params.input_level(), params.output_level(), params.slots(), params.key_uses());
     Some(())
+}
+
+/// The same circuit, for integers.
+fn refreshed_integers<S: WireScheme>(circuit: &BootstrapSpec, q: &[u64], p: &[u64], seed: u64) {
+    let plain_modulus = [2, 257, 1 << 20, 65537, (1 << 42) - 11, 0][seed as usize % 6];
+    let iterations = 1 + seed as usize / 6 % 3;
+    let spec = exact::bootstrapping::BootstrapSpec { circuit: circuit.clone(), plain_modulus, iterations };
+    let made = exact::bootstrapping::BootstrapParams::<S>::over_primes_insecure(spec, q.to_vec(), p.to_vec());
+    let Some(params) = computed(made) else { return };
+    let again = WireParams::from_frame_insecure(&params.to_frame()).expect("own parameters load");
+    assert!(params == again, "parameters are read and written differently");
+    assert!(params.refreshed_budget() >= params.needed_budget() + 1.0);
 }
 
 pub fn seeds() -> Vec<Vec<u8>> {
@@ -263,6 +277,9 @@ pub fn seeds() -> Vec<Vec<u8>> {
     bodies.push((3, body(&world::bigckks_params(4))));
     bodies.push((4, body(&world::tfhe_params())));
     bodies.push((5, body(&BootstrapParams::insecure(bootstrapping::spec()).expect("small parameters"))));
+    let integers = exact::bootstrapping::BootstrapSpec::insecure_for_depth::<Bfv>(257, 1, 6);
+    let integers = integers.and_then(exact::bootstrapping::BootstrapParams::<Bfv>::insecure);
+    bodies.push((5, body(integers.expect("small parameters").circuit())));
     bodies.into_iter().map(|(scheme, body)| [&[scheme, 1][..], &body].concat()).collect()
 }
 

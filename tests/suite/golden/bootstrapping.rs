@@ -1,8 +1,11 @@
-//! Kinds 35 to 37: parameters and keys of CKKS bootstrapping.
+//! Kinds 35 to 39: parameters and keys of bootstrapping.
 
 use super::*;
+use he::bfv::{Bfv, BfvDecryptor, BfvEvaluator, BfvSecretEncryptor};
+use he::bgv::Bgv;
 use he::bootstrapping::{BootstrapKeyUse, BootstrapKeys, BootstrapParams, Bootstrapper};
 use he::ckks::{Evaluator, SecretEncryptor};
+use he::exact::bootstrapping as exact;
 
 #[test]
 fn golden_files_of_bootstrapping_read_back() {
@@ -27,6 +30,44 @@ fn golden_files_of_bootstrapping_read_back() {
     let decryptor = Decryptor::new(program, &secret, &ring).unwrap();
     let found = decryptor.decrypt_complex(&fresh).unwrap();
     assert!(worst_difference(std::slice::from_ref(&found), &[values.to_vec()]) < 1e-3, "{found:?}");
+}
+
+/// Kinds 38 and 39, whose keys are those of kinds 36 and 37 as well.
+#[test]
+fn golden_files_of_bootstrapping_integers_read_back() {
+    let bytes = committed("bfv_bootstrapping_parameters.he");
+    let boot = exact::BootstrapParams::<Bfv>::from_bytes_insecure(&bytes).unwrap();
+    assert!(boot == generator::integer_bootstrap_params().unwrap());
+    assert!(matches!(exact::BootstrapParams::<Bfv>::from_bytes(&bytes), Err(he::Error::InvalidParams(_))));
+    assert!(exact::BootstrapParams::<Bgv>::from_bytes_insecure(&bytes).is_err());
+    let other = committed("bgv_bootstrapping_parameters.he");
+    let other = exact::BootstrapParams::<Bgv>::from_bytes_insecure(&other).unwrap();
+    assert!(other == generator::integer_bootstrap_params().unwrap());
+
+    let (params, ring) = (boot.params(), boot.ring(Cpu::new()).unwrap());
+    let secret = SecretKey::from_bytes(params, &committed("bfv_bootstrapping_secret_key.he")).unwrap();
+    let keys = committed("bfv_bootstrapping_keys.he");
+    let keys = BootstrapKeys::from_bytes(boot.circuit(), &ring, &keys).unwrap();
+    assert_eq!(keys.key_set(), Some(secret.key_set()));
+    let ev = BfvEvaluator::new(params, &ring).unwrap();
+    let values: Vec<u64> = (0..16).collect();
+    let plain = ev.encoder().encode_coefficients(&values).unwrap();
+    let encryptor = BfvSecretEncryptor::new(params, &secret, &ring).unwrap();
+    let mut ct = encryptor.encrypt(&plain, &mut super::super::common::rng(1)).unwrap().expand().unwrap();
+    // 3 times 6 is one.
+    while let Ok(spent) = ev.mul_scalar(&ev.mul_scalar(&ct, 3).unwrap(), 6) {
+        if spent.predicted_budget(params) < boot.needed_budget() {
+            break;
+        }
+        ct = spent;
+    }
+    assert!(ct.predicted_budget(params) < boot.refreshed_budget());
+    let fresh = exact::Bootstrapper::new(&boot, &ring).unwrap().refresh(&ct, &keys).unwrap();
+    assert!(fresh.predicted_budget(params) >= boot.refreshed_budget());
+    let decryptor = BfvDecryptor::new(params, &secret, &ring).unwrap();
+    assert!(decryptor.noise_budget(&fresh).unwrap()[0] >= fresh.predicted_budget(params));
+    let found = ev.encoder().decode_coefficients::<u64>(&decryptor.decrypt(&fresh).unwrap()).unwrap();
+    assert_eq!(found[0], values);
 }
 
 /// The primes and the digits of a key, as its section says.

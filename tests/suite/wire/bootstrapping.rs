@@ -4,7 +4,9 @@ use super::*;
 use he::bootstrapping::{BootstrapKey, BootstrapKeys, BootstrapParams, BootstrapSpec, Bootstrapper};
 use he::bootstrapping::{LevelRun, presets::Preset};
 use he::ckks::Evaluator;
+use he::exact::bootstrapping as exact;
 use he::params::ParamsError;
+use he::wire::WireScheme;
 
 /// The chain of `fast` with fewer matrices, at N = 2^6.
 fn spec() -> BootstrapSpec {
@@ -306,4 +308,100 @@ fn impossible_degrees_of_bootstrapping_are_refused() {
         let error = BootstrapParams::insecure(BootstrapSpec { log_n, ..spec() }).unwrap_err();
         assert!(matches!(error, ParamsError::Degree { found, .. } if found == log_n), "{log_n}: {error}");
     }
+}
+
+/// Parameters of BFV and BGV with bootstrapping come back, their keys are those of the circuit, and
+/// what was read refreshes to the same words.
+#[test]
+fn parameters_of_integers_come_back() {
+    fn check<S: WireScheme>(kind: FrameKind) {
+        let spec = exact::BootstrapSpec::insecure_for_depth::<S>(257, 1, 6).unwrap();
+        let boot = exact::BootstrapParams::<S>::insecure(spec).unwrap();
+        let bytes = boot.to_bytes().unwrap();
+        assert_eq!(boot.to_frame().kind, kind);
+        let read = exact::BootstrapParams::<S>::from_bytes_insecure(&bytes).unwrap();
+        assert!(read == boot && read.spec() == boot.spec());
+        assert_eq!(WireParams::fingerprint(&read), WireParams::fingerprint(&boot));
+        // They are far from secure.
+        assert!(exact::BootstrapParams::<S>::from_bytes(&bytes).is_err());
+
+        let ring = read.ring(Cpu::new()).unwrap();
+        let secret = SecretKey::generate(boot.params().rlwe(), &mut rng(60));
+        let keys = BootstrapKeys::generate(&secret, boot.circuit(), &ring, &mut rng(61)).unwrap();
+        let written = keys.write_to(boot.circuit(), Vec::new()).unwrap();
+        let made =
+            BootstrapKeys::generate_to(&secret, read.circuit(), &ring, &mut rng(61), Vec::new()).unwrap();
+        assert!(written == made);
+        let back = BootstrapKeys::read_from(read.circuit(), &ring, made.as_slice()).unwrap();
+        let ev = he::exact::Evaluator::<S>::new(boot.params(), &ring).unwrap();
+        let plain = ev.encoder().encode_coefficients(&[1u64, 2, 3]).unwrap();
+        let encryptor = he::exact::SecretEncryptor::<S>::new(boot.params(), &secret, &ring).unwrap();
+        let mut ct = encryptor.encrypt(&plain, &mut rng(62)).unwrap().expand().unwrap();
+        while let Ok(spent) = ev.mul_scalar(&ct, 128) {
+            if spent.predicted_budget(boot.params()) < boot.needed_budget() {
+                break;
+            }
+            ct = spent;
+        }
+        let bootstrapper = exact::Bootstrapper::new(&boot, &ring).unwrap();
+        let words = |keys: &BootstrapKeys<Cpu>| {
+            let fresh = bootstrapper.refresh(&ct, keys).unwrap();
+            fresh.pair().parts().map(|c| c.to_words().unwrap())
+        };
+        assert!(words(&keys) == words(&back));
+        // A circuit for integers is none for CKKS, neither in files nor in memory.
+        let circuit = boot.circuit().to_frame();
+        let refused = BootstrapParams::from_frame_insecure(&circuit);
+        assert!(matches!(
+            refused,
+            Err(Error::Wire(WireError::UnsupportedBody { found: 2, supported: 1, .. }))
+        ));
+        let program = boot.circuit().params();
+        let x = SecretEncryptor::new(program, &secret, &ring).unwrap().encrypt_real(&[0.5; 32], &mut rng(63));
+        let x = x.unwrap().expand().unwrap();
+        let refused = Bootstrapper::new(boot.circuit(), &ring).unwrap().refresh(&x, &keys).unwrap_err();
+        assert_eq!(
+            refused.to_string(),
+            "parameters of bootstrapping: they refresh integers; use exact::bootstrapping::Bootstrapper"
+        );
+    }
+    check::<he::bfv::Bfv>(FrameKind::BfvBootstrapParams);
+    check::<he::bgv::Bgv>(FrameKind::BgvBootstrapParams);
+}
+
+/// Every field of parameters for integers, changed.
+#[test]
+fn impossible_parameters_of_integers_are_refused() {
+    let spec = exact::BootstrapSpec::insecure_for_depth::<he::bfv::Bfv>(257, 1, 6).unwrap();
+    let boot = exact::BootstrapParams::<he::bfv::Bfv>::insecure(spec).unwrap();
+    let whole = boot.to_frame();
+    let read = |body: Vec<u8>| {
+        let frame = Frame { kind: whole.kind, fingerprint: whole.fingerprint, body };
+        exact::BootstrapParams::<he::bfv::Bfv>::from_frame_insecure(&frame)
+    };
+    let with = |at: usize, bytes: &[u8]| {
+        let mut body = whole.body.to_vec();
+        body[at..at + bytes.len()].copy_from_slice(bytes);
+        read(body)
+    };
+    assert!(read(whole.body.to_vec()).is_ok());
+    for (at, bytes) in [
+        (0, &[2u8][..]),          // version
+        (1, &0u64.to_le_bytes()), // t
+        (1, &1u64.to_le_bytes()),
+        (1, &u64::MAX.to_le_bytes()),
+        (1, &258u64.to_le_bytes()), // of another fingerprint
+        (9, &0u16.to_le_bytes()),   // iterations
+        (9, &9u16.to_le_bytes()),
+        (9, &u16::MAX.to_le_bytes()),
+        (11, &[1]), // the circuit's version
+        (12, &[7]), // the degree
+        (13, &[3]), // slots
+    ] {
+        assert!(with(at, bytes).is_err(), "byte {at}: {bytes:?}");
+    }
+    for length in 0..whole.body.len() {
+        assert!(read(whole.body[..length].to_vec()).is_err(), "{length} bytes");
+    }
+    assert!(read([&whole.body[..], &[0]].concat()).is_err());
 }

@@ -1,7 +1,7 @@
 //! The circuit: from a ciphertext without levels to one with levels.
 
 use super::noise::{added, refreshed};
-use super::params::part;
+use super::params::{Order, part};
 use super::{BootstrapKeys, BootstrapParams, EvalMod, coefficients_to_slots, slots_to_coefficients};
 use crate::backend::{Cpu, RingOps};
 use crate::circuits::ckks::{LinearTransform, PreparedTransform};
@@ -147,7 +147,7 @@ impl<B: RingOps> Bootstrapper<B> {
         let noise = ct.noise().map(|noise| refreshed(noise, ct.scale(), to));
         let ct = self.slots_to_coefficients(ct, keys)?;
         observe(Stage::SlotsToCoeffs, &ct)?;
-        let ct = self.mod_raise(&ct, keys)?;
+        let ct = self.mod_raise(&ct.pair, keys)?;
         observe(Stage::ModRaise, &ct)?;
         let ct = match values {
             Values::Complex => self.coefficients_to_slots(&ct, keys)?,
@@ -165,11 +165,23 @@ impl<B: RingOps> Bootstrapper<B> {
         Ok(ct)
     }
 
-    pub(super) fn check(&self, ct: &Ciphertext<B>, keys: &BootstrapKeys<B>) -> Result<()> {
+    /// Whether the keys are of these parameters, and of the key set of the ciphertext.
+    pub(crate) fn check_keys(&self, pair: &RlweCiphertext<B>, keys: &BootstrapKeys<B>) -> Result<()> {
         if keys.params() != &self.params {
             let (why, hint) =
                 ("they are of other parameters", "generate keys for the bootstrapper's parameters");
             return Err(Error::domain("bootstrapping keys", why, hint));
+        }
+        if !pair.ring().same(self.ev.ring()) || !pair.ring().shares(keys.upper.ring()) {
+            return Err(Error::RingMismatch);
+        }
+        common("bootstrapping keys", keys.upper.key_set(), pair.key_set).map(drop)
+    }
+
+    pub(super) fn check(&self, ct: &Ciphertext<B>, keys: &BootstrapKeys<B>) -> Result<()> {
+        if self.params.order() != Order::SlotsFirst {
+            let (why, hint) = ("they refresh integers", "use exact::bootstrapping::Bootstrapper");
+            return Err(Error::domain("parameters of bootstrapping", why, hint));
         }
         let (needed, left) = (self.params.input_level(), ct.level());
         if left < needed {
@@ -179,10 +191,41 @@ impl<B: RingOps> Bootstrapper<B> {
         if ct.slots() != capacity {
             return Err(Error::SlotCount { found: ct.slots(), capacity });
         }
-        if !ct.pair.ring().same(self.ev.ring()) || !ct.pair.ring().shares(keys.upper.ring()) {
-            return Err(Error::RingMismatch);
-        }
-        common("bootstrapping keys", keys.upper.key_set(), ct.key_set()).map(drop)
+        self.check_keys(&ct.pair, keys)
+    }
+
+    /// A ciphertext modulo q_0 whose phase has coefficients of up to q_0 2^-r, for the ratio 2^r of
+    /// the base to its scale, as one over the primes of [`BootstrapParams::params`] whose phase is
+    /// that times [`coefficient_gain`](Self::coefficient_gain), and an error
+    /// ([`added_to_coefficients`]). For parameters where coefficients come first.
+    ///
+    /// # Errors
+    /// Device errors: everything else has been checked ([`check_keys`](Self::check_keys)).
+    pub(crate) fn refresh_coefficients(
+        &self,
+        pair: &RlweCiphertext<B>,
+        keys: &BootstrapKeys<B>,
+    ) -> Result<RlweCiphertext<B>> {
+        let ct = self.mod_raise(pair, keys)?;
+        let ct = self.coefficients_to_slots(&ct, keys)?;
+        let ct = self.eval_mod.apply(&self.upper, &ct, &keys.upper)?;
+        let ct = self.joined(&ct)?;
+        let (params, slots) = (self.params.lower(), ct.slots());
+        let level = params.max_level();
+        let pair = in_ring(ct.pair, self.lower.ring())?;
+        let ct = Ciphertext::from_parts(params, pair, level, params.levels()[level].scale, slots)?;
+        in_ring(apply_all(&self.to_coefficients, &self.lower, &ct, &keys.lower)?.pair, self.ev.ring())
+    }
+
+    /// What [`refresh_coefficients`](Self::refresh_coefficients) multiplies phases by.
+    pub(crate) fn coefficient_gain(&self) -> f64 {
+        self.output_scale() / self.params.params().levels()[0].scale
+    }
+
+    /// The scale of its result: what a message of one is multiplied by.
+    pub(crate) fn output_scale(&self) -> f64 {
+        let params = self.params.params();
+        params.levels()[params.max_level()].scale
     }
 
     /// Values in the coefficients, on level 0.
@@ -199,15 +242,19 @@ impl<B: RingOps> Bootstrapper<B> {
     }
 
     /// Modulo all primes: what was t modulo q_0 is t + q_0 I.
-    pub(super) fn mod_raise(&self, ct: &Ciphertext<B>, keys: &BootstrapKeys<B>) -> Result<Ciphertext<B>> {
+    pub(super) fn mod_raise(
+        &self,
+        pair: &RlweCiphertext<B>,
+        keys: &BootstrapKeys<B>,
+    ) -> Result<Ciphertext<B>> {
         let ring = self.upper.ring();
-        let sparse = in_ring(keys.to_sparse.switch(&ct.pair)?, ring)?;
+        let sparse = in_ring(keys.to_sparse.switch(pair)?, ring)?;
         let top = Span::chain(ring.spec().q().len());
         let raised = moved(sparse, |c| c.into_coeff()?.extend(top)?.into_eval())?;
         let pair = keys.to_dense.switch(&raised)?;
-        let params = self.params.upper();
+        let (params, slots) = (self.params.upper(), self.params.slots());
         let level = params.max_level();
-        let mut ct = Ciphertext::from_parts(params, pair, level, params.levels()[level].scale, ct.slots())?;
+        let mut ct = Ciphertext::from_parts(params, pair, level, params.levels()[level].scale, slots)?;
         for step in trace_steps(&self.params) {
             ct = self.upper.add(&ct, &self.upper.rotate(&ct, step, &keys.upper)?)?;
         }
@@ -241,9 +288,14 @@ impl<B: RingOps> Bootstrapper<B> {
 
     /// re + i im from a batch of both, as a ciphertext of programs.
     pub(super) fn join(&self, halves: &Ciphertext<B>) -> Result<Ciphertext<B>> {
+        self.landed(self.joined(halves)?)
+    }
+
+    /// re + i im from a batch of both.
+    fn joined(&self, halves: &Ciphertext<B>) -> Result<Ciphertext<B>> {
         let batch = halves.batch() / 2;
         let [real, imaginary] = [0..batch, batch..2 * batch].map(|part| halves.slice_batch(part));
-        self.landed(self.upper.add(&real?, &self.times_i(imaginary?)?)?)
+        self.upper.add(&real?, &self.times_i(imaginary?)?)
     }
 
     /// What the modular reduction leaves, as a ciphertext of programs.
@@ -302,8 +354,12 @@ pub(super) fn eval_mod(params: &BootstrapParams) -> Result<EvalMod> {
     let (program, upper) = (params.params(), params.upper());
     let base = program.levels()[0].scale;
     // t = base m becomes amplitude t / q_0 at the scale of the lowest level, which is m at that of
-    // programs.
-    let output = program.levels()[program.max_level()].scale / upper.levels()[0].scale;
+    // what follows.
+    let next = match params.order() {
+        Order::SlotsFirst => program,
+        Order::CoefficientsFirst => params.lower(),
+    };
+    let output = next.levels()[next.max_level()].scale / upper.levels()[0].scale;
     // Every coefficient of the sparse secret, and the constant 1, adds a uniform number.
     let summands = params.spec().sparse_weight as u32 + 1;
     EvalMod::new(params.spec().eval_mod, summands, base / q0, q0 / base * output)

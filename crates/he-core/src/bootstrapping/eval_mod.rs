@@ -108,11 +108,14 @@ impl EvalMod {
     /// counted up from the result's.
     pub(super) fn noise(&self, integer: u32, rounding: impl Fn(usize) -> f64) -> f64 {
         let after = self.shape.doublings as usize + if self.shape.arcsine { 2 } else { 0 };
-        // The last sum of the cosine, and those of its powers times its derivative by T_2, which is
-        // about a quarter of that by t.
+        // The last sum of the cosine, and those of T_2, T_4, T_8 ..., each times the derivative by
+        // it: that by T_2 is a quarter of that by t, over t, and each next one a quarter of the
+        // one before.
         let angle = TAU * self.reach * libm::exp2(-f64::from(self.shape.doublings));
-        let mut noise = rounding(after) * (1.0 + self.amplitudes[0] * angle / 4.0);
-        let mut y = self.cosine.apply_plain((f64::from(integer) - 0.25) / self.reach);
+        let t = (f64::from(integer) - 0.25) / self.reach;
+        let slope = self.amplitudes[0] * angle * libm::sin(angle * t) / (4.0 * t);
+        let mut noise = rounding(after) * libm::sqrt(1.0 + slope * slope * 16.0 / 15.0);
+        let mut y = self.cosine.apply_plain(t);
         for (i, c) in self.amplitudes[1..].iter().enumerate() {
             noise = libm::hypot(4.0 * y * noise, rounding(after - 1 - i));
             y = 2.0 * y * y - c;

@@ -4,9 +4,9 @@
 //! A rounding leaves sqrt(N) times its root mean square over the coefficients, divided by the
 //! scale. What each stage adds, and what becomes of it:
 //!
-//! - *SlotsToCoeffs*: one rounding per matrix, which the following stages of the transform treat as
-//!   they treat the values, and the switch of its rotations, where they are divided one by one; the
-//!   rounding of the matrix itself, relative to the values.
+//! - *SlotsToCoeffs*, on either side of the others: one rounding per matrix, which the following
+//!   stages of the transform treat as they treat the values, and the switch of its rotations, where
+//!   they are divided one by one; the rounding of the matrix itself, relative to the values.
 //! - *ModRaise*: both switches, relative to the scale of level 0, in coefficients.
 //! - *CoeffsToSlots*: one rounding per matrix; every stage that follows averages two slots. The
 //!   rounding of the matrix is relative to the integers.
@@ -16,10 +16,12 @@
 //!   their mean over all integers, and the greatest for the bound.
 //! - The polynomial's and the sine's own errors ([`EvalMod::error`]).
 
+use super::bootstrapper::eval_mod;
 use super::facts::value_unit;
 use super::overflow::log2_integer;
 use super::{BootstrapParams, EvalMod};
 use crate::ckks::{CkksParams, NoiseEstimate};
+use crate::error::Result;
 use crate::ring::ERROR_VARIANCE;
 use crate::rlwe::RlweParams;
 use crate::rlwe::noise::{key_switch_log2, rounding_log2};
@@ -27,6 +29,12 @@ use crate::rlwe::noise::{key_switch_log2, rounding_log2};
 /// How many deviations of a product of two random numbers the greatest error of a slot is assumed
 /// to have, as for all estimates ([`NoiseEstimate`]).
 const PEAK: f64 = 16.0;
+
+/// The same for coefficients. What a rounding leaves in a slot is a product of two complex numbers,
+/// that of the rounding and that of the secret, and both parts of it have the distribution of
+/// Laplace: beyond this many deviations with probability exp(-24 sqrt(2)) = 2^-49, as far as a
+/// normal one beyond [`TAIL`](crate::exact::TAIL).
+const COEFFICIENT_PEAK: f64 = 24.0;
 
 /// Integers that occur in fewer bootstraps than one of 2^this count as never, in the bound.
 const RARE_LOG2: f64 = -20.0;
@@ -42,6 +50,51 @@ fn weights(params: &CkksParams, level: usize) -> f64 {
 /// What a refresh adds to values of magnitude up to one in real and imaginary part, at the scale of
 /// its result.
 pub(super) fn added(params: &BootstrapParams, map: &EvalMod) -> NoiseEstimate {
+    let errors = errors(params, map, RARE_LOG2);
+    // The errors of both parts are one complex error.
+    let rms = libm::sqrt(errors.before + 2.0 * errors.mean + 2.0 * errors.bias);
+    let peak = PEAK * libm::sqrt(errors.before + 2.0 * errors.greatest * errors.greatest)
+        + libm::sqrt(2.0) * errors.greatest_bias;
+    let program = params.params();
+    let scale = program.levels()[params.output_level()].scale;
+    let n = program.rlwe().ring().n() as f64;
+    NoiseEstimate {
+        rms_log2: libm::log2(rms * scale / libm::sqrt(n)),
+        peak_log2: libm::log2(peak * scale),
+        value_log2: 0.5,
+    }
+}
+
+/// What a refresh adds to coefficients of magnitude up to one: root mean square, and bound. Every
+/// integer up to the bound of the reduction counts, and so does the division to q_0 in front.
+pub(crate) fn added_to_coefficients(params: &BootstrapParams) -> Result<(f64, f64)> {
+    let map = &eval_mod(params)?;
+    let errors = errors(params, map, f64::NEG_INFINITY);
+    let n = params.params().rlwe().ring().n() as f64;
+    let division = libm::exp2(rounding_log2(n)) / params.params().levels()[0].scale;
+    // Either part of a slot is a coefficient.
+    let before = errors.before / 2.0 + division * division;
+    let rms = libm::sqrt(before + errors.mean + errors.bias);
+    let noise = libm::sqrt(before + errors.greatest * errors.greatest);
+    let peak = COEFFICIENT_PEAK * noise + errors.greatest_bias;
+    Ok((rms, peak))
+}
+
+/// What the stages add, relative to values of one.
+struct Errors {
+    /// The square of what the maps and ModRaise add, as a complex error of a slot.
+    before: f64,
+    /// The square of the reduction's noise in one part: its mean over all integers.
+    mean: f64,
+    /// The reduction's noise in one part for the worst integer, not squared.
+    greatest: f64,
+    /// The same for the error of its approximation.
+    bias: f64,
+    greatest_bias: f64,
+}
+
+/// `rare_log2`: integers that occur in fewer bootstraps are not among the worst.
+fn errors(params: &BootstrapParams, map: &EvalMod, rare_log2: f64) -> Errors {
     let spec = params.spec();
     let (lower, upper, program) = (params.lower(), params.upper(), params.params());
     let n = program.rlwe().ring().n() as f64;
@@ -64,13 +117,16 @@ pub(super) fn added(params: &BootstrapParams, map: &EvalMod) -> NoiseEstimate {
     // One digit below q_0, over the special primes.
     let special: f64 = params.ring_spec().p().iter().map(|&prime| prime as f64).product();
     let to_dense = libm::sqrt(n * ERROR_VARIANCE / 12.0) * q0 / special;
-    before += ((round + switching(params.sparse(), 1)) / base).powi(2);
+    before += 2.0 * ((round + switching(params.sparse(), 1)) / base).powi(2);
     before += 2.0 * ((round + to_dense) / base).powi(2);
 
     // In the slots of the reduction: multiples of the reach.
     let matrices = spec.coeffs_to_slots.levels;
     let arrival = spec.eval_mod.depth();
     let part = libm::exp2(libm::log2(factor(params, map)) / matrices as f64);
+    // Every stage halves sums of two: entries are smaller, and their roundings greater beside them,
+    // by what SlotsToCoeffs grows and this shrinks by.
+    let shrinking = libm::exp2(log_slots / matrices as f64) / part;
     for left in 0..matrices {
         let stages = log_slots * left as f64 / matrices as f64;
         let slot = root * round / upper.levels()[arrival + left].scale;
@@ -80,7 +136,8 @@ pub(super) fn added(params: &BootstrapParams, map: &EvalMod) -> NoiseEstimate {
         before += (twice * slot * through * map.reach() * q0 / base).powi(2);
         // Relative to the integers, whose root mean square is that of h + 1 uniform numbers.
         let integers = libm::sqrt((spec.sparse_weight + 1) as f64 / 12.0);
-        before += (weights(upper, arrival + left + 1) * integers * q0 / base).powi(2);
+        let weights = weights(upper, arrival + left + 1) * shrinking;
+        before += (weights * integers * q0 / base).powi(2);
     }
 
     // The reduction's own roundings, by integer.
@@ -95,20 +152,12 @@ pub(super) fn added(params: &BootstrapParams, map: &EvalMod) -> NoiseEstimate {
         let error = map.error(i) / unit;
         mean += probability * inside * inside;
         bias.0 += probability * error * error;
-        if log2_integer(summands, i) + log_slots + 1.0 > RARE_LOG2 {
+        if log2_integer(summands, i) + log_slots + 1.0 > rare_log2 {
             greatest = f64::max(greatest, inside);
             bias.1 = f64::max(bias.1, error);
         }
     }
-    // The errors of both parts are one complex error.
-    let rms = libm::sqrt(before + 2.0 * mean + 2.0 * bias.0);
-    let peak = PEAK * libm::sqrt(before + 2.0 * greatest * greatest) + libm::sqrt(2.0) * bias.1;
-    let scale = program.levels()[params.output_level()].scale;
-    NoiseEstimate {
-        rms_log2: libm::log2(rms * scale / root),
-        peak_log2: libm::log2(peak * scale),
-        value_log2: 0.5,
-    }
+    Errors { before, mean, greatest, bias: bias.0, greatest_bias: bias.1 }
 }
 
 /// The noise of a ciphertext of this scale after a refresh to `scale`, which adds `added`.

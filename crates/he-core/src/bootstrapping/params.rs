@@ -41,6 +41,18 @@ impl LevelRun {
     }
 }
 
+/// Which of the linear maps comes first, and hence what is refreshed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// SlotsToCoeffs on the lowest levels, where it is cheapest: the values in the slots of a
+    /// ciphertext of CKKS are refreshed.
+    SlotsFirst,
+    /// SlotsToCoeffs after the modular reduction, above the levels of programs: the coefficients
+    /// are refreshed, wherever the slots are, as noise needs it
+    /// ([`exact::bootstrapping`](crate::exact::bootstrapping)).
+    CoefficientsFirst,
+}
+
 /// A plain, unchecked description of parameters with bootstrapping.
 ///
 /// From the bottom of the chain to its top: the base q_0; the levels of SlotsToCoeffs; those that
@@ -83,14 +95,20 @@ impl BootstrapSpec {
         eval_mod.chain(maps).map(|(levels, scale_log2)| LevelGroup { levels, scale_log2 })
     }
 
-    /// The groups of levels of programs and below. A linear map's levels have primes of another
-    /// width than the scale, so that each is a group of its own.
-    fn program_groups(&self) -> Vec<LevelGroup> {
+    /// The groups of levels of programs, and of SlotsToCoeffs on either side of them. A linear
+    /// map's levels have primes of another width than the scale, so that each is a group of its
+    /// own; where coefficients come first, programs do not use scales.
+    fn program_groups(&self, order: Order) -> Vec<LevelGroup> {
         let group = |levels, scale_log2| LevelGroup { levels, scale_log2 };
-        let scale_log2 = self.program.scale_log2;
+        let (maps, levels, scale_log2) =
+            (self.slots_to_coeffs.len(), self.program.levels, self.program.scale_log2);
+        let (alone, together) = match order {
+            Order::SlotsFirst => (maps - 1, Some(levels + 1)),
+            Order::CoefficientsFirst => (maps + levels, None),
+        };
         let mut groups = vec![group(1, self.base_scale_log2)];
-        groups.extend((1..self.slots_to_coeffs.len()).map(|_| group(1, scale_log2)));
-        groups.push(group(self.program.levels + 1, scale_log2));
+        groups.extend((0..alone).map(|_| group(1, scale_log2)));
+        groups.extend(together.map(|levels| group(levels, scale_log2)));
         groups
     }
 
@@ -100,13 +118,26 @@ impl BootstrapSpec {
     }
 
     /// The widths of the primes of every level above level 0.
-    fn widths(&self) -> impl Iterator<Item = Vec<u32>> {
-        let maps = self.slots_to_coeffs.iter().map(|&bits| vec![bits]);
-        maps.chain(std::iter::once(&self.program).chain(self.upper_runs()).flat_map(LevelRun::widths))
+    fn widths(&self, order: Order) -> impl Iterator<Item = Vec<u32>> {
+        let maps: Vec<Vec<u32>> = self.slots_to_coeffs.iter().map(|&bits| vec![bits]).collect();
+        let program: Vec<Vec<u32>> = self.program.widths().collect();
+        let (first, second) = match order {
+            Order::SlotsFirst => (maps, program),
+            Order::CoefficientsFirst => (program, maps),
+        };
+        first.into_iter().chain(second).chain(self.upper_runs().flat_map(LevelRun::widths))
+    }
+
+    /// The level of programs' top: what a bootstrap leaves.
+    fn top(&self, order: Order) -> usize {
+        match order {
+            Order::SlotsFirst => self.slots_to_coeffs.len() + self.program.levels,
+            Order::CoefficientsFirst => self.program.levels,
+        }
     }
 
     /// Whether the parts fit each other; primes and scales are checked with the chain.
-    fn check(&self) -> Result<(), ParamsError> {
+    fn check(&self, order: Order) -> Result<(), ParamsError> {
         // Before anything is computed from it.
         let (found, lowest, highest) = (self.log_n, RingSpec::MIN_LOG_N, RingSpec::MAX_LOG_N);
         if !(lowest..=highest).contains(&found) {
@@ -121,7 +152,9 @@ impl BootstrapSpec {
             let [found, lowest, highest] = [found, lowest, highest].map(|value| value as f64);
             Err(ParamsError::OutOfRange { what, found, lowest, highest })
         };
-        range("log2(slots)", self.log_slots as usize, 0, highest as usize)?;
+        // All coefficients of a ciphertext have noise.
+        let fewest = if order == Order::CoefficientsFirst { highest } else { 0 };
+        range("log2(slots)", self.log_slots as usize, fewest as usize, highest as usize)?;
         range("number of matrices of SlotsToCoeffs", self.slots_to_coeffs.len(), 1, matrices)?;
         range("number of matrices of CoeffsToSlots", self.coeffs_to_slots.levels, 1, matrices)?;
         let special = self.special.len();
@@ -147,6 +180,7 @@ impl BootstrapSpec {
 #[derive(Debug)]
 struct Inner {
     spec: BootstrapSpec,
+    order: Order,
     params: CkksParams,
     lower: CkksParams,
     upper: CkksParams,
@@ -166,7 +200,8 @@ pub struct BootstrapParams(Arc<Inner>);
 
 impl PartialEq for BootstrapParams {
     fn eq(&self, other: &Self) -> bool {
-        self.0.spec == other.0.spec && self.0.upper == other.0.upper
+        let (a, b) = (&*self.0, &*other.0);
+        a.spec == b.spec && a.order == b.order && a.upper == b.upper
     }
 }
 
@@ -176,7 +211,7 @@ impl TryFrom<BootstrapSpec> for BootstrapParams {
     /// Accepts parameters of at least 128-bit security: log2(QP) of all primes for the uniform
     /// ternary secret, log2(q_0 p_0) for the sparse one, each by its own table.
     fn try_from(spec: BootstrapSpec) -> Result<Self, ParamsError> {
-        Self::build(spec, true)
+        Self::build(spec, Order::SlotsFirst, true)
     }
 }
 
@@ -186,16 +221,17 @@ impl BootstrapParams {
     /// # Errors
     /// Any [`ParamsError`] but those of security.
     pub fn insecure(spec: BootstrapSpec) -> Result<Self, ParamsError> {
-        Self::build(spec, false)
+        Self::build(spec, Order::SlotsFirst, false)
     }
 
-    fn build(spec: BootstrapSpec, secure: bool) -> Result<Self, ParamsError> {
-        spec.check()?;
-        let groups: Vec<LevelGroup> = spec.program_groups().into_iter().chain(spec.upper_groups()).collect();
-        let widths: Vec<Vec<u32>> = spec.widths().collect();
+    pub(crate) fn build(spec: BootstrapSpec, order: Order, secure: bool) -> Result<Self, ParamsError> {
+        spec.check(order)?;
+        let groups = spec.program_groups(order).into_iter().chain(spec.upper_groups());
+        let groups: Vec<LevelGroup> = groups.collect();
+        let widths: Vec<Vec<u32>> = spec.widths(order).collect();
         let whole =
             CkksSpec::from_level_bits(spec.log_n, &[spec.base_bits], &widths, &spec.special, &groups)?;
-        Self::assemble(spec, whole, secure)
+        Self::assemble(spec, order, whole, secure)
     }
 
     /// Parameters of at least 128-bit security over given primes, those of the chain and the
@@ -205,7 +241,7 @@ impl BootstrapParams {
     /// [`ParamsError::ChainLength`] for another number of primes, [`ParamsError::OutOfRange`] for
     /// one of another width, and any other [`ParamsError`].
     pub fn over_primes(spec: BootstrapSpec, q: Vec<u64>, p: Vec<u64>) -> Result<Self, ParamsError> {
-        Self::build_over(spec, q, p, true)
+        Self::build_over(spec, Order::SlotsFirst, q, p, true)
     }
 
     /// The same, whatever the security; for experiments and tests only.
@@ -213,19 +249,27 @@ impl BootstrapParams {
     /// # Errors
     /// The same as for [`over_primes`](Self::over_primes), but for those of security.
     pub fn over_primes_insecure(spec: BootstrapSpec, q: Vec<u64>, p: Vec<u64>) -> Result<Self, ParamsError> {
-        Self::build_over(spec, q, p, false)
+        Self::build_over(spec, Order::SlotsFirst, q, p, false)
     }
 
-    fn build_over(spec: BootstrapSpec, q: Vec<u64>, p: Vec<u64>, secure: bool) -> Result<Self, ParamsError> {
-        spec.check()?;
+    pub(crate) fn build_over(
+        spec: BootstrapSpec,
+        order: Order,
+        q: Vec<u64>,
+        p: Vec<u64>,
+        secure: bool,
+    ) -> Result<Self, ParamsError> {
+        spec.check(order)?;
         let level_primes: Vec<usize> = std::iter::once(1)
-            .chain(spec.widths().map(|widths| widths.len()))
+            .chain(spec.widths(order).map(|widths| widths.len()))
             .scan(0, |primes, level| {
                 *primes += level;
                 Some(*primes)
             })
             .collect();
-        let chain: Vec<u32> = std::iter::once(spec.base_bits).chain(spec.widths().flatten()).collect();
+        // The last prime of a level, which compensates for the others, comes first.
+        let widths = spec.widths(order).flat_map(|widths| widths.into_iter().rev());
+        let chain: Vec<u32> = std::iter::once(spec.base_bits).chain(widths).collect();
         for (what, primes, widths) in [("chain", &q, &chain), ("special chain", &p, &spec.special)] {
             let (found, needed) = (primes.len(), widths.len());
             if found != needed {
@@ -239,15 +283,20 @@ impl BootstrapParams {
                 }
             }
         }
-        let groups: Vec<LevelGroup> = spec.program_groups().into_iter().chain(spec.upper_groups()).collect();
+        let groups = spec.program_groups(order).into_iter().chain(spec.upper_groups()).collect();
         let (log_n, digits) = (spec.log_n, RlweParams::greedy_digits(&q, &p));
-        Self::assemble(spec, CkksSpec { log_n, q, p, level_primes, digits, groups }, secure)
+        Self::assemble(spec, order, CkksSpec { log_n, q, p, level_primes, digits, groups }, secure)
     }
 
     /// The parts, each over a part of the whole chain.
-    fn assemble(spec: BootstrapSpec, whole: CkksSpec, secure: bool) -> Result<Self, ParamsError> {
+    fn assemble(
+        spec: BootstrapSpec,
+        order: Order,
+        whole: CkksSpec,
+        secure: bool,
+    ) -> Result<Self, ParamsError> {
         let group = |levels, scale_log2| LevelGroup { levels, scale_log2 };
-        let (program, below) = (&spec.program, spec.slots_to_coeffs.len());
+        let (top, maps) = (spec.top(order), spec.slots_to_coeffs.len());
         let upper: Vec<&LevelRun> = spec.upper_runs().collect();
         let part = |levels: std::ops::Range<usize>, special: usize, groups: Vec<LevelGroup>| {
             let level_primes = whole.level_primes[levels].to_vec();
@@ -257,18 +306,28 @@ impl BootstrapParams {
             let spec = CkksSpec { log_n: whole.log_n, q, p, level_primes, digits, groups };
             if secure { CkksParams::try_from(spec) } else { CkksParams::insecure(spec) }
         };
-        let top = below + program.levels;
-        let all_special = whole.p.len();
-        let params = part(0..top + 1, all_special, spec.program_groups())?;
-        let mut lower_groups: Vec<LevelGroup> = params.groups()[..below].to_vec();
-        lower_groups.push(group(1, libm::log2(params.levels()[below].scale)));
-        let lower = part(0..below + 1, spec.slots_to_coeffs_special, lower_groups)?;
-        // What the lowest level of the reduction leaves, at the number of primes of the top level.
+        let (few, all) = (spec.slots_to_coeffs_special, whole.p.len());
+        let groups = spec.program_groups(order);
+        let (params, lower, landed) = match order {
+            Order::SlotsFirst => {
+                let params = part(0..top + 1, all, groups)?;
+                let mut lower_groups: Vec<LevelGroup> = params.groups()[..maps].to_vec();
+                lower_groups.push(group(1, libm::log2(params.levels()[maps].scale)));
+                let lower = part(0..maps + 1, few, lower_groups)?;
+                (params, lower, top)
+            }
+            Order::CoefficientsFirst => {
+                let params = part(0..top + 1, few, groups[..top + 1].to_vec())?;
+                (params, part(top..top + maps + 1, few, groups[top..].to_vec())?, top + maps)
+            }
+        };
+        // What the lowest level of the reduction leaves, at the number of primes of the level that
+        // takes it.
         let landing =
             2.0 * upper[0].scale_log2 - upper[0].primes.iter().map(|&bits| f64::from(bits)).sum::<f64>();
         let mut upper_groups = vec![group(1, landing)];
         upper_groups.extend(spec.upper_groups());
-        let upper = part(top..whole.level_primes.len(), all_special, upper_groups)?;
+        let upper = part(landed..whole.level_primes.len(), all, upper_groups)?;
 
         let ring = upper.rlwe().ring().clone();
         let sparse = sparse_params(&ring)?;
@@ -278,6 +337,7 @@ impl BootstrapParams {
         }
         Ok(Self(Arc::new(Inner {
             spec,
+            order,
             params,
             lower,
             upper,
@@ -293,6 +353,11 @@ impl BootstrapParams {
         &self.0.spec
     }
 
+    /// What is refreshed.
+    pub(crate) fn order(&self) -> Order {
+        self.0.order
+    }
+
     /// What programs compute with: level 0, those of SlotsToCoeffs, and those of programs, which
     /// end at [`input_level`](Self::input_level).
     pub fn params(&self) -> &CkksParams {
@@ -301,7 +366,10 @@ impl BootstrapParams {
 
     /// The lowest level that can be bootstrapped, from which SlotsToCoeffs goes down to level 0.
     pub fn input_level(&self) -> usize {
-        self.0.spec.slots_to_coeffs.len()
+        match self.order() {
+            Order::SlotsFirst => self.0.spec.slots_to_coeffs.len(),
+            Order::CoefficientsFirst => 0,
+        }
     }
 
     /// The level of a bootstrapped ciphertext, which is the highest one of [`params`](Self::params).
@@ -352,13 +420,13 @@ impl BootstrapParams {
         SecretKey::generate_sparse_insecure(self.sparse(), weight, rng)
     }
 
-    /// Levels 0 to [`input_level`](Self::input_level), over fewer special primes: SlotsToCoeffs.
+    /// The levels of SlotsToCoeffs, over fewer special primes.
     pub(super) fn lower(&self) -> &CkksParams {
         &self.0.lower
     }
 
-    /// From the highest level of programs, as level 0, to the top: CoeffsToSlots and the modular
-    /// reduction.
+    /// From the level that takes what the modular reduction leaves, as level 0, to the top:
+    /// CoeffsToSlots and the modular reduction.
     pub(super) fn upper(&self) -> &CkksParams {
         &self.0.upper
     }

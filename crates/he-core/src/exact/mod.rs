@@ -19,6 +19,7 @@
 //! takes t c c' mod Q.
 
 mod batching;
+pub mod bootstrapping;
 mod builder;
 mod ciphertext;
 mod encoder;

@@ -229,6 +229,23 @@ impl<D: Domain, B: RingOps> Poly<D, B> {
         self.prefix(Span { p: 0, ..self.span })
     }
 
+    /// A copy over the first `q` primes of the chain, which is zero modulo those that this one does
+    /// not have.
+    ///
+    /// # Errors
+    /// [`Error::SpanMismatch`] if it has more or holds special primes, or if the ring has fewer;
+    /// device errors.
+    pub fn padded_chain(&self, q: usize) -> Result<Self> {
+        let span = Span { q, ..self.span };
+        if self.span.p > 0 || q < self.span.q {
+            return Err(Error::SpanMismatch { left: self.span, right: span });
+        }
+        let mut padded = Self::zeros(&self.ring, span, self.batch)?;
+        let words = self.rows().count() * self.ring.n();
+        self.backend().copy(&self.buf, 0, &mut padded.buf, 0, words)?;
+        Ok(padded)
+    }
+
     fn shortened(&self, q: usize) -> Result<Span> {
         let span = Span { q, ..self.span };
         if self.span.p > 0 || q > self.span.q || q <= self.span.start {

@@ -1,23 +1,32 @@
-//! Parameters and keys of CKKS bootstrapping as frames, and keys as sequences of frames, one by
-//! one.
+//! Parameters and keys of bootstrapping as frames, and keys as sequences of frames, one by one.
 
 use super::bytes::Fields;
 use super::objects::{MAX_PARAMS, decode_switch_key, encode_switch_key, frame, switch_key_len};
-use super::{Frame, FrameKind, FrameReader, FrameWriter, Wire, WireError, WireParams, as_written};
+use super::{
+    Frame, FrameKind, FrameReader, FrameWriter, Wire, WireError, WireParams, WireScheme, as_written,
+};
 use crate::KeySetId;
 use crate::backend::RingOps;
 use crate::bootstrapping::{
     BootstrapKey, BootstrapKeyUse, BootstrapKeys, BootstrapParams, BootstrapSpec, EvalModShape, KeyCollector,
-    LevelRun,
+    LevelRun, Order,
 };
 use crate::error::{Error, Result};
+use crate::exact::bootstrapping::{
+    BootstrapParams as ExactBootstrapParams, BootstrapSpec as ExactBootstrapSpec,
+};
 use crate::ring::Ring;
 use crate::rlwe::{Fingerprint, SecretKey, SwitchKey};
 use rand::CryptoRng;
 use std::io::{Read, Write};
 
-/// The only version of the parameters' body.
-const VERSION: u8 = 1;
+/// The version of the description of a circuit whose first map is SlotsToCoeffs, which is the body
+/// of parameters of CKKS.
+const SLOTS_FIRST: u8 = 1;
+/// The version of one whose last map it is, which is a part of parameters of BFV and BGV.
+const COEFFICIENTS_FIRST: u8 = 2;
+/// The only version of the body of parameters of BFV and BGV with bootstrapping.
+const EXACT_VERSION: u8 = 1;
 /// The bytes of a key's purpose and Galois element.
 const PURPOSE: usize = 1 + 8;
 
@@ -35,7 +44,11 @@ fn push_run(body: &mut Vec<u8>, run: &LevelRun) {
 
 fn encode_params(params: &BootstrapParams) -> Vec<u8> {
     let (spec, ring) = (params.spec(), params.ring_spec());
-    let mut body = vec![VERSION, spec.log_n as u8, spec.log_slots as u8, spec.base_bits as u8];
+    let version = match params.order() {
+        Order::SlotsFirst => SLOTS_FIRST,
+        Order::CoefficientsFirst => COEFFICIENTS_FIRST,
+    };
+    let mut body = vec![version, spec.log_n as u8, spec.log_slots as u8, spec.base_bits as u8];
     body.extend(spec.base_scale_log2.to_bits().to_le_bytes());
     push_widths(&mut body, &spec.slots_to_coeffs);
     push_run(&mut body, &spec.program);
@@ -67,16 +80,25 @@ fn take_run(fields: &mut Fields<'_>) -> Result<LevelRun, WireError> {
     Ok(LevelRun { levels, scale_log2, primes: take_widths(fields)? })
 }
 
-/// The description, and the primes of the chain and the special ones.
-fn decode_params(frame: &Frame) -> Result<(BootstrapSpec, Vec<u64>, Vec<u64>), WireError> {
+/// A description of a circuit, and the primes of its chain and the special ones.
+type Described = (BootstrapSpec, Vec<u64>, Vec<u64>);
+
+fn take_version(fields: &mut Fields<'_>, frame: &Frame, supported: u8) -> Result<(), WireError> {
+    match fields.u8("version")? {
+        found if found == supported => Ok(()),
+        found => Err(WireError::UnsupportedBody { kind: frame.kind, found, supported }),
+    }
+}
+
+fn decode_params(frame: &Frame) -> Result<Described, WireError> {
     frame.expect(FrameKind::CkksBootstrapParams, frame.fingerprint)?;
     let mut fields = Fields::new(frame.kind, &frame.body);
-    match fields.u8("version")? {
-        VERSION => {}
-        found => {
-            return Err(WireError::UnsupportedBody { kind: frame.kind, found, supported: VERSION });
-        }
-    }
+    take_version(&mut fields, frame, SLOTS_FIRST)?;
+    take_circuit(fields)
+}
+
+/// What follows the version, to the end of the body.
+fn take_circuit(mut fields: Fields<'_>) -> Result<Described, WireError> {
     let (log_n, log_slots) = (fields.u8("degree")?.into(), fields.u8("number of slots")?.into());
     let (base_bits, base_scale_log2) = (fields.u8("width")?.into(), fields.f64("scale")?);
     let slots_to_coeffs = take_widths(&mut fields)?;
@@ -172,6 +194,68 @@ impl BootstrapParams {
             Frame::size((head + switch_key_len(self.key_params(purpose))) as u64)
         };
         Ok(self.key_uses()?.iter().copied().map(size).sum())
+    }
+}
+
+fn encode_exact<S: WireScheme>(params: &ExactBootstrapParams<S>) -> Vec<u8> {
+    let spec = params.spec();
+    let mut body = vec![EXACT_VERSION];
+    body.extend(spec.plain_modulus.to_le_bytes());
+    body.extend((spec.iterations as u16).to_le_bytes());
+    body.extend(encode_params(params.circuit()));
+    body
+}
+
+/// t, iterations, and the circuit.
+fn decode_exact<S: WireScheme>(frame: &Frame) -> Result<(u64, usize, Described), WireError> {
+    frame.expect(S::BOOTSTRAP_PARAMS, frame.fingerprint)?;
+    let mut fields = Fields::new(frame.kind, &frame.body);
+    take_version(&mut fields, frame, EXACT_VERSION)?;
+    let (t, iterations) = (fields.u64("plaintext modulus")?, fields.u16("number of iterations")?.into());
+    take_version(&mut fields, frame, COEFFICIENTS_FIRST)?;
+    Ok((t, iterations, take_circuit(fields)?))
+}
+
+fn exact_params<S: WireScheme>(frame: &Frame, secure: bool) -> Result<ExactBootstrapParams<S>> {
+    let (plain_modulus, iterations, (circuit, q, p)) = decode_exact::<S>(frame)?;
+    let spec = ExactBootstrapSpec { circuit, plain_modulus, iterations };
+    let over =
+        if secure { ExactBootstrapParams::over_primes } else { ExactBootstrapParams::over_primes_insecure };
+    as_written(frame, over(spec, q, p)?)
+}
+
+/// Keys are written under the parameters of the circuit
+/// ([`circuit`](ExactBootstrapParams::circuit)).
+impl<S: WireScheme> WireParams for ExactBootstrapParams<S> {
+    const KIND: FrameKind = S::BOOTSTRAP_PARAMS;
+    const MAX_BODY: u64 = MAX_PARAMS;
+
+    fn fingerprint(&self) -> Fingerprint {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(format!("he {} bootstrapping parameters 1", S::NAME).as_bytes());
+        hasher.update(&encode_exact(self));
+        Fingerprint(*hasher.finalize().as_bytes())
+    }
+
+    fn to_frame(&self) -> Frame {
+        frame(self, S::BOOTSTRAP_PARAMS, encode_exact(self))
+    }
+
+    fn from_frame(frame: &Frame) -> Result<Self> {
+        exact_params(frame, true)
+    }
+
+    fn from_frame_insecure(frame: &Frame) -> Result<Self> {
+        exact_params(frame, false)
+    }
+
+    fn key_frame_limit(&self, kind: FrameKind) -> u64 {
+        self.circuit().key_frame_limit(kind)
+    }
+
+    /// That of the parameters of programs.
+    fn ciphertext_frame_limit(&self, max_batch: usize) -> u64 {
+        self.params().ciphertext_frame_limit(max_batch)
     }
 }
 

@@ -17,16 +17,20 @@ use crate::rlwe::{Fingerprint, RlweCiphertext, RlweParams, SeededZero};
 pub trait WireScheme: Scheme {
     /// Frames of its parameters, ciphertexts and seeded ciphertexts.
     const FRAMES: [FrameKind; 3];
+    /// Frames of its parameters with bootstrapping.
+    const BOOTSTRAP_PARAMS: FrameKind;
 }
 
 impl WireScheme for Bfv {
     const FRAMES: [FrameKind; 3] =
         [FrameKind::BfvParams, FrameKind::BfvCiphertext, FrameKind::BfvSeededCiphertext];
+    const BOOTSTRAP_PARAMS: FrameKind = FrameKind::BfvBootstrapParams;
 }
 
 impl WireScheme for Bgv {
     const FRAMES: [FrameKind; 3] =
         [FrameKind::BgvParams, FrameKind::BgvCiphertext, FrameKind::BgvSeededCiphertext];
+    const BOOTSTRAP_PARAMS: FrameKind = FrameKind::BgvBootstrapParams;
 }
 
 fn decode_spec<S: WireScheme>(frame: &Frame) -> Result<ExactSpec> {

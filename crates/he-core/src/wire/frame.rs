@@ -89,11 +89,15 @@ pub enum FrameKind {
     CkksSparseKey = 36,
     /// Any other key of bootstrapping.
     CkksBootstrapKey = 37,
+    /// BFV parameters with bootstrapping.
+    BfvBootstrapParams = 38,
+    /// BGV parameters with bootstrapping.
+    BgvBootstrapParams = 39,
 }
 
 impl FrameKind {
     /// The greatest number of a kind.
-    pub(super) const LAST: u16 = Self::CkksBootstrapKey as u16;
+    pub(super) const LAST: u16 = Self::BgvBootstrapParams as u16;
 
     fn from_number(found: u16) -> Result<Self, WireError> {
         Ok(match found {
@@ -131,6 +135,8 @@ impl FrameKind {
             35 => Self::CkksBootstrapParams,
             36 => Self::CkksSparseKey,
             37 => Self::CkksBootstrapKey,
+            38 => Self::BfvBootstrapParams,
+            39 => Self::BgvBootstrapParams,
             _ => return Err(WireError::UnknownKind { found }),
         })
     }
@@ -180,7 +186,9 @@ impl std::fmt::Display for FrameKind {
             Self::TfheSeededFlags => "batch of seeded encrypted conditions",
             Self::CkksBootstrapParams => "set of ckks parameters with bootstrapping",
             Self::CkksSparseKey => "key to a sparse secret",
-            Self::CkksBootstrapKey => "key of ckks bootstrapping",
+            Self::CkksBootstrapKey => "key of bootstrapping",
+            Self::BfvBootstrapParams => "set of bfv parameters with bootstrapping",
+            Self::BgvBootstrapParams => "set of bgv parameters with bootstrapping",
         })
     }
 }

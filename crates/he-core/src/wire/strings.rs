@@ -165,6 +165,7 @@ params_as_bytes! {
     [] CkksParams;
     [] BootstrapParams;
     [S: WireScheme] Params<S>;
+    [S: WireScheme] exact::bootstrapping::BootstrapParams<S>;
     [] BigCkksParams;
     [] TfheParams;
 }

@@ -1,12 +1,16 @@
-//! Bootstrapping gives the same words on the device as on the CPU, operation by operation.
+//! Bootstrapping of CKKS, of BFV and of BGV gives the same words on the device as on the CPU,
+//! operation by operation.
 
 use super::devices::{emulated, gpu_or_skip};
 use super::program::seed;
 use he_core::backend::Cpu;
+use he_core::bfv::Bfv;
+use he_core::bgv::Bgv;
 use he_core::bootstrapping::presets::Preset;
 use he_core::bootstrapping::{BootstrapKeys, BootstrapParams, BootstrapSpec, Bootstrapper};
 use he_core::ckks::{Decryptor, Evaluator, SecretEncryptor};
 use he_core::conformance::Mirror;
+use he_core::exact::{self, Scheme};
 use he_core::num_complex::Complex64;
 use he_core::rlwe::SecretKey;
 use he_cuda::{Arithmetic, Cuda};
@@ -39,6 +43,40 @@ fn refresh(cuda: &Cuda, preset: Preset, [log_n, log_slots]: [u32; 2], batch: usi
     Ok(())
 }
 
+/// A refresh modulo t, of a batch that a factor and its inverse have taken budget from.
+fn refresh_exact<S: Scheme>(cuda: &Cuda, t: u64, log_n: u32, batch: usize) -> he_core::Result<()> {
+    let mut rng = ChaCha20Rng::seed_from_u64(seed());
+    let spec = exact::bootstrapping::BootstrapSpec::insecure_for_depth::<S>(t, 1, log_n)?;
+    let boot = exact::bootstrapping::BootstrapParams::<S>::insecure(spec)?;
+    let (params, ring) = (boot.params(), boot.ring(Mirror::new(Cpu::new(), cuda.clone()))?);
+    let secret = SecretKey::generate(params.rlwe(), &mut rng);
+    let keys = BootstrapKeys::generate(&secret, boot.circuit(), &ring, &mut rng)?;
+    let bootstrapper = exact::bootstrapping::Bootstrapper::new(&boot, &ring)?;
+    let ev = exact::Evaluator::<S, _>::new(params, &ring)?;
+
+    let values: Vec<Vec<u64>> =
+        (0..batch).map(|_| (0..ring.n()).map(|_| rng.random_range(0..t)).collect()).collect();
+    let slices: Vec<&[u64]> = values.iter().map(Vec::as_slice).collect();
+    let plain = ev.encoder().encode_coefficients_batch(&slices)?;
+    let encryptor = exact::SecretEncryptor::new(params, &secret, &ring)?;
+    let mut ct = encryptor.encrypt(&plain, &mut rng)?.expand()?;
+    let inverse = params.plain().invert(3).expect("t is not a multiple of three") as i64;
+    loop {
+        let spent = ev.mul_scalar(&ev.mul_scalar(&ct, 3)?, inverse)?;
+        if spent.predicted_budget(params) < boot.needed_budget() {
+            break;
+        }
+        ct = spent;
+    }
+    // A level below the top as well, where the chain is padded.
+    let fresh = bootstrapper.refresh(&ev.mod_switch_to(&ct, params.max_level() - 1)?, &keys)?;
+    assert!(fresh.predicted_budget(params) >= boot.refreshed_budget());
+    let decryptor = exact::Decryptor::new(params, &secret, &ring)?;
+    let found = ev.encoder().decode_coefficients::<u64>(&decryptor.decrypt(&fresh)?)?;
+    assert!(found == values, "{} modulo {t}", S::NAME);
+    Ok(())
+}
+
 #[test]
 fn emulated_bootstrap() {
     refresh(&emulated(Arithmetic::Float), Preset::Small, [6, 4], 1).unwrap();
@@ -47,6 +85,24 @@ fn emulated_bootstrap() {
 #[test]
 fn emulated_bootstrap_in_integers() {
     refresh(&emulated(Arithmetic::Integer), Preset::Small, [6, 5], 2).unwrap();
+}
+
+#[test]
+fn emulated_exact_refresh() {
+    refresh_exact::<Bfv>(&emulated(Arithmetic::Float), 257, 6, 2).unwrap();
+}
+
+#[test]
+fn emulated_exact_refresh_in_integers() {
+    refresh_exact::<Bgv>(&emulated(Arithmetic::Integer), 257, 6, 1).unwrap();
+}
+
+#[test]
+fn device_refreshes_exactly() {
+    let Some(cuda) = gpu_or_skip(Arithmetic::Auto) else { return };
+    refresh_exact::<Bfv>(&cuda, 257, 11, 3).unwrap();
+    refresh_exact::<Bfv>(&cuda, 65537, 12, 1).unwrap();
+    refresh_exact::<Bgv>(&cuda, 65537, 11, 2).unwrap();
 }
 
 #[test]

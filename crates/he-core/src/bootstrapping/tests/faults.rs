@@ -68,7 +68,7 @@ fn the_switch_to_the_sparse_secret_is_quiet() {
     let ct = w.encrypt(&values);
     let lowered = w.bootstrapper.slots_to_coefficients(&ct, &w.keys).unwrap();
     let (t, base) = (phase(&w, &lowered), w.params.params().levels()[0].scale);
-    let raised = phase(&w, &w.bootstrapper.mod_raise(&lowered, &w.keys).unwrap());
+    let raised = phase(&w, &w.bootstrapper.mod_raise(&lowered.pair, &w.keys).unwrap());
     let q0 = w.params.ring_spec().q()[0] as f64;
     let off = raised.iter().zip(&t).map(|(x, t)| (x - (x / q0).round() * q0 - t).abs() / base);
     let worst = off.fold(0.0, f64::max);
