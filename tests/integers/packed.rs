@@ -6,17 +6,19 @@ use he::Error;
 use he::backend::{Cpu, RingOps};
 use he::bfv::Bfv;
 use he::bgv::Bgv;
+use he::bootstrapping::BootstrapKeys;
 use he::circuits::bits::packed::{
-    Bit, Depths, Encrypted, ParamsChoice, Predicted, SlotGates, WordGates, WordLayout, params_for,
+    Bit, Depths, Encrypted, ParamsChoice, Predicted, Refreshed, SlotGates, WordGates, WordLayout, params_for,
 };
 use he::circuits::bits::{
     BitOps, Builder, Circuit, Gate, PlacedGate, Plain, Signal, Word, carry_save, equal, kogge_stone_add,
     less_than, min_max, ripple_add, sum,
 };
 use he::conformance::{Mirror, Naive};
-use he::exact::{Ciphertext, Encryptor, ExactSpec, Params, Scheme};
+use he::exact::bootstrapping::{BootstrapParams, BootstrapSpec, Bootstrapper};
+use he::exact::{Ciphertext, Decryptor, Encryptor, Evaluator, ExactSpec, Params, Scheme, SecretEncryptor};
 use he::params::{ParamsError, Security};
-use he::rlwe::{EvaluationKeys, KeyRequirements};
+use he::rlwe::{EvaluationKeys, KeyRequirements, SecretKey};
 use num_bigint::BigUint;
 use rand::{Rng, RngExt, rngs::ChaCha20Rng};
 
@@ -639,5 +641,65 @@ fn integers_add_up() {
                 assert_eq!(found, sums, "{} numbers of {width} bits", i + 1);
             }
         }
+    });
+}
+
+/// A ripple adder of 24 bits, far beyond the depth of any parameters that allow one product, slot
+/// by slot beside native integers.
+fn deep_adder<S: Scheme>(rng: &mut ChaCha20Rng) {
+    // A prime that is 1 modulo 2N.
+    let spec = BootstrapSpec::insecure_for_depth::<S>(12289, 1, 7).unwrap();
+    let boot = BootstrapParams::<S>::insecure(spec).unwrap();
+    let (params, ring) = (boot.params(), boot.ring(Cpu::new()).unwrap());
+    let secret = SecretKey::generate(params.rlwe(), rng);
+    let needs = KeyRequirements::new().relinearisation();
+    let keys = EvaluationKeys::generate(&secret, &ring, needs, rng).unwrap();
+    let boot_keys = BootstrapKeys::generate(&secret, boot.circuit(), &ring, rng).unwrap();
+    let bootstrapper = Bootstrapper::new(&boot, &ring).unwrap();
+    let ev = Evaluator::<S>::new(params, &ring).unwrap();
+
+    const BITS: usize = 24;
+    let mut builder = Builder::new(2 * BITS);
+    let (x, y) = (builder.input(0..BITS), builder.input(BITS..2 * BITS));
+    let (mut total, carry) = ripple_add(&mut builder, &x, &y, Signal::Constant(false));
+    total.push(carry);
+    let circuit = builder.finish(&total);
+    let inputs = random_bits(2 * BITS, ring.n(), rng);
+    let rows: Vec<&[u64]> = inputs.iter().map(Vec::as_slice).collect();
+    let plain = ev.encoder().encode_batch(&rows).unwrap();
+    let encryptor = SecretEncryptor::new(params, &secret, &ring).unwrap();
+    let ct = encryptor.encrypt(&plain, rng).unwrap().expand().unwrap();
+
+    let too_deep = SlotGates::new(Encrypted::new(&ev, &keys));
+    let spent = circuit.run(&too_deep, &too_deep.bits(ct.duplicate().unwrap()));
+    assert!(matches!(spent, Err(Error::BudgetSpent { .. })));
+    let arithmetic = Refreshed::new((&ev, &keys), (&bootstrapper, &boot_keys), 8.0);
+    let gates = SlotGates::new(arithmetic);
+    let outputs = circuit.run(&gates, &gates.bits(ct)).unwrap();
+    assert!(gates.arithmetic().refreshes() > 5, "{}", gates.arithmetic().refreshes());
+    let decryptor = Decryptor::new(params, &secret, &ring).unwrap();
+    let found: Vec<Vec<u64>> = outputs
+        .iter()
+        .map(|bit| {
+            let ct = gates.vector(bit).unwrap().unwrap();
+            let (measured, predicted) =
+                (decryptor.noise_budget(&ct).unwrap()[0], ct.predicted_budget(params));
+            assert!(predicted > 0.0 && measured > predicted, "{measured} beside {predicted}");
+            ev.encoder().decode(&decryptor.decrypt(&ct).unwrap()).unwrap().remove(0)
+        })
+        .collect();
+    let number =
+        |bits: &[Vec<u64>], slot: usize| bits.iter().enumerate().map(|(i, row)| row[slot] << i).sum::<u64>();
+    for slot in 0..ring.n() {
+        let expected = number(&inputs[..BITS], slot) + number(&inputs[BITS..], slot);
+        assert_eq!(number(&found, slot), expected, "slot {slot}");
+    }
+}
+
+#[test]
+fn circuits_of_any_depth() {
+    for_seeds(1, |rng| {
+        deep_adder::<Bfv>(rng);
+        deep_adder::<Bgv>(rng);
     });
 }
