@@ -8,7 +8,7 @@ use he::bfv::Bfv;
 use he::bgv::Bgv;
 use he::bootstrapping::BootstrapKeys;
 use he::circuits::bits::packed::{
-    Bit, Depths, Encrypted, ParamsChoice, Predicted, Refreshed, SlotGates, WordGates, WordLayout, params_for,
+    Bit, Depths, Encrypted, ParamsChoice, Predicted, SlotGates, WordGates, WordLayout, params_for,
 };
 use he::circuits::bits::{
     BitOps, Builder, Circuit, Gate, PlacedGate, Plain, Signal, Word, carry_save, equal, kogge_stone_add,
@@ -673,7 +673,7 @@ fn deep_adder<S: Scheme>(rng: &mut ChaCha20Rng) {
     let too_deep = SlotGates::new(Encrypted::new(&ev, &keys));
     let spent = circuit.run(&too_deep, &too_deep.bits(ct.duplicate().unwrap()));
     assert!(matches!(spent, Err(Error::BudgetSpent { .. })));
-    let arithmetic = Refreshed::new((&ev, &keys), (&bootstrapper, &boot_keys), 8.0);
+    let arithmetic = Encrypted::new(&ev, &keys).with_refreshes(&bootstrapper, &boot_keys, 8.0);
     let gates = SlotGates::new(arithmetic);
     let outputs = circuit.run(&gates, &gates.bits(ct)).unwrap();
     assert!(gates.arithmetic().refreshes() > 5, "{}", gates.arithmetic().refreshes());

@@ -1,5 +1,6 @@
 //! Prose keeps to the rules of `docs/style.md` that a program can check: the width of comments and
-//! of documentation, and one turn of phrase that used to be common here.
+//! of documentation, and one turn of phrase that used to be common here. And no file is left as a
+//! merge left it.
 
 use std::path::{Path, PathBuf};
 

@@ -196,7 +196,7 @@ impl<B: RingOps> Bootstrapper<B> {
 
     /// A ciphertext modulo q_0 whose phase has coefficients of up to q_0 2^-r, for the ratio 2^r of
     /// the base to its scale, as one over the primes of [`BootstrapParams::params`] whose phase is
-    /// that times [`coefficient_gain`](Self::coefficient_gain), and an error
+    /// that times [`coefficient_gain`](BootstrapParams::coefficient_gain), and an error
     /// ([`added_to_coefficients`]). For parameters where coefficients come first.
     ///
     /// # Errors
@@ -215,17 +215,6 @@ impl<B: RingOps> Bootstrapper<B> {
         let pair = in_ring(ct.pair, self.lower.ring())?;
         let ct = Ciphertext::from_parts(params, pair, level, params.levels()[level].scale, slots)?;
         in_ring(apply_all(&self.to_coefficients, &self.lower, &ct, &keys.lower)?.pair, self.ev.ring())
-    }
-
-    /// What [`refresh_coefficients`](Self::refresh_coefficients) multiplies phases by.
-    pub(crate) fn coefficient_gain(&self) -> f64 {
-        self.output_scale() / self.params.params().levels()[0].scale
-    }
-
-    /// The scale of its result: what a message of one is multiplied by.
-    pub(crate) fn output_scale(&self) -> f64 {
-        let params = self.params.params();
-        params.levels()[params.max_level()].scale
     }
 
     /// Values in the coefficients, on level 0.

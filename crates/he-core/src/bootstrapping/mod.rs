@@ -73,6 +73,7 @@ pub use facts::{BootstrapFacts, Precision, SecretFacts};
 pub(crate) use keys::KeyCollector;
 pub use keys::{BootstrapKey, BootstrapKeyUse, BootstrapKeys};
 pub(crate) use noise::added_to_coefficients;
+pub(crate) use overflow::log2;
 pub use overflow::log2_tail;
 pub(crate) use params::Order;
 pub use params::{BootstrapParams, BootstrapSpec, LevelRun};

@@ -36,7 +36,8 @@ pub(super) fn log2_integer(summands: u32, i: u32) -> f64 {
     }
 }
 
-fn log2(x: &BigUint) -> f64 {
+/// log2 of a positive integer; its leading 64 bits decide.
+pub(crate) fn log2(x: &BigUint) -> f64 {
     let shift = x.bits().saturating_sub(64);
     let leading = (x >> shift).iter_u64_digits().next().unwrap_or(0);
     libm::log2(leading as f64) + shift as f64

@@ -377,6 +377,16 @@ impl BootstrapParams {
         self.0.params.max_level()
     }
 
+    /// The scale of a bootstrapped ciphertext: what a message of one is multiplied by.
+    pub(crate) fn output_scale(&self) -> f64 {
+        self.params().levels()[self.output_level()].scale
+    }
+
+    /// What the phase of a ciphertext modulo q_0 is multiplied by where coefficients are refreshed.
+    pub(crate) fn coefficient_gain(&self) -> f64 {
+        self.output_scale() / self.params().levels()[0].scale
+    }
+
     /// The slots of ciphertexts that are bootstrapped.
     pub fn slots(&self) -> usize {
         1 << self.0.spec.log_slots

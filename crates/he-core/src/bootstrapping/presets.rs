@@ -205,7 +205,7 @@ fn precise_spec() -> BootstrapSpec {
 }
 
 /// One doubling more, and a fit that all integers have an equal part in.
-pub(crate) fn exact_bound_spec() -> BootstrapSpec {
+fn exact_bound_spec() -> BootstrapSpec {
     BootstrapSpec {
         program: LevelRun::new(10, 42.0, &[42]),
         eval_mod_levels: sliding(4),

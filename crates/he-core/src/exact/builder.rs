@@ -1,6 +1,6 @@
 //! Parameters chosen from needs.
 
-use super::params::{after_product, has_slots};
+use super::params::{after_products, has_slots};
 use super::{ExactSpec, NoiseModel, Params, PlainModulus, Scheme};
 use crate::params::{ParamsError, Security, max_log_qp, security_of};
 use crate::ring::RingSpec;
@@ -96,12 +96,8 @@ impl<S: Scheme> Builder<S> {
 
     /// The budget after the products.
     fn budget(&self, model: &NoiseModel) -> f64 {
-        let (mut noise, mut primes) = (model.public(), model.chain());
-        for _ in 0..self.depth {
-            let Some((at, product)) = after_product::<S>(model, noise, primes) else { return 0.0 };
-            (primes, noise) = (at, product);
-        }
-        model.budget(noise, primes)
+        after_products::<S>(model, model.public(), model.chain(), self.depth)
+            .map_or(0.0, |(primes, noise)| model.budget(noise, primes))
     }
 
     /// The least width for which this many primes suffice, with `alpha` special primes of that

@@ -262,13 +262,19 @@ pub(super) fn has_slots(t: u64, log_n: u32) -> bool {
 }
 
 /// The noise and the primes after a product of two such ciphertexts.
-pub(super) fn after_product<S: Scheme>(
-    model: &NoiseModel,
-    noise: Noise,
-    primes: usize,
-) -> Option<(usize, Noise)> {
+fn after_product<S: Scheme>(model: &NoiseModel, noise: Noise, primes: usize) -> Option<(usize, Noise)> {
     let (at, budget) = model.plan((noise, primes), (noise, primes), S::product_noise);
     let operand = model.switched(noise, primes, at);
     let product = S::product_noise(model, operand, operand, at);
     (budget > 0.0).then(|| (at, model.key_switched(product, at)))
+}
+
+/// The primes and the noise after that many products, one after the other, of equal operands.
+pub(super) fn after_products<S: Scheme>(
+    model: &NoiseModel,
+    noise: Noise,
+    primes: usize,
+    depth: usize,
+) -> Option<(usize, Noise)> {
+    (0..depth).try_fold((primes, noise), |(primes, noise), _| after_product::<S>(model, noise, primes))
 }

@@ -244,11 +244,7 @@ errors! {
 fn publishable(most_precision: Option<u32>, most_security: Option<u32>) -> String {
     let precision = most_precision.map(|most| format!("at most {most} bits of precision"));
     let security = most_security.map(|most| format!("at most {most} bits of statistical security"));
-    let parts: Vec<String> = [precision, security].into_iter().flatten().collect();
-    if parts.is_empty() {
-        return "ask for less precision, fewer decryptions or less statistical security".to_owned();
-    }
-    format!("ask for {}", parts.join(", or for "))
+    ask_for([precision, security], "less precision, fewer decryptions or less statistical security")
 }
 
 /// What to request instead of a depth and a precision that are not possible together.
@@ -260,9 +256,12 @@ fn possible(
 ) -> String {
     let precision = most_precision.map(|most| format!("at most {most} bits of precision at depth {depth}"));
     let depth = most_depth.map(|most| format!("at most depth {most} with {precision_bits} bits"));
-    let parts: Vec<String> = [precision, depth].into_iter().flatten().collect();
-    if parts.is_empty() {
-        return "ask for less depth, precision or range".to_owned();
-    }
-    format!("ask for {}", parts.join(", or for "))
+    ask_for([precision, depth], "less depth, precision or range")
+}
+
+/// What is possible, or else what is asked for in general.
+fn ask_for(possible: [Option<String>; 2], otherwise: &str) -> String {
+    let parts: Vec<String> = possible.into_iter().flatten().collect();
+    let wanted = if parts.is_empty() { otherwise.to_owned() } else { parts.join(", or for ") };
+    format!("ask for {wanted}")
 }

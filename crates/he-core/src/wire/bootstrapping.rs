@@ -30,6 +30,13 @@ const EXACT_VERSION: u8 = 1;
 /// The bytes of a key's purpose and Galois element.
 const PURPOSE: usize = 1 + 8;
 
+/// The fingerprint of parameters with this body.
+fn fingerprint_of(scheme: &str, body: &[u8]) -> Fingerprint {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(format!("he {scheme} bootstrapping parameters 1").as_bytes()).update(body);
+    Fingerprint(*hasher.finalize().as_bytes())
+}
+
 /// A list of at most 255 widths.
 fn push_widths(body: &mut Vec<u8>, widths: &[u32]) {
     body.push(widths.len() as u8);
@@ -145,9 +152,7 @@ impl WireParams for BootstrapParams {
     const MAX_BODY: u64 = MAX_PARAMS;
 
     fn fingerprint(&self) -> Fingerprint {
-        let mut hasher = blake3::Hasher::new();
-        hasher.update(b"he ckks bootstrapping parameters 1").update(&encode_params(self));
-        Fingerprint(*hasher.finalize().as_bytes())
+        fingerprint_of("ckks", &encode_params(self))
     }
 
     fn to_frame(&self) -> Frame {
@@ -231,10 +236,7 @@ impl<S: WireScheme> WireParams for ExactBootstrapParams<S> {
     const MAX_BODY: u64 = MAX_PARAMS;
 
     fn fingerprint(&self) -> Fingerprint {
-        let mut hasher = blake3::Hasher::new();
-        hasher.update(format!("he {} bootstrapping parameters 1", S::NAME).as_bytes());
-        hasher.update(&encode_exact(self));
-        Fingerprint(*hasher.finalize().as_bytes())
+        fingerprint_of(S::NAME, &encode_exact(self))
     }
 
     fn to_frame(&self) -> Frame {

@@ -2,7 +2,7 @@
 
 use super::BootstrapParams;
 use crate::backend::{Cpu, RingOps};
-use crate::bootstrapping::{self, BootstrapKeys};
+use crate::bootstrapping::{self, BootstrapKeys, log2};
 use crate::error::{Error, Result};
 use crate::exact::{Ciphertext, Meta, Noise, Scheme};
 use crate::ring::Ring;
@@ -76,24 +76,22 @@ impl<S: Scheme, B: RingOps> Bootstrapper<S, B> {
         let params = self.params.params();
         let (model, moduli) = (params.noise(), params.rlwe().ring().q_moduli());
         let (primes, all) = (ct.meta.primes, moduli.len());
-        let mut raised = ct.duplicate()?;
         if primes == all {
-            return Ok(raised);
+            return ct.duplicate();
         }
         let missing = &moduli[primes..];
-        let factors: Vec<u64> = moduli[..primes].iter().map(|q| q.product_of(missing)).collect();
-        for part in &mut raised.pair.c {
-            part.scale_assign(&factors)?;
-            *part = part.padded_chain(all)?;
-        }
+        // Zero modulo the missing ones.
+        let factors: Vec<u64> = moduli.iter().map(|q| q.product_of(missing)).collect();
+        let mut pair = ct.pair.map(|part| part.padded_chain(all))?;
+        pair.c.iter_mut().try_for_each(|part| part.scale_assign(&factors))?;
         let t = params.plain().modulus();
-        raised.meta = Meta {
+        let meta = Meta {
             primes: all,
             correction_factor: t.mul(ct.meta.correction_factor, t.product_of(missing)),
             noise: ct.meta.noise.scale(model.log_q(all) - model.log_q(primes)),
             ..ct.meta
         };
-        Ok(raised)
+        Ok(Ciphertext::with_meta(pair, meta))
     }
 
     /// One bootstrap: G w is what is refreshed, for the greatest G = 2^g that the budget leaves
@@ -125,7 +123,7 @@ impl<S: Scheme, B: RingOps> Bootstrapper<S, B> {
         const PRECISION: u32 = 60;
         let ring = self.params.params().rlwe().ring();
         let numerator: BigUint = ring.q()[1..].iter().map(|&q| BigUint::from(q)).product();
-        let inverse = (libm::exp2(PRECISION.into()) / self.circuit.coefficient_gain() + 0.5) as u64;
+        let inverse = (libm::exp2(PRECISION.into()) / self.params.circuit().coefficient_gain() + 0.5) as u64;
         let denominator = BigUint::from(self.params.params().plain().value()) << (shift + PRECISION);
         (numerator * inverse + (&denominator >> 1u32)) / denominator
     }
@@ -134,16 +132,9 @@ impl<S: Scheme, B: RingOps> Bootstrapper<S, B> {
     /// message, and the rounding of [f m]_t / t.
     fn left(&self, factor: &BigUint) -> Noise {
         let (rms, peak) = self.params.error();
-        let scale = libm::log2(self.circuit.output_scale());
+        let scale = libm::log2(self.params.circuit().output_scale());
         let factor_log2 = log2(factor);
         let bits = |error: f64| log_add(log_add(libm::log2(error) + factor_log2, -1.0) + scale, -1.0);
         Noise { rms_log2: bits(rms), peak_log2: bits(peak), degree: 1 }
     }
-}
-
-/// log2 of a great integer.
-fn log2(x: &BigUint) -> f64 {
-    let shift = x.bits().saturating_sub(64);
-    let top = u64::try_from(x >> shift).unwrap_or(u64::MAX);
-    libm::log2(top as f64) + shift as f64
 }

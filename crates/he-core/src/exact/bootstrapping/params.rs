@@ -1,9 +1,9 @@
 //! Parameters of exact arithmetic with bootstrapping.
 
 use crate::backend::RingOps;
-use crate::bootstrapping::{self, LevelRun, Order, added_to_coefficients, presets::exact_bound_spec};
+use crate::bootstrapping::{self, LevelRun, Order, added_to_coefficients, presets::Preset};
 use crate::error::{Error, Result};
-use crate::exact::params::after_product;
+use crate::exact::params::after_products;
 use crate::exact::{Noise, Params, PlainModulus, Scheme, TAIL};
 use crate::params::{ParamsError, Security, max_log_qp};
 use crate::ring::{Ring, RingSpec};
@@ -64,7 +64,7 @@ impl BootstrapSpec {
     /// [`ParamsError::ModulusRange`] unless 2 <= t < 2^61; [`ParamsError::DepthUnreachable`] for
     /// more products than the chain has room for.
     pub fn for_depth<S: Scheme>(plain_modulus: u64, depth: usize) -> Result<Self> {
-        Self::chosen(plain_modulus, depth, exact_bound_spec().log_n, BootstrapParams::<S>::try_from)
+        Self::chosen(plain_modulus, depth, Preset::ExactBound.spec().log_n, BootstrapParams::<S>::try_from)
     }
 
     /// The same at another degree 2^`log_n`, whatever the security; for experiments and tests only.
@@ -122,7 +122,7 @@ fn circuit(log_n: u32, (primes, bits): (usize, u32), special: usize) -> bootstra
         slots_to_coeffs_special: FEW_SPECIAL,
         program: LevelRun::new(primes - 1, OUTPUT_SCALE, &[bits]),
         special: vec![50; special],
-        ..exact_bound_spec()
+        ..Preset::ExactBound.spec()
     }
 }
 
@@ -300,8 +300,7 @@ impl<S: Scheme> BootstrapParams<S> {
     /// log2 of what multiplies the result of a bootstrap of w itself: Q / (q_0 t gain).
     fn factor_log2(&self) -> f64 {
         let model = self.params().noise();
-        let levels = self.circuit().params().levels();
-        let gain = libm::log2(levels[levels.len() - 1].scale / levels[0].scale);
+        let gain = libm::log2(self.circuit().coefficient_gain());
         model.log_q(model.chain()) - model.log_q(1) - model.t_log2() - gain
     }
 
@@ -325,14 +324,9 @@ impl<S: Scheme> BootstrapParams<S> {
             return false;
         }
         let model = self.params().noise();
-        let mut state = (model.chain(), self.noise_of(self.budget_after(iterations)));
-        for _ in 0..depth {
-            match after_product::<S>(model, state.1, state.0) {
-                Some(next) => state = next,
-                None => return false,
-            }
-        }
-        model.budget(state.1, state.0) >= self.needed_budget() + MARGIN_BITS
+        let noise = self.noise_of(self.budget_after(iterations));
+        after_products::<S>(model, noise, model.chain(), depth)
+            .is_some_and(|(primes, noise)| model.budget(noise, primes) >= self.needed_budget() + MARGIN_BITS)
     }
 
     /// Root mean square and bound of the error of a bootstrap, relative to its greatest message.

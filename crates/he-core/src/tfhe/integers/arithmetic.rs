@@ -192,8 +192,7 @@ impl<B: LweOps> IntegerEvaluator<B> {
             let sign = self.xor_flags(&a.1, &b.1)?;
             let whole = self.negated_if(&product, &sign)?;
             let low = whole.rows(0..places)?;
-            let top = self.lookup(&low, &[(Form::sum([places - 1]), Table::AtLeastTwo)])?;
-            let pool = Rows::stack(&[&whole.rows(places..2 * places)?, &top])?;
+            let pool = Rows::stack(&[&whole.rows(places..2 * places)?, &self.sign(&low)?])?;
             // Digits of 3 under a sign of 1, and of 0 without one.
             let differences = (0..places).map(|d| Form::of([(1, d), (-3, places)])).collect();
             let equal = self.lookup_all(&pool, differences, Table::Zero)?;
@@ -253,11 +252,16 @@ impl<B: LweOps> IntegerEvaluator<B> {
         x: &EncryptedInteger<S, B>,
         flags: &EncryptedFlags<B>,
     ) -> Result<EncryptedInteger<S, B>> {
-        let pool = Rows::stack(&[&x.digits, &self.row(flags, x.batch())?])?;
-        let places = x.places();
+        Ok(EncryptedInteger::new(self.incremented(&x.digits, &self.row(flags, x.batch())?)?))
+    }
+
+    /// Digits of an integer, plus the condition of a row.
+    fn incremented(&self, digits: &Rows<B>, condition: &Rows<B>) -> Result<Rows<B>> {
+        let places = digits.count;
+        let pool = Rows::stack(&[digits, condition])?;
         let forms: Vec<_> =
             (0..places).map(|d| if d == 0 { Form::sum([0, places]) } else { Form::sum([d]) }).collect();
-        Ok(EncryptedInteger::new(self.carried(&self.combine(&pool, &forms)?)?))
+        self.carried(&self.combine(&pool, &forms)?)
     }
 
     /// |x|, as an integer without a sign, so that that of -2^(bits - 1) fits.
@@ -268,13 +272,17 @@ impl<B: LweOps> IntegerEvaluator<B> {
         Ok(self.magnitude(x)?.0.reinterpret())
     }
 
+    /// Whether an integer with a sign is negative, as a row.
+    fn sign(&self, digits: &Rows<B>) -> Result<Rows<B>> {
+        self.lookup(digits, &[(Form::sum([digits.count - 1]), Table::AtLeastTwo)])
+    }
+
     /// |x| of an integer with a sign, as digits of the same width, and whether x is negative.
     pub(super) fn magnitude<S: Signedness>(
         &self,
         x: &EncryptedInteger<S, B>,
     ) -> Result<(EncryptedInteger<S, B>, EncryptedFlags<B>)> {
-        let sign = self.lookup(&x.digits, &[(Form::sum([x.places() - 1]), Table::AtLeastTwo)])?;
-        let sign = EncryptedFlags(sign.ciphertexts);
+        let sign = EncryptedFlags(self.sign(&x.digits)?.ciphertexts);
         Ok((EncryptedInteger::new(self.negated_if(&x.digits, &sign)?), sign))
     }
 
@@ -285,10 +293,7 @@ impl<B: LweOps> IntegerEvaluator<B> {
         let pool = Rows::stack(&[digits, &condition])?;
         let forms = (0..places).map(|d| Form::of([(1, d), (4, places)])).collect();
         let complements = self.lookup_all(&pool, forms, Table::ComplementIf)?;
-        let pool = Rows::stack(&[&complements, &condition])?;
-        let forms: Vec<_> =
-            (0..places).map(|d| if d == 0 { Form::sum([0, places]) } else { Form::sum([d]) }).collect();
-        self.carried(&self.combine(&pool, &forms)?)
+        self.incremented(&complements, &condition)
     }
 }
 

@@ -1,7 +1,6 @@
 //! Other widths.
 
 use super::rows::{Form, Rows};
-use super::tables::Pair;
 use super::{EncryptedFlags, EncryptedInteger, IntegerEvaluator, Signedness, digits_of};
 use crate::error::Result;
 use crate::tfhe::LweOps;
@@ -24,9 +23,7 @@ impl<B: LweOps> IntegerEvaluator<B> {
             return Ok(EncryptedInteger::new(x.digits.rows(0..to)?).with_copies(copies));
         }
         let added = if S::SIGNED {
-            let top = Form::sum([from - 1]).plus(4);
-            let fill = self.lookup_pairs(&x.digits, &[(top, Pair::Fill)])?;
-            self.combine(&fill, &vec![Form::sum([1]); to - from])?
+            self.combine(&self.sign_digit(&x.digits)?, &vec![Form::sum([0]); to - from])?
         } else {
             self.zeros(to - from, x.batch())?
         };

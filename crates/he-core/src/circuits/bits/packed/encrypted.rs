@@ -2,23 +2,71 @@
 
 use super::Arithmetic;
 use crate::backend::{Cpu, RingOps};
+use crate::bootstrapping::BootstrapKeys;
 use crate::error::Result;
+use crate::exact::bootstrapping::Bootstrapper;
 use crate::exact::{Ciphertext, Evaluator, Scheme};
 use crate::rlwe::EvaluationKeys;
 use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// An evaluator with its keys.
+/// An evaluator with its keys, and with a bootstrapper where depth has no limit.
 #[derive(Debug)]
 pub struct Encrypted<'a, S: Scheme, B: RingOps = Cpu> {
     ev: &'a Evaluator<S, B>,
     keys: &'a EvaluationKeys<B>,
+    refreshing: Option<Refreshing<'a, S, B>>,
+}
+
+/// What refreshes products.
+#[derive(Debug)]
+struct Refreshing<'a, S: Scheme, B: RingOps> {
+    bootstrapper: &'a Bootstrapper<S, B>,
+    keys: &'a BootstrapKeys<B>,
+    reserve_bits: f64,
+    /// The vectors that have been refreshed.
+    count: AtomicUsize,
+}
+
+impl<S: Scheme, B: RingOps> Refreshing<'_, S, B> {
+    /// As it is, or refreshed.
+    fn renewed(&self, x: Ciphertext<S, B>) -> Result<Ciphertext<S, B>> {
+        let boot = self.bootstrapper.params();
+        let (params, needed) = (boot.params(), boot.needed_budget() + self.reserve_bits);
+        let product = params.after_product(x.noise(), x.level() + 1);
+        if product.is_some_and(|(primes, noise)| params.noise().budget(noise, primes) >= needed) {
+            return Ok(x);
+        }
+        self.count.fetch_add(x.batch(), Ordering::Relaxed);
+        self.bootstrapper.refresh(&x, self.keys)
+    }
 }
 
 impl<'a, S: Scheme, B: RingOps> Encrypted<'a, S, B> {
     /// Computes with these. Products need the relinearisation key, and words need rotation keys
     /// (see [`WordLayout`](super::WordLayout)).
     pub fn new(ev: &'a Evaluator<S, B>, keys: &'a EvaluationKeys<B>) -> Self {
-        Self { ev, keys }
+        Self { ev, keys, refreshing: None }
+    }
+
+    /// Refreshes every product that could not be multiplied again and refreshed with `reserve_bits`
+    /// of budget to spare, for the sums and rotations in between.
+    /// [`BootstrapParams::for_depth`](crate::exact::bootstrapping::BootstrapParams::for_depth)
+    /// leaves ten bits for them.
+    #[must_use]
+    pub fn with_refreshes(
+        mut self,
+        bootstrapper: &'a Bootstrapper<S, B>,
+        keys: &'a BootstrapKeys<B>,
+        reserve_bits: f64,
+    ) -> Self {
+        self.refreshing = Some(Refreshing { bootstrapper, keys, reserve_bits, count: AtomicUsize::new(0) });
+        self
+    }
+
+    /// The vectors that have been refreshed so far.
+    pub fn refreshes(&self) -> usize {
+        self.refreshing.as_ref().map_or(0, |refreshing| refreshing.count.load(Ordering::Relaxed))
     }
 
     /// The evaluator.
@@ -77,7 +125,11 @@ impl<S: Scheme, B: RingOps> Arithmetic for Encrypted<'_, S, B> {
     }
 
     fn mul(&self, x: &Self::Batch, y: &Self::Batch) -> Result<Self::Batch> {
-        self.ev.mul(x, y, self.keys)
+        let product = self.ev.mul(x, y, self.keys)?;
+        match &self.refreshing {
+            Some(refreshing) => refreshing.renewed(product),
+            None => Ok(product),
+        }
     }
 
     fn rotate(&self, x: &Self::Batch, step: i64) -> Result<Self::Batch> {

@@ -17,8 +17,8 @@
 //! All of it runs on any [`Arithmetic`]: on ciphertexts ([`Encrypted`]), on predictions of their
 //! noise ([`Predicted`]), from which [`params_for`] chooses parameters, or on depths only
 //! ([`Depths`]). The depth of a program is bounded by its parameters, and a program that is too
-//! deep ends in [`BudgetSpent`](crate::Error::BudgetSpent), unless it computes on [`Refreshed`]
-//! ciphertexts.
+//! deep ends in [`BudgetSpent`](crate::Error::BudgetSpent), unless products are refreshed
+//! ([`Encrypted::with_refreshes`]).
 
 mod arithmetic;
 mod choice;
@@ -27,7 +27,6 @@ mod depths;
 mod encrypted;
 mod gates;
 mod predicted;
-mod refreshed;
 mod summation;
 mod words;
 
@@ -37,5 +36,4 @@ pub use depths::Depths;
 pub use encrypted::Encrypted;
 pub use gates::{Bit, SlotGates};
 pub use predicted::{Predicted, Prediction};
-pub use refreshed::Refreshed;
 pub use words::{WordGates, WordLayout};
