@@ -6,7 +6,7 @@ use super::{BootstrapKey, Combination, LweOps, TfheParams};
 use crate::arith::{ROUND, round_i64};
 use crate::backend::{Backend, Cpu, CpuBuf};
 use crate::error::Result;
-use crate::lanes::{Lanes, with_lanes};
+use crate::lanes::{Quads, with_lanes, with_quads};
 use crate::parallel::*;
 
 /// The ciphertexts that a thread takes through a key together, so that it reads the key once for
@@ -18,8 +18,8 @@ const GROUP: usize = 8;
 pub struct CpuLweKey {
     params: TfheParams,
     transform: Transform,
-    /// `[i][component]`, then [interleaved](Transform::interleave): transforms of the rows'
-    /// components, centred, times 2^-64 / M.
+    /// `[i]`, then [interleaved](Transform::interleave): transforms of the rows' components, centred,
+    /// times 2^-64 / M.
     bootstrap: Vec<f64>,
     /// `[i][level][n + 1]`.
     switch: Vec<u32>,
@@ -52,9 +52,7 @@ impl LweOps for Cpu {
                     with_lanes!(l => transform.forward(l, values, &mut Ahead::default()));
                 }
             }
-            for (values, ggsw) in values.chunks_exact(rows * n).zip(ggsw.chunks_exact_mut(rows * n)) {
-                transform.interleave(values, ggsw);
-            }
+            transform.interleave(&values, ggsw);
         });
         let width = spec.lwe_dimension + 1;
         let mut switch = vec![0; params.dimension() * spec.switch.levels as usize * width];
@@ -82,7 +80,7 @@ impl LweOps for Cpu {
         let mut out = self.zeros(count * to)?;
         out.par_chunks_mut(group * to)
             .zip(src[..count * from].par_chunks(group * from))
-            .for_each(|(out, src)| with_lanes!(_l => key.switch_group(src, out)));
+            .for_each(|(out, src)| with_quads!(self.is_wide(), _l => key.switch_group(src, out)));
         Ok(out)
     }
 
@@ -106,12 +104,13 @@ impl LweOps for Cpu {
                 part.push(results);
             }
         }
+        let wide = self.is_wide() && key.transform.is_wide();
         parts
             .into_par_iter()
             .zip(src[..count * from].par_chunks(group * from))
             .zip(which[..count].par_chunks(group))
             .for_each(|((mut out, src), which)| {
-                with_lanes!(l => key.rotate_group(l, src, tables, which, &mut out));
+                with_quads!(wide, l => key.rotate_group(l, src, tables, which, &mut out));
             });
         Ok(out)
     }
@@ -203,7 +202,7 @@ impl CpuLweKey {
 
     /// Blind rotation of a group; writes the results of each function to `out`.
     #[inline(always)]
-    fn rotate_group<L: Lanes>(
+    fn rotate_group<L: Quads>(
         &self,
         l: L,
         src: &[u64],
@@ -216,7 +215,11 @@ impl CpuLweKey {
         let from = spec.lwe_dimension + 1;
         let mut powers = vec![0; src.len() / from * from];
         let mut accumulators = vec![0u64; which.len() * components * n];
-        let mut scratch = Scratch { words: vec![0; n], digits: vec![0.0; rows * n], product: vec![0.0; n] };
+        let mut scratch = Scratch {
+            words: vec![0; n],
+            digits: vec![0.0; 2 * rows * self.transform.stride()],
+            products: vec![0.0; 2 * components * n],
+        };
         for (i, acc) in accumulators.chunks_exact_mut(components * n).enumerate() {
             let powers = &mut powers[i * from..][..from];
             modulus_switch(&src[i * from..][..from], spec.log_degree + 1, powers);
@@ -231,12 +234,13 @@ impl CpuLweKey {
         let size = components * rows * n;
         for (i, ggsw) in self.bootstrap.chunks_exact(size).enumerate() {
             let next = self.bootstrap.chunks_exact(size).nth(i + 1).unwrap_or_default();
-            let mut parts = next.chunks(size.div_ceil(which.len()));
-            for (acc, powers) in accumulators.chunks_exact_mut(components * n).zip(powers.chunks_exact(from))
-            {
+            // Two ciphertexts at a time share what is read of the key.
+            let mut parts = next.chunks(size.div_ceil(which.len().div_ceil(2)));
+            for (acc, powers) in accumulators.chunks_mut(2 * components * n).zip(powers.chunks(2 * from)) {
                 let next = parts.next().unwrap_or_default();
-                if powers[i] != 0 {
-                    self.cmux(l, ggsw, powers[i], acc, &mut scratch, next);
+                match (powers[i], powers.get(from + i)) {
+                    (first, Some(&second)) => self.cmux(l, ggsw, [first, second], acc, &mut scratch, next),
+                    (first, None) => self.cmux(l, ggsw, [first], acc, &mut scratch, next),
                 }
             }
         }
@@ -249,27 +253,34 @@ impl CpuLweKey {
         }
     }
 
-    /// acc <- acc + GGSW x (X^a acc - acc). Meanwhile `next` is fetched from memory.
+    /// acc <- acc + GGSW x (X^a acc - acc) for each of G accumulators in sequence. Meanwhile `next`
+    /// is fetched from memory.
     #[inline(always)]
-    fn cmux<L: Lanes>(
+    fn cmux<L: Quads, const G: usize>(
         &self,
         l: L,
         ggsw: &[f64],
-        a: usize,
+        a: [usize; G],
         acc: &mut [u64],
         scratch: &mut Scratch,
         next: &[f64],
     ) {
         let gadget = self.params.spec().bootstrap;
-        let (n, rows, levels) = (self.params.degree(), self.params.rows(), gadget.levels as usize);
+        let (n, levels) = (self.params.degree(), gadget.levels as usize);
+        let (components, stride) = (acc.len() / (G * n), self.transform.stride());
         let offset = gadget.offset();
         // A word below 2^52, put into the mantissa of 2^52, becomes a double without conversion.
         const MANTISSA: f64 = 4_503_599_627_370_496.0;
         let zero = MANTISSA + (1u64 << (gadget.base_log - 1)) as f64;
-        let mut ahead = self.transform.ahead(next, rows + acc.len() / n);
-        for (acc, digits) in acc.chunks_exact(n).zip(scratch.digits.chunks_exact_mut(levels * n)) {
-            rotate_difference(acc, a, offset, &mut scratch.words);
-            for (j, digits) in digits.chunks_exact_mut(n).enumerate() {
+        let rows = G * components * levels;
+        let mut ahead = self.transform.ahead(l, next, rows + G * components);
+        let digits = &mut scratch.digits[..rows * stride];
+        for (p, (acc, digits)) in
+            acc.chunks_exact(n).zip(digits.chunks_exact_mut(levels * stride)).enumerate()
+        {
+            rotate_difference(acc, a[p / components], offset, &mut scratch.words);
+            for (j, digits) in digits.chunks_exact_mut(stride).enumerate() {
+                let digits = &mut digits[..n];
                 for (d, &word) in digits.iter_mut().zip(&scratch.words) {
                     let digit = gadget.digit(word, j as u32 + 1);
                     *d = f64::from_bits(MANTISSA.to_bits() | digit) - zero;
@@ -277,10 +288,11 @@ impl CpuLweKey {
                 self.transform.forward(l, digits, &mut ahead);
             }
         }
-        for (acc, key) in acc.chunks_exact_mut(n).zip(ggsw.chunks_exact(rows * n)) {
-            self.transform.inner_product(l, &scratch.digits, key, &mut scratch.product);
-            self.transform.inverse(l, &mut scratch.product, &mut ahead);
-            for (a, &p) in acc.iter_mut().zip(&scratch.product) {
+        let products = &mut scratch.products[..G * components * n];
+        self.transform.inner_products::<L, G>(l, digits, ggsw, products);
+        for (acc, product) in acc.chunks_exact_mut(n).zip(products.chunks_exact_mut(n)) {
+            self.transform.inverse(l, product, &mut ahead);
+            for (a, &p) in acc.iter_mut().zip(&*product) {
                 // The fraction in [-1/2, 1/2], exact, then to 52 bits.
                 let fraction = p - ((p + ROUND) - ROUND);
                 let bits = round_i64(fraction * MANTISSA) as u64;
@@ -294,5 +306,42 @@ impl CpuLweKey {
 struct Scratch {
     words: Vec<u64>,
     digits: Vec<f64>,
-    product: Vec<f64>,
+    products: Vec<f64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tfhe::{TfheSecretKey, TfheSpec, presets};
+    use rand::{Rng, SeedableRng, rngs::ChaCha20Rng};
+
+    /// The words of a small ciphertext are arbitrary, so that the digits are, too.
+    #[test]
+    fn all_instructions_leave_the_same_words() {
+        let small = presets::insecure_small().unwrap();
+        for (seed, (log_degree, glwe_dimension, count)) in
+            [(5, 1, 3), (6, 1, 1), (6, 3, 2), (9, 2, 5), (10, 1, 6)].into_iter().enumerate()
+        {
+            let spec = TfheSpec { log_degree, glwe_dimension, ..*small.spec() };
+            let params = TfheParams::insecure(spec).unwrap();
+            let mut rng = ChaCha20Rng::seed_from_u64(seed as u64);
+            let key = BootstrapKey::generate(&TfheSecretKey::generate(&params, &mut rng), &mut rng);
+            let large: Vec<u64> = (0..count * params.words()).map(|_| rng.next_u64()).collect();
+            let table: Vec<u64> = (0..2 * params.degree()).map(|_| rng.next_u64()).collect();
+            let which: Vec<u32> = (0..count as u32).map(|i| i % 2).collect();
+            let words = |cpu: Cpu| {
+                let (key, large) = (cpu.lwe_key(&key).unwrap(), cpu.upload(&large).unwrap());
+                let table = cpu.upload(&table).unwrap();
+                let switched = cpu.key_switch(&key, &large, count).unwrap();
+                let rotated = cpu.blind_rotate(&key, &switched, count, &table, &which, 2).unwrap();
+                let all = |buf: &CpuBuf| cpu.download(buf, 0..buf.len()).unwrap();
+                (all(&switched), all(&rotated))
+            };
+            let expected = words(Cpu::portable());
+            for cpu in Cpu::all() {
+                let name = cpu.name();
+                assert!(words(cpu) == expected, "{name}: N = 2^{log_degree}, k = {glwe_dimension}");
+            }
+        }
+    }
 }

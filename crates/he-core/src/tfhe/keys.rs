@@ -7,7 +7,7 @@ use super::{LweBatch, LweOps, SeededLwe, TfheParams};
 use crate::arith::round_i64;
 use crate::error::{Error, Result};
 use crate::key_set::{KeySetId, key_set_accessors, secret_key_set_accessors};
-use crate::lanes::{Lanes, with_lanes};
+use crate::lanes::{Quads, with_lanes};
 use crate::parallel::*;
 use crate::ring::Seed;
 use rand::CryptoRng;
@@ -311,14 +311,17 @@ impl ExactProduct {
 
     /// sum <- sum + sum over r of a_r S_r.
     fn add_to(&self, a: &[u64], sum: &mut [u64]) {
-        let mut part = vec![0.0; a.len()];
+        let (n, stride) = (self.transform.n(), self.transform.stride());
+        let mut parts = vec![0.0; a.len() / n * stride];
         let mut product = vec![0.0; sum.len()];
         let scale = 2.0 / sum.len() as f64;
         for shift in [0, 22, 44] {
-            for (p, a) in part.iter_mut().zip(a) {
-                *p = f64::from((a >> shift) as u32 & 0x3f_ffff);
+            for (part, a) in parts.chunks_exact_mut(stride).zip(a.chunks_exact(n)) {
+                for (p, a) in part.iter_mut().zip(a) {
+                    *p = f64::from((a >> shift) as u32 & 0x3f_ffff);
+                }
             }
-            with_lanes!(l => self.multiply(l, &mut part, &mut product));
+            with_lanes!(l => self.multiply(l, &mut parts, &mut product));
             for (s, p) in sum.iter_mut().zip(&product) {
                 // |p| < 2^37.
                 *s = s.wrapping_add((round_i64(p * scale) as u64) << shift);
@@ -328,11 +331,11 @@ impl ExactProduct {
     }
 
     #[inline(always)]
-    fn multiply<L: Lanes>(&self, l: L, part: &mut [f64], product: &mut [f64]) {
-        for polynomial in part.chunks_exact_mut(self.transform.n()) {
-            self.transform.forward(l, polynomial, &mut Ahead::default());
+    fn multiply<L: Quads>(&self, l: L, parts: &mut [f64], product: &mut [f64]) {
+        for part in parts.chunks_exact_mut(self.transform.stride()) {
+            self.transform.forward(l, &mut part[..self.transform.n()], &mut Ahead::default());
         }
-        self.transform.inner_product(l, part, &self.secrets, product);
+        self.transform.inner_products::<_, 1>(l, parts, &self.secrets, product);
         self.transform.inverse(l, product, &mut Ahead::default());
     }
 }

@@ -78,6 +78,11 @@ impl Cpu {
         Self::with(Kernels::Portable)
     }
 
+    /// Whether it uses registers of 512 bits.
+    pub(crate) fn is_wide(&self) -> bool {
+        self.kernels.is_wide()
+    }
+
     fn with(kernels: Kernels) -> Self {
         Self { kernels, pool: Arc::default() }
     }

@@ -1,6 +1,6 @@
 //! Memory that is prefetched before it is read.
 
-use crate::lanes::Lanes;
+use crate::lanes::Quads;
 
 /// The words of a cache line.
 const LINE: usize = 8;
@@ -21,7 +21,7 @@ impl<'a> Ahead<'a> {
     }
 
     #[inline(always)]
-    pub(super) fn step<L: Lanes>(&mut self, l: L) {
+    pub(super) fn step<L: Quads>(&mut self, l: L) {
         for _ in 0..self.lines {
             l.prefetch(self.memory);
             self.memory = self.memory.get(LINE..).unwrap_or_default();

@@ -22,8 +22,12 @@
 
 mod ahead;
 
-use crate::lanes::Lanes;
+use crate::lanes::Quads;
 pub(super) use ahead::Ahead;
+
+/// The values of a block, between which [`Transform::interleave`] puts those of other rows. A row
+/// of the smallest degree is one block.
+const BLOCK: usize = 16;
 
 /// The roots of one degree.
 #[derive(Debug)]
@@ -52,13 +56,11 @@ pub(super) fn roots(m: usize) -> Vec<(f64, f64)> {
     (0..m).map(|t| if t > 1 && t % 2 == 1 { times_i(root(t - 1)) } else { root(t) }).collect()
 }
 
-type Quads<'a> = &'a mut [[f64; 4]];
-
 /// Four equal parts.
 #[inline(always)]
-fn quarters(x: &mut [f64]) -> [Quads<'_>; 4] {
-    let n = x.len() / 16;
-    let (x, _) = x.as_chunks_mut::<4>();
+fn quarters<L: Quads>(_: L, x: &mut [f64]) -> [&mut [L::Memory]; 4] {
+    let x = L::split_mut(x);
+    let n = x.len() / 4;
     let (x01, x23) = x.split_at_mut(2 * n);
     let (x0, x1) = x01.split_at_mut(n);
     let (x2, x3) = x23.split_at_mut(n);
@@ -67,9 +69,9 @@ fn quarters(x: &mut [f64]) -> [Quads<'_>; 4] {
 
 /// Two equal parts.
 #[inline(always)]
-fn halves(x: &mut [f64]) -> [Quads<'_>; 2] {
-    let n = x.len() / 8;
-    let (x, _) = x.as_chunks_mut::<4>();
+fn halves<L: Quads>(_: L, x: &mut [f64]) -> [&mut [L::Memory]; 2] {
+    let x = L::split_mut(x);
+    let n = x.len() / 2;
     let (x0, x1) = x.split_at_mut(n);
     [&mut x0[..n], &mut x1[..n]]
 }
@@ -80,7 +82,7 @@ fn halves(x: &mut [f64]) -> [Quads<'_>; 2] {
 /// A butterfly of two points between the halves of a block, in place.
 macro_rules! pairs {
     ($butterfly:ident($l:ident, $w:ident), $re:expr, $im:expr, $ahead:expr) => {{
-        let ([r0, r1], [i0, i1]) = (halves($re), halves($im));
+        let ([r0, r1], [i0, i1]) = (halves($l, $re), halves($l, $im));
         for j in 0..r0.len() {
             $ahead.step($l);
             let u = ($l.load(&r0[j]), $l.load(&i0[j]));
@@ -97,7 +99,7 @@ macro_rules! pairs {
 /// A butterfly of four points between the quarters of a block, in place.
 macro_rules! fours {
     ($butterfly:ident($l:ident, $w:ident, $w_even:ident), $re:expr, $im:expr, $ahead:expr) => {{
-        let ([r0, r1, r2, r3], [i0, i1, i2, i3]) = (quarters($re), quarters($im));
+        let ([r0, r1, r2, r3], [i0, i1, i2, i3]) = (quarters($l, $re), quarters($l, $im));
         for j in 0..r0.len() {
             $ahead.step($l);
             let a = [
@@ -120,11 +122,11 @@ macro_rules! fours {
 }
 
 /// A complex number in each lane: real and imaginary parts.
-type C<L> = (<L as Lanes>::V, <L as Lanes>::V);
+type C<L> = (<L as Quads>::V, <L as Quads>::V);
 
 /// (u + w v, u - w v).
 #[inline(always)]
-fn split<L: Lanes>(l: L, u: C<L>, v: C<L>, w: C<L>) -> (C<L>, C<L>) {
+fn split<L: Quads>(l: L, u: C<L>, v: C<L>, w: C<L>) -> (C<L>, C<L>) {
     let re = l.neg_mul_add(v.1, w.1, l.mul_add(v.0, w.0, u.0));
     let im = l.mul_add(v.1, w.0, l.mul_add(v.0, w.1, u.1));
     let two = l.splat(2.0);
@@ -133,7 +135,7 @@ fn split<L: Lanes>(l: L, u: C<L>, v: C<L>, w: C<L>) -> (C<L>, C<L>) {
 
 /// (u + i w v, u - i w v).
 #[inline(always)]
-fn split_i<L: Lanes>(l: L, u: C<L>, v: C<L>, w: C<L>) -> (C<L>, C<L>) {
+fn split_i<L: Quads>(l: L, u: C<L>, v: C<L>, w: C<L>) -> (C<L>, C<L>) {
     let re = l.neg_mul_add(v.1, w.0, l.neg_mul_add(v.0, w.1, u.0));
     let im = l.neg_mul_add(v.1, w.1, l.mul_add(v.0, w.0, u.1));
     let two = l.splat(2.0);
@@ -142,7 +144,7 @@ fn split_i<L: Lanes>(l: L, u: C<L>, v: C<L>, w: C<L>) -> (C<L>, C<L>) {
 
 /// (s + d, (s - d) / w) for |w| = 1.
 #[inline(always)]
-fn join<L: Lanes>(l: L, s: C<L>, d: C<L>, w: C<L>) -> (C<L>, C<L>) {
+fn join<L: Quads>(l: L, s: C<L>, d: C<L>, w: C<L>) -> (C<L>, C<L>) {
     let (re, im) = (l.sub(s.0, d.0), l.sub(s.1, d.1));
     let v = (l.mul_add(im, w.1, l.mul(re, w.0)), l.neg_mul_add(re, w.1, l.mul(im, w.0)));
     ((l.add(s.0, d.0), l.add(s.1, d.1)), v)
@@ -150,7 +152,7 @@ fn join<L: Lanes>(l: L, s: C<L>, d: C<L>, w: C<L>) -> (C<L>, C<L>) {
 
 /// (s + d, (s - d) / (i w)) for |w| = 1.
 #[inline(always)]
-fn join_i<L: Lanes>(l: L, s: C<L>, d: C<L>, w: C<L>) -> (C<L>, C<L>) {
+fn join_i<L: Quads>(l: L, s: C<L>, d: C<L>, w: C<L>) -> (C<L>, C<L>) {
     let (re, im) = (l.sub(d.0, s.0), l.sub(s.1, d.1));
     // (x + i y) / (i w) with x = -re: the real part is -x w_im + y w_re, the imaginary one -x
     // w_re - y w_im; rounded as in `join` by i w.
@@ -159,41 +161,50 @@ fn join_i<L: Lanes>(l: L, s: C<L>, d: C<L>, w: C<L>) -> (C<L>, C<L>) {
 }
 
 #[inline(always)]
-fn split4<L: Lanes>(l: L, [a, b, c, d]: [C<L>; 4], w: C<L>, w_even: C<L>) -> [C<L>; 4] {
+fn split4<L: Quads>(l: L, [a, b, c, d]: [C<L>; 4], w: C<L>, w_even: C<L>) -> [C<L>; 4] {
     let ((a, c), (b, d)) = (split(l, a, c, w), split(l, b, d, w));
     let ((a, b), (c, d)) = (split(l, a, b, w_even), split_i(l, c, d, w_even));
     [a, b, c, d]
 }
 
 #[inline(always)]
-fn join4<L: Lanes>(l: L, [a, b, c, d]: [C<L>; 4], w: C<L>, w_even: C<L>) -> [C<L>; 4] {
+fn join4<L: Quads>(l: L, [a, b, c, d]: [C<L>; 4], w: C<L>, w_even: C<L>) -> [C<L>; 4] {
     let ((a, b), (c, d)) = (join(l, a, b, w_even), join_i(l, c, d, w_even));
     let ((a, c), (b, d)) = (join(l, a, c, w), join(l, b, d, w));
     [a, b, c, d]
 }
 
-/// Four quads of real and of imaginary parts.
+/// Four quads of real and of imaginary parts, of as many blocks of 16 as there are quads in a
+/// register.
 #[inline(always)]
-fn load4<L: Lanes>(l: L, re: &[[f64; 4]], im: &[[f64; 4]]) -> [C<L>; 4] {
+fn load4<L: Quads>(l: L, re: &[f64], im: &[f64]) -> [C<L>; 4] {
+    let ((re, _), (im, _)) = (re.as_chunks::<4>(), im.as_chunks::<4>());
     [
-        (l.load(&re[0]), l.load(&im[0])),
-        (l.load(&re[1]), l.load(&im[1])),
-        (l.load(&re[2]), l.load(&im[2])),
-        (l.load(&re[3]), l.load(&im[3])),
+        (l.load_apart(re, 4), l.load_apart(im, 4)),
+        (l.load_apart(&re[1..], 4), l.load_apart(&im[1..], 4)),
+        (l.load_apart(&re[2..], 4), l.load_apart(&im[2..], 4)),
+        (l.load_apart(&re[3..], 4), l.load_apart(&im[3..], 4)),
     ]
 }
 
 #[inline(always)]
-fn store4<L: Lanes>(l: L, x: [C<L>; 4], re: &mut [[f64; 4]], im: &mut [[f64; 4]]) {
-    for ((x, re), im) in x.into_iter().zip(re).zip(im) {
-        l.store(x.0, re);
-        l.store(x.1, im);
+fn store4<L: Quads>(l: L, x: [C<L>; 4], re: &mut [f64], im: &mut [f64]) {
+    let ((re, _), (im, _)) = (re.as_chunks_mut::<4>(), im.as_chunks_mut::<4>());
+    for (i, x) in x.into_iter().enumerate() {
+        l.store_apart(x.0, &mut re[i..], 4);
+        l.store_apart(x.1, &mut im[i..], 4);
     }
+}
+
+/// A block from word `at` on, as registers.
+#[inline(always)]
+fn part<L: Quads>(x: &[f64], at: usize) -> &[L::Memory] {
+    L::split(&x[at..at + BLOCK])
 }
 
 /// Element i, lane j becomes element j, lane i.
 #[inline(always)]
-fn transpose<L: Lanes>(l: L, x: [C<L>; 4]) -> [C<L>; 4] {
+fn transpose<L: Quads>(l: L, x: [C<L>; 4]) -> [C<L>; 4] {
     let re = l.transpose([x[0].0, x[1].0, x[2].0, x[3].0]);
     let im = l.transpose([x[0].1, x[1].1, x[2].1, x[3].1]);
     [(re[0], im[0]), (re[1], im[1]), (re[2], im[2]), (re[3], im[3])]
@@ -222,28 +233,41 @@ impl Transform {
     }
 
     #[inline(always)]
-    fn root<L: Lanes>(&self, l: L, t: usize) -> C<L> {
+    fn root<L: Quads>(&self, l: L, t: usize) -> C<L> {
         (l.splat(self.w[0][t]), l.splat(self.w[1][t]))
     }
 
+    /// The roots of a node per quad, from node t on, or of their even children.
     #[inline(always)]
-    fn roots<L: Lanes>(l: L, w: &[Vec<f64>; 2], quad: usize) -> C<L> {
-        let ((re, _), (im, _)) = (w[0].as_chunks::<4>(), w[1].as_chunks::<4>());
-        (l.load(&re[quad]), l.load(&im[quad]))
+    fn root_each<L: Quads>(l: L, w: &[Vec<f64>; 2], t: usize) -> C<L> {
+        (l.splat_each(&w[0][t..t + L::QUADS]), l.splat_each(&w[1][t..t + L::QUADS]))
+    }
+
+    /// The roots of a node per lane, from the nodes of this quad on.
+    #[inline(always)]
+    fn roots<L: Quads>(l: L, w: &[Vec<f64>; 2], quad: usize) -> C<L> {
+        let (re, im) = (&w[0].as_chunks::<4>().0[quad..], &w[1].as_chunks::<4>().0[quad..]);
+        (l.load_apart(re, 1), l.load_apart(im, 1))
+    }
+
+    /// Whether the last passes, over blocks of 16, have as many blocks as there are quads in the
+    /// widest register.
+    pub(super) fn is_wide(&self) -> bool {
+        self.m >= 32
     }
 
     /// Prefetches `memory` while this many transforms run.
-    pub(super) fn ahead<'a>(&self, memory: &'a [f64], transforms: usize) -> Ahead<'a> {
-        // Butterflies of four points in four lanes, in every pass but the last, which is combined
+    pub(super) fn ahead<'a, L: Quads>(&self, _: L, memory: &'a [f64], transforms: usize) -> Ahead<'a> {
+        // Butterflies of four points in all lanes, in every pass but the last, which is combined
         // with the one before it.
-        let steps = (self.m.ilog2() as usize / 2 - 1) * (self.m / 16);
+        let steps = (self.m.ilog2() as usize / 2 - 1) * (self.m / 16) / L::QUADS;
         Ahead::new(memory, steps * transforms)
     }
 
     /// Transforms coefficients to values. On both sides, the first M words of x are real parts and
     /// the others imaginary parts. The order of the values within 16 is that of the last pass.
     #[inline(always)]
-    pub(super) fn forward<L: Lanes>(&self, l: L, x: &mut [f64], ahead: &mut Ahead<'_>) {
+    pub(super) fn forward<L: Quads>(&self, l: L, x: &mut [f64], ahead: &mut Ahead<'_>) {
         let m = self.m;
         let (re, im) = x.split_at_mut(m);
         let mut nodes = 1;
@@ -261,15 +285,14 @@ impl Transform {
             }
             nodes *= 4;
         }
-        // The last two passes: a block of 16, and its four blocks of four, block by block in the
-        // lanes.
-        let ((re, _), (im, _)) = (re.as_chunks_mut::<16>(), im.as_chunks_mut::<16>());
-        for (b, (re, im)) in re.iter_mut().zip(im).enumerate() {
+        // The last two passes: blocks of 16, one per quad, and their four blocks of four, block by
+        // block in the lanes.
+        let blocks = 16 * L::QUADS;
+        for (b, (re, im)) in re.chunks_exact_mut(blocks).zip(im.chunks_exact_mut(blocks)).enumerate() {
             ahead.step(l);
-            let t = m / 16 + b;
-            let ((re, _), (im, _)) = (re.as_chunks_mut::<4>(), im.as_chunks_mut::<4>());
+            let t = m / 16 + b * L::QUADS;
             let x = load4(l, re, im);
-            let x = split4(l, x, self.root(l, t), self.root(l, 2 * t));
+            let x = split4(l, x, Self::root_each(l, &self.w, t), Self::root_each(l, &self.w_even, t));
             let x = transpose(l, x);
             let x = split4(l, x, Self::roots(l, &self.w, t), Self::roots(l, &self.w_even, t));
             store4(l, x, re, im);
@@ -278,21 +301,18 @@ impl Transform {
 
     /// Transforms values to coefficients times M.
     #[inline(always)]
-    pub(super) fn inverse<L: Lanes>(&self, l: L, x: &mut [f64], ahead: &mut Ahead<'_>) {
+    pub(super) fn inverse<L: Quads>(&self, l: L, x: &mut [f64], ahead: &mut Ahead<'_>) {
         let m = self.m;
         let (re, im) = x.split_at_mut(m);
-        {
-            let ((re, _), (im, _)) = (re.as_chunks_mut::<16>(), im.as_chunks_mut::<16>());
-            for (b, (re, im)) in re.iter_mut().zip(im).enumerate() {
-                ahead.step(l);
-                let t = m / 16 + b;
-                let ((re, _), (im, _)) = (re.as_chunks_mut::<4>(), im.as_chunks_mut::<4>());
-                let x = load4(l, re, im);
-                let x = join4(l, x, Self::roots(l, &self.w, t), Self::roots(l, &self.w_even, t));
-                let x = transpose(l, x);
-                let x = join4(l, x, self.root(l, t), self.root(l, 2 * t));
-                store4(l, x, re, im);
-            }
+        let blocks = 16 * L::QUADS;
+        for (b, (re, im)) in re.chunks_exact_mut(blocks).zip(im.chunks_exact_mut(blocks)).enumerate() {
+            ahead.step(l);
+            let t = m / 16 + b * L::QUADS;
+            let x = load4(l, re, im);
+            let x = join4(l, x, Self::roots(l, &self.w, t), Self::roots(l, &self.w_even, t));
+            let x = transpose(l, x);
+            let x = join4(l, x, Self::root_each(l, &self.w, t), Self::root_each(l, &self.w_even, t));
+            store4(l, x, re, im);
         }
         let mut nodes = m / 16;
         while nodes >= 4 {
@@ -310,39 +330,71 @@ impl Transform {
         }
     }
 
-    /// Rows of values in the order in which [`inner_product`](Self::inner_product) reads them:
-    /// `[quad][row][part][4]`.
+    /// The words between the beginnings of rows of values in sequence. If these were a multiple of
+    /// 4 KiB apart, equal places of all rows would share a set of the cache, which holds too few.
+    pub(super) fn stride(&self) -> usize {
+        self.n() + BLOCK
+    }
+
+    /// Values `[component][row]` in the order in which [`inner_products`](Self::inner_products)
+    /// reads them: `[block][component][row][part][16]`.
     pub(super) fn interleave(&self, rows: &[f64], out: &mut [f64]) {
         let count = rows.len() / self.n();
         for (r, row) in rows.chunks_exact(self.n()).enumerate() {
             let (re, im) = row.split_at(self.m);
-            for (j, (re, im)) in re.chunks_exact(4).zip(im.chunks_exact(4)).enumerate() {
-                let out = &mut out[(j * count + r) * 8..][..8];
-                out[..4].copy_from_slice(re);
-                out[4..].copy_from_slice(im);
+            for (j, (re, im)) in re.chunks_exact(BLOCK).zip(im.chunks_exact(BLOCK)).enumerate() {
+                let (out_re, out_im) = out[(j * count + r) * 2 * BLOCK..][..2 * BLOCK].split_at_mut(BLOCK);
+                out_re.copy_from_slice(re);
+                out_im.copy_from_slice(im);
             }
         }
     }
 
-    /// sum over rows of x_row y_row, in values. `x` holds polynomials in sequence, `y` is
-    /// [interleaved](Self::interleave), and `out` is overwritten.
+    /// sum over rows of x_row y_row per component, in values, for each of G vectors x of rows. They
+    /// share the reads of y. `x` holds rows that are a [stride](Self::stride) apart, `y` is
+    /// [interleaved](Self::interleave), and `out`, components in sequence per x, is overwritten.
     #[inline(always)]
-    pub(super) fn inner_product<L: Lanes>(&self, l: L, x: &[f64], y: &[f64], out: &mut [f64]) {
-        let (n, quads) = (self.n(), self.m / 4);
-        let rows = x.len() / n;
-        let (x, _) = x.as_chunks::<4>();
-        let (y, _) = y.as_chunks::<4>();
-        let (re, im) = out.as_chunks_mut::<4>().0.split_at_mut(quads);
-        for (j, ((y, re), im)) in y.chunks_exact(2 * rows).zip(re).zip(im).enumerate() {
-            let mut sum = (l.splat(0.0), l.splat(0.0));
-            for ([b_re, b_im], x) in y.as_chunks::<2>().0.iter().zip(x.chunks_exact(2 * quads)) {
-                let a = (l.load(&x[j]), l.load(&x[quads + j]));
-                let b = (l.load(b_re), l.load(b_im));
-                sum.0 = l.neg_mul_add(a.1, b.1, l.mul_add(a.0, b.0, sum.0));
-                sum.1 = l.mul_add(a.1, b.0, l.mul_add(a.0, b.1, sum.1));
+    pub(super) fn inner_products<L: Quads, const G: usize>(
+        &self,
+        l: L,
+        x: &[f64],
+        y: &[f64],
+        out: &mut [f64],
+    ) {
+        let (n, stride) = (self.n(), self.stride());
+        let (x_len, out_len) = (x.len() / G, out.len() / G);
+        let (rows, components) = (x_len / stride, out_len / n);
+        // A block of x stays in the first cache while all components read it.
+        for (index, y) in y.chunks_exact(rows * 2 * BLOCK).enumerate() {
+            let (block, component) = (index / components, index % components);
+            let at = block * BLOCK;
+            // Two registers at a time: their sums do not wait for each other.
+            for j in (0..BLOCK / (4 * L::QUADS)).step_by(2) {
+                let mut sums = [[(l.splat(0.0), l.splat(0.0)); 2]; G];
+                for (row, y) in y.chunks_exact(2 * BLOCK).enumerate() {
+                    let (y_re, y_im) = (part::<L>(y, 0), part::<L>(y, BLOCK));
+                    let b =
+                        [(l.load(&y_re[j]), l.load(&y_im[j])), (l.load(&y_re[j + 1]), l.load(&y_im[j + 1]))];
+                    for (g, sums) in sums.iter_mut().enumerate() {
+                        let x = &x[g * x_len + row * stride..][..n];
+                        let (x_re, x_im) = (part::<L>(x, at), part::<L>(x, self.m + at));
+                        for (i, sum) in sums.iter_mut().enumerate() {
+                            let a = (l.load(&x_re[j + i]), l.load(&x_im[j + i]));
+                            sum.0 = l.neg_mul_add(a.1, b[i].1, l.mul_add(a.0, b[i].0, sum.0));
+                            sum.1 = l.mul_add(a.1, b[i].0, l.mul_add(a.0, b[i].1, sum.1));
+                        }
+                    }
+                }
+                for (g, sums) in sums.iter().enumerate() {
+                    let (re, im) = out[g * out_len + component * n..][..n].split_at_mut(self.m);
+                    let (re, im) =
+                        (L::split_mut(&mut re[at..at + BLOCK]), L::split_mut(&mut im[at..at + BLOCK]));
+                    for (i, sum) in sums.iter().enumerate() {
+                        l.store(sum.0, &mut re[j + i]);
+                        l.store(sum.1, &mut im[j + i]);
+                    }
+                }
             }
-            l.store(sum.0, re);
-            l.store(sum.1, im);
         }
     }
 }
@@ -350,9 +402,9 @@ impl Transform {
 #[cfg(test)]
 mod tests {
     use super::*;
-    #[cfg(target_arch = "x86_64")]
-    use crate::lanes::Avx2;
     use crate::lanes::Portable;
+    #[cfg(target_arch = "x86_64")]
+    use crate::lanes::{Avx2, Avx512};
     use rand::{Rng, SeedableRng, rngs::ChaCha20Rng};
 
     fn random(rng: &mut ChaCha20Rng, n: usize, bits: u32) -> Vec<i64> {
@@ -363,12 +415,13 @@ mod tests {
         x.iter().map(|&x| x as f64).collect()
     }
 
-    fn product<L: Lanes>(t: &Transform, l: L, x: &[i64], y: &[i64]) -> Vec<f64> {
+    fn product<L: Quads>(t: &Transform, l: L, x: &[i64], y: &[i64]) -> Vec<f64> {
         let (mut x, mut y, mut rows, mut z) = (doubles(x), doubles(y), doubles(y), vec![0.0; x.len()]);
-        t.forward(l, &mut x, &mut t.ahead(&rows, 3));
+        t.forward(l, &mut x, &mut t.ahead(l, &rows, 3));
+        x.resize(t.stride(), f64::NAN);
         t.forward(l, &mut y, &mut Ahead::default());
         t.interleave(&y, &mut rows);
-        t.inner_product(l, &x, &rows, &mut z);
+        t.inner_products::<_, 1>(l, &x, &rows, &mut z);
         t.inverse(l, &mut z, &mut Ahead::default());
         z.iter().map(|z| z / t.m as f64).collect()
     }
@@ -421,6 +474,9 @@ mod tests {
             let vector = simd.run(|l| product(&t, l, &x, &y));
             let scalar = product(&t, Portable, &x, &y);
             assert!(vector.iter().zip(&scalar).all(|(v, s)| v.to_bits() == s.to_bits()), "N = 2^{log_n}");
+            let Some(wide) = Avx512::detect().filter(|_| t.is_wide()) else { continue };
+            let wide = wide.run(|l| product(&t, l, &x, &y));
+            assert!(wide.iter().zip(&scalar).all(|(v, s)| v.to_bits() == s.to_bits()), "N = 2^{log_n}");
         }
     }
 }

@@ -120,6 +120,15 @@ impl Kernels {
         Self::all().next_back().unwrap_or(Self::Portable)
     }
 
+    /// Whether registers have 512 bits.
+    pub(super) fn is_wide(self) -> bool {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512(_) => true,
+            _ => false,
+        }
+    }
+
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Portable => "portable",
