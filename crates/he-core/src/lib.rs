@@ -5,7 +5,7 @@
 //! encryption of zero, key switching), the schemes [`ckks`] (approximate numbers), [`bigckks`] (the
 //! same with a modulus of 2^l), [`bfv`] and [`bgv`] (integers modulo t, sharing [`exact`]),
 //! [`tfhe`] (bits), [`circuits`] (images, statistics, polynomials, bits), [`bootstrapping`] (CKKS
-//! without a limit on depth) and [`wire`] (bytes).
+//! without a limit on depth), [`switching`] (from slots to TFHE) and [`wire`] (bytes).
 //! [`conformance`] tests back ends. The crate touches no file, no terminal and no global state, and
 //! draws no randomness of its own: a generator is always a parameter.
 //!
@@ -72,6 +72,7 @@ mod reveal;
 pub mod ring;
 pub mod rlwe;
 mod secret_words;
+pub mod switching;
 pub mod tfhe;
 pub mod wire;
 

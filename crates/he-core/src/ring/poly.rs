@@ -246,6 +246,24 @@ impl<D: Domain, B: RingOps> Poly<D, B> {
         Ok(padded)
     }
 
+    /// A copy over a ring of the same degree that has the primes of this chain from prime `at` on:
+    /// over all primes up to them, and zero modulo the first `at`.
+    ///
+    /// # Errors
+    /// [`Error::RingMismatch`] for a ring of other primes there; device errors.
+    pub(crate) fn placed(&self, ring: &Ring<B>, at: usize) -> Result<Self> {
+        let (here, there) = (self.ring.spec(), ring.spec());
+        let primes = here.q().get(self.span.start..self.span.q).unwrap_or_default();
+        let to = at + primes.len();
+        if self.span.p > 0 || here.log_n() != there.log_n() || there.q().get(at..to) != Some(primes) {
+            return Err(Error::RingMismatch);
+        }
+        let mut placed = Self::zeros(ring, Span::chain(to), self.batch)?;
+        let words = self.rows().count() * self.ring.n();
+        self.backend().copy(&self.buf, 0, &mut placed.buf, at * self.batch * ring.n(), words)?;
+        Ok(placed)
+    }
+
     fn shortened(&self, q: usize) -> Result<Span> {
         let span = Span { q, ..self.span };
         if self.span.p > 0 || q > self.span.q || q <= self.span.start {

@@ -27,7 +27,7 @@ use super::transform::relative_error;
 use crate::error::{Error, Result};
 
 /// log2 of the greatest failure probability of a lookup that evaluators accept.
-const WORST_FAILURE_LOG2: f64 = -32.0;
+pub(super) const WORST_FAILURE_LOG2: f64 = -32.0;
 
 /// The variances of the parts of a bootstrap; see the module.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -12,4 +12,5 @@ mod program;
 mod programs;
 mod ptx_fresh;
 mod sharing;
+mod switching;
 mod tfhe;

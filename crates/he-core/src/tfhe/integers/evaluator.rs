@@ -59,7 +59,7 @@ pub enum Carry {
 /// ```
 #[derive(Debug)]
 pub struct IntegerEvaluator<B: LweOps = Cpu> {
-    boot: Bootstrapper<B>,
+    pub(super) boot: Bootstrapper<B>,
     tables: LookupTables<B>,
     pairs: LookupTables<B>,
     pub(super) carry: Carry,

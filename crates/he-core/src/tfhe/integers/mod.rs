@@ -15,6 +15,7 @@ mod division;
 mod encryption;
 mod evaluator;
 mod handle;
+mod rounding;
 mod rows;
 mod shifts;
 mod tables;
@@ -22,6 +23,7 @@ mod tables;
 pub(super) use encryption::expect_none;
 pub use evaluator::{Carry, IntegerEvaluator};
 pub use handle::{FheInt, FheInteger, FheUint};
+pub use rounding::Rounding;
 pub use tables::DIGIT_LOOKUP;
 
 use super::{LweBatch, LweOps};

@@ -1,0 +1,187 @@
+//! From coefficients to large ciphertexts of TFHE.
+
+use super::SwitchingParams;
+use crate::backend::{Cpu, RingOps};
+use crate::error::{Error, Result};
+use crate::key_set::key_set_accessors;
+use crate::parallel::*;
+use crate::ring::{Coeff, Poly, Ring};
+use crate::rlwe::{RlweCiphertext, SecretKey, SwitchKey, TernarySecret};
+use crate::tfhe::{LweBatch, LweOps, TfheSecretKey};
+use derive_where::derive_where;
+use rand::CryptoRng;
+use zeroize::Zeroizing;
+
+/// The key that leads from a secret of RLWE to the large secret of TFHE: two polynomials over q' p.
+#[derive_where(Clone; B::Buf)]
+#[derive(Debug)]
+pub struct ToTfheKey<B: RingOps = Cpu> {
+    params: SwitchingParams,
+    key: SwitchKey<B>,
+}
+
+key_set_accessors! {
+    [B: RingOps] ToTfheKey<B> { key.key_set }
+}
+
+impl<B: RingOps> ToTfheKey<B> {
+    /// A key from one secret to the other; `ring` is that of [`SwitchingParams::ring`]. It takes
+    /// ciphertexts of the key set of `from` to that of `to`. Constant time.
+    ///
+    /// # Errors
+    /// [`Error::ParamsMismatch`] for secrets of other parameters, [`Error::RingMismatch`] for
+    /// another ring; device errors.
+    pub fn generate(
+        from: &SecretKey,
+        to: &TfheSecretKey,
+        params: &SwitchingParams,
+        ring: &Ring<B>,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Result<Self> {
+        let what = "secret of the switch to TFHE";
+        for (found, expected) in [
+            (from.params().fingerprint(), params.source().fingerprint()),
+            (to.params().fingerprint(), params.tfhe().fingerprint()),
+        ] {
+            if found != expected {
+                let (found, expected) = (found.to_string(), expected.to_string());
+                return Err(Error::ParamsMismatch { what, found, expected });
+            }
+        }
+        check_ring(params, ring)?;
+        let mut coefficients = Zeroizing::new(vec![0; ring.n()]);
+        let [_, large] = to.expose_secrets();
+        for (coefficient, &bit) in coefficients.iter_mut().step_by(ring.n() / large.len()).zip(large) {
+            *coefficient = bit as i8;
+        }
+        let mut target = TernarySecret::from_coefficients(params.key(), coefficients)?;
+        target.set_key_set(to.key_set());
+        let key = SwitchKey::generate(from, &target, params.key(), &ring.prefix(1, 1)?, rng)?;
+        Ok(Self { params: params.clone(), key })
+    }
+
+    /// The parameters.
+    pub fn params(&self) -> &SwitchingParams {
+        &self.params
+    }
+
+    /// The memory that it takes on a device, in bytes.
+    pub fn bytes(&self) -> usize {
+        2 * 2 * self.key.params().ring().n() * size_of::<u64>()
+    }
+}
+
+fn check_ring<B: RingOps>(params: &SwitchingParams, ring: &Ring<B>) -> Result<()> {
+    if ring.spec() == params.ring_spec() { Ok(()) } else { Err(Error::RingMismatch) }
+}
+
+/// Switches coefficients of RLWE ciphertexts to TFHE; knows no secret.
+#[derive(Debug)]
+pub struct ToTfhe<B: RingOps + LweOps = Cpu> {
+    params: SwitchingParams,
+    ring: Ring<B>,
+}
+
+impl<B: RingOps + LweOps> ToTfhe<B> {
+    /// `ring` is that of [`SwitchingParams::ring`].
+    ///
+    /// # Errors
+    /// [`Error::RingMismatch`] for another ring.
+    pub fn new(params: &SwitchingParams, ring: &Ring<B>) -> Result<Self> {
+        check_ring(params, ring)?;
+        Ok(Self { params: params.clone(), ring: ring.clone() })
+    }
+
+    /// The parameters.
+    pub fn params(&self) -> &SwitchingParams {
+        &self.params
+    }
+
+    /// Large ciphertexts whose phases are these coefficients of the phase, divided by the product
+    /// of the base's primes, plus noise ([`SwitchingParams::noise_log2`]): `[entry][index]` for a
+    /// batch. Coefficients of one are switched together, so that more of them cost little.
+    ///
+    /// # Errors
+    /// [`Error::SpanMismatch`] for a ciphertext over more or fewer primes than the
+    /// [`base`](SwitchingParams::base), [`Error::Argument`] for an index that is not below N,
+    /// mismatch of parameters, ring or key sets, before any work; device errors.
+    pub fn switch(
+        &self,
+        ct: &RlweCiphertext<B>,
+        coefficients: &[usize],
+        key: &ToTfheKey<B>,
+    ) -> Result<LweBatch<B>> {
+        self.check(ct, coefficients, key)?;
+        let n = self.ring.n();
+        let pair = self.rounded(ct)?.switch(&key.key)?;
+        let words = |poly: &Poly<_, B>| -> Result<Vec<u64>> {
+            let coefficients: Poly<Coeff, B> = poly.duplicate()?.into_coeff()?;
+            Ok(self.on_the_torus(&coefficients.to_words()?))
+        };
+        let [bodies, masks] = pair.parts();
+        let (bodies, masks) = (words(bodies)?, words(masks)?);
+        let tfhe = self.params.tfhe();
+        let (width, step) = (tfhe.words(), n / tfhe.degree());
+        let mut samples = vec![0; ct.batch() * coefficients.len() * width];
+        samples.par_chunks_mut(width).enumerate().for_each(|(sample, out)| {
+            let (entry, i) = (sample / coefficients.len(), coefficients[sample % coefficients.len()]);
+            let (body, mask) = (&bodies[entry * n..][..n], &masks[entry * n..][..n]);
+            extract(mask, i, step, &mut out[..width - 1]);
+            out[width - 1] = body[i];
+        });
+        let mut batch = LweBatch::upload(self.ring.backend(), tfhe, &samples)?;
+        batch.set_key_set(pair.key_set);
+        Ok(batch)
+    }
+
+    fn check(&self, ct: &RlweCiphertext<B>, coefficients: &[usize], key: &ToTfheKey<B>) -> Result<()> {
+        let (source, n) = (self.params.source().ring(), self.ring.n());
+        if !ct.ring().spec().is_prefix_of(source) && !source.is_prefix_of(ct.ring().spec()) {
+            return Err(Error::RingMismatch);
+        }
+        let (left, right) = (ct.parts()[0].span(), crate::ring::Span::chain(self.params.base()));
+        if left != right {
+            return Err(Error::SpanMismatch { left, right });
+        }
+        if key.params != self.params {
+            let (why, hint) = ("it is of other parameters", "generate it for the switch's parameters");
+            return Err(Error::domain("key to TFHE", why, hint));
+        }
+        if let Some(beyond) = coefficients.iter().find(|&&i| i >= n) {
+            return Err(Error::domain(
+                "coefficient",
+                beyond.to_string(),
+                format!("there are {n}, from 0 on"),
+            ));
+        }
+        Ok(())
+    }
+
+    /// The same phase, to scale, modulo q'.
+    fn rounded(&self, ct: &RlweCiphertext<B>) -> Result<RlweCiphertext<B>> {
+        let moduli = self.params.ring_spec().q_moduli();
+        let q = self.params.modulus();
+        // q' c is zero modulo q', and what is dropped divides it by the base.
+        let factors: Vec<u64> = moduli.iter().map(|modulus| modulus.reduce(q)).collect();
+        let mut pair = ct.map(|part| part.placed(&self.ring, 1))?;
+        pair.c.iter_mut().try_for_each(|part| part.scale_assign(&factors))?;
+        pair.mod_down(1)
+    }
+
+    /// Words modulo q' in units of 2^-64 of the torus.
+    fn on_the_torus(&self, words: &[u64]) -> Vec<u64> {
+        let q = u128::from(self.params.modulus());
+        let torus = |&word: &u64| (((u128::from(word) << 64) + q / 2) / q) as u64;
+        words.par_iter().map(torus).collect()
+    }
+}
+
+/// The mask of coefficient `i`: minus the coefficients i - `step` j of the polynomial, modulo
+/// X^N + 1.
+fn extract(mask: &[u64], i: usize, step: usize, out: &mut [u64]) {
+    let n = mask.len();
+    for (j, out) in out.iter_mut().enumerate() {
+        let from = step * j;
+        *out = if from <= i { mask[i - from].wrapping_neg() } else { mask[n + i - from] };
+    }
+}
