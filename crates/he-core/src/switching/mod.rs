@@ -19,7 +19,7 @@
 //! use he_core::{backend::Cpu, ckks::*, ring::Ring, rlwe::*, switching::*, tfhe};
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let params = CkksParams::for_depth(2).precision_bits(20).build()?;
-//! // Small parameters without security; otherwise `tfhe::presets::digits_2m128()` and
+//! // Small parameters without security; otherwise `tfhe::presets::phases_2m128()` and
 //! // `SwitchingParams::new`.
 //! let small = tfhe::presets::insecure_small()?;
 //! let switching = SwitchingParams::insecure(params.rlwe(), params.levels()[0].primes, &small)?;

@@ -229,6 +229,17 @@ pub mod presets {
         on_the_line(816, (2, 10), (23, 1), (3, 5))
     }
 
+    /// Digits whose bootstraps leave so little noise that phases become integers of up to 14 bits
+    /// ([`IntegerEvaluator::rounded`](super::IntegerEvaluator::rounded)), where
+    /// [`digits_2m128`] leaves 10; a bootstrap takes about twice as long. Secrets and errors are
+    /// those of `digits_2m128`, and lookups fail with probability below 2^-128 as well.
+    ///
+    /// # Errors
+    /// None in practice.
+    pub fn phases_2m128() -> Result<TfheParams, ParamsError> {
+        on_the_line(852, (1, 11), (15, 2), (3, 5))
+    }
+
     /// The gates of the comparison of HElib, TFHE and SEAL of 2018 (lambda = 100 in its text,
     /// bootstrapping key 24 MB): n = 500, N = 1024, k = 1, three digits of 10 bits, errors 2^-15.3
     /// and 2^-27.05, as in TFHE's first library. Its security has since fallen below 100 bits: use
@@ -277,6 +288,7 @@ mod tests {
             (presets::gates_2m40(), GATE_LOOKUP, -40.0),
             (presets::digits_2m128(), DIGIT_LOOKUP, -128.0),
             (presets::digits_2m40(), DIGIT_LOOKUP, -40.0),
+            (presets::phases_2m128(), DIGIT_LOOKUP, -128.0),
         ] {
             let params = params.unwrap();
             let found = params.noise().failure_log2(norm, margin);

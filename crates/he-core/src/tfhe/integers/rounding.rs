@@ -63,6 +63,9 @@ impl<B: LweOps> IntegerEvaluator<B> {
     /// -1/2 to 1/2. `deviation_log2` is log2 of the deviation of the phases' noise. Where a phase
     /// is within some deviations of the border between two integers, the result is one of them.
     ///
+    /// What a bootstrap leaves of noise bounds the bits, too: up to 14 with
+    /// [`phases_2m128`](crate::tfhe::presets::phases_2m128), and 10 with the presets for digits.
+    ///
     /// A bit takes one bootstrap, from the lowest to the highest: multiplied by 2^(bits - 1), a
     /// phase says whether its integer is odd, and what was found is subtracted. A digit takes
     /// another one, to be fresh: 3/2 bits bootstraps per integer, at depth bits + 1. Source: Liu,
