@@ -147,7 +147,20 @@ impl<B: RingOps> Bootstrapper<B> {
         let noise = ct.noise().map(|noise| refreshed(noise, ct.scale(), to));
         let ct = self.slots_to_coefficients(ct, keys)?;
         observe(Stage::SlotsToCoeffs, &ct)?;
-        let ct = self.mod_raise(&ct.pair, keys)?;
+        let mut ct = self.raised(&ct.pair, keys, values, observe)?;
+        ct.set_noise(noise);
+        Ok(ct)
+    }
+
+    /// ModRaise and all that follows.
+    fn raised(
+        &self,
+        pair: &RlweCiphertext<B>,
+        keys: &BootstrapKeys<B>,
+        values: Values,
+        mut observe: impl FnMut(Stage, &Ciphertext<B>) -> Result<()>,
+    ) -> Result<Ciphertext<B>> {
+        let ct = self.mod_raise(pair, keys)?;
         observe(Stage::ModRaise, &ct)?;
         let ct = match values {
             Values::Complex => self.coefficients_to_slots(&ct, keys)?,
@@ -156,13 +169,34 @@ impl<B: RingOps> Bootstrapper<B> {
         observe(Stage::CoeffsToSlots, &ct)?;
         let ct = self.eval_mod.apply(&self.upper, &ct, &keys.upper)?;
         observe(Stage::EvalMod, &ct)?;
-        let mut ct = match values {
+        let ct = match values {
             Values::Complex => self.join(&ct)?,
             Values::Real => self.landed(ct)?,
         };
-        ct.set_noise(noise);
         observe(Stage::Join, &ct)?;
         Ok(ct)
+    }
+
+    /// The second half of a refresh, from coefficients instead of slots: with n slots, slot k of
+    /// the result is coefficient j N / (2n) of the phase of a ciphertext over q_0, divided by the
+    /// scale of level 0, where j < n is k with its bits reversed. Coefficients are at most that
+    /// scale in magnitude. All of a batch are computed together.
+    ///
+    /// # Errors
+    /// [`Error::SpanMismatch`] for other primes than q_0, mismatch of parameters, ring or key sets,
+    /// before any work; device errors.
+    pub fn coefficients_to_values(
+        &self,
+        pair: &RlweCiphertext<B>,
+        keys: &BootstrapKeys<B>,
+    ) -> Result<Ciphertext<B>> {
+        self.check_order()?;
+        self.check_keys(pair, keys)?;
+        let (left, right) = (pair.parts()[0].span(), Span::chain(1));
+        if left != right {
+            return Err(Error::SpanMismatch { left, right });
+        }
+        self.raised(pair, keys, Values::Real, |_, _| Ok(()))
     }
 
     /// Whether the keys are of these parameters, and of the key set of the ciphertext.
@@ -178,11 +212,16 @@ impl<B: RingOps> Bootstrapper<B> {
         common("bootstrapping keys", keys.upper.key_set(), pair.key_set).map(drop)
     }
 
-    pub(super) fn check(&self, ct: &Ciphertext<B>, keys: &BootstrapKeys<B>) -> Result<()> {
+    fn check_order(&self) -> Result<()> {
         if self.params.order() != Order::SlotsFirst {
             let (why, hint) = ("they refresh integers", "use exact::bootstrapping::Bootstrapper");
             return Err(Error::domain("parameters of bootstrapping", why, hint));
         }
+        Ok(())
+    }
+
+    pub(super) fn check(&self, ct: &Ciphertext<B>, keys: &BootstrapKeys<B>) -> Result<()> {
+        self.check_order()?;
         let (needed, left) = (self.params.input_level(), ct.level());
         if left < needed {
             return Err(Error::LevelExhausted { needed, left });

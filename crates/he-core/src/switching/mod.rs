@@ -1,11 +1,16 @@
 //! Scheme switching: from the coefficients and slots of RLWE ciphertexts to ciphertexts of TFHE,
-//! whose lookups are exact where polynomials approximate.
+//! whose lookups are exact where polynomials approximate, and back.
 //!
-//! **The key.** The large secret of TFHE is a binary polynomial s' of degree N'. Switched to the
+//! **To TFHE.** The large secret of TFHE is a binary polynomial s' of degree N'. Switched to the
 //! secret s'(X^(N/N')), a ciphertext (c0, c1) of degree N has phase c0 + c1 s'(X^(N/N')), in whose
 //! coefficient i only N' coefficients of c1 take part: they are the mask of a large ciphertext of
 //! TFHE, without another key. That takes one switching key of one digit over q' p, and the
 //! operations that every back end has, instead of a key with a row for each of the N coefficients.
+//!
+//! **From TFHE.** A ciphertext becomes one of the ring under s'(X^(N/N')) and is switched to the
+//! secret of the ring; automorphisms then merge the constant coefficients of many into one
+//! ([`FromTfhe`]). [`TfheToSlots`] goes on with the second half of a bootstrap, so that the phases
+//! are in slots, on a level that can be computed on.
 //!
 //! **Security.** Modulo X^N + 1, encryptions under s'(X^(N/N')) are N/N' independent ones of degree
 //! N' under s'. So q' p is as wide as TFHE's line of 128-bit security allows for their error
@@ -48,18 +53,24 @@
 //! # }
 //! ```
 //!
+//! [`IntegerEvaluator::phases`](crate::tfhe::IntegerEvaluator::phases) and [`TfheToSlots`] lead
+//! back.
+//!
 //! Sources: Boura, Gama, Georgieva, Jetchev, *Chimera: Combining Ring-LWE-based Fully Homomorphic
 //! Encryption Schemes*, Journal of Mathematical Cryptology 14 (2020); Lu, Huang, Hong, Ma, Qu,
 //! *PEGASUS: Bridging Polynomial and Non-polynomial Evaluations in Homomorphic Encryption*, IEEE
 //! S&P 2021. Gentry, Halevi, Peikert, Smart, *Field switching in BGV-style homomorphic encryption*,
-//! Journal of Computer Security 21 (2013), for secrets of a subring.
+//! Journal of Computer Security 21 (2013), for secrets of a subring; Chen, Dai, Kim, Song,
+//! *Efficient Homomorphic Conversion Between (Ring) LWE Ciphertexts*, ACNS 2021, for packing.
 
+mod from_tfhe;
 mod params;
 mod slots;
 #[cfg(test)]
 mod tests;
 mod to_tfhe;
 
+pub use from_tfhe::{FromTfhe, FromTfheKey, FromTfheParams};
 pub use params::SwitchingParams;
-pub use slots::{SlotsToTfhe, SlotsToTfheSpec};
+pub use slots::{SlotsToTfhe, SlotsToTfheSpec, TfheToSlots};
 pub use to_tfhe::{ToTfhe, ToTfheKey};

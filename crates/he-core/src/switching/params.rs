@@ -39,6 +39,20 @@ impl PartialEq for SwitchingParams {
 
 impl Eq for SwitchingParams {}
 
+/// Whether the large secret of TFHE is one polynomial whose degree divides 2^`log_n`.
+pub(super) fn check_degrees(tfhe: &TfheParams, log_n: u32) -> Result<(), ParamsError> {
+    let spec = tfhe.spec();
+    for (what, found, highest) in [
+        ("dimension of GLWE", spec.glwe_dimension as f64, 1.0),
+        ("log2 of the degree", f64::from(spec.log_degree), f64::from(log_n)),
+    ] {
+        if found > highest {
+            return Err(ParamsError::OutOfRange { what, found, lowest: 1.0, highest });
+        }
+    }
+    Ok(())
+}
+
 impl SwitchingParams {
     /// For ciphertexts over the first `base` primes of `source`, and large ciphertexts of `tfhe`.
     ///
@@ -69,15 +83,8 @@ impl SwitchingParams {
     /// that of `source`; [`ParamsError::ChainLength`] for a base that `source` does not have;
     /// [`ParamsError::NotEnoughPrimes`].
     pub fn insecure(source: &RlweParams, base: usize, tfhe: &TfheParams) -> Result<Self, ParamsError> {
-        let (log_n, spec) = (source.ring().log_n(), tfhe.spec());
-        for (what, found, highest) in [
-            ("dimension of GLWE", spec.glwe_dimension as f64, 1.0),
-            ("log2 of the degree", f64::from(spec.log_degree), f64::from(log_n)),
-        ] {
-            if found > highest {
-                return Err(ParamsError::OutOfRange { what, found, lowest: 1.0, highest });
-            }
-        }
+        let log_n = source.ring().log_n();
+        check_degrees(tfhe, log_n)?;
         let chain = source.ring().q();
         if !(1..=chain.len()).contains(&base) {
             let (chain, highest) = ("base of the switch", chain.len());

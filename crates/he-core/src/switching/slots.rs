@@ -1,8 +1,9 @@
-//! From slots to large ciphertexts of TFHE.
+//! From slots to large ciphertexts of TFHE, and back.
 
-use super::{SwitchingParams, ToTfhe, ToTfheKey};
+use super::from_tfhe::Place;
+use super::{FromTfhe, FromTfheKey, FromTfheParams, SwitchingParams, ToTfhe, ToTfheKey};
 use crate::backend::{Cpu, RingOps};
-use crate::bootstrapping::slots_to_coefficients;
+use crate::bootstrapping::{BootstrapKeys, Bootstrapper, slots_to_coefficients};
 use crate::circuits::Requirements;
 use crate::circuits::ckks::PreparedTransform;
 use crate::ckks::{Ciphertext, Evaluator};
@@ -10,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::params::ParamsError;
 use crate::ring::{Ring, bit_reverse};
 use crate::rlwe::{EvaluationKeys, KeyRequirements};
-use crate::tfhe::{LweBatch, LweOps};
+use crate::tfhe::{LweBatch, LweOps, TfheParams};
 
 /// What is switched, and how.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -126,5 +127,69 @@ impl<B: RingOps + LweOps> SlotsToTfhe<B> {
             lowered = matrix.apply(&self.ev, &lowered, keys)?;
         }
         self.to.switch(&lowered.pair, &self.coefficients, key)
+    }
+}
+
+/// Switches ciphertexts of TFHE to slots: packing, then the second half of a bootstrap; knows no
+/// secret.
+#[derive(Debug)]
+pub struct TfheToSlots<B: RingOps + LweOps = Cpu> {
+    from: FromTfhe<B>,
+    bootstrapper: Bootstrapper<B>,
+    /// The ciphertext that becomes each coefficient.
+    indices: Vec<usize>,
+}
+
+impl<B: RingOps + LweOps> TfheToSlots<B> {
+    /// `ring` is that of [`BootstrapParams::ring`](crate::bootstrapping::BootstrapParams::ring), on
+    /// which `bootstrapper` is.
+    ///
+    /// # Errors
+    /// [`Error::InvalidParams`] for parameters of TFHE that cannot be packed
+    /// ([`FromTfheParams::new`]); [`Error::RingMismatch`] for another ring; device errors.
+    pub fn new(tfhe: &TfheParams, bootstrapper: Bootstrapper<B>, ring: &Ring<B>) -> Result<Self> {
+        let params = FromTfheParams::new(tfhe, bootstrapper.params().params().rlwe())?;
+        let from = FromTfhe::new(&params, ring)?;
+        let slots = bootstrapper.params().slots();
+        let indices = (0..slots).map(|place| bit_reverse(place, slots.ilog2())).collect();
+        Ok(Self { from, bootstrapper, indices })
+    }
+
+    /// The parameters of the keys of packing.
+    pub fn params(&self) -> &FromTfheParams {
+        self.from.params()
+    }
+
+    /// The slots of results.
+    pub fn slots(&self) -> usize {
+        self.indices.len()
+    }
+
+    /// What a phase of one would be in a slot: q_0 over the scale of level 0. Phases are at most
+    /// the inverse of that in magnitude, so that slots are at most one.
+    pub fn gain(&self) -> f64 {
+        let params = self.bootstrapper.params().params();
+        params.rlwe().ring().q()[0] as f64 / params.levels()[0].scale
+    }
+
+    /// A ciphertext on the [`output_level`](crate::bootstrapping::BootstrapParams::output_level)
+    /// whose slots are the phases times the [`gain`](Self::gain), in their order, and zeros. The
+    /// noise of the phases is multiplied as well, and bootstrapping adds its own.
+    ///
+    /// # Errors
+    /// [`Error::SlotCount`] for more ciphertexts than [`slots`](Self::slots), mismatch of
+    /// parameters, rings or key sets; device errors.
+    pub fn switch(
+        &self,
+        samples: &LweBatch<B>,
+        key: &FromTfheKey<B>,
+        bootstrap_keys: &BootstrapKeys<B>,
+    ) -> Result<Ciphertext<B>> {
+        let (found, capacity) = (samples.count(), self.slots());
+        if found > capacity {
+            return Err(Error::SlotCount { found, capacity });
+        }
+        let packed = self.from.packed(samples, &self.indices, Place::FirstHalf, key)?;
+        self.bootstrapper.coefficients_to_values(&packed, bootstrap_keys)
     }
 }

@@ -1,9 +1,14 @@
 //! Phases before and after.
 
-use super::{SlotsToTfhe, SlotsToTfheSpec, SwitchingParams, ToTfhe, ToTfheKey};
+use super::{
+    FromTfhe, FromTfheKey, FromTfheParams, SlotsToTfhe, SlotsToTfheSpec, SwitchingParams, TfheToSlots,
+    ToTfhe, ToTfheKey,
+};
 use crate::arith::{Modulus, ntt_primes_below};
 use crate::backend::Cpu;
-use crate::ckks::{CkksParams, Evaluator, SecretEncryptor};
+use crate::bootstrapping::presets::Preset;
+use crate::bootstrapping::{BootstrapKeys, BootstrapParams, BootstrapSpec, Bootstrapper};
+use crate::ckks::{CkksParams, Decryptor, Evaluator, SecretEncryptor};
 use crate::error::Error;
 use crate::params::ParamsError;
 use crate::ring::{Poly, Ring, RingSpec, Seed, Span};
@@ -205,4 +210,87 @@ fn slots_are_compared_exactly() {
     let zero = integers.constant_i64(&[0; 16], 8).unwrap();
     let less = target.decrypt_flags(&integers.lt(&difference, &zero).unwrap()).unwrap();
     assert_eq!(less, x.iter().zip(&y).map(|(x, y)| x < y).collect::<Vec<_>>());
+}
+
+/// Random phases come back, each at its coefficient, and nothing elsewhere.
+#[test]
+fn phases_are_packed() {
+    let mut rng = seeded();
+    let tfhe = presets::insecure_small().unwrap();
+    let log_n = 10;
+    let primes = ntt_primes_below(50, log_n, 3, &[]).unwrap();
+    let ring = RingSpec::new(log_n, primes[..2].to_vec(), primes[2..].to_vec()).unwrap();
+    let target = RlweParams::insecure(ring.clone(), RlweParams::even_digits(2, 2)).unwrap();
+    let params = FromTfheParams::new(&tfhe, &target).unwrap();
+    let ring = Ring::new(Cpu::new(), ring).unwrap();
+    let (from, to) = (TfheSecretKey::generate(&tfhe, &mut rng), SecretKey::generate(&target, &mut rng));
+    let key = FromTfheKey::generate(&from, &to, &params, &ring, &mut rng).unwrap();
+    let packer = FromTfhe::new(&params, &ring).unwrap();
+    let s = to.on(&ring, Span::chain(1)).unwrap();
+    for count in [1usize, 2, 3, 64, 100, 1024] {
+        let messages: Vec<u64> = (0..count).map(|_| rng.next_u64()).collect();
+        let samples = from.encrypt(&Cpu::new(), &messages, &mut rng).unwrap();
+        // What is encrypted is off by the noise of encryption.
+        let phases = from.phases(&samples).unwrap();
+        let packed = packer.pack(&samples, &key).unwrap();
+        assert_eq!(packed.key_set(), Some(to.key_set()));
+        let words = packed.message(&s).unwrap().into_coeff().unwrap().to_words().unwrap();
+        let step = ring.n() / count.next_power_of_two();
+        let predicted = params.noise_log2(&key).exp2();
+        let mut squares = 0.0;
+        for (i, &word) in words.iter().enumerate() {
+            let found = (u128::from(word) << 64) / u128::from(primes[0]);
+            let expected = if i % step == 0 { phases.get(i / step).copied().unwrap_or(0) } else { 0 };
+            let error = centred((found as u64).wrapping_sub(expected));
+            assert!(error.abs() < 8.0 * predicted, "{count}, coefficient {i}: {error:e}, {predicted:e}");
+            squares += error * error;
+        }
+        println!(
+            "{count}: 2^{:.2} of 2^{:.2}",
+            (squares / words.len() as f64).log2() / 2.0,
+            predicted.log2()
+        );
+    }
+}
+
+/// Phases of TFHE in slots, on a level where they can be multiplied.
+#[test]
+fn phases_become_slots() {
+    let mut rng = seeded();
+    let tfhe = presets::insecure_small().unwrap();
+    let spec = BootstrapSpec { log_n: 10, log_slots: 6, ..Preset::Fast.spec() };
+    let boot = BootstrapParams::insecure(spec).unwrap();
+    let ring = boot.ring(Cpu::new()).unwrap();
+    let (from, to) =
+        (TfheSecretKey::generate(&tfhe, &mut rng), SecretKey::generate(boot.params().rlwe(), &mut rng));
+    let bootstrapper = Bootstrapper::new(&boot, &ring).unwrap();
+    let back = TfheToSlots::new(&tfhe, bootstrapper, &ring).unwrap();
+    let key = FromTfheKey::generate(&from, &to, back.params(), &ring, &mut rng).unwrap();
+    let boot_keys = BootstrapKeys::generate(&to, &boot, &ring, &mut rng).unwrap();
+    let ev = Evaluator::new(boot.params(), &ring).unwrap();
+    let decryptor = Decryptor::new(boot.params(), &to, &ring).unwrap();
+    for count in [1, 50, 64] {
+        let values: Vec<f64> = (0..count).map(|_| (rng.next_u64() as i64) as f64 / 63f64.exp2()).collect();
+        let phases: Vec<u64> = values
+            .iter()
+            .map(|value| (value / back.gain() * 62f64.exp2()) as i64 as u64)
+            .map(|p| p.wrapping_mul(4))
+            .collect();
+        let samples = from.encrypt(&Cpu::new(), &phases, &mut rng).unwrap();
+        let x = back.switch(&samples, &key, &boot_keys).unwrap();
+        assert_eq!((x.level(), x.slots()), (boot.output_level(), 64));
+        let found = decryptor.decrypt_real(&x).unwrap();
+        for (slot, found) in found[..64].iter().enumerate() {
+            let expected = values.get(slot).copied().unwrap_or(0.0);
+            assert!((found - expected).abs() < 1e-3, "{count}, slot {slot}: {found}, not {expected}");
+        }
+        assert!(
+            ev.mul_plain(&x, &ev.encoder().encode_real(&[1.0], boot.params().encoding()).unwrap()).is_ok()
+        );
+    }
+    let more = from.encrypt(&Cpu::new(), &[0; 65], &mut rng).unwrap();
+    assert!(matches!(
+        back.switch(&more, &key, &boot_keys),
+        Err(Error::SlotCount { found: 65, capacity: 64 })
+    ));
 }

@@ -6,8 +6,8 @@ use crate::error::{Error, Result};
 use crate::key_set::key_set_accessors;
 use crate::parallel::*;
 use crate::ring::{Coeff, Poly, Ring};
-use crate::rlwe::{RlweCiphertext, SecretKey, SwitchKey, TernarySecret};
-use crate::tfhe::{LweBatch, LweOps, TfheSecretKey};
+use crate::rlwe::{RlweCiphertext, RlweParams, SecretKey, SwitchKey, TernarySecret};
+use crate::tfhe::{LweBatch, LweOps, TfheParams, TfheSecretKey};
 use derive_where::derive_where;
 use rand::CryptoRng;
 use zeroize::Zeroizing;
@@ -38,24 +38,13 @@ impl<B: RingOps> ToTfheKey<B> {
         ring: &Ring<B>,
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<Self> {
-        let what = "secret of the switch to TFHE";
-        for (found, expected) in [
-            (from.params().fingerprint(), params.source().fingerprint()),
-            (to.params().fingerprint(), params.tfhe().fingerprint()),
-        ] {
-            if found != expected {
-                let (found, expected) = (found.to_string(), expected.to_string());
-                return Err(Error::ParamsMismatch { what, found, expected });
-            }
+        let (found, expected) = (from.params().fingerprint(), params.source().fingerprint());
+        if found != expected {
+            let (found, expected) = (found.to_string(), expected.to_string());
+            return Err(Error::ParamsMismatch { what: "secret of the switch to TFHE", found, expected });
         }
         check_ring(params, ring)?;
-        let mut coefficients = Zeroizing::new(vec![0; ring.n()]);
-        let [_, large] = to.expose_secrets();
-        for (coefficient, &bit) in coefficients.iter_mut().step_by(ring.n() / large.len()).zip(large) {
-            *coefficient = bit as i8;
-        }
-        let mut target = TernarySecret::from_coefficients(params.key(), coefficients)?;
-        target.set_key_set(to.key_set());
+        let target = embedded(to, params.tfhe(), params.key())?;
         let key = SwitchKey::generate(from, &target, params.key(), &ring.prefix(1, 1)?, rng)?;
         Ok(Self { params: params.clone(), key })
     }
@@ -69,6 +58,24 @@ impl<B: RingOps> ToTfheKey<B> {
     pub fn bytes(&self) -> usize {
         2 * 2 * self.key.params().ring().n() * size_of::<u64>()
     }
+}
+
+/// The large secret of TFHE as one of the ring, s'(X^(N/N')), of the same key set.
+pub(super) fn embedded(secret: &TfheSecretKey, tfhe: &TfheParams, ring: &RlweParams) -> Result<SecretKey> {
+    let (found, expected) = (secret.params().fingerprint(), tfhe.fingerprint());
+    if found != expected {
+        let (found, expected) = (found.to_string(), expected.to_string());
+        return Err(Error::ParamsMismatch { what: "secret of TFHE", found, expected });
+    }
+    let n = ring.ring().n();
+    let mut coefficients = Zeroizing::new(vec![0; n]);
+    let [_, large] = secret.expose_secrets();
+    for (coefficient, &bit) in coefficients.iter_mut().step_by(n / large.len()).zip(large) {
+        *coefficient = bit as i8;
+    }
+    let mut embedded = TernarySecret::from_coefficients(ring, coefficients)?;
+    embedded.set_key_set(secret.key_set());
+    Ok(embedded)
 }
 
 fn check_ring<B: RingOps>(params: &SwitchingParams, ring: &Ring<B>) -> Result<()> {

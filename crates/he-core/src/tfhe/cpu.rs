@@ -18,8 +18,8 @@ const GROUP: usize = 8;
 pub struct CpuLweKey {
     params: TfheParams,
     transform: Transform,
-    /// `[i]`, then [interleaved](Transform::interleave): transforms of the rows' components, centred,
-    /// times 2^-64 / M.
+    /// `[i]`, then [interleaved](Transform::interleave): transforms of the rows' components,
+    /// centred, times 2^-64 / M.
     bootstrap: Vec<f64>,
     /// `[i][level][n + 1]`.
     switch: Vec<u32>,

@@ -1,8 +1,8 @@
-//! Integers from phases: what other schemes leave on the torus.
+//! Integers from phases, which other schemes leave on the torus, and phases from integers.
 
 use super::rows::{Form, Rows};
 use super::tables::{BITS, DIGIT_LOOKUP, Table, UNIT};
-use super::{EncryptedUint, IntegerEvaluator, digits_of};
+use super::{EncryptedFlags, EncryptedInteger, EncryptedUint, IntegerEvaluator, Signedness, digits_of};
 use crate::error::{Error, Result};
 use crate::tfhe::noise::WORST_FAILURE_LOG2;
 use crate::tfhe::{LookupTables, LweBatch, LweOps};
@@ -16,6 +16,9 @@ pub enum Rounding {
     /// The lower one.
     Down,
 }
+
+/// The messages of a table.
+const MESSAGES: u64 = 16;
 
 /// More bits than any noise leaves.
 const MOST_BITS: usize = 32;
@@ -135,6 +138,55 @@ impl<B: LweOps> IntegerEvaluator<B> {
         Ok(EncryptedUint::new(self.lookup_all(&pool, digits, Table::Message)?))
     }
 
+    /// Ciphertexts whose phases are the integers times `unit` / 2^64, modulo 1, for other schemes
+    /// to go on with. Each digit takes a bootstrap, and adds its noise
+    /// ([`Noise::bootstrapped`](crate::tfhe::Noise::bootstrapped)).
+    ///
+    /// ```
+    /// # use he_core::{backend::Cpu, tfhe::*};
+    /// # fn main() -> he_core::Result<()> {
+    /// # let mut rng = he_core::rand::rng();
+    /// # let secret = TfheSecretKey::generate(&presets::insecure_small()?, &mut rng);
+    /// let cpu = Cpu::new();
+    /// let key = BootstrapKey::generate(&secret, &mut rng);
+    /// let evaluator = IntegerEvaluator::new(&cpu, &key, Carry::Ripple)?;
+    /// let x = secret.encrypt_i64(&cpu, &[-3], 8, &mut rng)?;
+    /// let phase = secret.phases(&evaluator.phases(&x, 1 << 56)?)?[0] as i64;
+    /// assert!((phase as f64 / 2f64.powi(56) + 3.0).abs() < 0.1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::ParamsMismatch`], [`Error::KeyMismatch`]; device errors.
+    pub fn phases<S: Signedness>(&self, x: &EncryptedInteger<S, B>, unit: u64) -> Result<LweBatch<B>> {
+        let (places, batch) = (x.places(), x.batch());
+        let table = |d: usize| {
+            let negative = S::SIGNED && d + 1 == places;
+            // Digits 2 and 3 of the highest place are -2 and -1 of a signed integer.
+            let value = move |m: u64| if negative && m >= 2 { m.wrapping_sub(4) } else { m };
+            let weight = if BITS * d < 64 { unit << (BITS * d) } else { 0 };
+            (0..MESSAGES).map(|m| value(m % 4).wrapping_mul(weight)).collect()
+        };
+        let tables: Vec<Vec<u64>> = (0..places).map(table).collect();
+        let tables = LookupTables::new(self.backend(), self.params(), &tables)?;
+        let which: Vec<u32> = (0..places as u32).flat_map(|d| std::iter::repeat_n(d, batch)).collect();
+        let ciphertexts = self.boot.bootstrap(&x.digits.ciphertexts, &tables, &which)?;
+        let digits = Rows { count: places, batch, ciphertexts };
+        Ok(self.combine(&digits, &[Form::sum(0..places)])?.ciphertexts)
+    }
+
+    /// Ciphertexts whose phases are `word` / 2^64 where a condition holds, else 0: one bootstrap
+    /// each.
+    ///
+    /// # Errors
+    /// The same as for [`phases`](Self::phases).
+    pub fn flag_phases(&self, flags: &EncryptedFlags<B>, word: u64) -> Result<LweBatch<B>> {
+        let table = (0..MESSAGES).map(|m| word.wrapping_mul(m & 1)).collect();
+        let table = LookupTables::new(self.backend(), self.params(), &[table])?;
+        self.boot.bootstrap(&flags.0, &table, &vec![0; flags.batch()])
+    }
+
     /// Refuses noise with which the lookup of a bit, or of a digit, errs too often.
     fn expect_rare_failures(&self, bits: u32, deviation_log2: f64) -> Result<()> {
         let noise = self.params().noise();
@@ -155,7 +207,7 @@ impl<B: LweOps> IntegerEvaluator<B> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tfhe::{BootstrapKey, Carry, Signed, TfheSecretKey, presets};
+    use crate::tfhe::{BootstrapKey, Carry, Signed, TfheSecretKey, Unsigned, presets};
     use rand::{Rng, SeedableRng, rngs::ChaCha20Rng};
 
     /// All integers of 8 bits, and random ones of 10, at random offsets within 0.45 of them.
@@ -193,6 +245,25 @@ mod tests {
                 integers.iter().map(|&i| ((i << (64 - bits)) as i64) >> (64 - bits)).collect();
             assert_eq!(signed, expected);
         }
+        let integers: Vec<i64> = (0..20).map(|_| i64::from(rng.next_u32() as i16)).collect();
+        let x = secret.encrypt_i64(&cpu, &integers, 16, &mut rng).unwrap();
+        let flags = integers.iter().map(|x| x % 2 == 0).collect::<Vec<_>>();
+        let even = secret.encrypt_flags(&cpu, &flags, &mut rng).unwrap();
+        let near = |phases: &LweBatch, expected: &dyn Fn(usize) -> u64| {
+            for (i, phase) in secret.phases(phases).unwrap().iter().enumerate() {
+                let error = (phase.wrapping_sub(expected(i)) as i64).unsigned_abs();
+                assert!(error < 1 << 53, "{i}: {error:x}");
+            }
+        };
+        for unit in [1 << 45, 1 << 60, 3] {
+            let expected = |i: usize| (integers[i] as u64).wrapping_mul(unit);
+            near(&evaluator.phases(&x, unit).unwrap(), &expected);
+            near(&evaluator.phases(&x.clone().reinterpret::<Unsigned>(), unit).unwrap(), &|i| {
+                (integers[i] as u64 & 0xffff).wrapping_mul(unit)
+            });
+        }
+        near(&evaluator.flag_phases(&even, 1 << 62).unwrap(), &|i| u64::from(flags[i]) << 62);
+
         let batch = secret.encrypt(&cpu, &[1], &mut rng).unwrap();
         // Noise of 2^-12 leaves 8 bits, but not 12.
         assert!(evaluator.rounded(&batch, 8, -12.0, Rounding::Nearest).is_ok());

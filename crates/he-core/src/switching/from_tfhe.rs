@@ -1,0 +1,303 @@
+//! From large ciphertexts of TFHE to coefficients.
+
+use super::to_tfhe::embedded;
+use crate::backend::{Cpu, RingOps};
+use crate::error::{Error, Result};
+use crate::key_set::KeySetId;
+use crate::parallel::*;
+use crate::params::ParamsError;
+use crate::ring::{Coeff, Eval, Poly, Ring, Span};
+use crate::rlwe::{RlweCiphertext, RlweParams, SecretKey, SwitchKey};
+use crate::tfhe::{LweBatch, LweOps, TfheParams, TfheSecretKey};
+use derive_where::derive_where;
+use rand::CryptoRng;
+
+/// The ciphertexts that are packed together before others are made: each has the memory of a
+/// polynomial pair.
+const GROUP: usize = 64;
+
+/// Checked parameters of the way from TFHE to RLWE ciphertexts over the first prime of their chain.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FromTfheParams {
+    tfhe: TfheParams,
+    source: RlweParams,
+    /// The first prime of the chain, and the special primes that keys take.
+    low: RlweParams,
+}
+
+impl FromTfheParams {
+    /// From large ciphertexts of `tfhe` to those of `target`, which have its security: keys are
+    /// over its first prime and as many special primes as are as wide.
+    ///
+    /// # Errors
+    /// [`ParamsError::OutOfRange`] for GLWE of more than one polynomial, or of a higher degree than
+    /// that of `target`; [`ParamsError::Digits`] if all special primes are narrower than the first
+    /// prime.
+    pub fn new(tfhe: &TfheParams, target: &RlweParams) -> Result<Self, ParamsError> {
+        super::params::check_degrees(tfhe, target.ring().log_n())?;
+        let digits = || RlweParams::even_digits(1, 1);
+        let rings = (1..=target.ring().p().len()).filter_map(|p| target.ring().prefix(1, p));
+        let error = ParamsError::Digits { why: "there are no special primes".to_owned() };
+        let low = rings.map(|ring| RlweParams::insecure(ring, digits())).fold(Err(error), Result::or)?;
+        Ok(Self { tfhe: tfhe.clone(), source: target.clone(), low })
+    }
+
+    /// The parameters of the ciphertexts that are packed.
+    pub fn tfhe(&self) -> &TfheParams {
+        &self.tfhe
+    }
+
+    /// The parameters of the results.
+    pub fn target(&self) -> &RlweParams {
+        &self.source
+    }
+
+    /// The primes of keys.
+    pub fn key(&self) -> &RlweParams {
+        &self.low
+    }
+
+    fn ring<B: RingOps>(&self, ring: &Ring<B>) -> Result<Ring<B>> {
+        if ring.spec() != self.source.ring() {
+            return Err(Error::RingMismatch);
+        }
+        ring.prefix(1, self.low.ring().p().len())
+    }
+
+    /// log2 of the greatest deviation of what packing adds to a phase, on the torus: N times the
+    /// noise of the first switch, and that of the automorphisms, which halves with every one.
+    pub fn noise_log2<B: RingOps>(&self, key: &FromTfheKey<B>) -> f64 {
+        let ring = self.low.ring();
+        // 1 + 1/4 + 1/16 + ... is 4/3.
+        let automorphisms = libm::log2(4.0 / 3.0) / 2.0;
+        key.switch.noise_log2(1) + automorphisms + f64::from(ring.log_n()) - libm::log2(ring.q()[0] as f64)
+    }
+}
+
+/// The keys of packing: from TFHE's large secret, and for the automorphisms X -> X^(2^k + 1).
+#[derive_where(Clone; B::Buf)]
+#[derive(Debug)]
+pub struct FromTfheKey<B: RingOps = Cpu> {
+    params: FromTfheParams,
+    switch: SwitchKey<B>,
+    /// For k = 1, 2, ..., log2 N.
+    images: Vec<SwitchKey<B>>,
+}
+
+impl<B: RingOps> FromTfheKey<B> {
+    /// Keys from one secret to the other; `ring` is that of the target's parameters. They take
+    /// ciphertexts of the key set of `from` to that of `to`. Constant time.
+    ///
+    /// # Errors
+    /// [`Error::ParamsMismatch`] for a secret of other parameters of TFHE, [`Error::RingMismatch`]
+    /// for other primes; device errors.
+    pub fn generate(
+        from: &TfheSecretKey,
+        to: &SecretKey,
+        params: &FromTfheParams,
+        ring: &Ring<B>,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Result<Self> {
+        let (low, ring) = (&params.low, params.ring(ring)?);
+        let (from, to) = (embedded(from, &params.tfhe, low)?, to.narrowed(low)?);
+        let switch = SwitchKey::generate(&from, &to, low, &ring, rng)?;
+        let elements = (1..=low.ring().log_n()).map(|k| (1 << k) + 1);
+        let images =
+            elements.map(|g| SwitchKey::for_image(&to, g, low, &ring, rng)).collect::<Result<_>>()?;
+        Ok(Self { params: params.clone(), switch, images })
+    }
+
+    /// The parameters.
+    pub fn params(&self) -> &FromTfheParams {
+        &self.params
+    }
+
+    /// The key set that it leads to, if known.
+    pub fn key_set(&self) -> Option<KeySetId> {
+        self.switch.key_set()
+    }
+
+    /// The memory that it takes on a device, in bytes.
+    pub fn bytes(&self) -> usize {
+        let ring = self.params.low.ring();
+        (1 + self.images.len()) * 2 * (1 + ring.p().len()) * ring.n() * size_of::<u64>()
+    }
+}
+
+/// Where 2^l packed phases are.
+#[derive(Clone, Copy)]
+pub(super) enum Place {
+    /// N / 2^l coefficients from each to the next.
+    Everywhere,
+    /// N / 2^(l + 1) coefficients apart, in the first half.
+    FirstHalf,
+}
+
+/// Packs ciphertexts of TFHE; knows no secret.
+///
+/// Source: Chen, Dai, Kim, Song, *Efficient Homomorphic Conversion Between (Ring) LWE Ciphertexts*,
+/// ACNS 2021, algorithm 2.
+#[derive(Debug)]
+pub struct FromTfhe<B: RingOps + LweOps = Cpu> {
+    params: FromTfheParams,
+    ring: Ring<B>,
+    whole: Ring<B>,
+    /// X^(N / 2^k) for k = 1, 2, ..., log2 N.
+    monomials: Vec<Poly<Eval, B>>,
+}
+
+impl<B: RingOps + LweOps> FromTfhe<B> {
+    /// `ring` is that of the target's parameters.
+    ///
+    /// # Errors
+    /// [`Error::RingMismatch`] for another ring; device errors.
+    pub fn new(params: &FromTfheParams, ring: &Ring<B>) -> Result<Self> {
+        let (low, n) = (params.ring(ring)?, ring.n());
+        let monomial = |k: u32| {
+            let mut coefficients = vec![0; n];
+            coefficients[n >> k] = 1;
+            Poly::<Coeff, B>::from_signed(&low, Span::chain(1), 1, &coefficients)?.into_eval()
+        };
+        let monomials = (1..=low.spec().log_n()).map(monomial).collect::<Result<_>>()?;
+        Ok(Self { params: params.clone(), ring: low, whole: ring.clone(), monomials })
+    }
+
+    /// The parameters.
+    pub fn params(&self) -> &FromTfheParams {
+        &self.params
+    }
+
+    /// A ciphertext over the first prime q_0 whose phase has q_0 times the phase of ciphertext i at
+    /// coefficient i N / 2^l, for the least 2^l that is not below their number, and zeros
+    /// elsewhere, plus noise ([`FromTfheParams::noise_log2`]).
+    ///
+    /// It takes a key switch per ciphertext, and 2^l + log2 N - l automorphisms.
+    ///
+    /// # Errors
+    /// [`Error::BatchRange`] for none or more than N, mismatch of parameters, rings or key sets,
+    /// before any work; device errors.
+    pub fn pack(&self, samples: &LweBatch<B>, key: &FromTfheKey<B>) -> Result<RlweCiphertext<B>> {
+        let count = samples.count();
+        if count == 0 || count > self.ring.n() {
+            return Err(Error::BatchRange { start: 0, end: count, batch: self.ring.n() });
+        }
+        let indices: Vec<usize> = (0..count.next_power_of_two()).collect();
+        self.packed(samples, &indices, Place::Everywhere, key)
+    }
+
+    /// The same for the ciphertexts of these indices, 2^l in number, zeros standing for those that
+    /// do not exist.
+    pub(super) fn packed(
+        &self,
+        samples: &LweBatch<B>,
+        indices: &[usize],
+        place: Place,
+        key: &FromTfheKey<B>,
+    ) -> Result<RlweCiphertext<B>> {
+        self.check(samples, key)?;
+        let words = samples.download()?;
+        // Ciphertexts that are merged early are far apart: those of a group have one remainder.
+        let size = indices.len().min(GROUP);
+        let groups = indices.len() / size;
+        let first = match place {
+            Place::Everywhere => 0,
+            Place::FirstHalf => 1,
+        };
+        let group = |remainder: usize| {
+            let indices: Vec<usize> = indices.iter().copied().skip(remainder).step_by(groups).collect();
+            let pairs = self.raised(&words, samples.key_set(), &indices)?;
+            let mut pairs = pairs.switch(&key.switch)?;
+            for k in 0..first {
+                pairs = pairs.add(&image(&pairs, k, key)?)?;
+            }
+            self.merged(pairs, first, key)
+        };
+        let packed = (0..groups).map(group).collect::<Result<Vec<_>>>()?;
+        let packed = RlweCiphertext::concat(&packed.iter().collect::<Vec<_>>())?;
+        let mut packed = self.merged(packed, first + size.ilog2(), key)?;
+        for k in first + indices.len().ilog2()..self.ring.spec().log_n() {
+            packed = packed.add(&image(&packed, k, key)?)?;
+        }
+        let [c0, c1] = packed.c;
+        Ok(RlweCiphertext {
+            c: [c0.into_ring(&self.whole)?, c1.into_ring(&self.whole)?],
+            key_set: packed.key_set,
+        })
+    }
+
+    fn check(&self, samples: &LweBatch<B>, key: &FromTfheKey<B>) -> Result<()> {
+        let (found, expected) = (samples.params().fingerprint(), self.params.tfhe.fingerprint());
+        if found != expected {
+            let (found, expected) = (found.to_string(), expected.to_string());
+            return Err(Error::ParamsMismatch { what: "ciphertexts of TFHE", found, expected });
+        }
+        if key.params != self.params {
+            let (why, hint) = ("they are of other parameters", "generate them for those of the packing");
+            return Err(Error::domain("keys from TFHE", why, hint));
+        }
+        if !self.ring.shares(key.switch.ring()) {
+            return Err(Error::RingMismatch);
+        }
+        Ok(())
+    }
+
+    /// The ciphertexts of these indices, 1/N times, as ciphertexts of the ring under s'(X^(N/N')):
+    /// their phases are the coefficients 0.
+    fn raised(
+        &self,
+        words: &[u64],
+        key_set: Option<KeySetId>,
+        indices: &[usize],
+    ) -> Result<RlweCiphertext<B>> {
+        let (n, width, size) = (self.ring.n(), self.params.tfhe.words(), indices.len());
+        let (q, step) = (self.ring.spec().q_moduli()[0], n / (width - 1));
+        let residue =
+            |&word: &u64| q.reduce(((u128::from(word) * u128::from(q.value()) + (1 << 63)) >> 64) as u64);
+        let (mut bodies, mut masks) = (vec![0; size * n], vec![0; size * n]);
+        bodies.par_chunks_mut(n).zip(masks.par_chunks_mut(n)).enumerate().for_each(|(at, (body, mask))| {
+            let Some(sample) = words.chunks_exact(width).nth(indices[at]) else { return };
+            body[0] = residue(&sample[width - 1]);
+            // The phase is the body minus the products with the mask, and X^N is -1.
+            mask[0] = q.neg(residue(&sample[0]));
+            for (j, word) in sample[..width - 1].iter().enumerate().skip(1) {
+                mask[n - step * j] = residue(word);
+            }
+        });
+        let inverse = [q.inv(q.reduce(n as u64))];
+        let poly = |words: &[u64]| -> Result<Poly<Eval, B>> {
+            let poly = Poly::<Coeff, B>::from_words(&self.ring, Span::chain(1), size, words)?;
+            let mut poly = poly.into_eval()?;
+            poly.scale_assign(&inverse)?;
+            Ok(poly)
+        };
+        let mut pairs = RlweCiphertext::new(poly(&bodies)?, poly(&masks)?)?;
+        pairs.set_key_set(key_set);
+        Ok(pairs)
+    }
+
+    /// Halves a batch until one is left, whose phase has those of all: x and y become
+    /// (x + X^(N / 2^k) y) plus the image of (x - X^(N / 2^k) y), k being one more than `merges` at
+    /// first.
+    fn merged(
+        &self,
+        mut batch: RlweCiphertext<B>,
+        merges: u32,
+        key: &FromTfheKey<B>,
+    ) -> Result<RlweCiphertext<B>> {
+        for k in merges.. {
+            let half = batch.batch() / 2;
+            if half == 0 {
+                break;
+            }
+            let x = batch.slice_batch(0..half)?;
+            let y = batch.slice_batch(half..2 * half)?.mul_poly(&self.monomials[k as usize])?;
+            batch = x.add(&y)?.add(&image(&x.sub(&y)?, k, key)?)?;
+        }
+        Ok(batch)
+    }
+}
+
+/// The image under X -> X^(2^(k + 1) + 1).
+fn image<B: RingOps>(pair: &RlweCiphertext<B>, k: u32, key: &FromTfheKey<B>) -> Result<RlweCiphertext<B>> {
+    pair.apply_automorphism(&key.images[k as usize], (2 << k) + 1)
+}
