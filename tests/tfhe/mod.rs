@@ -1,6 +1,8 @@
 //! Compares gates, integers and circuits of TFHE with the same on plain values.
 
 mod circuits;
+mod clear;
+mod clear_operations;
 mod gates;
 mod operations;
 mod uints;

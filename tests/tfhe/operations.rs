@@ -144,7 +144,7 @@ impl Case {
         self.same(&ev.neg(&a).unwrap(), x.iter().map(|x| -x));
         self.same(&ev.not(&a).unwrap(), x.iter().map(|x| -x - 1));
         self.same(&ev.sum_batch(&a).unwrap(), std::iter::once(x.iter().sum()));
-        for factor in [0u32, 1, 2, 3, 0x7b, 0xffff_fffe] {
+        for factor in [0i64, 1, 2, 3, 0x7b, 0xffff_fffe, -1, -6] {
             self.same(&ev.mul_plain(&a, &factor.into()).unwrap(), x.iter().map(|x| x * factor));
         }
         let rotated = |x: &BigInt, amount: usize| {
@@ -262,8 +262,58 @@ fn operations_under_real_parameters() {
     let (quotient, remainder) = case.ev.div_rem(&a, &b).unwrap();
     case.same(&quotient, std::iter::once(BigInt::from(-8)));
     case.same(&remainder, std::iter::once(BigInt::from(-5)));
+    // By tables, by estimates of doubled numbers, and by a power of two.
+    for divisor in [5i64, -11, 16, 100].map(BigInt::from) {
+        let (quotient, remainder) = case.ev.div_rem_plain(&a, &divisor).unwrap();
+        case.same(&quotient, std::iter::once(&x[0] / &divisor));
+        case.same(&remainder, std::iter::once(&x[0] % &divisor));
+    }
+    case.same(&case.ev.saturating_mul(&a, &b).unwrap(), std::iter::once(BigInt::from(-128)));
     let shifted = case.ev.shr(&a, &b.reinterpret()).unwrap();
     case.same(&shifted, std::iter::once(BigInt::from(-1)));
+}
+
+/// What `clear_operations` tests on many values, on a few that are encrypted.
+fn on_encrypted<S: Kind>(seed: u64, carry: Carry) {
+    let (case, mut rng) = Case::new(&presets::insecure_small().unwrap(), seed, carry);
+    let (ev, bits) = (&case.ev, 10);
+    let x = values::<S>(bits, 6, &mut rng);
+    let a = S::seal(&case, &x, bits, &mut rng);
+    for divisor in [1, 3, 5, 12, 64, 77, 100, 300, 511, -1, -3, -26] {
+        if divisor < 0 && !S::SIGNED {
+            continue;
+        }
+        let divisor = BigInt::from(divisor);
+        let (quotient, remainder) = ev.div_rem_plain(&a, &divisor).unwrap();
+        case.same(&quotient, x.iter().map(|x| x / &divisor));
+        case.same(&remainder, x.iter().map(|x| x % &divisor));
+        let (quotient, remainder) = ev.div_mod_floor_plain(&a, &divisor).unwrap();
+        let rest = |x: &BigInt| ((x % &divisor) + &divisor) % &divisor;
+        case.same(&quotient, x.iter().map(|x| (x - rest(x)) / &divisor));
+        case.same(&remainder, x.iter().map(rest));
+    }
+    let mut y = x.clone();
+    y.rotate_left(1);
+    let b = S::seal(&case, &y, bits, &mut rng);
+    let top = if S::SIGNED { 1 << (bits - 1) } else { 1 << bits };
+    let (low, high) = (BigInt::from(if S::SIGNED { -top } else { 0 }), BigInt::from(top - 1));
+    let exact: [fn(&BigInt, &BigInt) -> BigInt; 3] = [|x, y| x + y, |x, y| x - y, |x, y| x * y];
+    let found = [ev.saturating_add(&a, &b), ev.saturating_sub(&a, &b), ev.saturating_mul(&a, &b)];
+    for (found, exact) in found.into_iter().zip(exact) {
+        let clamped = x.iter().zip(&y).map(|(x, y)| exact(x, y).clamp(low.clone(), high.clone()));
+        case.same(&found.unwrap(), clamped);
+    }
+    let (log, exists) = ev.checked_ilog2(&a).unwrap();
+    let place = |x: &BigInt| BigInt::from(bits_of(x, bits).bits()) - 1;
+    case.same(&log, x.iter().map(place));
+    assert_eq!(case.flags(&exists), x.iter().map(|x| x.is_positive()).collect::<Vec<_>>(), "seed {seed}");
+    assert_eq!(case.flags(&ev.is_odd(&a).unwrap()), x.iter().map(|x| x.bit(0)).collect::<Vec<_>>());
+}
+
+#[test]
+fn plain_divisors_and_saturation() {
+    on_encrypted::<Unsigned>(50, Carry::Prefix);
+    on_encrypted::<Signed>(51, Carry::Ripple);
 }
 
 #[test]
@@ -371,6 +421,20 @@ fn batches_and_operators() {
     let amounts = FheUint::new(amounts, &case.ev);
     assert_eq!(open(&a >> &amounts), [5, -50, 19, 0]);
     assert_eq!(open(a.select(&a.lt(&b).unwrap(), &b)), [3, -100, 0, -1]);
+    assert_eq!(open(&a * -3), [-15, 44, 25, 0]);
+    assert_eq!(open(&a / 10), [0, -10, 7, 0]);
+    assert!(matches!((&a / 0).unwrap_err(), Error::Argument { what: "divisor", .. }));
+    assert_eq!(open(a.saturating_mul(&b)), [15, 127, 0, 0]);
+    let (down, rest) = a.div_mod_floor(&b).unwrap();
+    assert_eq!([open(Ok(down)), open(Ok(rest))], [[1, 14, -1, 0], [2, -2, 77, 0]]);
+    let (down, rest) = a.div_mod_floor_plain(&BigInt::from(10)).unwrap();
+    assert_eq!([open(Ok(down)), open(Ok(rest))], [[0, -10, 7, 0], [5, 0, 7, 0]]);
+    assert_eq!(case.secret.decrypt_u64(a.abs().unwrap().value()).unwrap(), [5, 100, 77, 0]);
+    let (log, exists) = a.checked_ilog2().unwrap();
+    assert_eq!(case.secret.decrypt_u64(log.value()).unwrap(), [2, 7, 6, 255]);
+    assert_eq!(case.flags(&exists), [true, false, true, false]);
+    let (_, over) = a.overflowing_shl(&(&amounts << 2).unwrap()).unwrap();
+    assert_eq!(case.flags(&over), [false, false, true, true]);
     let lengths = (&amounts | 4).unwrap();
     assert_eq!(case.secret.decrypt_u64(lengths.value()).unwrap(), [4, 5, 6, 7]);
 }

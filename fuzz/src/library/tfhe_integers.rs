@@ -1,8 +1,8 @@
 //! Integers of TFHE against u64.
 //!
-//! Must hold: sums, differences, products, quotients, shifts, comparisons and selections of
-//! encrypted integers, and gates of encrypted bits, are those of u64 and bool, in both ways to pass
-//! carries. The parameters fail with a probability below 2^-100.
+//! Must hold: sums, differences, products, quotients, also by plain numbers, shifts, comparisons
+//! and selections of encrypted integers, and gates of encrypted bits, are those of u64 and bool, in
+//! both ways to pass carries. The parameters fail with a probability below 2^-100.
 //!
 //! Bytes: the operation; the width; two integers.
 
@@ -101,7 +101,7 @@ pub fn run(data: &[u8]) {
         // The second byte chooses among the others.
         4 if width >= 128 => {
             type Exact = fn(u64, u64) -> u64;
-            let (found, exact): (_, Exact) = match width / 4 % 8 {
+            let (found, exact): (_, Exact) = match width / 4 % 16 {
                 0 => (ev.mul(&left, &right), u64::wrapping_mul),
                 1 => (ev.div(&left, &right), |x, y| x.checked_div(y).unwrap_or(u64::MAX)),
                 2 => (ev.rem(&left, &right), |x, y| x.checked_rem(y).unwrap_or(x)),
@@ -109,6 +109,12 @@ pub fn run(data: &[u8]) {
                 4 => (ev.shr(&left, &right), |x, y| if y < 64 { x >> y } else { 0 }),
                 5 => (ev.xor(&left, &right), |x, y| x ^ y),
                 6 => (ev.sum(&[&left, &right, &right, &left, &left]), |x, y| 3 * x + 2 * y),
+                7 => (ev.reverse_bits(&ev.reverse_bits(&left).expect("bits")), |x, _| x),
+                8 => (ev.div_plain(&left, &100.into()), |x, _| x / 100),
+                9 => (ev.rem_plain(&left, &100.into()), |x, _| x % 100),
+                10 => (ev.div_plain(&left, &14.into()), |x, _| x / 14),
+                11 => (ev.rem_plain(&left, &77.into()), |x, _| x % 77),
+                12 => (ev.saturating_sub(&left, &right), u64::saturating_sub),
                 _ => (ev.or(&left, &right), |x, y| x | y),
             };
             let expected: Vec<u64> = pairs().map(|(x, y)| exact(x, y) & mask).collect();
@@ -134,7 +140,7 @@ pub fn seeds() -> Vec<Vec<u8>> {
         let numbers = x.to_le_bytes().into_iter().chain(y.to_le_bytes());
         [operation, operation / 3].into_iter().chain(numbers).collect::<Vec<u8>>()
     };
-    let others = (0..8).map(|which| {
+    let others = (0..16).map(|which| {
         let mut seed = seed(8 + which % 2);
         seed[1] = 128 + 4 * which;
         seed

@@ -234,6 +234,12 @@ fn integers(cuda: &Cuda, params: &TfheParams, bits: usize, seed: u64) {
         let over = |x: u128, y: u128| x.checked_div(y).unwrap_or(u128::MAX);
         assert_eq!(open(quotient), each(over), "seed {seed}");
         assert_eq!(open(remainder), each(|x, y| x.checked_rem(y).unwrap_or(x)), "seed {seed}");
+        let (quotient, remainder) = ev.div_rem_plain(&a, &100.into()).unwrap();
+        assert_eq!(open(quotient), each(|x, _| x / 100), "seed {seed}");
+        assert_eq!(open(remainder), each(|x, _| x % 100), "seed {seed}");
+        let sum = ev.saturating_add(&a, &b).unwrap();
+        let saturated = |(&x, &y): (&u128, &u128)| x.saturating_add(y).min(modulus);
+        assert_eq!(open(sum), x.iter().zip(&y).map(saturated).collect::<Vec<_>>(), "seed {seed}");
         let shifted = ev.shl(&a, &b).unwrap();
         let by = |x: u128, y: u128| if y < 128 { x << y } else { 0 };
         assert_eq!(open(shifted), each(by), "seed {seed}");

@@ -6,7 +6,7 @@ use super::tables::{BITS, Pair, Table};
 use super::{EncryptedFlags, EncryptedInteger, IntegerEvaluator, Signedness, expect_width};
 use crate::error::{Error, Result};
 use crate::tfhe::LweOps;
-use num_bigint::BigUint;
+use num_bigint::{BigInt, Sign};
 
 /// The digits of x + y, or of x + NOT y + 1, before carries.
 fn sums(places: usize, subtract: bool) -> Vec<Form> {
@@ -205,17 +205,18 @@ impl<B: LweOps> IntegerEvaluator<B> {
         Ok((EncryptedInteger::new(digits.rows(0..places)?), high))
     }
 
-    /// x times a plain number modulo 2^bits: at most one bootstrap for each digit and each nonzero
-    /// digit of the factor, and their sum. The time reveals the factor.
+    /// x times a plain number of any size modulo 2^bits: at most one bootstrap for each digit and
+    /// each nonzero digit of the factor, and their sum; for a negative factor, one more per digit.
+    /// The time reveals the factor.
     ///
     /// # Errors
     /// The errors of [`add`](Self::add).
     pub fn mul_plain<S: Signedness>(
         &self,
         x: &EncryptedInteger<S, B>,
-        factor: &BigUint,
+        factor: &BigInt,
     ) -> Result<EncryptedInteger<S, B>> {
-        let places = x.places();
+        let (places, negative, factor) = (x.places(), factor.sign() == Sign::Minus, factor.magnitude());
         let mut columns = Columns::new(places);
         let digits: Vec<u64> = (0..places as u64)
             .map(|d| u64::from(factor.bit(2 * d)) + 2 * u64::from(factor.bit(2 * d + 1)))
@@ -240,7 +241,8 @@ impl<B: LweOps> IntegerEvaluator<B> {
                 }
             }
         }
-        Ok(EncryptedInteger::new(self.summed(pool, columns)?))
+        let product = EncryptedInteger::new(self.summed(pool, columns)?);
+        if negative { self.neg(&product) } else { Ok(product) }
     }
 
     /// The sum of each integer with its condition, 0 or 1: an increment where it is set.
@@ -273,7 +275,7 @@ impl<B: LweOps> IntegerEvaluator<B> {
     }
 
     /// Whether an integer with a sign is negative, as a row.
-    fn sign(&self, digits: &Rows<B>) -> Result<Rows<B>> {
+    pub(super) fn sign(&self, digits: &Rows<B>) -> Result<Rows<B>> {
         self.lookup(digits, &[(Form::sum([digits.count - 1]), Table::AtLeastTwo)])
     }
 

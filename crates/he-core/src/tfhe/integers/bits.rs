@@ -179,11 +179,98 @@ impl<B: LweOps> IntegerEvaluator<B> {
         self.trailing_zeros(&self.not(x)?)
     }
 
+    /// The place of the highest bit that is set, which is the logarithm to base 2 rounded down, in
+    /// the width of [`count_ones`](Self::count_ones); all bits are set for 0. That of a negative
+    /// number is the place of its sign. Bootstraps as for [`leading_zeros`](Self::leading_zeros).
+    ///
+    /// # Errors
+    /// The errors of [`add`](Self::add).
+    pub fn ilog2<S: Signedness>(&self, x: &EncryptedInteger<S, B>) -> Result<EncryptedUint<B>> {
+        Ok(self.highest_bit(x)?.0)
+    }
+
+    /// [`ilog2`](Self::ilog2), and whether there is a logarithm: not for 0, nor for negative
+    /// numbers, as in Rust. Without signs this costs as much, otherwise two bootstraps more.
+    ///
+    /// ```
+    /// # use he_core::{backend::Cpu, tfhe::*};
+    /// # fn main() -> he_core::Result<()> {
+    /// # let (cpu, mut rng) = (Cpu::new(), he_core::rand::rng());
+    /// # let secret = TfheSecretKey::generate(&presets::insecure_small()?, &mut rng);
+    /// # let key = BootstrapKey::generate(&secret, &mut rng);
+    /// let evaluator = IntegerEvaluator::new(&cpu, &key, Carry::Ripple)?;
+    /// let x = secret.encrypt_u64(&cpu, &[1, 100, 0], 8, &mut rng)?;
+    /// let (log, exists) = evaluator.checked_ilog2(&x)?;
+    /// assert_eq!(secret.decrypt_u64(&log)?, [0, 6, 255]);
+    /// assert_eq!(secret.decrypt_flags(&exists)?, [true, true, false]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// The errors of [`add`](Self::add).
+    pub fn checked_ilog2<S: Signedness>(
+        &self,
+        x: &EncryptedInteger<S, B>,
+    ) -> Result<(EncryptedUint<B>, EncryptedFlags<B>)> {
+        let (place, positive) = self.highest_bit(x)?;
+        if !S::SIGNED {
+            return Ok((place, EncryptedFlags(positive.ciphertexts)));
+        }
+        let pool = Rows::stack(&[&positive, &self.sign(&x.digits)?])?;
+        let form = Form::of([(1, 0), (-1, 1)]).plus(1);
+        Ok((place, EncryptedFlags(self.lookup(&pool, &[(form, Table::AtLeastTwo)])?.ciphertexts)))
+    }
+
+    /// Whether the lowest bit is set: one bootstrap.
+    ///
+    /// # Errors
+    /// The errors of [`add`](Self::add).
+    pub fn is_odd<S: Signedness>(&self, x: &EncryptedInteger<S, B>) -> Result<EncryptedFlags<B>> {
+        Ok(EncryptedFlags(self.lookup(&x.digits, &[(Form::sum([0]), Table::Odd)])?.ciphertexts))
+    }
+
+    /// Whether the lowest bit is not set: one bootstrap.
+    ///
+    /// # Errors
+    /// The errors of [`add`](Self::add).
+    pub fn is_even<S: Signedness>(&self, x: &EncryptedInteger<S, B>) -> Result<EncryptedFlags<B>> {
+        self.not_flags(&self.is_odd(x)?)
+    }
+
+    /// The bits in the opposite order: one bootstrap per digit.
+    ///
+    /// # Errors
+    /// The errors of [`add`](Self::add).
+    pub fn reverse_bits<S: Signedness>(&self, x: &EncryptedInteger<S, B>) -> Result<EncryptedInteger<S, B>> {
+        let forms = (0..x.places()).rev().map(|d| Form::sum([d])).collect();
+        Ok(EncryptedInteger::new(self.lookup_all(&x.digits, forms, Table::Swapped)?))
+    }
+
     /// The sum of rows of values up to `each`, which is at most `most`.
     fn counted(&self, rows: Rows<B>, most: usize, each: u64) -> Result<EncryptedUint<B>> {
         let mut columns = Columns::new(width_of_count(most) / BITS);
         (0..rows.count).for_each(|row| columns.push(0, row, each));
         Ok(EncryptedInteger::new(self.summed(rows, columns)?))
+    }
+
+    /// The place of the highest bit that is set, or -1; and, as a row, whether there is one.
+    fn highest_bit<S: Signedness>(&self, x: &EncryptedInteger<S, B>) -> Result<(EncryptedUint<B>, Rows<B>)> {
+        let (zeros, any) = self.zeros_before(x, (0..x.places()).rev().collect(), Pair::PositiveAndLeading)?;
+        // bits - 1 - zeros is the complement of zeros - bits.
+        let places = width_of_count(x.bits()) / BITS;
+        let above = (1u64 << (BITS * places)) - x.bits() as u64;
+        let digits = (0..places).map(|d| (d, above >> (BITS * d) & 3)).filter(|&(_, digit)| digit > 0);
+        let mut columns = Columns::new(places);
+        (0..zeros.count).for_each(|row| columns.push(0, row, 2));
+        let mut constants = Vec::new();
+        for (place, digit) in digits {
+            columns.push(place, zeros.count + constants.len(), digit);
+            constants.push(Form::default().plus(digit));
+        }
+        let pool = Rows::stack(&[&zeros, &self.combine(&zeros, &constants)?])?;
+        let apart = EncryptedInteger::new(self.summed(pool, columns)?);
+        Ok((self.not(&apart)?, any))
     }
 
     /// The zeros before the first digit of `order` that has a bit, and in it.
@@ -193,6 +280,17 @@ impl<B: LweOps> IntegerEvaluator<B> {
         order: Vec<usize>,
         pair: Pair,
     ) -> Result<EncryptedUint<B>> {
+        self.counted(self.zeros_before(x, order, pair)?.0, x.bits(), 2)
+    }
+
+    /// Rows of the zeros that each digit has before the first bit in this order; and, as a row,
+    /// whether there is a bit.
+    fn zeros_before<S: Signedness>(
+        &self,
+        x: &EncryptedInteger<S, B>,
+        order: Vec<usize>,
+        pair: Pair,
+    ) -> Result<(Rows<B>, Rows<B>)> {
         let places = x.places();
         let forms: Vec<_> = order.iter().map(|&d| (Form::sum([d]), pair)).collect();
         // Whether each digit has a bit, and its own zeros, in this order.
@@ -217,7 +315,6 @@ impl<B: LweOps> IntegerEvaluator<B> {
                 if d == 0 { own } else { own.and(3, 2 * places + d - 1) }
             })
             .collect();
-        let zeros = self.lookup_all(&pool, forms, Table::UnlessThree)?;
-        self.counted(zeros, x.bits(), 2)
+        Ok((self.lookup_all(&pool, forms, Table::UnlessThree)?, any.rows(places - 1..places)?))
     }
 }

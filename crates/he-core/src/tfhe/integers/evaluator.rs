@@ -40,6 +40,10 @@ pub enum Carry {
 /// | shift or rotation by a plain number; by an encrypted one | at most d; d log2(2 d) |
 /// | product | 3/2 d^2 |
 /// | quotient and remainder | 4 d^2 |
+/// | the same by a plain number of k digits | (d - k)(k + 7) + 3 d; 5 d by 5, 7 and 10 |
+/// | overflow of a sum; of a product | 1, or 4 with signs; as much as the product |
+/// | the nearest number that fits instead of an overflow | d, and the overflow |
+/// | `count_ones`; `leading_zeros`, `trailing_zeros`, `ilog2` | 7/4 d; 9/2 d |
 ///
 /// ```
 /// # use he_core::{backend::Cpu, tfhe::*};
@@ -146,10 +150,20 @@ impl<B: LweOps> IntegerEvaluator<B> {
 
     /// Looks combinations of rows up, each in its table.
     pub(super) fn lookup(&self, pool: &Rows<B>, forms: &[(Form, Table)]) -> Result<Rows<B>> {
+        let forms: Vec<_> = forms.iter().map(|(form, table)| (form.clone(), *table as u32)).collect();
+        self.lookup_in(&self.tables, pool, &forms)
+    }
+
+    /// Looks combinations of rows up, each in one of these tables.
+    pub(super) fn lookup_in(
+        &self,
+        tables: &LookupTables<B>,
+        pool: &Rows<B>,
+        forms: &[(Form, u32)],
+    ) -> Result<Rows<B>> {
         let (batch, sums) = (pool.batch, self.sums(pool, forms)?);
-        let which: Vec<_> =
-            forms.iter().flat_map(|&(_, table)| std::iter::repeat_n(table as u32, batch)).collect();
-        let ciphertexts = self.boot.bootstrap(&sums, &self.tables, &which)?;
+        let which: Vec<_> = forms.iter().flat_map(|&(_, table)| std::iter::repeat_n(table, batch)).collect();
+        let ciphertexts = self.boot.bootstrap(&sums, tables, &which)?;
         Ok(Rows { count: forms.len(), batch, ciphertexts })
     }
 

@@ -6,6 +6,7 @@ use super::{
 use crate::backend::Cpu;
 use crate::error::Result;
 use crate::tfhe::LweOps;
+use num_bigint::BigInt;
 use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Not, Rem, Shl, Shr, Sub};
 use std::sync::Arc;
 
@@ -64,72 +65,25 @@ impl<S: Signedness, B: LweOps> FheInteger<S, B> {
         &self.evaluator
     }
 
-    fn with(&self, value: Result<EncryptedInteger<S, B>>) -> Result<Self> {
-        Ok(Self { value: value?, evaluator: self.evaluator.clone() })
+    fn with<T: Signedness>(&self, value: Result<EncryptedInteger<T, B>>) -> Result<FheInteger<T, B>> {
+        Ok(FheInteger { value: value?, evaluator: self.evaluator.clone() })
     }
 
-    /// [`IntegerEvaluator::lt`].
-    ///
-    /// # Errors
-    /// Those of the method.
-    pub fn lt(&self, other: &Self) -> Result<EncryptedFlags<B>> {
-        self.evaluator.lt(&self.value, &other.value)
+    fn same<T>(&self, found: Result<T>) -> Result<T> {
+        found
     }
 
-    /// [`IntegerEvaluator::le`].
-    ///
-    /// # Errors
-    /// Those of the method.
-    pub fn le(&self, other: &Self) -> Result<EncryptedFlags<B>> {
-        self.evaluator.le(&self.value, &other.value)
+    fn flagged<T: Signedness>(
+        &self,
+        found: Result<(EncryptedInteger<T, B>, EncryptedFlags<B>)>,
+    ) -> Result<(FheInteger<T, B>, EncryptedFlags<B>)> {
+        let (value, flags) = found?;
+        Ok((self.with(Ok(value))?, flags))
     }
 
-    /// [`IntegerEvaluator::gt`].
-    ///
-    /// # Errors
-    /// Those of the method.
-    pub fn gt(&self, other: &Self) -> Result<EncryptedFlags<B>> {
-        self.evaluator.gt(&self.value, &other.value)
-    }
-
-    /// [`IntegerEvaluator::ge`].
-    ///
-    /// # Errors
-    /// Those of the method.
-    pub fn ge(&self, other: &Self) -> Result<EncryptedFlags<B>> {
-        self.evaluator.ge(&self.value, &other.value)
-    }
-
-    /// [`IntegerEvaluator::eq`].
-    ///
-    /// # Errors
-    /// Those of the method.
-    pub fn eq(&self, other: &Self) -> Result<EncryptedFlags<B>> {
-        self.evaluator.eq(&self.value, &other.value)
-    }
-
-    /// [`IntegerEvaluator::ne`].
-    ///
-    /// # Errors
-    /// Those of the method.
-    pub fn ne(&self, other: &Self) -> Result<EncryptedFlags<B>> {
-        self.evaluator.ne(&self.value, &other.value)
-    }
-
-    /// [`IntegerEvaluator::min`].
-    ///
-    /// # Errors
-    /// Those of the method.
-    pub fn min(&self, other: &Self) -> Result<Self> {
-        self.with(self.evaluator.min(&self.value, &other.value))
-    }
-
-    /// [`IntegerEvaluator::max`].
-    ///
-    /// # Errors
-    /// Those of the method.
-    pub fn max(&self, other: &Self) -> Result<Self> {
-        self.with(self.evaluator.max(&self.value, &other.value))
+    fn pair(&self, found: Result<(EncryptedInteger<S, B>, EncryptedInteger<S, B>)>) -> Result<(Self, Self)> {
+        let (first, second) = found?;
+        Ok((self.with(Ok(first))?, self.with(Ok(second))?))
     }
 
     /// This where the condition is set, `other` elsewhere: [`IntegerEvaluator::select`].
@@ -146,6 +100,74 @@ impl<S: Signedness, B: LweOps> FheInteger<S, B> {
     /// Those of the method.
     pub fn cast(&self, bits: usize) -> Result<Self> {
         self.with(self.evaluator.cast(&self.value, bits))
+    }
+
+    /// [`IntegerEvaluator::div_rem_plain`].
+    ///
+    /// # Errors
+    /// Those of the method.
+    pub fn div_rem_plain(&self, divisor: &BigInt) -> Result<(Self, Self)> {
+        self.pair(self.evaluator.div_rem_plain(&self.value, divisor))
+    }
+
+    /// [`IntegerEvaluator::div_mod_floor_plain`].
+    ///
+    /// # Errors
+    /// Those of the method.
+    pub fn div_mod_floor_plain(&self, divisor: &BigInt) -> Result<(Self, Self)> {
+        self.pair(self.evaluator.div_mod_floor_plain(&self.value, divisor))
+    }
+}
+
+impl<B: LweOps> FheInt<B> {
+    /// [`IntegerEvaluator::abs`].
+    ///
+    /// # Errors
+    /// Those of the method.
+    pub fn abs(&self) -> Result<FheUint<B>> {
+        self.with(self.evaluator.abs(&self.value))
+    }
+
+    /// [`IntegerEvaluator::overflowing_abs`].
+    ///
+    /// # Errors
+    /// Those of the method.
+    pub fn overflowing_abs(&self) -> Result<(Self, EncryptedFlags<B>)> {
+        self.flagged(self.evaluator.overflowing_abs(&self.value))
+    }
+}
+
+/// The method of the evaluator of the same name, whose result is wrapped by `$wrap`.
+macro_rules! methods {
+    (@one $wrap:ident ($($other:ident: $operand:ty)?) -> $result:ty, $method:ident) => {
+        #[doc = concat!("[`IntegerEvaluator::", stringify!($method), "`].")]
+        ///
+        /// # Errors
+        /// Those of the method.
+        pub fn $method(&self $(, $other: &$operand)?) -> Result<$result> {
+            self.$wrap(self.evaluator.$method(&self.value $(, &$other.value)?))
+        }
+    };
+    ($($wrap:ident $operands:tt -> $result:ty: $($method:ident),*;)*) => {$($(
+        methods! { @one $wrap $operands -> $result, $method }
+    )*)*};
+}
+
+impl<S: Signedness, B: LweOps> FheInteger<S, B> {
+    methods! {
+        same(other: Self) -> EncryptedFlags<B>: lt, le, gt, ge, eq, ne;
+        with(other: Self) -> Self: min, max, saturating_add, saturating_sub, saturating_mul;
+        flagged(other: Self) -> (Self, EncryptedFlags<B>): overflowing_add, overflowing_sub, overflowing_mul,
+        checked_div, checked_rem;
+        pair(other: Self) -> (Self, Self): min_max, div_rem, div_mod_floor;
+        with(amount: FheUint<B>) -> Self: rotl, rotr;
+        flagged(amount: FheUint<B>) -> (Self, EncryptedFlags<B>): overflowing_shl, overflowing_shr;
+        with() -> Self: reverse_bits;
+        with() -> FheUint<B>:
+            count_ones, count_zeros, leading_zeros, leading_ones, trailing_zeros, trailing_ones, ilog2;
+        flagged() -> (FheUint<B>, EncryptedFlags<B>): checked_ilog2;
+        flagged() -> (Self, EncryptedFlags<B>): overflowing_neg;
+        same() -> EncryptedFlags<B>: is_even, is_odd;
     }
 }
 
@@ -182,10 +204,38 @@ macro_rules! binary {
     )*};
 }
 
-binary! {
-    Add add add, Sub sub sub, Mul mul mul, Div div div, Rem rem rem,
-    BitAnd bitand and, BitOr bitor or, BitXor bitxor xor
+binary! { Add add add, Sub sub sub, BitAnd bitand and, BitOr bitor or, BitXor bitxor xor }
+
+/// Operators that cost less for a plain number than for an encrypted one.
+macro_rules! binary_plain {
+    ($($operator:ident $name:ident $method:ident $plain:ident),*) => {$(
+        impl<S: Signedness, B: LweOps> $operator for &FheInteger<S, B> {
+            type Output = Result<FheInteger<S, B>>;
+
+            fn $name(self, other: Self) -> Self::Output {
+                self.with(self.evaluator.$method(&self.value, &other.value))
+            }
+        }
+
+        impl<B: LweOps> $operator<u64> for &FheUint<B> {
+            type Output = Result<FheUint<B>>;
+
+            fn $name(self, other: u64) -> Self::Output {
+                self.with(self.evaluator.$plain(&self.value, &other.into()))
+            }
+        }
+
+        impl<B: LweOps> $operator<i64> for &FheInt<B> {
+            type Output = Result<FheInt<B>>;
+
+            fn $name(self, other: i64) -> Self::Output {
+                self.with(self.evaluator.$plain(&self.value, &other.into()))
+            }
+        }
+    )*};
 }
+
+binary_plain! { Mul mul mul mul_plain, Div div div div_plain, Rem rem rem rem_plain }
 
 /// Operators of one operand.
 macro_rules! unary {

@@ -15,8 +15,10 @@ mod division;
 mod encryption;
 mod evaluator;
 mod handle;
+mod plain_division;
 mod rounding;
 mod rows;
+mod saturation;
 mod shifts;
 mod tables;
 

@@ -86,6 +86,17 @@ pub(super) enum Table {
     DifferenceOverflow,
     /// Of 3 condition + m, m = 0, 1, 2: m unless the condition is 1, else 0.
     UnlessThree,
+    /// Of 2 overflow + negative: 1 if a result is too large, 2 if it is too small, else 0.
+    Beyond,
+    /// Of 4 beyond + digit: the digit, or that of the greatest number, 3, or of the least one, 0.
+    Saturated,
+    /// The same for the highest digit of a signed integer: 1 and 2 for the greatest and the least.
+    SaturatedSign,
+    /// Of 4 nonzero + 2 x + y: whether a remainder, not zero, and its divisor have signs x, y that
+    /// differ.
+    OtherSign,
+    /// Of a digit: its two bits in the opposite order.
+    Swapped,
 }
 
 /// Pairs of functions of a message below 8, in the order of the tables.
@@ -163,6 +174,11 @@ pub(super) fn tables<B: LweOps>(backend: &B, params: &TfheParams) -> Result<Look
         of(|m| u64::from(m == 0b110 || m == 0b001)),
         of(|m| u64::from(m == 0b100 || m == 0b011)),
         of(|m| if m < 3 { m } else { 0 }),
+        of(|m| if m < 2 { 0 } else { m % 2 + 1 }),
+        of(|m| [m % 4, 3, 0, 0][m as usize / 4]),
+        of(|m| [m % 4, 1, 2, 0][m as usize / 4]),
+        of(|m| u64::from(m == 0b110 || m == 0b101)),
+        of(|m| m % 2 * 2 + m / 2 % 2),
     ];
     LookupTables::new(backend, params, &tables)
 }

@@ -1,0 +1,231 @@
+//! A device whose ciphertexts hold their messages in the clear. It counts bootstraps, and the mask
+//! of a ciphertext holds the factors of the bootstraps that it is a combination of, so that every
+//! lookup shows the variance of what it takes. Thousands of integers go through an operation in the
+//! time of one that is encrypted.
+
+use he::Result;
+use he::backend::{Backend, PreparedRing};
+use he::ring::RingSpec;
+use he::tfhe::{
+    BootstrapKey, Carry, Combination, EncryptedFlags, EncryptedInteger, Gadget, IntegerEvaluator, LweBatch,
+    LweOps, Signedness, TfheParams, TfheSecretKey, TfheSpec,
+};
+use num_bigint::BigInt;
+use rand::{SeedableRng, rngs::ChaCha20Rng};
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// 1/32 of the torus.
+const UNIT: u64 = 1 << 59;
+const DIGIT_BITS: usize = 2;
+
+#[derive(Debug, Default)]
+struct Seen {
+    bootstraps: AtomicU64,
+    /// The greatest sum of squared factors that a lookup took.
+    norm: AtomicU64,
+    /// The place in the mask of the next bootstrap.
+    place: AtomicU64,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Clear(Arc<Seen>);
+
+pub struct ClearRing {
+    device: Clear,
+    spec: RingSpec,
+}
+
+impl PreparedRing for ClearRing {
+    type Buf = Vec<u64>;
+    type Backend = Clear;
+
+    fn backend(&self) -> &Clear {
+        &self.device
+    }
+    fn spec(&self) -> &RingSpec {
+        &self.spec
+    }
+}
+
+impl Backend for Clear {
+    type Buf = Vec<u64>;
+    type Ring = ClearRing;
+
+    fn name(&self) -> String {
+        "clear".into()
+    }
+    fn prepare(&self, spec: &RingSpec) -> Result<ClearRing> {
+        Ok(ClearRing { device: self.clone(), spec: spec.clone() })
+    }
+    fn zeros(&self, words: usize) -> Result<Vec<u64>> {
+        Ok(vec![0; words])
+    }
+    fn upload(&self, words: &[u64]) -> Result<Vec<u64>> {
+        Ok(words.to_vec())
+    }
+    fn download(&self, buf: &Vec<u64>, range: Range<usize>) -> Result<Vec<u64>> {
+        Ok(buf[range].to_vec())
+    }
+    fn copy(&self, src: &Vec<u64>, from: usize, dst: &mut Vec<u64>, to: usize, words: usize) -> Result<()> {
+        dst[to..to + words].copy_from_slice(&src[from..from + words]);
+        Ok(())
+    }
+    fn words(&self, buf: &Vec<u64>) -> usize {
+        buf.len()
+    }
+    fn truncate(&self, buf: &mut Vec<u64>, words: usize) {
+        buf.truncate(words);
+    }
+    fn wipe(&self, buf: &mut Vec<u64>) {
+        buf.fill(0);
+    }
+    fn synchronize(&self) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl LweOps for Clear {
+    type LweKey = TfheParams;
+
+    fn lwe_key(&self, key: &BootstrapKey) -> Result<TfheParams> {
+        Ok(key.params().clone())
+    }
+
+    fn lwe_combine(&self, params: &TfheParams, src: &Vec<u64>, all: &[Combination]) -> Result<Vec<u64>> {
+        let width = params.words();
+        let mut out = vec![0u64; all.len() * width];
+        for (out, combination) in out.chunks_exact_mut(width).zip(all) {
+            for &(factor, index) in &combination.terms {
+                for (o, s) in out.iter_mut().zip(&src[index * width..][..width]) {
+                    *o = o.wrapping_add(s.wrapping_mul(factor as u64));
+                }
+            }
+            out[width - 1] = out[width - 1].wrapping_add(combination.constant);
+        }
+        Ok(out)
+    }
+
+    fn key_switch(&self, params: &TfheParams, src: &Vec<u64>, count: usize) -> Result<Vec<u64>> {
+        let (from, to) = (params.words(), params.spec().lwe_dimension + 1);
+        let mut out = vec![0; count * to];
+        for (out, src) in out.chunks_exact_mut(to).zip(src.chunks_exact(from)) {
+            let (body, mask) = src.split_last().unwrap();
+            let norm = mask.iter().map(|&factor| (factor as i64).pow(2) as u64).sum();
+            self.0.norm.fetch_max(norm, Ordering::Relaxed);
+            out[to - 1] = body.wrapping_add(1 << 31) >> 32;
+        }
+        Ok(out)
+    }
+
+    fn blind_rotate(
+        &self,
+        params: &TfheParams,
+        src: &Vec<u64>,
+        count: usize,
+        tables: &Vec<u64>,
+        which: &[u32],
+        functions: usize,
+    ) -> Result<Vec<u64>> {
+        let (n, width, from) = (params.degree(), params.words(), params.spec().lwe_dimension + 1);
+        self.0.bootstraps.fetch_add(count as u64, Ordering::Relaxed);
+        let mut out = vec![0; functions * count * width];
+        for (at, out) in out.chunks_exact_mut(width).enumerate() {
+            let (function, i) = (at / count, at % count);
+            let phase = (src[i * from + from - 1] * 2 * n as u64 + (1 << 31)) >> 32;
+            let coefficient = (phase as usize + function * n / functions) % (2 * n);
+            let entry = tables[which[i] as usize * n + coefficient % n];
+            out[width - 1] = if coefficient < n { entry } else { entry.wrapping_neg() };
+            out[self.place(params)] = 1;
+        }
+        Ok(out)
+    }
+}
+
+impl Clear {
+    fn place(&self, params: &TfheParams) -> usize {
+        self.0.place.fetch_add(1, Ordering::Relaxed) as usize % (params.words() - 1)
+    }
+
+    /// What an operation returns, and the bootstraps that it takes.
+    pub fn counted<T>(&self, operation: impl FnOnce() -> Result<T>) -> (T, u64) {
+        let before = self.0.bootstraps.load(Ordering::Relaxed);
+        let found = operation().unwrap();
+        (found, self.0.bootstraps.load(Ordering::Relaxed) - before)
+    }
+
+    /// The greatest sum of squared factors of a lookup since the device was made.
+    pub fn norm(&self) -> u64 {
+        self.0.norm.load(Ordering::Relaxed)
+    }
+
+    /// Integers whose digits are sums of two bootstraps each, as those of selections are.
+    pub fn seal<S: Signedness>(
+        &self,
+        ev: &IntegerEvaluator<Self>,
+        values: &[BigInt],
+        bits: usize,
+    ) -> EncryptedInteger<S, Self> {
+        let (params, places) = (ev.params(), bits / DIGIT_BITS);
+        let width = params.words();
+        let mut words = vec![0; places * values.len() * width];
+        for (at, out) in words.chunks_exact_mut(width).enumerate() {
+            let (d, value) = ((at / values.len()) as u64, &values[at % values.len()]);
+            // Bits of the two's complement.
+            let digit = u64::from(value.bit(2 * d)) + 2 * u64::from(value.bit(2 * d + 1));
+            out[width - 1] = digit * UNIT;
+            out[self.place(params)] = 1;
+            out[self.place(params)] = 1;
+        }
+        EncryptedInteger::from_ciphertexts(LweBatch::upload(self, params, &words).unwrap(), bits).unwrap()
+    }
+
+    fn messages(ciphertexts: &LweBatch<Self>) -> Vec<u64> {
+        let width = ciphertexts.params().words();
+        let words = ciphertexts.download().unwrap();
+        words.chunks_exact(width).map(|words| words[width - 1] / UNIT).collect()
+    }
+
+    pub fn open<S: Signedness>(x: &EncryptedInteger<S, Self>) -> Vec<BigInt> {
+        let (digits, batch) = (Self::messages(x.ciphertexts()), x.batch());
+        assert!(digits.iter().all(|&digit| digit < 4), "{digits:?}");
+        (0..batch)
+            .map(|b| {
+                let value = digits[b..]
+                    .iter()
+                    .step_by(batch)
+                    .rev()
+                    .fold(BigInt::ZERO, |value, &digit| (value << DIGIT_BITS) + digit);
+                let negative = S::SIGNED && value.bit(x.bits() as u64 - 1);
+                if negative { value - (BigInt::from(1) << x.bits()) } else { value }
+            })
+            .collect()
+    }
+
+    pub fn flags(flags: &EncryptedFlags<Self>) -> Vec<bool> {
+        let messages = Self::messages(flags.ciphertexts());
+        assert!(messages.iter().all(|&message| message < 2), "{messages:?}");
+        messages.into_iter().map(|message| message == 1).collect()
+    }
+}
+
+/// An evaluator on such a device. The bootstraps whose factors a mask can tell apart are as many as
+/// the degree.
+pub fn evaluator(log_degree: u32, carry: Carry) -> (Clear, IntegerEvaluator<Clear>) {
+    let params = TfheParams::insecure(TfheSpec {
+        lwe_dimension: 1,
+        lwe_sigma_log2: -30.0,
+        glwe_dimension: 1,
+        log_degree,
+        glwe_sigma_log2: -60.0,
+        bootstrap: Gadget { base_log: 20, levels: 2 },
+        switch: Gadget { base_log: 15, levels: 2 },
+    })
+    .unwrap();
+    let (mut rng, device) = (ChaCha20Rng::seed_from_u64(1), Clear::default());
+    let secret = TfheSecretKey::generate(&params, &mut rng);
+    let key = BootstrapKey::generate(&secret, &mut rng);
+    let ev = IntegerEvaluator::new(&device, &key, carry).unwrap();
+    (device, ev)
+}
