@@ -1,8 +1,8 @@
 """Homomorphic encryption over NumPy arrays.
 
-Encrypted arrays of the schemes CKKS, BFV and BGV have the operators of NumPy; integers of TFHE
-compare and sort; files, images, tables and neural networks are computed on while they stay
-encrypted. Everything runs on CPUs and on NVIDIA GPUs, with the same bytes.
+Encrypted arrays of the schemes CKKS, BFV and BGV have the operators of NumPy; integers of TFHE have
+those of Python's integers, and sort; files, images, tables and neural networks are computed on
+while they stay encrypted. Everything runs on CPUs and on NVIDIA GPUs, with the same bytes.
 
 Examples
 --------
@@ -24,6 +24,7 @@ from he._he import (
     DepthError,
     DeviceError,
     EncryptedBool,
+    EncryptedInt,
     EncryptedUint,
     Error,
     EvaluationKeys,
@@ -55,6 +56,7 @@ __all__ = [
     "DeviceError",
     "EncryptedBool",
     "EncryptedFile",
+    "EncryptedInt",
     "EncryptedUint",
     "Error",
     "EvaluationKeys",

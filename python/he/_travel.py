@@ -22,6 +22,7 @@ from he._he import (
     Ciphertext,
     Context,
     EncryptedBool,
+    EncryptedInt,
     EncryptedUint,
     EvaluationKeys,
     Keys,
@@ -31,7 +32,9 @@ from he._he import (
 )
 
 SECRETS = (SecretKey, Keys, AesKey)
-_PUBLIC = (Ciphertext, EncryptedUint, EncryptedBool, EvaluationKeys, BootstrapKeys, PublicKey, Params)
+#: Ciphertexts that are their bytes alone.
+_WITHOUT_LAYOUT = (EncryptedUint, EncryptedInt, EncryptedBool)
+_PUBLIC = (Ciphertext, *_WITHOUT_LAYOUT, EvaluationKeys, BootstrapKeys, PublicKey, Params)
 #: What the first bytes of secret keys are: a frame of version 1 of one of four kinds, and what a
 #: passphrase seals.
 _SECRET_FRAMES = [b"HEWF\x01\x00" + bytes([kind]) + b"\x00" for kind in (2, 10, 21, 26)] + [b"HESEALED"]
@@ -167,7 +170,7 @@ def pack(value: Any, params: Params | None, where: str, *, own: bool = False) ->
     def persistent_id(_: object, obj: Any) -> Any:
         if isinstance(obj, SECRETS):
             raise secret_refused(f"a he.{type(obj).__name__}")
-        if params is None or type(obj) not in (Ciphertext, EncryptedUint, EncryptedBool):
+        if params is None or type(obj) not in (Ciphertext, *_WITHOUT_LAYOUT):
             return None
         if obj.context.params != params:
             found = obj.context.params
@@ -199,7 +202,7 @@ class Unpacker(pickle.Unpickler):
         data = self._payload.cells[index]
         if name == "Ciphertext":
             return _he._decode(self._context, data, layout, self._verified)
-        kind = EncryptedUint if name == "EncryptedUint" else EncryptedBool
+        kind = next(kind for kind in _WITHOUT_LAYOUT if kind.__name__ == name)
         return kind.from_bytes(self._context, data)
 
 

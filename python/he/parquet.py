@@ -31,6 +31,7 @@ from he._he import (
     Ciphertext,
     Context,
     EncryptedBool,
+    EncryptedInt,
     EncryptedUint,
     EvaluationKeys,
     FormatError,
@@ -51,7 +52,7 @@ except ImportError:
 
 __all__ = ["CiphertextType", "RowGroup", "Table", "Writer", "iterate", "read", "row_groups", "write"]
 
-Cell = Union[Ciphertext, EncryptedUint, EncryptedBool]
+Cell = Union[Ciphertext, EncryptedUint, EncryptedInt, EncryptedBool]
 Path = Union[str, "os.PathLike[str]"]
 Layout = tuple[Union[int, None], int, bool, Union[float, None]]
 #: Clear columns as arrays of Arrow, and encrypted ones as lists of ciphertexts; NULL is None.
@@ -60,6 +61,7 @@ Table = dict[str, Any]
 _KINDS: dict[type[Any], str] = {
     Ciphertext: "ciphertext",
     EncryptedUint: "uint",
+    EncryptedInt: "int",
     EncryptedBool: "bool",
 }
 _VERSION = 1
@@ -73,8 +75,8 @@ class CiphertextType(pa.ExtensionType):  # type: ignore[misc, unused-ignore]
 
     Parameters
     ----------
-    kind : {"ciphertext", "uint", "bool"}
-        Whether cells are a `Ciphertext`, an `EncryptedUint` or an `EncryptedBool`.
+    kind : {"ciphertext", "uint", "int", "bool"}
+        Whether cells are a `Ciphertext`, `EncryptedUint`, `EncryptedInt` or `EncryptedBool`.
     scheme : str
         ``ckks``, ``bfv``, ``bgv`` or ``tfhe``.
     params : str
@@ -178,6 +180,8 @@ class CiphertextType(pa.ExtensionType):  # type: ignore[misc, unused-ignore]
         """Make a cell of its bytes, which are checked unless they are known to be intact."""
         if self.kind == "uint":
             return EncryptedUint.from_bytes(context, data)
+        if self.kind == "int":
+            return EncryptedInt.from_bytes(context, data)
         if self.kind == "bool":
             return EncryptedBool.from_bytes(context, data)
         assert self.layout is not None
@@ -239,7 +243,7 @@ class Writer:
         ----------
         clear : mapping of str to array_like
             The clear columns: lists, arrays of NumPy or of Arrow.
-        encrypted : mapping of str to sequence of Ciphertext, EncryptedUint, EncryptedBool or None
+        encrypted : mapping of str to sequence of encrypted objects or None
             The encrypted columns; None is NULL.
 
         Raises
@@ -379,7 +383,7 @@ def write(
         The file, which is replaced if it is there.
     clear : mapping of str to array_like
         The clear columns.
-    encrypted : mapping of str to iterable of Ciphertext, EncryptedUint, EncryptedBool or None
+    encrypted : mapping of str to iterable of encrypted objects or None
         The encrypted columns. Iterators are consumed one row group after the other, so that no more
         than one group is in memory.
     row_group_size : int
@@ -589,7 +593,7 @@ def read(
 
     Returns
     -------
-    dict of str to pyarrow.Array or list of Ciphertext, EncryptedUint, EncryptedBool or None
+    dict of str to pyarrow.Array or list of encrypted objects or None
         The columns, in the order that was asked for.
 
     Raises

@@ -9,7 +9,7 @@ use crate::model::PyModel;
 use crate::params::PyParams;
 use crate::run::detached;
 use crate::secrets;
-use crate::uint::{self, PyFlags, PyUint};
+use crate::uint::{self, PyFlags, PyInt, PyUint};
 use he::Device;
 use he_core::bfv::Bfv;
 use he_core::bgv::Bgv;
@@ -335,6 +335,18 @@ impl PySecretKey {
     /// Decrypt integers: an array of uint64, or a list of int if they are wider than 64 bits.
     fn decrypt_uint<'py>(&self, values: &PyUint, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         uint::decrypt_uint(self, values, py)
+    }
+
+    /// Encrypt integers of `bits` bits with a sign under TFHE: an array of integers, or a list.
+    #[pyo3(signature = (values, bits = 32))]
+    fn encrypt_int(&self, values: &Bound<'_, PyAny>, bits: usize) -> PyResult<PyInt> {
+        uint::encrypt_int(self, values, bits)
+    }
+
+    /// Decrypt integers with a sign: an array of int64, or a list of int if they are wider than 64
+    /// bits.
+    fn decrypt_int<'py>(&self, values: &PyInt, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        uint::decrypt_int(self, values, py)
     }
 
     /// Decrypt conditions into an array of bool.
@@ -766,6 +778,18 @@ impl PyKeys {
     /// Decrypt integers: an array of uint64, or a list of int if they are wider than 64 bits.
     fn decrypt_uint<'py>(&self, values: &PyUint, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         uint::decrypt_uint(self.secret.get(), values, py)
+    }
+
+    /// Encrypt integers of `bits` bits with a sign under TFHE: an array of integers, or a list.
+    #[pyo3(signature = (values, bits = 32))]
+    fn encrypt_int(&self, values: &Bound<'_, PyAny>, bits: usize) -> PyResult<PyInt> {
+        uint::encrypt_int(self.secret.get(), values, bits)
+    }
+
+    /// Decrypt integers with a sign: an array of int64, or a list of int if they are wider than 64
+    /// bits.
+    fn decrypt_int<'py>(&self, values: &PyInt, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        uint::decrypt_int(self.secret.get(), values, py)
     }
 
     /// Decrypt conditions into an array of bool.

@@ -58,7 +58,7 @@ mod _he {
     #[pymodule_export]
     use super::secrets::renounce;
     #[pymodule_export]
-    use super::uint::{PyFlags, PyUint, unpickled_flags, unpickled_uint};
+    use super::uint::{PyFlags, PyInt, PyUint, unpickled_flags, unpickled_int, unpickled_uint};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -80,10 +80,12 @@ def test_layouts_of_reals_and_other_kinds(ckks: Setup, tmp_path: Path) -> None:
     tfhe = he.Context(he.Params.tfhe("insecure_small"), device="cpu")
     secret = tfhe.keygen()
     numbers = secret.encrypt_uint([3, 250], bits=8)
-    parquet.write(path, {}, encrypted={"n": [numbers], "less": [numbers < 7]})
+    signed = secret.encrypt_int([-3, 100], bits=8)
+    parquet.write(path, {}, encrypted={"n": [numbers], "less": [numbers < 7], "s": [signed]})
     table = parquet.read(path, context=tfhe, keys=secret)
     assert list(secret.decrypt_uint(table["n"][0])) == [3, 250]
     assert secret.decrypt_bool(table["less"][0]).tolist() == [True, False]
+    assert list(secret.decrypt_int(table["s"][0])) == [-3, 100]
 
 
 def test_other_readers_see_bytes_and_names(bfv: Setup, tmp_path: Path) -> None:
