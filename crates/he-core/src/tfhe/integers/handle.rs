@@ -15,7 +15,9 @@ use std::sync::Arc;
 ///
 /// Operators take references and return a [`Result`], since each needs the device: they are the
 /// methods of [`IntegerEvaluator`] of the left operand, where errors are described. The right
-/// operand may be a plain number, which counts for every integer of the batch.
+/// operand may be a plain number, which counts for every integer of the batch and must fit their
+/// width, except as a factor. By a plain number `*`, `/` and `%` are `mul_plain`, `div_plain` and
+/// `rem_plain`, which cost less; a plain divisor of 0 is an error.
 ///
 /// ```
 /// # use he_core::{backend::Cpu, tfhe::*};
