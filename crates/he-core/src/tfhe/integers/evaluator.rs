@@ -63,7 +63,7 @@ pub enum Carry {
 /// ```
 #[derive(Debug)]
 pub struct IntegerEvaluator<B: LweOps = Cpu> {
-    pub(super) boot: Bootstrapper<B>,
+    boot: Bootstrapper<B>,
     tables: LookupTables<B>,
     pairs: LookupTables<B>,
     pub(super) carry: Carry,

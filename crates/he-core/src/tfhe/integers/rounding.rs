@@ -123,10 +123,9 @@ impl<B: LweOps> IntegerEvaluator<B> {
         let mut left = self.combine(&phases, &[Form { constant: shift, ..Form::sum([0]) }])?;
         let mut found = Vec::with_capacity(bits);
         for (i, step) in steps.iter().enumerate() {
-            let shifted = self.combine(&left, &[Form::of([(1 << step.shift, 0)])])?;
             // Half the weight for a bit of 0, whose phase is within 1/4 of 0, else minus that.
-            let half = self.boot.bootstrap(&shifted.ciphertexts, &tables, &vec![i as u32; batch])?;
-            let half = Rows { count: 1, batch, ciphertexts: half };
+            let shifted = Form::of([(1 << step.shift, 0)]);
+            let half = self.lookup_in(&tables, &left, &[(shifted, i as u32)])?;
             let bit = self.combine(&half, &[Form { constant: halves[i][0], ..Form::of([(-1, 0)]) }])?;
             let pool = Rows::stack(&[&left, &bit])?;
             left = self.combine(&pool, &[Form::of([(1, 0), (-step.in_phase, 1)])])?;
@@ -160,7 +159,7 @@ impl<B: LweOps> IntegerEvaluator<B> {
     /// # Errors
     /// [`Error::ParamsMismatch`], [`Error::KeyMismatch`]; device errors.
     pub fn phases<S: Signedness>(&self, x: &EncryptedInteger<S, B>, unit: u64) -> Result<LweBatch<B>> {
-        let (places, batch) = (x.places(), x.batch());
+        let places = x.places();
         let table = |d: usize| {
             let negative = S::SIGNED && d + 1 == places;
             // Digits 2 and 3 of the highest place are -2 and -1 of a signed integer.
@@ -170,9 +169,8 @@ impl<B: LweOps> IntegerEvaluator<B> {
         };
         let tables: Vec<Vec<u64>> = (0..places).map(table).collect();
         let tables = LookupTables::new(self.backend(), self.params(), &tables)?;
-        let which: Vec<u32> = (0..places as u32).flat_map(|d| std::iter::repeat_n(d, batch)).collect();
-        let ciphertexts = self.boot.bootstrap(&x.digits.ciphertexts, &tables, &which)?;
-        let digits = Rows { count: places, batch, ciphertexts };
+        let forms: Vec<_> = (0..places).map(|d| (Form::sum([d]), d as u32)).collect();
+        let digits = self.lookup_in(&tables, &x.digits, &forms)?;
         Ok(self.combine(&digits, &[Form::sum(0..places)])?.ciphertexts)
     }
 
@@ -184,7 +182,8 @@ impl<B: LweOps> IntegerEvaluator<B> {
     pub fn flag_phases(&self, flags: &EncryptedFlags<B>, word: u64) -> Result<LweBatch<B>> {
         let table = (0..MESSAGES).map(|m| word.wrapping_mul(m & 1)).collect();
         let table = LookupTables::new(self.backend(), self.params(), &[table])?;
-        self.boot.bootstrap(&flags.0, &table, &vec![0; flags.batch()])
+        let flags = self.row(flags, flags.batch())?;
+        Ok(self.lookup_in(&table, &flags, &[(Form::sum([0]), 0)])?.ciphertexts)
     }
 
     /// Refuses noise with which the lookup of a bit, or of a digit, errs too often.
