@@ -1,4 +1,5 @@
-//! Slots become the same ciphertexts of TFHE on the device as on the CPU.
+//! Slots become the same ciphertexts of TFHE on the device as on the CPU, and these the same
+//! coefficients.
 
 use super::devices::{emulated, gpu_or_skip};
 use super::program::seed;
@@ -7,7 +8,9 @@ use he_core::ckks::{CkksParams, CkksSpec, Evaluator, SecretEncryptor};
 use he_core::num_complex::Complex64;
 use he_core::ring::Ring;
 use he_core::rlwe::{EvaluationKeys, SecretKey};
-use he_core::switching::{SlotsToTfhe, SlotsToTfheSpec, SwitchingParams, ToTfheKey};
+use he_core::switching::{
+    FromTfhe, FromTfheKey, FromTfheParams, SlotsToTfhe, SlotsToTfheSpec, SwitchingParams, ToTfheKey,
+};
 use he_core::tfhe::{LweOps, TfheSecretKey, presets};
 use he_cuda::{Arithmetic, Cuda};
 use rand::{RngExt, SeedableRng, rngs::ChaCha20Rng};
@@ -39,18 +42,42 @@ fn switched<B: RingOps + LweOps>(backend: &B, log_n: u32, seed: u64) -> he_core:
     Ok((samples.download()?, errors))
 }
 
+/// The words of random ciphertexts of TFHE in one of the ring.
+fn packed<B: RingOps + LweOps>(
+    backend: &B,
+    log_n: u32,
+    count: usize,
+    seed: u64,
+) -> he_core::Result<Vec<u64>> {
+    let mut rng = ChaCha20Rng::seed_from_u64(seed);
+    let params = CkksParams::insecure(CkksSpec::from_bits(log_n, &[50, 40], &[50], 40.0)?)?;
+    let tfhe = presets::insecure_small()?;
+    let packing = FromTfheParams::new(&tfhe, params.rlwe())?;
+    let ring = Ring::new(backend.clone(), params.rlwe().ring().clone())?;
+    let (from, to) = (TfheSecretKey::generate(&tfhe, &mut rng), SecretKey::generate(params.rlwe(), &mut rng));
+    let key = FromTfheKey::generate(&from, &to, &packing, &ring, &mut rng)?;
+    let messages: Vec<u64> = (0..count).map(|_| rng.random()).collect();
+    let samples = from.encrypt(backend, &messages, &mut rng)?;
+    let [c0, c1] = FromTfhe::new(&packing, &ring)?.pack(&samples, &key)?.parts().map(|c| c.to_words());
+    Ok([c0?, c1?].concat())
+}
+
 fn same_words(cuda: &Cuda, log_n: u32) -> he_core::Result<()> {
     let seed = seed();
     let (expected, error) = switched(&Cpu::new(), log_n, seed)?;
     assert!(error < 1e-4, "{error:e}");
     assert!(switched(cuda, log_n, seed)?.0 == expected, "N = 2^{log_n}");
+    for count in [1, 100] {
+        let expected = packed(&Cpu::new(), log_n, count, seed)?;
+        assert!(packed(cuda, log_n, count, seed)? == expected, "{count} in N = 2^{log_n}");
+    }
     Ok(())
 }
 
 #[test]
 fn emulated_slots_are_switched() {
     same_words(&emulated(Arithmetic::Float), 9).unwrap();
-    same_words(&emulated(Arithmetic::Integer), 8).unwrap();
+    same_words(&emulated(Arithmetic::Integer), 9).unwrap();
 }
 
 #[test]
