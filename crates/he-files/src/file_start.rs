@@ -1,7 +1,7 @@
 //! The beginning of files of frames: parameters, and what the file says of itself. Keys and
 //! encrypted files of all schemes begin alike.
 
-use crate::bootstrap;
+use crate::bootstrap::{self, AnyParams, Refreshing};
 use crate::data::picture::Format;
 use crate::data::picture::format::SNIFF_LEN;
 use crate::error::{Error, FileError, InFile, KeyError, Result, Wanted, bad_params};
@@ -14,7 +14,6 @@ use crate::tfhe::{self, Tfhe};
 use he_core::aes::container::{self, UserKey};
 use he_core::bfv::Bfv;
 use he_core::bgv::Bgv;
-use he_core::bootstrapping::BootstrapParams;
 use he_core::wire::{Frame, FrameKind, FrameReader, WireParams, first_frame_limit};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -92,7 +91,7 @@ pub enum AnyStart {
     /// The same of TFHE.
     Tfhe(FileStart<Tfhe>),
     /// Parameters with bootstrapping, whose files hold their keys, and the key set.
-    Bootstrap(BootstrapParams, KeyId),
+    Bootstrap(AnyParams, KeyId),
     /// An AES key, which is the whole content.
     Aes(UserKey),
 }
@@ -144,7 +143,9 @@ pub fn read_start<R: Read>(reader: &mut FrameReader<R>, name: &str) -> Result<An
                 Some(_) => Err(KeyError::Several { name: name.to_owned() }.into()),
             };
         }
-        FrameKind::CkksBootstrapParams => return bootstrapping(reader, &first, name),
+        FrameKind::CkksBootstrapParams => return bootstrapping(reader, &first, name, AnyParams::Ckks),
+        FrameKind::BfvBootstrapParams => return bootstrapping(reader, &first, name, AnyParams::Bfv),
+        FrameKind::BgvBootstrapParams => return bootstrapping(reader, &first, name, AnyParams::Bgv),
         FrameKind::TfheParams => return Ok(AnyStart::Tfhe(described::<Tfhe, R>(reader, &first, name)?)),
         FrameKind::CkksParams => Start::Ckks(described::<Ckks, R>(reader, &first, name)?),
         FrameKind::BfvParams => Start::Bfv(described::<Bfv, R>(reader, &first, name)?),
@@ -168,15 +169,16 @@ fn described<F: FileFormat, R: Read>(
 }
 
 /// The same of keys of bootstrapping, whose description names their key set.
-fn bootstrapping<R: Read>(reader: &mut FrameReader<R>, first: &Frame, name: &str) -> Result<AnyStart> {
-    let params = match bootstrap::toy(first.fingerprint) {
-        Some(_) => BootstrapParams::from_frame_insecure(first),
-        None => BootstrapParams::from_frame(first),
-    };
-    let params = params.map_err(bad_params).in_file(name)?;
+fn bootstrapping<P: Refreshing, R: Read>(
+    reader: &mut FrameReader<R>,
+    first: &Frame,
+    name: &str,
+    any: impl FnOnce(P) -> AnyParams,
+) -> Result<AnyStart> {
+    let params: P = bootstrap::read_params(first).map_err(bad_params).in_file(name)?;
     let second = second_frame(reader, name)?;
     match Note::<Content>::checked(params.fingerprint(), &second, |_| Ok(())).in_file(name)? {
-        Note::Key(note) => Ok(AnyStart::Bootstrap(params, note.key_id)),
+        Note::Key(note) => Ok(AnyStart::Bootstrap(any(params), note.key_id)),
         Note::Payload(_) => Err(not_a_key(name)),
     }
 }

@@ -1,7 +1,7 @@
 //! What a file is: its kind, its parameters, what it holds and what is left of it to compute with.
 
 use crate::aes_file::{self, Sealed};
-use crate::bootstrap;
+use crate::bootstrap::{self, Refreshing};
 use crate::cipher_file::CipherReader;
 use crate::data::picture::metadata::Metadata;
 use crate::data::table::header::HeaderGuess;
@@ -10,11 +10,11 @@ use crate::file_start::{AnyStart, check_start, read_start};
 use crate::io::input::Input;
 use crate::key_file::{AesKey, AnyKey, Key, KeyFile, KeyFiles};
 use crate::note::{Content, IntegerColumnNote, KeyId, Note, rows_and_columns};
-use crate::on_scheme;
 use crate::passphrase::{self, Passphrases};
 use crate::scheme::{BigCkks, Ckks, KeyPart, OneOf, Scheme, Start, State, Taken};
 use crate::tfhe;
 use crate::units;
+use crate::{on_refreshing, on_scheme};
 use he::Device;
 use he_core::aes::container::{self, Lock};
 use he_core::bfv::Bfv;
@@ -114,8 +114,10 @@ fn describe_frames(mut input: Input, key: Option<OneOf<KeyFiles>>) -> Result<Des
             return Ok(describe_tfhe_key(&file, size));
         }
         AnyStart::Bootstrap(params, id) => {
-            let file = bootstrap::keys::KeyFile::read_rest(reader, params, id, &name);
-            return describe_bootstrap_key(file, size);
+            return on_refreshing!(params, params => {
+                let file = bootstrap::keys::KeyFile::read_rest(reader, params, id, &name);
+                describe_bootstrap_key(file, size)
+            });
         }
         AnyStart::Aes(key) => return Ok(describe_aes_key(&AesKey { name, key, sealed: false }, size)),
     };
@@ -242,17 +244,18 @@ fn describe_tfhe_key(file: &tfhe::keys::KeyFile, size: Option<u64>) -> Descripti
 }
 
 /// All keys are read, one by one, so that the description is that of an undamaged file.
-fn describe_bootstrap_key(file: bootstrap::keys::KeyFile, size: Option<u64>) -> Result<Description> {
+fn describe_bootstrap_key<P: Refreshing>(
+    file: bootstrap::keys::KeyFile<P>,
+    size: Option<u64>,
+) -> Result<Description> {
     let mut facts =
         vec![("file", json!("bootstrapping key"), "bootstrapping key".to_owned()), key_set_fact(&file.id)];
     facts.extend(size.map(size_fact));
-    let params = file.params.clone();
-    let (levels, slots) = (params.output_level() - params.input_level(), params.slots());
-    facts.push(("levels left", json!(levels), format!("{levels} after a refresh")));
-    facts.push(("refreshed", json!(slots), format!("vectors of up to {slots} values")));
+    facts.extend(file.params.facts());
+    let params = parameters::<P::Scheme>(file.params.programs());
     let keys = file.count()?;
     facts.push(("keys", json!(keys), keys.to_string()));
-    Ok(Description { params: parameters::<Ckks>(params.params()), facts })
+    Ok(Description { params, facts })
 }
 
 /// All columns are read, so that the description is that of an undamaged file.

@@ -12,7 +12,7 @@
 //! - [`file_start`], [`key_file`], [`key_set`], [`cipher_file`], [`note`]: the files themselves,
 //!   and what they say of themselves;
 //! - [`needs`]: what parameters are chosen from;
-//! - [`bootstrap`]: keys of CKKS bootstrapping, which are never all in memory on their way;
+//! - [`bootstrap`]: keys of bootstrapping, which are never all in memory on their way;
 //! - [`operation`]: the computations by name, on opened files;
 //! - [`models`]: neural networks on encrypted examples;
 //! - [`tfhe`]: columns of unsigned integers under TFHE;

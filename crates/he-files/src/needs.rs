@@ -4,12 +4,16 @@ use crate::error::{ContentError, Error, Result};
 use crate::scheme::Taken;
 use crate::scheme::engine::security;
 use he_core::ckks::CkksParams;
+use he_core::exact::bootstrapping::BootstrapParams;
 use he_core::exact::{Params, PlainModulus};
 use he_core::params::ParamsError;
 
 /// The bits of noise budget that keys for integers have in addition to the products, for sums over
 /// millions of rows and their rotations.
 const SUM_BITS: u32 = 26;
+
+/// Twice the least degree whose slots are all of use.
+const LEAST_ORDER: usize = 1 << 13;
 
 /// What parameters of CKKS are chosen from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,16 +91,46 @@ impl IntegerNeeds {
     /// # Errors
     /// No parameters satisfy the needs, or one of the needs is out of range.
     pub fn params<E: Taken>(&self) -> Result<Params<E>> {
-        let t = match self.plain_modulus {
-            Some(t) => t,
-            None => plain_modulus(self.bits)?,
-        };
-        let builder = Params::<E>::for_depth(t, self.depth).slots().margin_bits(SUM_BITS);
+        let builder = Params::<E>::for_depth(self.modulus()?, self.depth).slots().margin_bits(SUM_BITS);
         builder.security(security(self.security)?).build().map_err(|error| match error {
-            ParamsError::NoSlots { found, .. } => ContentError::NoSlots { modulus: found }.into(),
-            ParamsError::ModulusRange { found } => ContentError::PlainModulus { modulus: found }.into(),
-            error => Error::from(error),
+            ParamsError::NoSlots { found, .. } => {
+                ContentError::NoSlots { modulus: found, order: LEAST_ORDER }.into()
+            }
+            error => refused(error),
         })
+    }
+
+    /// Chooses parameters with bootstrapping and with slots, of 128 bits of security: the products
+    /// are those between two refreshes.
+    ///
+    /// # Errors
+    /// The same as for [`params`](Self::params).
+    pub fn bootstrapping<E: Taken>(&self) -> Result<BootstrapParams<E>> {
+        let modulus = self.modulus()?;
+        let boot = BootstrapParams::for_depth(modulus, self.depth).map_err(|error| match error {
+            he_core::Error::InvalidParams(error) => refused(error),
+            error => error.into(),
+        })?;
+        let params: &Params<E> = boot.params();
+        if params.has_slots() {
+            return Ok(boot);
+        }
+        Err(ContentError::NoSlots { modulus, order: 2 * params.rlwe().ring().n() }.into())
+    }
+
+    /// The plaintext modulus.
+    ///
+    /// # Errors
+    /// There is none for so many bits.
+    pub(crate) fn modulus(&self) -> Result<u64> {
+        self.plain_modulus.map_or_else(|| plain_modulus(self.bits), Ok)
+    }
+}
+
+fn refused(error: ParamsError) -> Error {
+    match error {
+        ParamsError::ModulusRange { found } => ContentError::PlainModulus { modulus: found }.into(),
+        error => error.into(),
     }
 }
 

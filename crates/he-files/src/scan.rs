@@ -11,6 +11,7 @@ use crate::file_start::{AnyStart, FileFormat, check_start, read_start};
 use crate::io::input::Input;
 use crate::key_file::{END_MARK, not_a_key};
 use crate::note::Note;
+use crate::on_refreshing;
 use crate::scheme::Start;
 use he_core::wire::{Frame, FrameHeader, FrameKind, FrameReader, WireError, WireParams, first_frame_limit};
 use zeroize::Zeroizing;
@@ -226,9 +227,9 @@ fn keys(start: AnyStart, name: &str) -> Result<Limit> {
         AnyStart::Scheme(Start::Bgv((params, _))) => limit(params, RLWE),
         AnyStart::Scheme(Start::BigCkks((params, _))) => limit(params, &[FrameKind::BigCkksSwitchKey]),
         AnyStart::Tfhe((params, _)) => limit(params, &[FrameKind::TfheBootstrapKey]),
-        AnyStart::Bootstrap(params, _) => {
+        AnyStart::Bootstrap(params, _) => on_refreshing!(params, params => {
             limit(params, &[FrameKind::CkksSparseKey, FrameKind::CkksBootstrapKey])
-        }
+        }),
         AnyStart::Aes(_) => {
             return Err(KeyError::OfAes { name: name.to_owned(), needed: NEEDED.to_owned() }.into());
         }

@@ -210,14 +210,19 @@ pub enum Operation {
         #[arg(long, value_name = "ROWS", allow_hyphen_values = true)]
         matrix: String,
     },
-    /// Give a file under ckks new levels, so that computations on it can go on
+    /// Give a file under ckks new levels, or one under bfv or bgv a new noise budget, so that
+    /// computations on it can go on
     #[command(
-        after_help = "The keys are those of keygen ckks --bootstrap, whose bootstrap.key refreshes images and tables of numbers up to 1:\n  \
+        after_help = "The keys are those of keygen --bootstrap. Under ckks, bootstrap.key refreshes images and tables of numbers up to 1:\n  \
         he-cli keygen ckks --bootstrap fast -o deep/\n  \
         he-cli encrypt photo.png -k deep/public.key -o photo.he\n  \
         he-cli eval blur photo.he -k deep/eval.key -o blurred.he\n  \
         he-cli eval refresh blurred.he -k deep/bootstrap.key -o fresh.he\n\n\
-        A refresh takes seconds and the memory of its keys: he-cli params --bootstrap shows how much."
+        Under bfv and bgv it refreshes every file whose integers still decrypt with a few bits of noise budget to spare:\n  \
+        he-cli keygen bfv --bootstrap -o exact/\n  \
+        he-cli eval mul a.he --with b.he -k exact/eval.key -o ab.he\n  \
+        he-cli eval refresh ab.he -k exact/bootstrap.key -o fresh.he\n\n\
+        A refresh takes seconds and the memory of its keys: he-cli params --bootstrap and he-cli params bfv --bootstrap show how much."
     )]
     Refresh {
         #[command(flatten)]

@@ -46,7 +46,8 @@ pub enum Scheme {
     /// Keys for whole numbers, computed exactly: images bit for bit, sums, counts and products
     #[command(after_help = "Examples:\n  \
         he-cli keygen bfv -o exact/\n  \
-        he-cli keygen bfv --depth 4 --plain-modulus 65537 -o exact/\n\n\
+        he-cli keygen bfv --depth 4 --plain-modulus 65537 -o exact/\n  \
+        he-cli keygen bfv --bootstrap -o deep/\n\n\
         Numbers are integers modulo t. What might not fit t is refused before it is computed.\n\
         Keep secret.key to yourself: it decrypts. public.key encrypts and eval.key computes; anybody may have both.")]
     Bfv(KeygenExact),

@@ -1,10 +1,12 @@
 //! What parameters are chosen from, for `keygen` and `params`.
 
 use super::PublishNeeds;
-use crate::error::Result;
+use crate::error::{CliError, Result};
 use clap::Args;
 use he_core::ckks::CkksParams;
 use he_core::exact::Params;
+use he_core::exact::bootstrapping::BootstrapParams;
+use he_files::bootstrap::{TOY, exact::toy};
 use he_files::needs::{IntegerNeeds, RealNeeds};
 use he_files::scheme::Taken;
 
@@ -91,16 +93,44 @@ pub struct ExactNeeds {
     /// Bits of security: 128, 192 or 256
     #[arg(long, value_name = "BITS", default_value_t = 128)]
     pub security: u32,
+    /// Parameters with bootstrapping, and its keys as bootstrap.key: eval refresh then gives files
+    /// a new noise budget
+    ///
+    /// --depth is then the number of products between two refreshes, and security is 128 bits. The
+    /// value insecure_toy stands for tiny parameters that protect nothing, for tests.
+    #[arg(long, value_name = "insecure_toy", num_args = 0..=1, value_parser = [TOY])]
+    #[arg(hide_possible_values = true, conflicts_with = "security")]
+    pub bootstrap: Option<Option<String>>,
 }
 
 impl ExactNeeds {
+    fn needs(&self) -> IntegerNeeds {
+        let Self { depth, bits, plain_modulus, security, .. } = *self;
+        IntegerNeeds { depth, bits, plain_modulus, security }
+    }
+
     /// Chooses parameters.
     ///
     /// # Errors
     /// No parameters satisfy the needs, or one of the needs is out of range.
     pub fn params<E: Taken>(&self) -> Result<Params<E>> {
-        let Self { depth, bits, plain_modulus, security } = *self;
-        Ok(IntegerNeeds { depth, bits, plain_modulus, security }.params()?)
+        Ok(self.needs().params()?)
+    }
+
+    /// Chooses parameters with bootstrapping, if they are asked for.
+    ///
+    /// # Errors
+    /// The same as for [`params`](Self::params).
+    pub fn bootstrapping<E: Taken>(&self) -> Result<Option<BootstrapParams<E>>> {
+        match &self.bootstrap {
+            None => Ok(None),
+            Some(None) => Ok(Some(self.needs().bootstrapping()?)),
+            Some(Some(_)) if self.needs() == IntegerNeeds::default() => Ok(Some(toy()?)),
+            Some(Some(name)) => {
+                let what = format!("--depth, --bits and --plain-modulus are not for {name}");
+                Err(CliError::usage(what).hint("leave them out: its parameters are given"))
+            }
+        }
     }
 }
 

@@ -26,7 +26,9 @@ pub enum ParamsScheme {
     #[command(after_help = "Example:\n  he-cli params ckks --depth 6 --precision 30")]
     Ckks(CkksNeeds),
     /// Whole numbers, exactly
-    #[command(after_help = "Example:\n  he-cli params bfv --bits 40 --depth 3")]
+    #[command(
+        after_help = "Examples:\n  he-cli params bfv --bits 40 --depth 3\n  he-cli params bfv --bootstrap"
+    )]
     Bfv(ExactNeeds),
     /// Whole numbers, exactly, with another scheme
     #[command(after_help = "Example:\n  he-cli params bgv --plain-modulus 65537")]

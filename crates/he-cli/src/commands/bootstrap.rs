@@ -1,31 +1,29 @@
-//! What `params --bootstrap` says of parameters with bootstrapping.
+//! What `params` says of parameters with bootstrapping.
 
 use crate::console;
 use crate::error::{IoContext, Result};
 use he_core::bootstrapping::{BootstrapFacts, BootstrapParams, SecretFacts};
+use he_core::exact::bootstrapping as exact;
 use he_files::bootstrap::Named;
+use he_files::scheme::Taken;
 use he_files::units;
 use serde_json::{Value, json};
 use std::io::Write;
 
-/// Facts about parameters with bootstrapping.
-pub struct Facts {
-    named: Named,
-    params: BootstrapParams,
+/// The keys and secrets of a circuit.
+pub struct Circuit {
     facts: BootstrapFacts,
     /// The keys of bootstrapping in a file, without its beginning and end.
     pub file_bytes: u64,
 }
 
-impl Facts {
+impl Circuit {
     /// Of these parameters.
     ///
     /// # Errors
     /// None in practice.
-    pub fn of(named: Named) -> Result<Self> {
-        let params = named.params()?;
-        let (facts, file_bytes) = (params.facts()?, params.key_frames_bytes()?);
-        Ok(Self { named, params, facts, file_bytes })
+    pub fn of(params: &BootstrapParams) -> Result<Self> {
+        Ok(Self { facts: params.facts()?, file_bytes: params.key_frames_bytes()? })
     }
 
     /// The memory of the keys on a device.
@@ -33,36 +31,14 @@ impl Facts {
         self.facts.key_bytes as u64
     }
 
-    /// Bits of precision: the root mean square, and the worst.
-    fn precision(&self) -> String {
-        let bits = self.facts.precision;
-        bits.map_or_else(|| "-".to_owned(), |bits| format!("{:.1} / {:.1}", bits.rms_bits, bits.worst_bits))
-    }
-
-    fn failure(&self) -> String {
-        match self.facts.failure_log2 {
-            log2 if log2.is_finite() => format!("2^{log2:.0}"),
-            _ => "none".to_owned(),
-        }
-    }
-
     fn security(&self) -> [u32; 2] {
         [&self.facts.dense, &self.facts.sparse].map(|secret| secret.security_bits(self.facts.log_n))
     }
 
-    /// The facts besides the sizes of keys, for programs.
+    /// The security of both secrets, for programs.
     pub fn fields(&self) -> Vec<(&'static str, Value)> {
-        let (facts, [dense, sparse]) = (&self.facts, self.security());
-        vec![
-            ("preset", json!(self.named.name())),
-            ("refreshed_slots", json!(facts.slots)),
-            ("refreshed_levels", json!(facts.levels)),
-            ("refreshed_precision_bits", json!(facts.precision.map(|bits| bits.rms_bits))),
-            ("worst_precision_bits", json!(facts.precision.map(|bits| bits.worst_bits))),
-            ("failure_log2", json!(Some(facts.failure_log2).filter(|log2| log2.is_finite()))),
-            ("security_bits_of_secret", json!(dense)),
-            ("security_bits_of_sparse_secret", json!(sparse)),
-        ]
+        let [dense, sparse] = self.security();
+        vec![("security_bits_of_secret", json!(dense)), ("security_bits_of_sparse_secret", json!(sparse))]
     }
 
     /// The same for people.
@@ -73,6 +49,78 @@ impl Facts {
             let limit = secret.limit.map_or("no bound known".to_owned(), |limit| format!("{limit} allowed"));
             format!("{bits}: a modulus of {:.0} bits, {limit}", secret.log_modulus)
         };
+        let weight = facts.sparse.weight.unwrap_or_default();
+        vec![
+            ("secret", secret(&facts.dense, dense)),
+            ("refresh", format!("{}, for a secret of weight {weight}", secret(&facts.sparse, sparse))),
+        ]
+    }
+}
+
+/// Why parameters of integers with bootstrapping are as they are.
+pub fn why_exact<E: Taken>(boot: &exact::BootstrapParams<E>) -> String {
+    let spec = &boot.spec().circuit;
+    let (needed, left, count) = (boot.needed_budget(), boot.refreshed_budget(), boot.spec().iterations);
+    format!(
+        "one chain of primes for programs and for the refresh between them\n\
+         programs: {} primes, and the noise budget that {count} bootstraps of {:.1} bits each leave\n\
+         the refresh: {} levels of CoeffsToSlots, {} of the modular reduction, {} of SlotsToCoeffs",
+        boot.params().max_level() + 1,
+        (left - needed) / count as f64,
+        spec.coeffs_to_slots.levels,
+        spec.eval_mod.depth(),
+        spec.slots_to_coeffs.len(),
+    )
+}
+
+/// Facts about a preset of CKKS.
+pub struct Facts {
+    named: Named,
+    params: BootstrapParams,
+    /// What it has in common with parameters of integers.
+    pub circuit: Circuit,
+}
+
+impl Facts {
+    /// Of these parameters.
+    ///
+    /// # Errors
+    /// None in practice.
+    pub fn of(named: Named) -> Result<Self> {
+        let params = named.params()?;
+        Ok(Self { named, circuit: Circuit::of(&params)?, params })
+    }
+
+    /// Bits of precision: the root mean square, and the worst.
+    fn precision(&self) -> String {
+        let bits = self.circuit.facts.precision;
+        bits.map_or_else(|| "-".to_owned(), |bits| format!("{:.1} / {:.1}", bits.rms_bits, bits.worst_bits))
+    }
+
+    fn failure(&self) -> String {
+        match self.circuit.facts.failure_log2 {
+            log2 if log2.is_finite() => format!("2^{log2:.0}"),
+            _ => "none".to_owned(),
+        }
+    }
+
+    /// The facts besides the sizes of keys, for programs.
+    pub fn fields(&self) -> Vec<(&'static str, Value)> {
+        let facts = &self.circuit.facts;
+        let own = vec![
+            ("preset", json!(self.named.name())),
+            ("refreshed_slots", json!(facts.slots)),
+            ("refreshed_levels", json!(facts.levels)),
+            ("refreshed_precision_bits", json!(facts.precision.map(|bits| bits.rms_bits))),
+            ("worst_precision_bits", json!(facts.precision.map(|bits| bits.worst_bits))),
+            ("failure_log2", json!(Some(facts.failure_log2).filter(|log2| log2.is_finite()))),
+        ];
+        own.into_iter().chain(self.circuit.fields()).collect()
+    }
+
+    /// The same for people.
+    pub fn lines(&self) -> Vec<(&'static str, String)> {
+        let facts = &self.circuit.facts;
         let precision = facts.precision.map_or_else(
             || "not measured".to_owned(),
             |bits| {
@@ -86,16 +134,14 @@ impl Facts {
             log2 if log2.is_finite() => format!("an error above 2^-10 in one of 2^{:.0} refreshes", -log2),
             _ => "none: no error above 2^-10 is possible".to_owned(),
         };
-        let weight = facts.sparse.weight.unwrap_or_default();
-        vec![
+        let own = vec![
             ("preset", self.named.name().to_owned()),
             ("refreshes", format!("vectors of up to {} values", facts.slots)),
             ("levels left", format!("{}, of 2^{:.0}, after a refresh", facts.levels, facts.scale_log2)),
             ("accuracy", precision),
             ("failures", failure),
-            ("secret", secret(&facts.dense, dense)),
-            ("refresh", format!("{}, for a secret of weight {weight}", secret(&facts.sparse, sparse))),
-        ]
+        ];
+        own.into_iter().chain(self.circuit.lines()).collect()
     }
 
     /// Why they are as they are.
@@ -114,10 +160,10 @@ impl Facts {
 
     fn json(&self) -> Value {
         let mut object = json!({
-            "degree": 1u64 << self.facts.log_n,
-            "log_qp": self.facts.dense.log_modulus,
-            "bootstrap_key_bytes": self.file_bytes,
-            "bootstrap_memory_bytes": self.memory_bytes(),
+            "degree": 1u64 << self.circuit.facts.log_n,
+            "log_qp": self.circuit.facts.dense.log_modulus,
+            "bootstrap_key_bytes": self.circuit.file_bytes,
+            "bootstrap_memory_bytes": self.circuit.memory_bytes(),
         });
         for (field, value) in self.fields() {
             object[field] = value;
@@ -127,7 +173,7 @@ impl Facts {
 
     /// A row of the list.
     fn row(&self) -> [String; 9] {
-        let facts = &self.facts;
+        let facts = &self.circuit.facts;
         [
             self.named.name().to_owned(),
             format!("2^{}", facts.log_n),
@@ -135,9 +181,9 @@ impl Facts {
             facts.levels.to_string(),
             self.precision(),
             self.failure(),
-            if self.security().contains(&0) { "INSECURE" } else { "128 bits" }.to_owned(),
-            units::bytes(self.file_bytes),
-            units::bytes(self.memory_bytes()),
+            if self.circuit.security().contains(&0) { "INSECURE" } else { "128 bits" }.to_owned(),
+            units::bytes(self.circuit.file_bytes),
+            units::bytes(self.circuit.memory_bytes()),
         ]
     }
 }

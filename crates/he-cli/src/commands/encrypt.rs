@@ -7,9 +7,8 @@ use crate::progress::Shown;
 use crate::stdio::{self, Text, stdin_once};
 use crate::summary::{Summary, expansion, growth, shown, time};
 use he_core::backend::{Backend, Cpu};
-use he_core::wire::WireParams;
 use he_files::aes_file::{self, Secret, Source};
-use he_files::bootstrap;
+use he_files::bootstrap::TOY;
 use he_files::contents::clear::Clear;
 use he_files::contents::{Contents, encrypt};
 use he_files::io::input::Input;
@@ -93,8 +92,8 @@ fn content<S: Contents>(args: &Encrypt, key: &KeyFile<S>, path: &Path) -> Result
     {
         console::note(&format!("{} goes with its {kept}, for all to see", args.input.display()));
     }
-    if bootstrap::is_toy(key.params.fingerprint()) {
-        warn("keys of insecure_toy protect nothing", "use keys of any other preset for data");
+    if !S::is_secure(&key.params) {
+        warn(&format!("keys of {TOY} protect nothing"), "use any other keys for data");
     }
     let content = S::describe(&clear, &key.params, args.halo, &Shown::default())?;
     let payload = Payload { key_id: key.id.clone(), history: Vec::new(), content };

@@ -15,7 +15,7 @@ use he_core::bgv::Bgv;
 use he_core::bigckks::BigCkksParams;
 use he_core::tfhe::{BootstrapKey, TfheParams, TfheSecretKey, presets};
 use he_core::wire::Wire;
-use he_files::bootstrap::{self, Named};
+use he_files::bootstrap::{self, Refreshing};
 use he_files::contents::{images, integers};
 use he_files::io::output::{Output, OutputOptions, create_dir};
 use he_files::key_file::write_aes_key;
@@ -28,7 +28,7 @@ use he_files::scheme::{BigCkks, Ckks, Rotations, Scheme};
 use he_files::tfhe;
 use he_files::tfhe::keys::write_key as write_tfhe_key;
 use he_files::units;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::io::Write;
 use std::path::Path;
 
@@ -52,7 +52,11 @@ pub(super) fn run(args: &Keygen) -> Result<Summary> {
 
 fn ckks(args: &KeygenCkks) -> Result<Summary> {
     match args.bootstrap {
-        Some(named) => bootstrapping(named, args),
+        Some(named) => {
+            let boot = named.params()?;
+            let rotations = images::rotations(boot.params(), args.needs.radius)?;
+            bootstrapping(&boot, named.name().into(), &rotations, &args.folder)
+        }
         None => {
             let params = args.needs.params()?;
             keys::<Ckks>(&params, &images::rotations(&params, args.needs.radius)?, &args.folder)
@@ -60,43 +64,56 @@ fn ckks(args: &KeygenCkks) -> Result<Summary> {
     }
 }
 
-/// The three keys of parameters with bootstrapping, and those of bootstrapping.
-fn bootstrapping(named: Named, args: &KeygenCkks) -> Result<Summary> {
-    let (boot, args, radius) = (named.params()?, &args.folder, args.needs.radius);
-    let params = boot.params();
-    let rotations = images::rotations(params, radius)?;
+/// The three keys of parameters with bootstrapping, and those of bootstrapping. `preset` is what
+/// the parameters are called, or true where they were chosen from needs.
+fn bootstrapping<P: Refreshing>(
+    boot: &P,
+    preset: Value,
+    rotations: &Rotations,
+    args: &KeyFolder,
+) -> Result<Summary> {
+    let params = boot.programs();
     let folder = create_dir(&args.output)?;
     let files = KeyFiles::create(folder.path(), args.options.force)?
         .with_bootstrapping(folder.path(), args.options.force)?;
     let devices = args.options.device.choice.open()?;
     let passphrase = args.options.seal.obtain(&args.output.join(KEY_NAMES[0]).display().to_string())?;
-    if !boot.is_secure() {
+    if !boot.circuit().is_secure() {
         warn(
-            &format!("keys of {named} protect nothing"),
-            "use them for tests, and any other preset for data",
+            &format!("keys of {} protect nothing", bootstrap::TOY),
+            "use them for tests, and others for data",
         );
     }
     let mut rng = rng()?;
-    let engine = Engine::<Ckks>::new(params, devices.lead().clone())?;
-    let keys = KeySet::generate(&engine, &rotations, &mut rng)?;
+    let engine = Engine::<P::Scheme>::new(params, devices.lead().clone())?;
+    let keys = KeySet::generate(&engine, rotations, &mut rng)?;
     let (id, device) = (keys.id.clone(), devices.lead().clone());
     let sizes = files.write_with_bootstrapping(keys, params, passphrase.as_ref(), |secret, id, out| {
-        bootstrap::keys::generate(secret, id, &boot, device, &mut rng, &Shown::default(), out)
+        bootstrap::keys::generate(secret, id, boot, device, &mut rng, &Shown::default(), out)
     })?;
     folder.keep();
     let names = KEY_NAMES.into_iter().chain([bootstrap::KEY_NAME]);
-    let made = summary(Ckks::NAME, &args.output, names.zip(sizes), passphrase.is_some());
+    let scheme = <P::Scheme as Scheme>::NAME;
+    let made = summary(scheme, &args.output, names.zip(sizes), passphrase.is_some());
     Ok(made
         .fact("key_set", id.short())
         .fact("device", devices.name())
         .fact("rotations", rotations.steps.len())
-        .fact("bootstrap", named.name())
-        .fact("parameters", Ckks::params_json(params)))
+        .fact("bootstrap", preset)
+        .fact("parameters", <P::Scheme as Scheme>::params_json(params)))
 }
 
 fn exact<E: Taken>(args: &KeygenExact) -> Result<Summary> {
-    let params = args.needs.params::<E>()?;
-    keys::<E>(&params, &integers::rotations(&params), &args.folder)
+    match args.needs.bootstrapping::<E>()? {
+        Some(boot) => {
+            let preset = args.needs.bootstrap.clone().flatten().map_or(json!(true), Value::from);
+            bootstrapping(&boot, preset, &integers::rotations(boot.params()), &args.folder)
+        }
+        None => {
+            let params = args.needs.params::<E>()?;
+            keys::<E>(&params, &integers::rotations(&params), &args.folder)
+        }
+    }
 }
 
 /// Parameters in bits.

@@ -152,8 +152,8 @@ pub(super) fn keygen(args: &Keygen, plan: &Path, output: &Path) -> Result<Summar
 }
 
 fn warn_of_toy(model: &ModelFile) {
-    if bootstrap::is_toy(model.params().fingerprint()) {
-        warn("keys of insecure_toy protect nothing", "compile models for data without them");
+    if !Ckks::is_secure(model.params()) {
+        warn(&format!("keys of {} protect nothing", bootstrap::TOY), "compile models for data without them");
     }
 }
 

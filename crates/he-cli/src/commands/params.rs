@@ -1,7 +1,7 @@
 //! `params`: the parameters that `keygen` would choose, the reasons, and the sizes of keys and
 //! ciphertexts.
 
-use super::bootstrap::{self, Facts};
+use super::bootstrap::{self, Circuit, Facts, why_exact};
 use super::info::print_params;
 use super::keygen::{bigckks_params, tfhe_params};
 use crate::args::{BigCkksNeeds, CkksNeeds, ExactNeeds, Params, ParamsScheme, TfheNeeds};
@@ -9,8 +9,9 @@ use crate::console;
 use crate::error::{IoContext, Result};
 use he_core::bfv::Bfv;
 use he_core::bgv::Bgv;
+use he_core::exact::bootstrapping::BootstrapParams;
 use he_core::wire::{Frame, FrameKind, WireParams};
-use he_files::bootstrap::Named;
+use he_files::bootstrap::{Named, Refreshing};
 use he_files::contents::images::rotations;
 use he_files::contents::integers::rotations as exact_rotations;
 use he_files::key_file::{evaluation_bytes, file_bytes};
@@ -108,9 +109,15 @@ fn ckks(needs: &CkksNeeds) -> Result<Explanation> {
 }
 
 fn exact<E: Taken>(needs: &ExactNeeds) -> Result<Explanation> {
-    let params = needs.params::<E>()?;
-    let mut told = explain::<E>(&params, RLWE_KEYS, &exact_rotations(&params), params.explanation());
-    let products = format!("{} products in sequence, and sums of any length that fit t", needs.depth);
+    let (mut told, between) = match needs.bootstrapping::<E>()? {
+        Some(boot) => (exact_refreshing(&boot)?, " between two refreshes"),
+        None => {
+            let params = needs.params::<E>()?;
+            (explain::<E>(&params, RLWE_KEYS, &exact_rotations(&params), params.explanation()), "")
+        }
+    };
+    let products =
+        format!("{} products in sequence{between}, and sums of any length that fit t", needs.depth);
     told.add("depth", json!(needs.depth), Some(("depth", products)));
     Ok(told)
 }
@@ -125,17 +132,34 @@ fn bigckks(needs: &BigCkksNeeds) -> Result<Explanation> {
     Ok(told)
 }
 
-/// Parameters with bootstrapping, as those of any keys of CKKS, and what they refresh.
-fn bootstrapping(named: Named, radius: usize) -> Result<Explanation> {
-    let facts = Facts::of(named)?;
-    let boot = named.params()?;
-    let params = boot.params();
-    let mut told = explain::<Ckks>(params, RLWE_KEYS, &rotations(params, radius)?, &facts.why());
-    let bytes = file_bytes(&boot.to_frame(), facts.file_bytes);
+/// Parameters with bootstrapping, as those of any keys, and the sizes of their own.
+fn refreshing<P: Refreshing>(boot: &P, circuit: &Circuit, rotations: &Rotations, why: &str) -> Explanation {
+    let mut told = explain::<P::Scheme>(boot.programs(), RLWE_KEYS, rotations, why);
+    let bytes = file_bytes(&boot.to_frame(), circuit.file_bytes);
     told.bytes("bootstrap_key_bytes", "bootstrap.key", bytes, "");
-    told.bytes("bootstrap_memory_bytes", "in memory", facts.memory_bytes(), ": the same keys in use");
+    told.bytes("bootstrap_memory_bytes", "in memory", circuit.memory_bytes(), ": the same keys in use");
+    told
+}
+
+/// Parameters of CKKS with bootstrapping, and what they refresh.
+fn preset(named: Named, radius: usize) -> Result<Explanation> {
+    let (facts, boot) = (Facts::of(named)?, named.params()?);
+    let rotations = rotations(boot.params(), radius)?;
+    let mut told = refreshing(&boot, &facts.circuit, &rotations, &facts.why());
     facts.fields().into_iter().for_each(|(field, value)| told.add(field, value, None));
     told.lines.extend(facts.lines());
+    Ok(told)
+}
+
+/// Parameters of integers with bootstrapping, and what a refresh takes and leaves.
+fn exact_refreshing<E: Taken>(boot: &BootstrapParams<E>) -> Result<Explanation> {
+    let circuit = Circuit::of(boot.circuit())?;
+    let mut told = refreshing(boot, &circuit, &exact_rotations(boot.params()), &why_exact(boot));
+    for (name, value, text) in boot.facts() {
+        told.add(&name.replace(' ', "_"), value, Some((name, text)));
+    }
+    circuit.fields().into_iter().for_each(|(field, value)| told.add(field, value, None));
+    told.lines.extend(circuit.lines());
     Ok(told)
 }
 
@@ -169,7 +193,7 @@ fn tfhe_digits(needs: &TfheNeeds) -> Result<Explanation> {
 pub(super) fn run(args: &Params) -> Result<()> {
     let told = match &args.scheme {
         None if args.bootstrap == Some(None) => return bootstrap::list(),
-        None if let Some(Some(named)) = args.bootstrap => bootstrapping(named, args.needs.radius),
+        None if let Some(Some(named)) = args.bootstrap => preset(named, args.needs.radius),
         None => ckks(&args.needs),
         Some(ParamsScheme::Ckks(needs)) => ckks(needs),
         Some(ParamsScheme::Bfv(needs)) => exact::<Bfv>(needs),

@@ -24,7 +24,7 @@ const KEYS: &str = "keygen writes secret.key for decrypt, public.key for encrypt
 /// The purpose of a bootstrapping key.
 const BOOTSTRAP_KEY: &str = "bootstrap.key is for eval refresh; the other keys of its keygen are beside it";
 /// The remedy if a bootstrapping key is missing.
-const REFRESH_KEYS: &str = "keygen ckks --bootstrap writes bootstrap.key for eval refresh";
+const REFRESH_KEYS: &str = "keygen --bootstrap of ckks, bfv and bgv writes bootstrap.key for eval refresh";
 /// The same for TFHE.
 const TFHE_KEYS: &str =
     "keygen tfhe writes secret.key for encrypt and decrypt, eval.key for eval; there is no public key";
@@ -296,8 +296,10 @@ fn content(error: &ContentError) -> Option<String> {
         ContentError::FrameOfTable { .. } => "leave it out",
         ContentError::Categories { .. } => "make keys with keygen bfv",
         ContentError::IntegerBits { .. } => "choose --bits between 1 and 58",
-        ContentError::NoSlots { .. } => {
-            "choose --bits instead, or a prime equal to 1 modulo 8192 or more, such as 65537 or 786433"
+        ContentError::NoSlots { order, .. } => {
+            return Some(format!(
+                "choose --bits instead, or a prime equal to 1 modulo {order} or more, such as 786433"
+            ));
         }
         ContentError::NoBudget { .. } => NO_BUDGET,
         ContentError::Offsets => "leave it out: whole numbers are exact wherever they lie",

@@ -1,16 +1,11 @@
-//! Parameters with bootstrapping: their keys, files with new levels, measurements and the deep
-//! demo, at the toy size.
+//! Parameters of CKKS with bootstrapping: their keys, files with new levels, measurements and the
+//! deep demo, at the toy size.
 
 use crate::pictures::eight;
-use crate::process::{Keys, bootstrap_key, decrypt, encrypt, eval, folder, he, names};
+use crate::process::{Keys, bootstrap_key, decrypt, encrypt, eval, folder, he, names, refresh};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
-
-fn refresh(keys: &Keys, input: &Path, output: &Path) {
-    let (input, output) = (input.to_str().unwrap(), output.to_str().unwrap());
-    he(["eval", "refresh", input, "-k", &bootstrap_key(keys), "-o", output]).ok();
-}
 
 fn json(bytes: &[u8]) -> Value {
     serde_json::from_slice(bytes).unwrap()

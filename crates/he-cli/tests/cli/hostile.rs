@@ -1,11 +1,12 @@
 //! Files with valid checksums and impossible contents, as somebody might make them on purpose.
 
 use crate::pictures::eight;
-use crate::process::{Keys, encrypt, folder, he, names};
+use crate::process::{Keys, bootstrap_key, encrypt, folder, he, names};
 use he_core::bfv::Bfv;
 use he_core::bgv::Bgv;
 use he_core::bigckks::{BigCkksParams, BigCkksSpec};
 use he_core::ckks::{CkksParams, CkksSpec};
+use he_core::exact::bootstrapping::{BootstrapParams, BootstrapSpec};
 use he_core::exact::{ExactSpec, Params};
 use he_core::wire::WireParams;
 use he_core::wire::{Frame, FrameReader, FrameWriter};
@@ -210,6 +211,11 @@ fn insecure_parameters_of_every_scheme_are_refused() {
     weak(&Keys::bgv().public, bgv.to_frame());
     let bigckks = BigCkksParams::insecure(BigCkksSpec::new(10, 100, 40)).unwrap();
     weak(&Keys::bigckks().public, bigckks.to_frame());
+    // Those with bootstrapping, and what programs compute with.
+    let spec = BootstrapSpec::insecure_for_depth::<Bfv>(257, 1, 9).unwrap();
+    let boot = BootstrapParams::<Bfv>::insecure(spec).unwrap();
+    weak(&Keys::toy_bfv().public, boot.params().to_frame());
+    weak(&bootstrap_key(Keys::toy_bfv()), boot.to_frame());
 }
 
 #[test]

@@ -16,6 +16,7 @@ mod corpus;
 mod damage;
 mod devices;
 mod exact;
+mod exact_bootstrap;
 mod failures;
 #[cfg(target_os = "linux")]
 mod faults;

@@ -2,7 +2,7 @@
 
 use crate::build::{Model, ints, tensor};
 use crate::pictures::{Planes, eight, noise, sixteen};
-use crate::process::{folder, he};
+use crate::process::{Keys, bootstrap_key, folder, he};
 use he_core::bootstrapping::presets::Preset;
 use he_core::bootstrapping::{BootstrapParams, BootstrapSpec};
 use he_nn::{CompiledModel, Graph, Options, Parameters};
@@ -252,5 +252,9 @@ fn models_that_need_refreshes_run() {
     at(&["keygen", "deep.plan", "-o", "others"]).ok();
     let said = at(&[&infer[..], &["--bootstrap-key", "others/bootstrap.key"]].concat()).refuses();
     assert!(said.contains("others/bootstrap.key"), "{said}");
+    // Those of integers.
+    let integers = bootstrap_key(Keys::toy_bfv());
+    let said = at(&[&infer[..], &["--bootstrap-key", &integers]].concat()).refuses();
+    assert_eq!(said, format!("x.he is not encrypted under the key set of {integers}"));
     assert_eq!(fs::read(dir.path().join("y.he")).unwrap(), first);
 }

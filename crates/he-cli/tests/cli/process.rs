@@ -322,6 +322,24 @@ impl Keys {
         Self::shared(&KEYS, "other-toy", "ckks", &["--bootstrap", "insecure_toy"])
     }
 
+    /// BFV with bootstrapping, insecure and quick.
+    pub fn toy_bfv() -> &'static Self {
+        static KEYS: OnceLock<Keys> = OnceLock::new();
+        Self::shared(&KEYS, "toy-bfv", "bfv", &["--bootstrap", "insecure_toy"])
+    }
+
+    /// Another set of it.
+    pub fn toy_bfv_other() -> &'static Self {
+        static KEYS: OnceLock<Keys> = OnceLock::new();
+        Self::shared(&KEYS, "other-toy-bfv", "bfv", &["--bootstrap", "insecure_toy"])
+    }
+
+    /// BGV with bootstrapping, likewise.
+    pub fn toy_bgv() -> &'static Self {
+        static KEYS: OnceLock<Keys> = OnceLock::new();
+        Self::shared(&KEYS, "toy-bgv", "bgv", &["--bootstrap", "insecure_toy"])
+    }
+
     /// Small and quick, depth 1.
     pub fn shallow() -> &'static Self {
         static KEYS: OnceLock<Keys> = OnceLock::new();
@@ -414,6 +432,12 @@ pub fn decrypt(keys: &Keys, input: &Path, output: &Path) {
 /// Decrypts a table.
 pub fn decrypt_text(keys: &Keys, input: &Path) -> String {
     on(keys.device, he(["decrypt", input.to_str().unwrap(), "-k", &keys.secret, "-o", "-"])).text()
+}
+
+/// Refreshes by the bootstrapping key.
+pub fn refresh(keys: &Keys, input: &Path, output: &Path) {
+    let (input, output) = (input.to_str().unwrap(), output.to_str().unwrap());
+    he(["eval", "refresh", input, "-k", &bootstrap_key(keys), "-o", output]).ok();
 }
 
 /// The bootstrapping key beside the others.

@@ -8,7 +8,7 @@ use crate::bigckks::BigCkksParams;
 use crate::bootstrapping::BootstrapParams;
 use crate::ckks::CkksParams;
 use crate::error::Result;
-use crate::exact::Params;
+use crate::exact::{Params, bootstrapping as exact};
 use crate::rlwe::{Fingerprint, RlweParams};
 use crate::tfhe::TfheParams;
 
@@ -129,12 +129,14 @@ pub(super) fn as_written<P: WireParams>(frame: &Frame, params: P) -> Result<P> {
     Ok(params)
 }
 
-/// The longest body of a frame that a file can start with: parameters of any scheme, or an AES key,
+/// The longest body of a frame that a file can start with: parameters of any kind, or an AES key,
 /// which has none; 0 for all other kinds.
 pub fn first_frame_limit(kind: FrameKind) -> u64 {
     match kind {
         CkksParams::KIND => CkksParams::MAX_BODY,
         BootstrapParams::KIND => BootstrapParams::MAX_BODY,
+        exact::BootstrapParams::<Bfv>::KIND => exact::BootstrapParams::<Bfv>::MAX_BODY,
+        exact::BootstrapParams::<Bgv>::KIND => exact::BootstrapParams::<Bgv>::MAX_BODY,
         Params::<Bfv>::KIND => Params::<Bfv>::MAX_BODY,
         Params::<Bgv>::KIND => Params::<Bgv>::MAX_BODY,
         BigCkksParams::KIND => BigCkksParams::MAX_BODY,

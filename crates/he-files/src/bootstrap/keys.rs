@@ -1,16 +1,17 @@
-//! Keys of CKKS bootstrapping, which are too large to be in memory twice: they are written as they
-//! are made, and read one by one to a device.
+//! Keys of bootstrapping, which are too large to be in memory twice: they are written as they are
+//! made, and read one by one to a device.
 
+use super::{AnyParams, Refreshing};
 use crate::error::{Error, InFile, KeyError, Result, Wanted};
 use crate::file_start::{AnyStart, check_start, read_start};
 use crate::io::input::Input;
 use crate::io::output::Output;
 use crate::key_file::write_frames;
 use crate::note::KeyId;
+use crate::scheme::Scheme;
 use crate::watch::{Meter, Stage, Watch};
 use he::Device;
 use he_core::bootstrapping::{BootstrapKeys, BootstrapParams};
-use he_core::ckks::CkksParams;
 use he_core::ring::Ring;
 use he_core::rlwe::SecretKey;
 use he_core::wire::{FrameReader, Wire, WireError, WireParams};
@@ -18,11 +19,11 @@ use rand::rngs::ChaCha20Rng;
 use std::io::BufReader;
 
 /// A file of bootstrapping keys, of which only the beginning was read.
-pub struct KeyFile {
+pub struct KeyFile<P = AnyParams> {
     /// Its name in errors.
     pub name: String,
     /// The parameters.
-    pub params: BootstrapParams,
+    pub params: P,
     /// The key set.
     pub id: KeyId,
     reader: FrameReader<BufReader<Input>>,
@@ -47,41 +48,60 @@ impl KeyFile {
         }
     }
 
+    /// The keys of CKKS, for the encrypted file `of`.
+    ///
+    /// # Errors
+    /// They are of another scheme.
+    pub fn ckks(self, of: &str) -> Result<KeyFile<BootstrapParams>> {
+        let Self { name, params, id, reader } = self;
+        match params {
+            AnyParams::Ckks(params) => Ok(KeyFile { name, params, id, reader }),
+            AnyParams::Bfv(_) | AnyParams::Bgv(_) => {
+                Err(KeyError::Other { name: of.to_owned(), key: name }.into())
+            }
+        }
+    }
+}
+
+impl<P> KeyFile<P> {
     /// Reads everything after parameters and key set.
-    pub fn read_rest(
-        reader: FrameReader<BufReader<Input>>,
-        params: BootstrapParams,
-        id: KeyId,
-        name: &str,
-    ) -> Self {
+    pub fn read_rest(reader: FrameReader<BufReader<Input>>, params: P, id: KeyId, name: &str) -> Self {
         Self { name: name.to_owned(), params, id, reader }
     }
 
+    /// What it says of itself, and the rest of it.
+    pub fn into_parts(self) -> (FrameReader<BufReader<Input>>, P, KeyId, String) {
+        (self.reader, self.params, self.id, self.name)
+    }
+}
+
+impl<P: Refreshing> KeyFile<P> {
     /// Checks that a file belongs to these keys, and is of parameters that they refresh.
     ///
     /// # Errors
     /// It belongs to another key set.
-    pub fn check_owner(&self, params: &CkksParams, id: &KeyId, name: &str) -> Result<()> {
-        if params == self.params.params() && id == &self.id {
+    pub fn check_owner(&self, params: &<P::Scheme as Scheme>::Params, id: &KeyId, name: &str) -> Result<()> {
+        if params == self.params.programs() && id == &self.id {
             return Ok(());
         }
         let (set, own) = (id.short().to_owned(), self.id.short().to_owned());
         Err(KeyError::Foreign { name: name.to_owned(), set, key: self.name.clone(), own }.into())
     }
 
-    /// The keys on a device, one after the other; `ring` is that of [`BootstrapParams::ring`].
+    /// The keys on a device, one after the other; `ring` is that of all primes
+    /// ([`BootstrapParams::ring`]).
     ///
     /// # Errors
     /// The file is damaged, or holds other keys than these parameters have; the device fails.
     pub fn keys(mut self, ring: &Ring<Device>, watch: &dyn Watch) -> Result<BootstrapKeys<Device>> {
-        let (params, name, reader) = (&self.params, &self.name, &mut self.reader);
-        let meter = Meter::new(watch, Stage::Loading, params.key_uses()?.len() as u64);
-        let limit = |kind, _| params.key_frame_limit(kind);
+        let (circuit, name, reader) = (self.params.circuit(), &self.name, &mut self.reader);
+        let meter = Meter::new(watch, Stage::Loading, circuit.key_uses()?.len() as u64);
+        let limit = |kind, _| circuit.key_frame_limit(kind);
         let frames = std::iter::from_fn(|| {
             meter.inc(1);
             reader.next_frame(limit).transpose().map(|frame| frame.in_file(name))
         });
-        let keys: Result<_> = BootstrapKeys::from_frames(params, ring, frames);
+        let keys: Result<_> = BootstrapKeys::from_frames(circuit, ring, frames);
         let mut keys = match keys {
             Err(Error::Core(error)) => Err(error).in_file(name),
             keys => keys,
@@ -95,13 +115,13 @@ impl KeyFile {
     /// # Errors
     /// The file is damaged.
     pub fn count(mut self) -> Result<u64> {
-        let (params, mut count) = (&self.params, 0);
-        let limit = |kind, _| params.key_frame_limit(kind);
+        let (circuit, mut count) = (self.params.circuit(), 0);
+        let limit = |kind, _| circuit.key_frame_limit(kind);
         while let Some(mut frame) = self.reader.next_frame(limit).in_file(&self.name)? {
             count += 1;
             self.reader.recycle(std::mem::take(&mut frame.body));
         }
-        match params.key_uses()?.len() as u64 {
+        match circuit.key_uses()?.len() as u64 {
             needed if needed == count => Ok(count),
             _ => Err(WireError::Sequence).in_file(&self.name),
         }
@@ -113,20 +133,21 @@ impl KeyFile {
 ///
 /// # Errors
 /// The device fails; the output cannot be written.
-pub fn generate(
+pub fn generate<P: Refreshing>(
     secret: &SecretKey,
     id: &KeyId,
-    params: &BootstrapParams,
+    params: &P,
     device: Device,
     rng: &mut ChaCha20Rng,
     watch: &dyn Watch,
     out: &mut Output,
 ) -> Result<u64> {
-    let (ring, name) = (params.ring(device)?, out.name());
-    let meter = Meter::new(watch, Stage::GeneratingKeys, params.key_uses()?.len() as u64);
-    let made = BootstrapKeys::generate_each(secret, params, &ring, rng)?;
+    let circuit = params.circuit();
+    let (ring, name) = (circuit.ring(device)?, out.name());
+    let meter = Meter::new(watch, Stage::GeneratingKeys, circuit.key_uses()?.len() as u64);
+    let made = BootstrapKeys::generate_each(secret, circuit, &ring, rng)?;
     let frames = made.map(|key| {
-        let frame = key?.to_frame(params);
+        let frame = key?.to_frame(circuit);
         meter.inc(1);
         frame
     });

@@ -1,89 +1,124 @@
-//! CKKS with bootstrapping: the parameters that files can have, by name.
+//! Bootstrapping of files: parameters that have it, their keys, and files that get new levels or a
+//! new noise budget by them.
 
+pub mod ckks;
+pub mod exact;
 pub mod keys;
 pub mod refresh;
 
-use he_core::bootstrapping::presets::Preset;
-use he_core::bootstrapping::{BootstrapParams, BootstrapSpec};
-use he_core::ckks::CkksParams;
-use he_core::params::ParamsError;
-use he_core::rlwe::Fingerprint;
-use he_core::wire::WireParams;
-use std::fmt;
-use std::str::FromStr;
-use std::sync::LazyLock;
+use crate::error::Result;
+use crate::note::Content;
+use crate::scheme::{Scheme, State};
+use he::Device;
+use he_core::bfv::Bfv;
+use he_core::bgv::Bgv;
+use he_core::bootstrapping::{BootstrapKeys, BootstrapParams};
+use he_core::ring::Ring;
+use he_core::rlwe::{Fingerprint, SecretKey};
+use he_core::wire::{Frame, WireParams};
+use serde_json::Value;
+
+pub use ckks::Named;
 
 /// The name of the file with these keys.
 pub const KEY_NAME: &str = "bootstrap.key";
 
-/// Parameters with bootstrapping, by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Named {
-    /// Those of the library.
-    Preset(Preset),
-    /// The chain of `fast` at N = 2^10, which protects nothing: for tests, and for a first look.
-    InsecureToy,
-}
+/// The name of parameters that protect nothing: for tests, and for a first look.
+pub const TOY: &str = "insecure_toy";
 
-impl Named {
-    const TOY: &'static str = "insecure_toy";
+/// Parameters with bootstrapping, as files of their keys begin with them.
+pub trait Refreshing: WireParams + Clone + Send + Sync + 'static {
+    /// The scheme of the files that are refreshed.
+    type Scheme: Scheme<Secret = SecretKey>;
+    /// What refreshes ciphertexts.
+    type Bootstrapper;
 
-    /// All of them, the toy last.
-    pub fn all() -> impl Iterator<Item = Self> {
-        Preset::ALL.into_iter().map(Self::Preset).chain([Self::InsecureToy])
-    }
+    /// Those of [`TOY`]. They are the only insecure ones that files may have: whoever makes such
+    /// keys asks for them by name.
+    fn toy() -> Option<&'static Self>;
 
-    /// The name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Preset(preset) => preset.name(),
-            Self::InsecureToy => Self::TOY,
-        }
-    }
+    /// What programs compute with.
+    fn programs(&self) -> &<Self::Scheme as Scheme>::Params;
 
-    /// The parameters.
+    /// What the keys are made for.
+    fn circuit(&self) -> &BootstrapParams;
+
+    /// What a refresh takes and leaves: each fact with its name, for programs and for people.
+    fn facts(&self) -> Vec<(&'static str, Value, String)>;
+
+    /// Checks that a content can be refreshed.
     ///
     /// # Errors
-    /// None in practice: the primes exist.
-    pub fn params(self) -> Result<BootstrapParams, ParamsError> {
-        match self {
-            Self::Preset(preset) => preset.params(),
-            Self::InsecureToy => {
-                BootstrapParams::insecure(BootstrapSpec { log_n: 10, log_slots: 9, ..Preset::Fast.spec() })
-            }
+    /// Its vectors are too long, or its numbers too large.
+    fn check_content(&self, content: &Content) -> Result<()>;
+
+    /// Checks that a ciphertext has enough left to be refreshed.
+    ///
+    /// # Errors
+    /// It has not: the error says how much it takes.
+    fn check_left(&self, state: State) -> he_core::Result<()>;
+
+    /// Prepares the circuit; `ring` is that of all primes.
+    ///
+    /// # Errors
+    /// The device fails.
+    fn bootstrapper(&self, ring: &Ring<Device>) -> he_core::Result<Self::Bootstrapper>;
+
+    /// What a refreshed file says of a content.
+    fn refreshed(bootstrapper: &Self::Bootstrapper, content: Content) -> Content;
+
+    /// Refreshes ciphertexts.
+    ///
+    /// # Errors
+    /// Too little is left of them; the device fails.
+    fn refresh(
+        &self,
+        bootstrapper: &Self::Bootstrapper,
+        ct: <Self::Scheme as Scheme>::Ciphertext,
+        keys: &BootstrapKeys<Device>,
+    ) -> he_core::Result<<Self::Scheme as Scheme>::Ciphertext>;
+}
+
+/// Parameters with bootstrapping, of any scheme that has it.
+pub enum AnyParams {
+    /// RNS-CKKS.
+    Ckks(BootstrapParams),
+    /// BFV.
+    Bfv(he_core::exact::bootstrapping::BootstrapParams<Bfv>),
+    /// BGV.
+    Bgv(he_core::exact::bootstrapping::BootstrapParams<Bgv>),
+}
+
+/// Calls a function that is generic over [`Refreshing`] with what is in an [`AnyParams`].
+#[macro_export]
+macro_rules! on_refreshing {
+    ($any:expr, $params:ident => $call:expr) => {
+        match $any {
+            $crate::bootstrap::AnyParams::Ckks($params) => $call,
+            $crate::bootstrap::AnyParams::Bfv($params) => $call,
+            $crate::bootstrap::AnyParams::Bgv($params) => $call,
         }
-    }
+    };
 }
 
-impl fmt::Display for Named {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
+/// Parameters from their frame: insecure ones only if they are those of the toy, which is made only
+/// if there is a use for it.
+pub(crate) fn secure_or_toy<P: WireParams>(
+    frame: &Frame,
+    toy: impl FnOnce() -> Option<Fingerprint>,
+) -> he_core::Result<P> {
+    P::from_frame(frame).or_else(|error| match toy() {
+        Some(toy) if toy == frame.fingerprint => P::from_frame_insecure(frame),
+        _ => Err(error),
+    })
 }
 
-impl FromStr for Named {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let names = || Self::all().map(Self::name).collect::<Vec<_>>().join(", ");
-        Self::all().find(|named| named.name() == text).ok_or_else(|| format!("there are {}", names()))
-    }
+/// Parameters with bootstrapping, likewise.
+pub(crate) fn read_params<P: Refreshing>(frame: &Frame) -> he_core::Result<P> {
+    secure_or_toy(frame, || P::toy().map(P::fingerprint))
 }
 
-static TOY: LazyLock<Option<BootstrapParams>> = LazyLock::new(|| Named::InsecureToy.params().ok());
-
-/// Whether these are the parameters of programs that the toy has, which protect nothing.
-pub fn is_toy(params: Fingerprint) -> bool {
-    toy_programs(params).is_some()
-}
-
-/// The toy parameters, if these are theirs. They are the only insecure ones that files may have:
-/// whoever makes such keys asks for them by name.
-pub(crate) fn toy(fingerprint: Fingerprint) -> Option<&'static BootstrapParams> {
-    TOY.as_ref().filter(|toy| toy.fingerprint() == fingerprint)
-}
-
-/// The parameters of the toy's programs, likewise.
-pub(crate) fn toy_programs(fingerprint: Fingerprint) -> Option<&'static CkksParams> {
-    TOY.as_ref().map(BootstrapParams::params).filter(|toy| toy.fingerprint() == fingerprint)
+/// The parameters of programs, likewise.
+pub(crate) fn read_programs<P: Refreshing>(frame: &Frame) -> he_core::Result<<P::Scheme as Scheme>::Params> {
+    secure_or_toy(frame, || P::toy().map(|toy| toy.programs().fingerprint()))
 }

@@ -176,9 +176,9 @@ errors! {
         /// Integers of this many bits.
         [request] IntegerBits { bits: u32 }: ("{bits} bits of integers"), ("choose from 1 to 58 bits");
         /// A plaintext modulus without slots.
-        [request] NoSlots { modulus: u64 }:
+        [request] NoSlots { modulus: u64, order: usize }:
             ("the plaintext modulus {modulus} has no slots to put numbers into"),
-            ("choose bits instead, or a prime equal to 1 modulo 8192 or more, such as 65537 or 786433");
+            ("choose bits instead, or a prime equal to 1 modulo {order} or more, such as 786433");
         /// A plaintext modulus out of range.
         [request] PlainModulus { modulus: u64 }:
             ("a plaintext modulus of {modulus}"), ("choose a prime below 2^61, such as 65537");

@@ -93,11 +93,11 @@ pub enum OperationError {
         /// What is not left.
         source: Box<Error>,
     },
-    /// Too few levels are left for a refresh.
+    /// Too little is left for a refresh.
     #[error("{source}")]
     TooLate {
-        /// The levels that a refresh takes.
-        needed: usize,
+        /// What a refresh takes: levels, or bits of noise budget.
+        needed: String,
         /// What is not left.
         source: Box<Error>,
     },
@@ -128,7 +128,7 @@ impl OperationError {
                 format!("compute the {statistic} again and keep its levels; or {hint}")
             }
             Self::TooLate { needed, .. } => {
-                format!("refresh earlier, while at least {needed} levels are left")
+                format!("refresh earlier, while at least {needed} are left")
             }
         })
     }

@@ -7,8 +7,7 @@ use crate::io::output::{Output, OutputOptions};
 use crate::key_file::write_key;
 use crate::note::KeyId;
 use crate::passphrase::Passphrase;
-use crate::scheme::{Ckks, Scheme};
-use he_core::ckks::CkksParams;
+use crate::scheme::Scheme;
 use he_core::rlwe::SecretKey;
 use he_core::wire::{Wire, WireKeys};
 use std::io::Write;
@@ -65,10 +64,10 @@ impl KeyFiles {
     ///
     /// # Errors
     /// They cannot be written; the errors of `make`.
-    pub fn write_with_bootstrapping(
+    pub fn write_with_bootstrapping<S: Scheme<Secret = SecretKey>>(
         mut self,
-        keys: KeySet<Ckks>,
-        params: &CkksParams,
+        keys: KeySet<S>,
+        params: &S::Params,
         passphrase: Option<&Passphrase>,
         make: impl FnOnce(&SecretKey, &KeyId, &mut Output) -> Result<u64>,
     ) -> Result<[u64; 4]> {

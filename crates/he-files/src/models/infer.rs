@@ -176,6 +176,7 @@ impl<'m> Inference<'m> {
             (None, _) => None,
             (Some(_), None) => return Err(ModelError::NoBootstrapKey { model: model.name.clone() }.into()),
             (Some(params), Some(file)) => {
+                let file = file.ckks(&self.reader.name)?;
                 file.check_owner(&self.reader.params, &self.reader.payload.key_id, &self.reader.name)?;
                 Some((Bootstrapper::new(params, &engine.ring)?, file.keys(&engine.ring, watch)?))
             }

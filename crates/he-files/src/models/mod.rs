@@ -6,7 +6,7 @@ mod infer;
 
 pub use infer::{Encryption, Inference, NAME, encrypt};
 
-use crate::bootstrap::toy;
+use crate::bootstrap::Refreshing;
 use crate::error::{ContentError, Error, ModelError, Result};
 use crate::io::input::Input;
 use crate::key_file::{evaluation_bytes, file_bytes};
@@ -66,7 +66,7 @@ impl ModelFile {
             let insecure = CompiledModel::from_bytes_insecure(bytes);
             let is_toy = |model: &CompiledModel| {
                 let boot = model.parameters().bootstrapping();
-                boot.is_some_and(|boot| toy(boot.fingerprint()).is_some())
+                boot.is_some_and(|boot| Some(boot) == BootstrapParams::toy())
             };
             insecure.ok().filter(is_toy).ok_or(error)
         });

@@ -17,11 +17,11 @@ use crate::io::input::Input;
 use crate::io::output::Output;
 use crate::key_file::{AnyKey, Key, KeyFile, KeyFormat};
 use crate::note::{Content, ImageNote, IntegersNote, TableNote};
-use crate::on_scheme;
 use crate::scheme::{BigCkks, Ckks, OneOf, Scheme, Taken};
 use crate::team::Team;
 use crate::tfhe;
 use crate::watch::Watch;
+use crate::{on_refreshing, on_scheme};
 use he::Device;
 use std::sync::Arc;
 
@@ -126,17 +126,26 @@ fn prepared(operation: &Operation, sources: Sources) -> Result<Work> {
     }
 }
 
-/// New levels for a file.
+/// New levels, or a new noise budget, for a file.
 fn refresh(input: Input, key: Input) -> Result<Work> {
-    let keys = bootstrap::keys::KeyFile::open(key)?;
-    let refresh = Refresh::new(keys, CipherReader::new(input)?).map_err(|error| match &error {
-        Error::Core(he_core::Error::LevelExhausted { needed, .. }) => {
-            let needed = *needed;
-            OperationError::TooLate { needed, source: Box::new(error) }.into()
+    let (reader, params, id, name) = bootstrap::keys::KeyFile::open(key)?.into_parts();
+    on_refreshing!(params, params => {
+        let keys = bootstrap::keys::KeyFile::read_rest(reader, params, id, &name);
+        let refresh = Refresh::new(keys, input).map_err(too_late)?;
+        Ok(Box::new(move |devices, watch, output| refresh.evaluate(devices[0].clone(), &*watch, output)))
+    })
+}
+
+/// How much a refresh takes, where too little is left.
+fn too_late(error: Error) -> Error {
+    let needed = match &error {
+        Error::Core(he_core::Error::LevelExhausted { needed, .. }) => format!("{needed} levels"),
+        Error::Core(he_core::Error::BudgetTooLow { needed_bits, .. }) => {
+            format!("{needed_bits:.1} bits of noise budget")
         }
-        _ => error,
-    })?;
-    Ok(Box::new(move |devices, watch, output| refresh.evaluate(devices[0].clone(), &*watch, output)))
+        _ => return error,
+    };
+    OperationError::TooLate { needed, source: Box::new(error) }.into()
 }
 
 /// The computations under CKKS on an image, or on a table.

@@ -115,7 +115,7 @@ pub enum Operation {
         /// The weights, rows separated by semicolons: `"0 -1 0; -1 5 -1; 0 -1 0"`.
         matrix: String,
     },
-    /// The same file with new levels.
+    /// The same file with new levels, or with a new noise budget.
     Refresh {},
     /// The sum of each column.
     Sum {

@@ -11,6 +11,7 @@ use he_core::bigckks::{
     BigCkksParams, Ciphertext, Complex64, Decryptor, Encryptor, EvaluationKeys, Evaluator, PublicKey,
     SecretKey,
 };
+use he_core::params::Security;
 use he_core::ring::{Ring, RingSpec};
 use he_core::wire::{self, Frame, FrameKind, Wire};
 use rand::rngs::ChaCha20Rng;
@@ -52,6 +53,10 @@ impl Scheme for BigCkks {
 
     fn secret(params: &BigCkksParams, rng: &mut ChaCha20Rng) -> SecretKey {
         SecretKey::generate(params, rng)
+    }
+
+    fn is_secure(params: &BigCkksParams) -> bool {
+        params.security() != Security::Insecure
     }
 
     fn params_json(params: &BigCkksParams) -> Value {

@@ -7,13 +7,15 @@ use crate::note::{Content, Note, bad};
 use crate::publication::{Numbers, Publication};
 use crate::scheme::engine::Engine;
 use he::Device;
+use he_core::bootstrapping::BootstrapParams;
 use he_core::ckks::{
     Ciphertext, CkksParams, Complex64, Decryptor, Encryptor, Evaluator, Plaintext, SecretEncryptor,
     SeededCiphertext,
 };
+use he_core::params::Security;
 use he_core::ring::{Ring, RingSpec};
 use he_core::rlwe::{EvaluationKeys, PublicKey, SecretKey};
-use he_core::wire::{self, Frame, FrameKind, Wire, WireParams};
+use he_core::wire::{self, Frame, FrameKind, Wire};
 use rand::rngs::ChaCha20Rng;
 use serde_json::{Value, json};
 
@@ -67,10 +69,11 @@ impl Scheme for Ckks {
     }
 
     fn read_params(frame: &Frame) -> he_core::Result<CkksParams> {
-        match bootstrap::toy_programs(frame.fingerprint) {
-            Some(_) => CkksParams::from_frame_insecure(frame),
-            None => CkksParams::from_frame(frame),
-        }
+        bootstrap::read_programs::<BootstrapParams>(frame)
+    }
+
+    fn is_secure(params: &CkksParams) -> bool {
+        params.rlwe().security() != Security::Insecure
     }
 
     fn params_json(params: &CkksParams) -> Value {

@@ -1,6 +1,7 @@
 //! BFV and BGV: images and columns of integers modulo t, exactly.
 
 use super::{Decrypt, Encrypt, Header, KeyPart, SPARE_BITS, Scheme, Start, State, rlwe_layer, slices};
+use crate::bootstrap::{self, exact::toy};
 use crate::error::Result;
 use crate::note::{Content, Note, bad, check_range};
 use crate::publication::Publication;
@@ -8,20 +9,28 @@ use crate::scheme::engine::Engine;
 use he::Device;
 use he_core::bfv::Bfv;
 use he_core::bgv::Bgv;
+use he_core::exact::bootstrapping::BootstrapParams;
 use he_core::exact::{
     self, Ciphertext, DECRYPTION_MARGIN, Decryptor, Encryptor, Evaluator, Params, SecretEncryptor,
     SeededCiphertext,
 };
+use he_core::params::Security;
 use he_core::ring::{Ring, RingSpec};
 use he_core::rlwe::{EvaluationKeys, PublicKey, SecretKey};
 use he_core::wire::{self, Frame, FrameKind, Wire, WireScheme};
 use rand::rngs::ChaCha20Rng;
 use serde_json::{Value, json};
+use std::sync::LazyLock;
 
-/// The start of a file, if it is this scheme's: the one thing that needs both names.
+/// What needs the names of both schemes.
 pub trait Taken: WireScheme {
-    /// As [`Scheme::take`].
+    /// The start of a file, if it is this scheme's: as [`Scheme::take`].
     fn taken(start: Start) -> Option<(Params<Self>, Note)>;
+
+    /// Parameters with bootstrapping that protect nothing: as [`Refreshing::toy`].
+    ///
+    /// [`Refreshing::toy`]: crate::bootstrap::Refreshing::toy
+    fn toy() -> Option<&'static BootstrapParams<Self>>;
 }
 
 impl Taken for Bfv {
@@ -31,6 +40,11 @@ impl Taken for Bfv {
             _ => None,
         }
     }
+
+    fn toy() -> Option<&'static BootstrapParams<Self>> {
+        static TOY: LazyLock<Option<BootstrapParams<Bfv>>> = LazyLock::new(|| toy().ok());
+        TOY.as_ref()
+    }
 }
 
 impl Taken for Bgv {
@@ -39,6 +53,11 @@ impl Taken for Bgv {
             Start::Bgv(start) => Some(start),
             _ => None,
         }
+    }
+
+    fn toy() -> Option<&'static BootstrapParams<Self>> {
+        static TOY: LazyLock<Option<BootstrapParams<Bgv>>> = LazyLock::new(|| toy().ok());
+        TOY.as_ref()
     }
 }
 
@@ -72,6 +91,14 @@ impl<E: Taken> Scheme for E {
 
     fn secret(params: &Params<E>, rng: &mut ChaCha20Rng) -> SecretKey {
         SecretKey::generate(params.rlwe(), rng)
+    }
+
+    fn read_params(frame: &Frame) -> he_core::Result<Params<E>> {
+        bootstrap::read_programs::<BootstrapParams<E>>(frame)
+    }
+
+    fn is_secure(params: &Params<E>) -> bool {
+        params.rlwe().security() != Security::Insecure
     }
 
     fn params_json(params: &Params<E>) -> Value {

@@ -244,6 +244,9 @@ pub trait Scheme: Sized + Send + Sync + 'static {
     fn read_params(frame: &Frame) -> he_core::Result<Self::Params> {
         Self::Params::from_frame(frame)
     }
+    /// Whether keys of these parameters protect anything; of those in files, the ones of
+    /// [`TOY`](crate::bootstrap::TOY) do not.
+    fn is_secure(params: &Self::Params) -> bool;
     /// The parameters for programs.
     fn params_json(params: &Self::Params) -> Value;
     /// The parameters for people: lines of a name and a text.
