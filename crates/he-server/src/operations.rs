@@ -100,7 +100,7 @@ pub fn list(models: &Models) -> Value {
         entry("grayscale", &[1], IMAGE, CKKS, json!({})),
         entry("blend", &[2], IMAGE, CKKS, number("alpha", he_files::operation::ALPHA)),
         entry("kernel", &[1], IMAGE, CKKS, json!({ "matrix": { "type": "string" } })),
-        entry("refresh", &[1], BOTH, CKKS, json!({})),
+        entry("refresh", &[1], BOTH, &["ckks", "bfv", "bgv"], json!({})),
     ];
     for name in ["add", "sub", "mul"] {
         all.push(entry(name, &[2], BOTH, &["ckks", "bfv", "bgv", "bigckks", "tfhe"], levels()));
