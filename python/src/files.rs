@@ -378,7 +378,7 @@ pub fn evaluate<'py>(
         let inputs: Vec<&Place> = [&source, &key].into_iter().chain(&other).collect();
         let sources = Sources {
             input: source.input("source")?,
-            other: other.as_ref().map(|other| other.input("other")).transpose()?,
+            others: other.iter().map(|other| other.input("other")).collect::<Result<_, _>>()?,
             key: key.input("key")?,
         };
         let evaluation = Evaluation::new(&operation, sources, &Cancel::default())?;

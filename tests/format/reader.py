@@ -874,6 +874,9 @@ class Reader:
                 continue
             for entry, values in enumerate(entries or []):
                 self.say(f"{name} {number} {entry} = {show(values)}")
+        if note:
+            signed = note.get("content", {}).get("signed", False)
+            need(note.get("version") == (2 if signed else None), "the version of a description")
         if note and "content" in note:
             self.content(name, note["content"], vectors, params)
         keys = [frame for frame in frames if frame.kind in (36, 37)]
@@ -891,6 +894,9 @@ class Reader:
             need(len(vectors) == len(content["columns"]), "the columns of a file of TFHE")
             for number, values in enumerate(vectors):
                 need(len(values) == content["rows"], "the rows of a file of TFHE")
+                if content.get("signed"):
+                    half = 1 << content["width"] - 1
+                    values = [(x + half) % (2 * half) - half for x in values]
                 self.say(f"{name} column {number} = {show(values)}")
 
     def examples(self, name, content, vectors):

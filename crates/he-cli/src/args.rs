@@ -129,8 +129,8 @@ pub enum Command {
     /// Encrypt an image or a table to compute on it, or any file to keep it secret
     ///
     /// The key decides. Keys of ckks, bfv, bgv and bigckks encrypt images (PNG, JPEG, BMP, TIFF,
-    /// WebP) and CSV tables of numbers; the secret key of tfhe encrypts CSV tables of unsigned
-    /// integers. An AES key or a passphrase encrypts any file or folder.
+    /// WebP) and CSV tables of numbers; the secret key of tfhe encrypts CSV tables of integers. An
+    /// AES key or a passphrase encrypts any file or folder.
     ///
     /// If you have the secret key, encrypt with it: under ckks, bfv and bgv, -k secret.key makes
     /// files half as large as -k public.key, because the second half of each ciphertext is then a

@@ -164,7 +164,7 @@ impl FileWriter {
         let (fingerprint, name) = (params.fingerprint(), output.name());
         let mut frames = FrameWriter::new(output);
         let mut bytes = frames.write(&params.to_frame()).in_output(&name)?;
-        bytes += frames.write(&note::to_frame(fingerprint, payload)?).in_output(&name)?;
+        bytes += frames.write(&note::payload_frame(fingerprint, payload)?).in_output(&name)?;
         let facts = [
             ("scheme", json!(F::NAME)),
             ("parameters", F::params_json(params)),

@@ -7,7 +7,7 @@ use crate::data::picture::format::SNIFF_LEN;
 use crate::error::{Error, FileError, InFile, KeyError, Result, Wanted, bad_params};
 use crate::io::input::Input;
 use crate::key_file::not_a_key;
-use crate::note::{Content, KeyId, Note};
+use crate::note::{Content, Described, KeyId, Note};
 use crate::passphrase;
 use crate::scheme::{BigCkks, Ckks, Scheme, Start};
 use crate::tfhe::{self, Tfhe};
@@ -15,8 +15,6 @@ use he_core::aes::container::{self, UserKey};
 use he_core::bfv::Bfv;
 use he_core::bgv::Bgv;
 use he_core::wire::{Frame, FrameKind, FrameReader, WireParams, first_frame_limit};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::io::Read;
 
@@ -28,7 +26,7 @@ pub trait FileFormat: Sized {
     /// Its parameters.
     type Params: WireParams + Clone + PartialEq;
     /// What its encrypted files hold.
-    type Content: Serialize + DeserializeOwned;
+    type Content: Described;
 
     /// The start of a file of this scheme, or `None` if it belongs to another.
     fn take(start: AnyStart) -> Option<FileStart<Self>>;

@@ -15,7 +15,7 @@
 //! - [`bootstrap`]: keys of bootstrapping, which are never all in memory on their way;
 //! - [`operation`]: the computations by name, on opened files;
 //! - [`models`]: neural networks on encrypted examples;
-//! - [`tfhe`]: columns of unsigned integers under TFHE;
+//! - [`tfhe`]: columns of integers under TFHE;
 //! - [`aes_file`], [`archive`], [`pipeline`]: files and folders under AES;
 //! - [`info`]: what any of these files is;
 //! - [`data`]: pictures and tables in the clear;

@@ -20,6 +20,7 @@ use he_core::wire::{Frame, FrameKind};
 use rand::Rng;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 /// The largest batch in a file.
 const MAX_BATCH: u32 = 64;
@@ -87,7 +88,17 @@ impl<C> Payload<C> {
 
 /// The newest version of descriptions. The first is written without its number, and so is all that
 /// it can hold.
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
+
+/// What encrypted files can hold, as their descriptions say it.
+pub trait Described: Serialize + DeserializeOwned {
+    /// The least version of a description that can say it, unless that is the first.
+    fn version(&self) -> Option<u64> {
+        None
+    }
+}
+
+impl Described for Content {}
 
 /// What descriptions of all versions have.
 #[derive(Deserialize)]
@@ -105,7 +116,7 @@ pub enum Note<C = Content> {
     Payload(Payload<C>),
 }
 
-impl<C: DeserializeOwned> Note<C> {
+impl<C: Described> Note<C> {
     /// From its frame behind parameters of this fingerprint, the content checked.
     ///
     /// # Errors
@@ -122,15 +133,47 @@ impl<C: DeserializeOwned> Note<C> {
         if let Some(found) = version.filter(|&found| found > VERSION) {
             return Err(NoteError::Version { found, newest: VERSION }.into());
         }
-        let note: Self = serde_json::from_slice(&frame.body).map_err(|_| bad("field"))?;
-        match &note {
-            Self::Key(note) => note.key_id.check()?,
+        let note: Self = match version {
+            None => serde_json::from_slice(&frame.body),
+            Some(_) => serde_json::from_slice(&frame.body).and_then(|mut fields: Map<String, Value>| {
+                fields.remove("version");
+                serde_json::from_value(fields.into())
+            }),
+        }
+        .map_err(|_| bad("field"))?;
+        let least = match &note {
+            Self::Key(note) => {
+                note.key_id.check()?;
+                None
+            }
             Self::Payload(payload) => {
                 payload.key_id.check()?;
                 check(&payload.content)?;
+                payload.content.version()
             }
+        };
+        // What a version cannot hold is not read under its number, nor under a later one.
+        if version != least {
+            return Err(bad("version"));
         }
         Ok(note)
+    }
+}
+
+/// The description of an encrypted file as an attachment, under the least version that can hold it.
+///
+/// # Errors
+/// The same as for [`to_frame`].
+pub fn payload_frame<C: Described>(fingerprint: Fingerprint, payload: &Payload<C>) -> Result<Frame> {
+    #[derive(Serialize)]
+    struct Numbered<'a, C> {
+        version: u64,
+        #[serde(flatten)]
+        payload: &'a Payload<C>,
+    }
+    match payload.content.version() {
+        None => to_frame(fingerprint, payload),
+        Some(version) => to_frame(fingerprint, &Numbered { version, payload }),
     }
 }
 
@@ -197,19 +240,24 @@ mod tests {
             Note::<Content>::checked(Fingerprint([1; 32]), &frame, |_| Ok(()))
         };
         assert!(read(format!(r#"{{"key_id":"{id}"}}"#)).is_ok());
-        for (found, rest) in [(2, ""), (7, r#","new":[{"deep":1}]"#), (u64::MAX, r#","key_id":3"#)] {
+        for (found, rest) in [(3, ""), (7, r#","new":[{"deep":1}]"#), (u64::MAX, r#","key_id":3"#)] {
             let error = read(format!(r#"{{"version":{found}{rest}}}"#)).unwrap_err();
             let expected = found;
             match &error {
-                Error::Note(NoteError::Version { found, newest: 1 }) => assert_eq!(*found, expected),
+                Error::Note(NoteError::Version { found, newest: 2 }) => assert_eq!(*found, expected),
                 other => panic!("{other}"),
             }
             assert_eq!(error.hint().as_deref(), Some("update the program"));
             assert!(error.to_string().contains(&format!("version {found} ")), "{error}");
         }
-        // The first version has no number, and a number is one.
-        for wrong in [format!(r#"{{"version":1,"key_id":"{id}"}}"#), r#"{"version":"2"}"#.to_owned()] {
-            assert!(matches!(read(wrong), Err(Error::Note(NoteError::Impossible { what: "field" }))));
+        // The first version has no number, keys have no other version, and a number is one.
+        for (wrong, field) in [
+            (format!(r#"{{"version":1,"key_id":"{id}"}}"#), "version"),
+            (format!(r#"{{"version":2,"key_id":"{id}"}}"#), "version"),
+            (r#"{"version":"2"}"#.to_owned(), "field"),
+        ] {
+            let error = read(wrong).unwrap_err();
+            assert!(matches!(error, Error::Note(NoteError::Impossible { what }) if what == field), "{error}");
         }
     }
 

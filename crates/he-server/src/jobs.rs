@@ -296,10 +296,10 @@ async fn compute(app: &Arc<App>, job: &Job, active: &Arc<Active>, result: &str) 
         id => Some(input(Kind::KeySet, id, "the bootstrapping key").await?),
     };
     let first = input(Kind::Object, &request["inputs"][0], "the input").await?;
-    let other = match task.inputs() {
-        2 => Some(input(Kind::Object, &request["inputs"][1], "the second input").await?),
-        _ => None,
-    };
+    let mut others = Vec::new();
+    for (at, name) in (1..task.inputs()).zip(["the second input", "the third input"]) {
+        others.push(input(Kind::Object, &request["inputs"][at], name).await?);
+    }
     let path = app.store.staged(result);
     let (app, active, staged) = (Arc::clone(app), Arc::clone(active), path.clone());
     let expires = app.expiry_of(&job.tenant).await?;
@@ -308,7 +308,7 @@ async fn compute(app: &Arc<App>, job: &Job, active: &Arc<Active>, result: &str) 
         let watch: Arc<dyn Watch> = Arc::new(Told(Arc::clone(&active)));
         let work = || match task {
             Task::Operation(operation) => {
-                let sources = Sources { input: first, other, key };
+                let sources = Sources { input: first, others, key };
                 let evaluation = Evaluation::new(&operation, sources, &active.cancel)?;
                 evaluation.evaluate(&app.config.devices, watch, output(&staged)?)
             }

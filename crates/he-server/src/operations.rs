@@ -4,6 +4,7 @@ use crate::models::Models;
 use crate::problem::{Answer, Problem};
 use he_files::models::NAME as INFER;
 use he_files::operation::Operation;
+use he_files::tfhe::note::WIDTHS;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -109,7 +110,13 @@ pub fn list(models: &Models) -> Value {
         all.push(entry(name, &[2], TABLE, TFHE, json!({})));
     }
     all.push(entry("sort", &[1], TABLE, TFHE, json!({})));
-    all.push(entry("sum", &[1], TABLE, &["ckks", "bfv", "bgv"], levels()));
+    all.push(entry("select", &[3], TABLE, TFHE, json!({})));
+    let lookup = json!({
+        "entries": { "type": "array", "items": { "type": "string" }, "minItems": 1 },
+        "width": { "type": "integer", "enum": WIDTHS },
+    });
+    all.push(entry("lookup", &[1], TABLE, TFHE, lookup));
+    all.push(entry("sum", &[1], TABLE, &["ckks", "bfv", "bgv", "tfhe"], levels()));
     all.push(entry("count", &[1], TABLE, EXACT, levels()));
     all.push(entry("mean", &[1], TABLE, CKKS, levels()));
     all.push(entry("variance", &[1], TABLE, CKKS, levels()));
@@ -164,7 +171,9 @@ mod tests {
             let mut object = json!({ "name": operation["name"] });
             for (name, schema) in operation["parameters"].as_object().unwrap() {
                 object[name] = match (schema["type"].as_str().unwrap(), name.as_str()) {
+                    ("integer", "width") => json!(8),
                     ("integer", _) => json!(2),
+                    ("array", "entries") => json!(["1", "-2"]),
                     ("number", _) => json!(0.5),
                     ("array", _) => json!(["a", "b"]),
                     (_, "matrix") => json!("0 1 0"),

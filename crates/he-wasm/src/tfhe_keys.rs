@@ -15,11 +15,12 @@ use he_files::key_set::{Wiped, sealed};
 use he_files::note::{KeyId, Payload};
 use he_files::passphrase::Passphrase;
 use he_files::scheme::OfKeySet;
-use he_files::tfhe::columns::describe;
-use he_files::tfhe::file::{Column as Encrypted, Reader, Writer};
+use he_files::tfhe::columns::{describe, numbers};
+use he_files::tfhe::file::{Reader, Writer};
 use he_files::tfhe::keys::{Key, KeyFile, write_key};
+use he_files::tfhe::note::Integers;
 use he_files::tfhe::{NAME, params_json};
-use num_bigint::BigUint;
+use num_bigint::{BigInt, BigUint};
 use rand::rngs::ChaCha20Rng;
 use serde_json::{Value, json};
 use std::cell::RefCell;
@@ -123,7 +124,7 @@ impl Keys {
         };
         let columns = columns.into_iter().enumerate().map(unsigned).collect::<Result<Vec<_>>>()?;
         let table = Table::new(names, columns)?;
-        let content = describe(&table, width, params)?;
+        let content = describe(&table, Integers::unsigned(width), params)?;
         let payload = Payload { key_id: self.file.id.clone(), history: Vec::new(), content };
         let mut writer = Writer::new(written.output(FILE), params, &payload)?;
         tell.begin(table.columns().len());
@@ -147,16 +148,9 @@ impl Keys {
         let mut columns = Vec::with_capacity(note.columns.len());
         for (number, _) in (3..).zip(&note.columns) {
             feed.frames(number).await;
-            let cells: Option<Vec<Cell>> = match reader.column(&device)? {
-                Encrypted::Unsigned(x) => {
-                    let number = |x: &BigUint| i64::try_from(x).ok().map(Cell::Number);
-                    secret.decrypt_uint(&x)?.iter().map(number).collect()
-                }
-                Encrypted::Conditions(flags) => {
-                    let flags = secret.decrypt_flags(&flags)?;
-                    Some(flags.into_iter().map(|flag| Cell::Number(flag.into())).collect())
-                }
-            };
+            let found = numbers(secret, &note, reader.column(&device)?)?;
+            let cell = |number: &BigInt| i64::try_from(number).ok().map(Cell::Number);
+            let cells: Option<Vec<Cell>> = found.iter().map(cell).collect();
             let too_wide = || FileError::Count { name: FILE.to_owned(), how: "wider" };
             columns.push(cells.ok_or_else(too_wide).map_err(he_files::Error::from)?);
             tell.advance(1);

@@ -9,7 +9,7 @@ use super::world::{descriptions, file, world};
 use he_files::info::describe;
 use he_files::io::input::Input;
 use he_files::note::Payload;
-use he_files::tfhe::note::UnsignedNote;
+use he_files::tfhe::note::ColumnsNote;
 
 pub fn run(data: &[u8]) {
     let Some((&scheme, text)) = data.split_first() else { return };
@@ -25,7 +25,7 @@ pub fn run(data: &[u8]) {
         assert!(description.json().is_object());
     }
     again::<Payload>(text);
-    again::<Payload<UnsignedNote>>(text);
+    again::<Payload<ColumnsNote>>(text);
 }
 
 /// Written, read and written again, it is the same text.

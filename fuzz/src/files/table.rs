@@ -1,7 +1,7 @@
 //! Tables as CSV.
 //!
 //! Must hold: any text is refused or is a table that is written and read as the same; the readers
-//! of integers, categories and unsigned numbers end without a panic.
+//! of integers, categories and numbers of TFHE end without a panic.
 //!
 //! Bytes: how headers and delimiters are recognised, and a delimiter; then the text.
 
@@ -11,6 +11,7 @@ use he_files::contents::options::{ColumnCategories, TableFlags};
 use he_files::data::table::{Header, Table, TableOptions};
 use he_files::io::input::Input;
 use he_files::scheme::Ckks;
+use he_files::tfhe::note::Integers;
 
 pub fn run(data: &[u8]) {
     let [how, delimiter, text @ ..] = data else { return };
@@ -45,7 +46,8 @@ pub fn run(data: &[u8]) {
     let _ = Clear::read::<Bfv>(input(), flags, None, &());
     let _ = Clear::read::<Ckks>(input(), TableFlags { options, ..TableFlags::default() }, None, &());
     let width = [8, 16, 32, 64, 128, 256][usize::from(how / 7 % 6)];
-    let _ = he_files::tfhe::columns::read(input(), options, width, &());
+    let integers = Integers { bits: width, signed: how / 42 % 2 == 1 };
+    let _ = he_files::tfhe::columns::read(input(), options, integers, &());
 }
 
 pub fn seeds() -> Vec<Vec<u8>> {

@@ -37,6 +37,9 @@ pub struct Encrypt {
     /// One of 8, 16, 32, 64, 128 and 256.
     #[arg(long, value_name = "BITS", value_parser = value::width)]
     pub width: Option<u32>,
+    /// Under tfhe: integers have a sign
+    #[arg(long)]
+    pub signed: bool,
     #[command(flatten)]
     pub table: TableFlags,
     #[command(flatten)]

@@ -1,8 +1,12 @@
 //! The options of `eval`.
 
-use super::{COMMON, DeviceFlag};
+use super::{COMMON, DeviceFlag, value};
+use crate::error::Result;
+use crate::progress::Shown;
 use clap::{Args, Subcommand};
+use he_files::io::input::Input;
 use he_files::operation::{self, ALPHA, BRIGHTER, CONTRAST, Levels};
+use he_files::tfhe::columns;
 use std::path::{Path, PathBuf};
 
 /// `eval`.
@@ -138,6 +142,39 @@ pub enum Operation {
         #[command(flatten)]
         files: EvalFiles,
     },
+    /// Tables under tfhe: numbers of one table where conditions hold, those of another elsewhere
+    ///
+    /// lt and eq make conditions.
+    #[command(after_help = "Example:\n  \
+        he-cli eval lt may.he --with june.he -k bits/eval.key -o rose.he\n  \
+        he-cli eval select rose.he --with june.he --otherwise may.he -k bits/eval.key -o best.he")]
+    Select {
+        #[command(flatten)]
+        files: EvalFiles,
+        /// The encrypted table to take numbers of where the condition holds
+        #[arg(long, value_name = "FILE")]
+        with: PathBuf,
+        /// The encrypted table to take numbers of elsewhere
+        #[arg(long, value_name = "FILE")]
+        otherwise: PathBuf,
+    },
+    /// Table under tfhe: for each number, the entry of a public table in that place
+    ///
+    /// The first entry is that of 0. Beyond the last entry, and for numbers below 0, the result is
+    /// 0. A lookup takes about as many bootstraps as the table has entries.
+    #[command(after_help = "Example:\n  \
+        he-cli eval lookup grades.he --table prices.csv --width 16 -k bits/eval.key -o priced.he")]
+    Lookup {
+        #[command(flatten)]
+        files: EvalFiles,
+        /// The table, which is not encrypted: one column of integers; entries below 0 give results
+        /// with a sign
+        #[arg(long, value_name = "FILE")]
+        table: PathBuf,
+        /// Bits of the results, 8 to 256 [default: those of the numbers]
+        #[arg(long, value_name = "BITS", value_parser = value::width)]
+        width: Option<u32>,
+    },
     /// Image: blur by the mean over a square, or by a Gaussian
     #[command(
         after_help = "A blur of radius R needs R pixels of halo and one level, and no keys beyond those of keygen ckks:\n  \
@@ -229,6 +266,8 @@ pub enum Operation {
         files: EvalFiles,
     },
     /// Table: the sum of each column
+    ///
+    /// Under tfhe sums are modulo 2^width.
     Sum {
         #[command(flatten)]
         files: EvalFiles,
@@ -273,6 +312,8 @@ impl Operation {
             | Self::Min { files, .. }
             | Self::Max { files, .. }
             | Self::Sort { files }
+            | Self::Select { files, .. }
+            | Self::Lookup { files, .. }
             | Self::Blur { files, .. }
             | Self::Sharpen { files }
             | Self::Edges { files }
@@ -291,8 +332,25 @@ impl Operation {
         }
     }
 
-    /// The other file, if there is one.
-    pub fn second(&self) -> Option<&Path> {
+    /// The other encrypted files.
+    pub fn others(&self) -> impl Iterator<Item = &Path> {
+        let otherwise = match self {
+            Self::Select { otherwise, .. } => Some(&**otherwise),
+            _ => None,
+        };
+        self.second().into_iter().chain(otherwise)
+    }
+
+    /// The table in the clear, if there is one.
+    pub fn table(&self) -> Option<&Path> {
+        match self {
+            Self::Lookup { table, .. } => Some(table),
+            _ => None,
+        }
+    }
+
+    /// The second encrypted file, if there is one.
+    fn second(&self) -> Option<&Path> {
         match self {
             Self::Add { second, .. }
             | Self::Sub { second, .. }
@@ -301,16 +359,21 @@ impl Operation {
             | Self::Eq { second, .. }
             | Self::Min { second, .. }
             | Self::Max { second, .. } => Some(&second.with),
-            Self::Blend { with, .. } | Self::Dot { with: Some(with), .. } => Some(with),
+            Self::Blend { with, .. } | Self::Dot { with: Some(with), .. } | Self::Select { with, .. } => {
+                Some(with)
+            }
             _ => None,
         }
     }
 
-    /// The operation without its files.
-    pub fn without_files(&self) -> operation::Operation {
+    /// The operation without its encrypted files.
+    ///
+    /// # Errors
+    /// The table in the clear cannot be read.
+    pub fn without_files(&self) -> Result<operation::Operation> {
         use operation::Operation as Computed;
         let levels = self.files().levels();
-        match self {
+        Ok(match self {
             Self::Add { .. } => Computed::Add { levels },
             Self::Sub { .. } => Computed::Sub { levels },
             Self::Mul { .. } => Computed::Mul { levels },
@@ -319,6 +382,12 @@ impl Operation {
             Self::Min { .. } => Computed::Min {},
             Self::Max { .. } => Computed::Max {},
             Self::Sort { .. } => Computed::Sort {},
+            Self::Select { .. } => Computed::Select {},
+            Self::Lookup { table, width, .. } => {
+                let entries = columns::entries(Input::open(table)?, &Shown::default())?;
+                let entries = entries.iter().map(ToString::to_string).collect();
+                Computed::Lookup { entries, width: *width }
+            }
             Self::Blur { radius, sigma, .. } => Computed::Blur { radius: *radius, sigma: *sigma },
             Self::Sharpen { .. } => Computed::Sharpen {},
             Self::Edges { .. } => Computed::Edges {},
@@ -334,6 +403,6 @@ impl Operation {
             Self::Mean { .. } => Computed::Mean { levels },
             Self::Variance { .. } => Computed::Variance { levels },
             Self::Dot { columns, .. } => Computed::Dot { columns: columns.clone(), levels },
-        }
+        })
     }
 }

@@ -69,7 +69,7 @@ pub enum Scheme {
         he-cli keygen aes -o my.key\n\n\
         Keep the key to yourself, and keep a copy: nothing else decrypts the files.")]
     Aes(KeygenAes),
-    /// Keys for unsigned integers, computed exactly: sums, comparisons and sorting
+    /// Keys for integers, computed exactly: sums, products, comparisons, sorting and lookups
     ///
     /// Integers have 8 to 256 bits, and any number of operations may follow one another.
     #[command(after_help = "Example:\n  \

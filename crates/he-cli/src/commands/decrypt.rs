@@ -188,7 +188,7 @@ fn no_image_flag(args: &Decrypt) -> Result<()> {
     })
 }
 
-/// Decrypts a table of unsigned integers.
+/// Decrypts a table of integers.
 fn integers(args: &Decrypt, input: Input, key: &tfhe::keys::KeyFile, inputs: &[&Path]) -> Result<Summary> {
     let secret = key.secret()?;
     let length = input.length();

@@ -19,10 +19,10 @@ use he_files::note::Payload;
 use he_files::on_scheme;
 use he_files::scheme::Scheme;
 use he_files::scheme::engine::rng;
-use he_files::tfhe;
+use he_files::tfhe::{self, note::Integers};
 use std::path::{Path, PathBuf};
 
-/// The default width of unsigned integers, in bits.
+/// The default width of integers, in bits.
 const WIDTH: u32 = 32;
 
 pub(super) fn run(args: &Encrypt) -> Result<Summary> {
@@ -76,12 +76,9 @@ fn summary(args: &Encrypt, input: u64, encrypted: u64, more: &str) -> Summary {
 /// Encrypts an image or a table.
 fn content<S: Contents>(args: &Encrypt, key: &KeyFile<S>, path: &Path) -> Result<Summary> {
     let options = OutputOptions { force: args.force, ..OutputOptions::default() };
-    if args.width.is_some() {
-        return Err(CliError::usage(format!(
-            "--width is for keys of tfhe, and the key is one of {}",
-            S::NAME
-        ))
-        .hint("leave it out"));
+    if let Some(flag) = args.width.map(|_| "--width").or(args.signed.then_some("--signed")) {
+        let what = format!("{flag} is for keys of tfhe, and the key is one of {}", S::NAME);
+        return Err(CliError::usage(what).hint("leave it out"));
     }
     let output = stdio::create(&args.output, options, Text::No, &[&args.input, path])?;
     let input = Input::open(&args.input)?;
@@ -123,7 +120,7 @@ fn half_as_large<S: Scheme>(key: &KeyFile<S>, path: &Path) -> Option<PathBuf> {
     (smaller && path.as_os_str() != "-" && secret.is_file()).then_some(secret)
 }
 
-/// Encrypts a table of unsigned integers.
+/// Encrypts a table of integers.
 fn integers(args: &Encrypt, key: &tfhe::keys::KeyFile, path: &Path) -> Result<Summary> {
     let secret = key.secret()?;
     let categories = (!args.table.categories.is_empty()).then_some("--categories");
@@ -132,21 +129,21 @@ fn integers(args: &Encrypt, key: &tfhe::keys::KeyFile, path: &Path) -> Result<Su
     let frame = args.frame.map(|_| "--frame");
     if let Some(flag) = args.halo.map(|_| "--halo").or(frame).or(categories).or(offset).or(unpacked) {
         return Err(CliError::usage(format!("{flag} is not for keys of tfhe"))
-            .hint("leave it out: tfhe encrypts tables of unsigned integers"));
+            .hint("leave it out: tfhe encrypts tables of integers"));
     }
     let options = OutputOptions { force: args.force, ..OutputOptions::default() };
     let output = stdio::create(&args.output, options, Text::No, &[&args.input, path])?;
-    let width = args.width.unwrap_or(WIDTH);
+    let integers = Integers { bits: args.width.unwrap_or(WIDTH), signed: args.signed };
     let input = Input::open(&args.input)?;
     let length = input.length();
-    let table = tfhe::columns::read(input, args.table.flags().options, width, &Shown::default())?;
-    let content = tfhe::columns::describe(&table, width, &key.params)?;
+    let table = tfhe::columns::read(input, args.table.flags().options, integers, &Shown::default())?;
+    let content = tfhe::columns::describe(&table, integers, &key.params)?;
     let payload = Payload { key_id: key.id.clone(), history: Vec::new(), content };
     // A device that is named must exist, although the CPU makes the ciphertexts, which are one word
     // each and a seed.
     args.device.choice.open()?;
     let writer = tfhe::file::Writer::new(output, &key.params, &payload)?;
-    let written = tfhe::columns::encrypt(secret, &table, width, writer, &mut rng()?, &Shown::default())?;
+    let written = tfhe::columns::encrypt(secret, &table, integers, writer, &mut rng()?, &Shown::default())?;
     let (values, more) = (payload.content.values(), format!("; {}", payload.content.shape()));
     let summary = summary(args, length.bytes(), written.bytes, &more);
     Ok(summary.fact("values", values).fact("device", Cpu::new().name()).facts(written.facts))

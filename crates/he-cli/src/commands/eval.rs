@@ -19,13 +19,14 @@ pub(super) fn run(args: &Operation) -> Result<Summary> {
     if let Some(url) = &args.files().server.server {
         return there(args, url);
     }
-    let (operation, files) = (args.without_files(), args.files());
-    let inputs: Vec<&Path> = [&*files.input, &files.key].into_iter().chain(args.second()).collect();
+    let files = args.files();
+    let inputs = inputs(args);
     stdin_once(inputs.iter().copied())?;
+    let operation = args.without_files()?;
     let sources = Sources {
         key: Input::open(&files.key)?,
         input: Input::open(&files.input)?,
-        other: args.second().map(Input::open).transpose()?,
+        others: args.others().map(Input::open).collect::<he_files::error::Result<_>>()?,
     };
     let evaluation = Evaluation::new(&operation, sources, &Cancel::default())?;
     if files.levels() == Levels::Drop && operation.levels().is_none() {
@@ -44,7 +45,7 @@ pub(super) fn run(args: &Operation) -> Result<Summary> {
         .fact("device", devices.name())
         .line(format!("{name}: {size}, in {time}; left: {}", written.left))
         .facts(written.facts);
-    Ok(args.second().into_iter().fold(summary, |summary, path| summary.path("with", path)))
+    Ok(with_others(args, summary))
 }
 
 /// Computes on a service.
@@ -52,16 +53,17 @@ pub(super) fn run(args: &Operation) -> Result<Summary> {
 fn there(args: &Operation, url: &str) -> Result<Summary> {
     use crate::remote::{Remote, Upload};
     use he_files::scan::Scanned;
-    let (operation, files) = (args.without_files(), args.files());
-    let inputs: Vec<&Path> = [&*files.input, &files.key].into_iter().chain(args.second()).collect();
+    let files = args.files();
+    let inputs = inputs(args);
     stdin_once(inputs.iter().copied())?;
+    let operation = args.without_files()?;
     operation.check()?;
     if files.levels() == Levels::Drop && operation.levels().is_none() {
         let error = OperationError::NoLevels { operation: operation.name() };
         return Err(CliError::from(he_files::Error::from(error)));
     }
     let mut key = Upload::open(&files.key, Scanned::EvaluationKeys)?;
-    let encrypted = [&*files.input].into_iter().chain(args.second());
+    let encrypted = [&*files.input].into_iter().chain(args.others());
     let encrypted = encrypted.map(|path| Upload::open(path, Scanned::Encrypted));
     let mut encrypted = encrypted.collect::<Result<Vec<_>>>()?;
     let output = output(files, &inputs)?;
@@ -79,7 +81,20 @@ fn there(args: &Operation, url: &str) -> Result<Summary> {
         .fact("bytes", done.received)
         .fact("info", done.info)
         .line(format!("{name}: {size}, in {time}, on {url}"));
-    Ok(args.second().into_iter().fold(summary, |summary, path| summary.path("with", path)))
+    Ok(with_others(args, summary))
+}
+
+/// Everything that is read.
+fn inputs(args: &Operation) -> Vec<&Path> {
+    let files = args.files();
+    [&*files.input, &files.key].into_iter().chain(args.others()).chain(args.table()).collect()
+}
+
+/// The summary with the other files, besides the first input.
+fn with_others(args: &Operation, summary: Summary) -> Summary {
+    let names = ["with", "otherwise"].into_iter().zip(args.others());
+    let summary = names.fold(summary, |summary, (name, path)| summary.path(name, path));
+    args.table().into_iter().fold(summary, |summary, path| summary.path("table", path))
 }
 
 fn output(files: &EvalFiles, inputs: &[&Path]) -> Result<Output> {

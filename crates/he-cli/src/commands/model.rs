@@ -171,6 +171,7 @@ fn ckks(path: &Path, needed: &str, args: Option<&Encrypt>) -> Result<KeyFile<Ckk
 pub(super) fn encrypt(args: &Encrypt, model: &Path) -> Result<Summary> {
     let (flag, halo) = (args.table.given(), args.halo.map(|_| "--halo"));
     let other = args.frame.map(|_| "--frame").or(args.width.map(|_| "--width"));
+    let other = other.or(args.signed.then_some("--signed"));
     if let Some(flag) = flag.or(halo).or(other) {
         return Err(CliError::usage(format!("{flag} is not for examples of a model")).hint("leave it out"));
     }

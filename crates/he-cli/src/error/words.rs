@@ -233,6 +233,15 @@ fn field(problem: &Problem) -> Option<String> {
         Problem::NotWhole => {
             "bfv and bgv take whole numbers: count in smaller units (cents), use keys of ckks, or name the column in --categories"
         }
+        Problem::NotUnsigned => {
+            "give --signed for numbers below 0; whole numbers are in digits: count in smaller units (cents)"
+        }
+        Problem::BeyondSigned(bits) => {
+            let magnitude = bits.saturating_sub(1);
+            return Some(format!(
+                "{bits} bits with a sign hold -2^{magnitude} to 2^{magnitude} - 1: give a larger --width, up to 256"
+            ));
+        }
         Problem::BeyondWidth(bits) => {
             return Some(format!(
                 "{bits} bits hold numbers below 2^{bits}: give a larger --width, up to 256"
@@ -333,6 +342,8 @@ fn content(error: &ContentError) -> Option<String> {
             "make them smaller first: images by eval contrast --by 0.5 and the like, tables before they are encrypted"
         }
         ContentError::Widths { .. } => "encrypt both with the same --width",
+        ContentError::Signs { .. } => "encrypt both with --signed, or both without",
+        ContentError::Entry { .. } => "give a larger --width, up to 256",
         ContentError::LittleHalo { remedy, .. } => return halo(*remedy),
         ContentError::Weight { .. } => "choose --alpha between 0 and 1",
         ContentError::Magnitude { .. } => "use smaller weights, or make keys with a larger keygen --range",

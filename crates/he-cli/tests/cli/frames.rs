@@ -241,7 +241,7 @@ fn files_of_one_picture_need_no_number() {
     he(["encrypt", "t.csv", "-k", &tfhe.secret, "-o", "x.he", "--frame", "1"]).at(dir.path()).fails(
         2,
         "--frame is not for keys of tfhe",
-        "leave it out: tfhe encrypts tables of unsigned integers",
+        "leave it out: tfhe encrypts tables of integers",
     );
 }
 

@@ -1,4 +1,4 @@
-//! TFHE: unsigned integers come back; sums, comparisons and sorting are those of native integers.
+//! TFHE: integers come back; sums, comparisons, sorting and choices are those of native integers.
 
 use crate::pictures::noise;
 use crate::process::{Call, Keys, folder, he, names};
@@ -171,6 +171,199 @@ fn operations_are_those_of_native_integers() {
     }
 }
 
+/// A table of one column of numbers with a sign.
+fn signed(keys: &Keys, dir: &Path, name: &str, width: &str, numbers: &[i64]) {
+    let text: String = numbers.iter().map(|number| format!("{number}\n")).collect();
+    fs::write(dir.join("in.csv"), format!("a\n{text}")).unwrap();
+    let options = ["--signed", "--width", width, "-k", &keys.secret, "-o", name, "--force"];
+    he(["encrypt", "in.csv"].iter().chain(&options)).at(dir).ok();
+}
+
+/// The numbers of a table of one column.
+fn numbers(keys: &Keys, dir: &Path, name: &str) -> Vec<i64> {
+    decrypt(keys, dir, name).lines().skip(1).map(|line| line.parse().unwrap()).collect()
+}
+
+#[test]
+fn numbers_with_a_sign_come_back() {
+    let (keys, dir) = (Keys::tfhe(), folder());
+    let encrypted = |text: &str, width: &str| {
+        fs::write(dir.path().join("in.csv"), text).unwrap();
+        he(["encrypt", "in.csv", "--signed", "--width", width, "-k", &keys.secret, "-o", "x.he", "--force"])
+            .at(dir.path())
+    };
+    for (width, least, most) in [
+        ("8", "-128", "127"),
+        ("16", "-32768", "32767"),
+        ("64", "-9223372036854775808", "9223372036854775807"),
+        (
+            "256",
+            "-57896044618658097711785492504343953926634992332820282019728792003956564819968",
+            "57896044618658097711785492504343953926634992332820282019728792003956564819967",
+        ),
+    ] {
+        let text = format!("a,b\n{least},{most}\n0,-1\n");
+        encrypted(&text, width).ok();
+        assert_eq!(decrypt(keys, dir.path(), "x.he"), text, "{width} bits");
+        for beyond in [format!("{least}0"), format!("{}9", &most[..most.len() - 1])] {
+            let message = encrypted(&format!("a,b\n1,{beyond}\n"), width).refuses();
+            assert!(message.ends_with(&format!("does not fit {width} bits with a sign")), "{message}");
+        }
+    }
+    encrypted("a\n-5\n", "8").ok();
+    let told: serde_json::Value =
+        serde_json::from_slice(&he(["info", "x.he", "--json"]).at(dir.path()).ok()).unwrap();
+    assert_eq!((&told["width"], &told["table"]["signed"]), (&8.into(), &true.into()));
+    let text = he(["info", "x.he"]).at(dir.path()).text();
+    assert!(text.contains("width        8 bits with a sign\n"), "{text}");
+    for (field, problem) in [
+        ("1.5", "\"1.5\" is not an integer"),
+        ("--1", "\"--1\" is not a number"),
+        ("- 1", "\"- 1\" is not a number"),
+        ("", "the field is empty"),
+    ] {
+        let message = encrypted(&format!("a,b\n1,2\n{field},2\n"), "8").refuses();
+        assert_eq!(message, format!("in.csv, line 3, column 1 (\"a\"): {problem}"));
+    }
+    he(["encrypt", "in.csv", "--signed", "-k", &Keys::bfv().public, "-o", "y.he"]).at(dir.path()).fails(
+        2,
+        "--signed is for keys of tfhe, and the key is one of bfv",
+        "leave it out",
+    );
+}
+
+#[test]
+fn operations_are_those_of_native_integers_with_a_sign() {
+    let (keys, dir) = (Keys::tfhe(), folder());
+    let mut next = noise(72);
+    let rows = [(-128, 127), (-1, 1), (-100, -100), (i64::from(next() as i8), i64::from(next() as i8))];
+    let (left, right) = (rows.map(|row| row.0), rows.map(|row| row.1));
+    signed(keys, dir.path(), "x.he", "8", &left);
+    signed(keys, dir.path(), "y.he", "8", &right);
+    for (operation, f) in [
+        ("add", (|a, b| i64::from((a as i8).wrapping_add(b as i8))) as fn(i64, i64) -> i64),
+        ("sub", |a, b| i64::from((a as i8).wrapping_sub(b as i8))),
+        ("mul", |a, b| i64::from((a as i8).wrapping_mul(b as i8))),
+        ("lt", |a, b| i64::from(a < b)),
+        ("eq", |a, b| i64::from(a == b)),
+        ("min", i64::min),
+        ("max", i64::max),
+    ] {
+        eval(keys, dir.path(), &[operation, "x.he", "--with", "y.he"]).ok();
+        let expected: Vec<i64> = rows.iter().map(|&(a, b)| f(a, b)).collect();
+        assert_eq!(numbers(keys, dir.path(), "out.he"), expected, "{operation} of {rows:?}");
+    }
+    eval(keys, dir.path(), &["sort", "x.he"]).ok();
+    let mut sorted = left;
+    sorted.sort_unstable();
+    assert_eq!(numbers(keys, dir.path(), "out.he"), sorted);
+    // Numbers with and without a sign do not mix.
+    encrypt(keys, dir.path(), "u.he", "8", "a\n1\n2\n3\n4\n");
+    for [first, second] in [["x.he", "u.he"], ["u.he", "x.he"]] {
+        eval(keys, dir.path(), &["lt", first, "--with", second]).fails(
+            1,
+            "x.he holds numbers with a sign, and u.he numbers without one",
+            "encrypt both with --signed, or both without",
+        );
+    }
+}
+
+#[test]
+fn columns_are_summed() {
+    let (keys, dir) = (Keys::tfhe(), folder());
+    let mut next = noise(73);
+    let rows: Vec<(u64, u64)> = (0..9).map(|_| (next() >> 48, next() >> 48)).collect();
+    encrypt(keys, dir.path(), "x.he", "16", &csv("a,b", rows.iter().map(|&(a, b)| vec![a, b])));
+    eval(keys, dir.path(), &["sum", "x.he"]).ok();
+    let sums = [0, 1].map(|i| rows.iter().map(|row| [row.0, row.1][i]).sum::<u64>() & 0xffff);
+    assert_eq!(decrypt(keys, dir.path(), "out.he"), csv("a,b", [sums.to_vec()]));
+    let text = he(["info", "out.he"]).at(dir.path()).text();
+    assert!(text.contains("1 row, 2 columns") && text.contains("history      sum\n"), "{text}");
+    let with_sign = [-300, 25, -32768, 1, 7];
+    signed(keys, dir.path(), "x.he", "16", &with_sign);
+    eval(keys, dir.path(), &["sum", "x.he"]).ok();
+    assert_eq!(numbers(keys, dir.path(), "out.he"), [i64::from(with_sign.iter().sum::<i64>() as i16)]);
+    let drop = eval(keys, dir.path(), &["sum", "x.he", "--levels", "drop"]).run();
+    assert!(drop.code != Some(0) && drop.stderr.contains("--levels drop is not for sum"), "{}", drop.stderr);
+}
+
+#[test]
+fn numbers_are_chosen_by_conditions() {
+    let (keys, dir) = (Keys::tfhe(), folder());
+    let (x, y) = ([5, -7, 100, -128], [-5, 7, 99, 127]);
+    signed(keys, dir.path(), "x.he", "8", &x);
+    signed(keys, dir.path(), "y.he", "8", &y);
+    eval(keys, dir.path(), &["lt", "x.he", "--with", "y.he"]).ok();
+    fs::rename(dir.path().join("out.he"), dir.path().join("less.he")).unwrap();
+    let select = ["select", "less.he", "--with", "y.he", "--otherwise", "x.he"];
+    eval(keys, dir.path(), &select).ok();
+    let expected: Vec<i64> = x.into_iter().zip(y).map(|(x, y)| if x < y { y } else { x }).collect();
+    assert_eq!(numbers(keys, dir.path(), "out.he"), expected);
+    // The first file holds conditions, the others numbers, all of one shape and one sign.
+    eval(keys, dir.path(), &["select", "x.he", "--with", "y.he", "--otherwise", "x.he"]).fails(
+        1,
+        "x.he holds numbers, and select chooses by conditions, 0 or 1",
+        "compare first: lt and eq make conditions",
+    );
+    eval(keys, dir.path(), &["select", "less.he", "--with", "less.he", "--otherwise", "x.he"]).fails(
+        1,
+        "less.he holds conditions, 0 or 1, and select is for numbers",
+        "decrypt it, or compute from the files that were compared",
+    );
+    signed(keys, dir.path(), "short.he", "8", &[1]);
+    let short = ["select", "less.he", "--with", "short.he", "--otherwise", "short.he"];
+    eval(keys, dir.path(), &short).fails(
+        1,
+        "the tables differ in shape: 4 rows of 1 and 1 rows of 1",
+        "select takes tables with as many rows and columns",
+    );
+    let foreign = ["select", "less.he", "--with", "y.he", "--otherwise", "foreign.he"];
+    signed(Keys::tfhe_other(), dir.path(), "foreign.he", "8", &x);
+    let message = eval(keys, dir.path(), &foreign).refuses();
+    assert!(message.starts_with("foreign.he belongs to key set "), "{message}");
+}
+
+#[test]
+fn numbers_are_looked_up() {
+    let (keys, dir) = (Keys::tfhe(), folder());
+    let table: Vec<i64> = (0..20).map(|i| 7 * i * i - 500).collect();
+    let write = |name: &str, entries: &[i64]| {
+        let text: String = entries.iter().map(|entry| format!("{entry}\n")).collect();
+        fs::write(dir.path().join(name), text).unwrap();
+    };
+    write("table.csv", &table);
+    let places = [0, 3, 19, 20, 255, 16];
+    encrypt(keys, dir.path(), "x.he", "8", &csv("a", places.map(|place| vec![place])));
+    eval(keys, dir.path(), &["lookup", "x.he", "--table", "table.csv", "--width", "16"]).ok();
+    let entry = |place: u64| table.get(place as usize).copied().unwrap_or(0);
+    assert_eq!(numbers(keys, dir.path(), "out.he"), places.map(entry));
+    // Places below 0 are beyond the end; entries from 0 on have no sign.
+    signed(keys, dir.path(), "s.he", "8", &[-1, 2, -128]);
+    write("bytes.csv", &[9, 200, 255]);
+    eval(keys, dir.path(), &["lookup", "s.he", "--table", "bytes.csv"]).ok();
+    assert_eq!(decrypt(keys, dir.path(), "out.he"), "a\n0\n255\n0\n");
+    let lookup = |table: &str| eval(keys, dir.path(), &["lookup", "x.he", "--table", table]);
+    lookup("table.csv").fails(
+        1,
+        "entry 1 of the table does not fit 8 bits with a sign",
+        "give a larger --width, up to 256",
+    );
+    write("long.csv", &[1; 257]);
+    lookup("long.csv").fails(
+        1,
+        "the table has 257 entries, and from 1 to 256 can be looked up",
+        "encrypt the numbers with a greater width, or cut the table into parts",
+    );
+    fs::write(dir.path().join("two.csv"), "1,2\n").unwrap();
+    lookup("two.csv").fails(
+        1,
+        "two.csv has 2 columns, and a table to be looked up has one",
+        "leave one column, an entry in each row",
+    );
+    assert!(lookup("none.csv").refuses().starts_with("cannot read none.csv"));
+    assert!(lookup("x.he").refuses().starts_with("x.he is not a table"));
+}
+
 #[test]
 fn columns_are_sorted() {
     let (keys, dir) = (Keys::tfhe(), folder());
@@ -220,7 +413,7 @@ fn what_does_not_fit_together_is_refused() {
     }
     let message = at(&["decrypt", "x.he", "-k", &other.secret, "-o", "out"]).refuses();
     assert!(message.starts_with("x.he belongs to key set "), "{message}");
-    let missing = "under tfhe there are: add, sub, mul, lt, eq, min, max and sort";
+    let missing = "under tfhe there are: add, sub, mul, lt, eq, min, max, sort, sum, select and lookup";
     eval(keys, dir.path(), &["blur", "x.he"]).fails(1, "tfhe has no blur", missing);
     eval(keys, dir.path(), &["mean", "x.he"]).fails(1, "tfhe has no mean", missing);
     eval(bfv, dir.path(), &["sort", "bfv.he"]).fails(
@@ -259,7 +452,7 @@ fn what_does_not_fit_together_is_refused() {
         at(&["encrypt", "in.csv", flag, value, "-k", &keys.secret, "-o", "out"]).fails(
             2,
             &format!("{flag} is not for keys of tfhe"),
-            "leave it out: tfhe encrypts tables of unsigned integers",
+            "leave it out: tfhe encrypts tables of integers",
         );
     }
     at(&["encrypt", "in.csv", "--width", "8", "-k", &bfv.public, "-o", "out"]).fails(

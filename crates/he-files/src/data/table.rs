@@ -21,7 +21,7 @@ mod read;
 mod rows;
 mod write;
 
-pub use field::{Cell, Field, unsigned, whole};
+pub use field::{Cell, Field, signed, unsigned, whole};
 pub use formula::unguarded;
 pub use header::Header;
 

@@ -80,7 +80,7 @@ errors! {
         /// It is not a table.
         NotATable { name: String }:
             ("{name} is not a table"),
-            ("keys of tfhe encrypt CSV tables of unsigned integers, in UTF-8");
+            ("keys of tfhe encrypt CSV tables of integers, in UTF-8");
         /// Categories are asked for under a scheme of real numbers.
         [request] Categories { scheme: String }:
             ("categories are for bfv and bgv, and this is a key of {scheme}"),
@@ -157,6 +157,33 @@ errors! {
         Widths { left: String, left_width: String, right: String, right_width: String }:
             ("{left} holds numbers of {left_width}, {right} of {right_width}"),
             ("encrypt both with the same width");
+        /// There are no integers of TFHE of this width.
+        [request] NoWidth { width: u32 }:
+            ("there are no integers of {width} bits"), ("choose 8, 16, 32, 64, 128 or 256");
+        /// Of two tables of TFHE one has numbers with a sign.
+        Signs { signed: String, unsigned: String }:
+            ("{signed} holds numbers with a sign, and {unsigned} numbers without one"),
+            ("encrypt both with a sign, or both without");
+        /// A file holds numbers, and conditions are needed.
+        NotConditions { name: String, operation: String }:
+            ("{name} holds numbers, and {operation} chooses by conditions, 0 or 1"),
+            ("compare first: lt and eq make conditions");
+        /// A public table has more columns than one.
+        EntryColumns { name: String, found: usize }:
+            ("{name} has {found} columns, and a table to be looked up has one"),
+            ("leave one column, an entry in each row");
+        /// An entry of a public table is not an integer.
+        [request] EntryText { entry: usize, text: String }:
+            ("entry {entry} of the table is \"{}\", which is not an integer", text.escape_debug()),
+            ("give integers in decimal digits");
+        /// A public table has too many entries, or none.
+        Entries { found: usize, most: usize }:
+            ("the table has {found} entries, and from 1 to {most} can be looked up"),
+            ("encrypt the numbers with a greater width, or cut the table into parts");
+        /// An entry of a public table does not fit.
+        Entry { entry: usize, integers: String }:
+            ("entry {entry} of the table does not fit {integers}"),
+            ("ask for a greater width");
         /// A file holds conditions, and numbers are needed.
         Conditions { name: String, operation: String }:
             ("{name} holds conditions, 0 or 1, and {operation} is for numbers"),

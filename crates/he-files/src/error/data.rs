@@ -181,6 +181,10 @@ pub enum Problem {
     NotUnsigned,
     /// An unsigned integer of more bits.
     BeyondWidth(u32),
+    /// No integer.
+    NotInteger,
+    /// An integer that does not fit so many bits with a sign.
+    BeyondSigned(u32),
     /// None of the categories.
     NoCategory(String),
     /// One category more than there may be.
@@ -193,7 +197,9 @@ impl Problem {
         let word = |word: &&str| field.trim_ascii().eq_ignore_ascii_case(word.as_bytes());
         match self {
             Self::Empty => true,
-            Self::Text | Self::NotFinite | Self::NotUnsigned => ["NA", "N/A", "NaN", "null"].iter().any(word),
+            Self::Text | Self::NotFinite | Self::NotUnsigned | Self::NotInteger => {
+                ["NA", "N/A", "NaN", "null"].iter().any(word)
+            }
             _ => false,
         }
     }
@@ -211,6 +217,8 @@ impl Problem {
             Self::NotWhole => format!("{} is not a whole number", field),
             Self::NotUnsigned => format!("{} is not an unsigned integer", field),
             Self::BeyondWidth(bits) => format!("{} does not fit {bits} bits", field),
+            Self::NotInteger => format!("{} is not an integer", field),
+            Self::BeyondSigned(bits) => format!("{} does not fit {bits} bits with a sign", field),
             Self::NoCategory(_) => format!("{} is none of the categories", field),
             Self::TooManyCategories(most) => format!("{} is category {}", field, most + 1),
         }
@@ -235,6 +243,14 @@ impl Problem {
             }
             Self::NotUnsigned => {
                 "tfhe takes whole numbers from 0 on, in digits: count in smaller units (cents), from the least"
+            }
+            Self::NotInteger => "tfhe takes whole numbers, in digits: count in smaller units (cents)",
+            Self::BeyondSigned(bits) => {
+                let magnitude = bits.saturating_sub(1);
+                return format!(
+                    "{bits} bits with a sign hold -2^{magnitude} to 2^{magnitude} - 1: give a larger width, up to 256"
+                )
+                .into();
             }
             Self::BeyondWidth(bits) => {
                 return format!("{bits} bits hold numbers below 2^{bits}: give a larger width, up to 256")

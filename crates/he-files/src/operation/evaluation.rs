@@ -32,8 +32,8 @@ const NEEDED: &str = "an evaluation key";
 pub struct Sources {
     /// The encrypted file.
     pub input: Input,
-    /// The other encrypted file, of operations on two.
-    pub other: Option<Input>,
+    /// The other encrypted files, of operations on several.
+    pub others: Vec<Input>,
     /// The evaluation key; for `refresh` the bootstrapping key.
     pub key: Input,
 }
@@ -56,7 +56,7 @@ impl Evaluation {
     /// another number of files; [`KeyError`](crate::error::KeyError) if the key is another one;
     /// other errors if a file is damaged.
     pub fn new(operation: &Operation, sources: Sources, cancel: &Cancel) -> Result<Self> {
-        let found = 1 + usize::from(sources.other.is_some());
+        let found = 1 + sources.others.len();
         match operation {
             Operation::Dot { columns: None, .. } if found == 1 => {
                 return Err(OperationError::OneOperand.into());
@@ -69,7 +69,7 @@ impl Evaluation {
         }
         let sources = Sources {
             input: sources.input.cancelled_by(cancel),
-            other: sources.other.map(|other| other.cancelled_by(cancel)),
+            others: sources.others.into_iter().map(|other| other.cancelled_by(cancel)).collect(),
             key: sources.key.cancelled_by(cancel),
         };
         let work = ended_by(cancel, prepared(operation, sources))?;
@@ -97,12 +97,16 @@ fn ended_by<T>(cancel: &Cancel, result: Result<T>) -> Result<T> {
 }
 
 fn prepared(operation: &Operation, sources: Sources) -> Result<Work> {
-    let Sources { input, other, key } = sources;
+    let Sources { input, others, key } = sources;
     if matches!(operation, Operation::Refresh {}) {
         return refresh(input, key);
     }
-    match (AnyKey::read(key, NEEDED, None)?, operation.pairwise(), other) {
-        (AnyKey::Tfhe(key), _, other) => unsigned(operation, *key, input, other),
+    let key = match AnyKey::read(key, NEEDED, None)? {
+        AnyKey::Tfhe(key) => return columns(operation, *key, input, others),
+        key => key,
+    };
+    // No operation of other schemes takes more than two files.
+    match (key, operation.pairwise(), others.into_iter().next()) {
         (key, Some(operator), Some(other)) => on_scheme!(key.scheme(NEEDED)?, key => {
             let pair = Pair::new(operator, opened(input, &key)?, owned(other, &key)?)?;
             let lower = operation.levels() == Some(Levels::Drop);
@@ -259,12 +263,12 @@ fn integers<E: Taken>(
     }))
 }
 
-/// Sums, comparisons and sorting of unsigned integers.
-fn unsigned(
+/// Computations on columns of integers under TFHE.
+fn columns(
     operation: &Operation,
     key: tfhe::keys::KeyFile,
     input: Input,
-    other: Option<Input>,
+    others: Vec<Input>,
 ) -> Result<Work> {
     use tfhe::eval::{Job, Operator};
     if operation.levels() == Some(Levels::Drop) {
@@ -272,6 +276,8 @@ fn unsigned(
     }
     key.evaluation()?;
     let left: tfhe::file::Reader = owned(input, &key)?;
+    let others: Vec<tfhe::file::Reader> =
+        others.into_iter().map(|other| owned(other, &key)).collect::<Result<_>>()?;
     let operator = match operation {
         Operation::Add { .. } => Operator::Add,
         Operation::Sub { .. } => Operator::Sub,
@@ -280,15 +286,25 @@ fn unsigned(
         Operation::Eq {} => Operator::Equal,
         Operation::Min {} => Operator::Min,
         Operation::Max {} => Operator::Max,
-        Operation::Sort {} => {
-            return on_columns(operation, Job::Sort, left, key);
+        Operation::Sort {} => return on_columns(operation, Job::Sort, left, key),
+        Operation::Sum { .. } => return on_columns(operation, Job::Sum, left, key),
+        Operation::Select {} => {
+            let choices = <[_; 2]>::try_from(others).map_err(|others| missing(operation, others.len()))?;
+            return on_columns(operation, Job::Select(Box::new(choices)), left, key);
         }
-        _ => return Err(has_no(tfhe::NAME, tfhe::OPERATIONS, operation)),
+        operation => match operation.entries()? {
+            Some(entries) => return on_columns(operation, Job::Lookup(entries), left, key),
+            None => return Err(has_no(tfhe::NAME, tfhe::OPERATIONS, operation)),
+        },
     };
-    let (found, needed) = (1, 2);
-    let other = other.ok_or(OperationError::Inputs { operation: operation.name(), found, needed })?;
-    let right = owned(other, &key)?;
+    let [right] = <[_; 1]>::try_from(others).map_err(|others| missing(operation, others.len()))?;
     on_columns(operation, Job::Pair(operator, Box::new(right)), left, key)
+}
+
+/// Not all files are there, beside the first.
+fn missing(operation: &Operation, others: usize) -> Error {
+    let (found, needed) = (1 + others, operation.inputs());
+    OperationError::Inputs { operation: operation.name(), found, needed }.into()
 }
 
 /// A job on columns under TFHE.

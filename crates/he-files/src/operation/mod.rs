@@ -10,7 +10,8 @@ pub use evaluation::{Evaluation, Sources};
 
 use crate::bootstrap::refresh;
 use crate::contents::operator::Operator;
-use crate::error::{OperationError, Result};
+use crate::error::{ContentError, OperationError, Result};
+use crate::tfhe::entries::Entries;
 use serde::{Deserialize, Serialize};
 
 /// The summand of `brightness` unless another is given.
@@ -43,7 +44,7 @@ impl Levels {
 /// A computation on one encrypted file, or on two: its serde form has the field `name` and one
 /// field per parameter. Unknown names and parameters are refused.
 ///
-/// Sums and differences under TFHE are modulo 2^width.
+/// Sums, differences and products under TFHE are modulo 2^width.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "name", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Operation {
@@ -75,6 +76,18 @@ pub enum Operation {
     Max {},
     /// Each column in ascending order, under TFHE.
     Sort {},
+    /// The numbers of the second table where the conditions of the first hold, those of the third
+    /// elsewhere, under TFHE.
+    Select {},
+    /// The entries of a public table at the numbers of an encrypted one, under TFHE: entry 0 is the
+    /// first, and 0 is found beyond the last.
+    Lookup {
+        /// The entries, in decimal digits. If one is below 0, the results have a sign.
+        entries: Vec<String>,
+        /// Bits of the results, 8, 16, 32, 64, 128 or 256: by default, those of the numbers.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        width: Option<u32>,
+    },
     /// An image blurred by the mean over a square, or by a Gaussian.
     Blur {
         /// The radius of the square in pixels: by default 1, or three times sigma, rounded up.
@@ -177,6 +190,8 @@ impl Operation {
             Self::Min {} => "min",
             Self::Max {} => "max",
             Self::Sort {} => "sort",
+            Self::Select {} => "select",
+            Self::Lookup { .. } => "lookup",
             Self::Blur { .. } => "blur",
             Self::Sharpen {} => "sharpen",
             Self::Edges {} => "edges",
@@ -198,6 +213,7 @@ impl Operation {
     /// The number of files that it takes, all encrypted under one key set.
     pub fn inputs(&self) -> usize {
         match self {
+            Self::Select {} => 3,
             Self::Add { .. }
             | Self::Sub { .. }
             | Self::Mul { .. }
@@ -236,10 +252,19 @@ impl Operation {
         self.affine()?;
         match self {
             Self::Dot { columns: Some(columns), .. } => two(columns).map(|_| ()),
+            Self::Lookup { .. } => self.entries().map(|_| ()),
             Self::Blend { alpha } if !(0.0..=1.0).contains(alpha) => {
-                Err(crate::error::ContentError::Weight { alpha: *alpha }.into())
+                Err(ContentError::Weight { alpha: *alpha }.into())
             }
             _ => Ok(()),
+        }
+    }
+
+    /// The public table of a lookup.
+    fn entries(&self) -> Result<Option<Entries>> {
+        match self {
+            Self::Lookup { entries, width } => Entries::parse(entries, *width).map(Some),
+            _ => Ok(None),
         }
     }
 
@@ -277,6 +302,8 @@ mod tests {
             (r#"{"name":"mul","levels":"drop"}"#, "mul", 2),
             (r#"{"name":"lt"}"#, "lt", 2),
             (r#"{"name":"sort"}"#, "sort", 1),
+            (r#"{"name":"select"}"#, "select", 3),
+            (r#"{"name":"lookup","entries":["-1","7"],"width":16}"#, "lookup", 1),
             (r#"{"name":"blur"}"#, "blur", 1),
             (r#"{"name":"blur","radius":2,"sigma":0.75}"#, "blur", 1),
             (r#"{"name":"brightness","by":-0.25}"#, "brightness", 1),
@@ -323,6 +350,8 @@ mod tests {
             r#"{"name":"blur","sigma":-1}"#,
             r#"{"name":"blend","alpha":2}"#,
             r#"{"name":"dot","columns":["a"]}"#,
+            r#"{"name":"lookup","entries":["1","x"]}"#,
+            r#"{"name":"lookup","entries":["1"],"width":12}"#,
         ] {
             let error = parsed(text).unwrap().check().unwrap_err();
             assert!(error.is_request() && error.hint().is_some(), "{text}: {error}");

@@ -1,7 +1,7 @@
 //! Encrypted files of TFHE: parameters, description, then one frame per column.
 
 use super::Tfhe;
-use super::note::UnsignedNote;
+use super::note::ColumnsNote;
 use crate::cipher_file::{CipherReader, FileWriter, Written, wrong_number};
 use crate::error::{InFile, Result};
 use crate::io::output::Output;
@@ -14,8 +14,8 @@ use serde_json::json;
 
 /// A column.
 pub enum Column {
-    /// Of integers.
-    Unsigned(EncryptedUint<Device>),
+    /// Of integers: the description says whether their bits are those of numbers with a sign.
+    Integers(EncryptedUint<Device>),
     /// Of conditions.
     Conditions(EncryptedFlags<Device>),
 }
@@ -47,7 +47,7 @@ impl Reader {
             FrameKind::TfheSeededUint => {
                 let x = SeededUint::from_frame(params, (), &frame).in_file(name)?;
                 check(x.bits(), x.batch())?;
-                Column::Unsigned(x.expand(device)?.of(id))
+                Column::Integers(x.expand(device)?.of(id))
             }
             FrameKind::TfheFlags => {
                 let flags = EncryptedFlags::from_frame(params, device, &frame).in_file(name)?;
@@ -57,7 +57,7 @@ impl Reader {
             _ => {
                 let x = EncryptedUint::from_frame(params, device, &frame).in_file(name)?;
                 check(x.bits(), x.batch())?;
-                Column::Unsigned(x.of(id))
+                Column::Integers(x.of(id))
             }
         })
     }
@@ -66,10 +66,21 @@ impl Reader {
     ///
     /// # Errors
     /// The same as for [`column`](Self::column); it holds conditions.
-    pub fn unsigned(&mut self, device: &Device) -> Result<EncryptedUint<Device>> {
+    pub fn integers(&mut self, device: &Device) -> Result<EncryptedUint<Device>> {
         match self.column(device)? {
-            Column::Unsigned(x) => Ok(x),
+            Column::Integers(x) => Ok(x),
             Column::Conditions(_) => Err(wrong_number(&self.name, "other")),
+        }
+    }
+
+    /// The next column, of conditions.
+    ///
+    /// # Errors
+    /// The same as for [`column`](Self::column); it holds integers.
+    pub fn conditions(&mut self, device: &Device) -> Result<EncryptedFlags<Device>> {
+        match self.column(device)? {
+            Column::Conditions(flags) => Ok(flags),
+            Column::Integers(_) => Err(wrong_number(&self.name, "other")),
         }
     }
 }
@@ -87,7 +98,7 @@ impl Writer {
     ///
     /// # Errors
     /// The output cannot be written.
-    pub fn new(output: Output, params: &TfheParams, payload: &Payload<UnsignedNote>) -> Result<Self> {
+    pub fn new(output: Output, params: &TfheParams, payload: &Payload<ColumnsNote>) -> Result<Self> {
         let note = &payload.content;
         let ciphertexts = note.most(params) * note.columns.len();
         let file = FileWriter::new::<Tfhe>(output, params, payload)?;
@@ -108,7 +119,7 @@ impl Writer {
     /// The output cannot be written; the device fails.
     pub fn column(&mut self, column: &Column) -> Result<()> {
         let frame = match column {
-            Column::Unsigned(x) => x.to_frame(&self.params)?,
+            Column::Integers(x) => x.to_frame(&self.params)?,
             Column::Conditions(flags) => flags.to_frame(&self.params)?,
         };
         self.write(frame)

@@ -1,10 +1,11 @@
-//! TFHE: columns of unsigned integers, added, compared and sorted under encryption, exactly.
+//! TFHE: columns of integers, added, compared, sorted and looked up under encryption, exactly.
 //!
 //! Its ciphertexts are not polynomials of a ring, and there is no public key, so it is not one of
 //! the [schemes](crate::scheme): it has key files, encrypted files and contents of its own, of the
 //! same frames. A column is one frame, and one batch of the evaluator.
 
 pub mod columns;
+pub mod entries;
 pub mod eval;
 pub mod file;
 pub mod keys;
@@ -15,7 +16,7 @@ use crate::error::Result;
 use crate::file_start::{AnyStart, FileFormat, FileStart};
 use he_core::tfhe::{DIGIT_LOOKUP, TfheParams};
 use he_core::wire::{self, FrameKind, WireParams};
-use note::UnsignedNote;
+use note::ColumnsNote;
 use serde_json::{Value, json};
 
 /// TFHE as a format of files.
@@ -24,7 +25,7 @@ pub struct Tfhe;
 impl FileFormat for Tfhe {
     const NAME: &'static str = NAME;
     type Params = TfheParams;
-    type Content = UnsignedNote;
+    type Content = ColumnsNote;
 
     fn take(start: AnyStart) -> Option<FileStart<Self>> {
         match start {
@@ -37,11 +38,11 @@ impl FileFormat for Tfhe {
         params_json(params)
     }
 
-    fn check_content(params: &TfheParams, content: &UnsignedNote) -> Result<()> {
+    fn check_content(params: &TfheParams, content: &ColumnsNote) -> Result<()> {
         content.check(params)
     }
 
-    fn ciphertext_limit(params: &TfheParams, content: &UnsignedNote, kind: FrameKind) -> u64 {
+    fn ciphertext_limit(params: &TfheParams, content: &ColumnsNote, kind: FrameKind) -> u64 {
         let [whole, seeded] = content.frame_kinds();
         match kind {
             kind if kind == whole => params.ciphertext_frame_limit(content.most(params)),
@@ -54,7 +55,7 @@ impl FileFormat for Tfhe {
 /// Its name, as in `keygen NAME`.
 pub const NAME: &str = "tfhe";
 /// What `eval` can do with its files.
-pub const OPERATIONS: &str = "add, sub, mul, lt, eq, min, max and sort";
+pub const OPERATIONS: &str = "add, sub, mul, lt, eq, min, max, sort, sum, select and lookup";
 
 /// log2 of the probability that a lookup of a digit errs.
 fn failure_log2(params: &TfheParams) -> f64 {

@@ -1,8 +1,10 @@
 //! The description of the columns in a file of TFHE.
 
+pub use crate::data::integers::Integers;
+
 use crate::data::table::MAX_VALUES;
 use crate::error::{ContentError, Result};
-use crate::note::{bad, rows_and_columns};
+use crate::note::{Described, bad, rows_and_columns};
 use he_core::tfhe::TfheParams;
 use he_core::wire::FrameKind;
 use serde::{Deserialize, Serialize};
@@ -14,27 +16,41 @@ const CONDITION: u32 = 1;
 /// Bits of a digit.
 const DIGIT: u32 = 2;
 /// Most bytes of the ciphertexts of a column, which is in memory as a whole.
-const MAX_COLUMN: u64 = 1 << 30;
+pub(super) const MAX_COLUMN: u64 = 1 << 30;
 
-/// Encrypted columns of unsigned integers, or of conditions, with one frame per column.
+/// Encrypted columns of integers, or of conditions, with one frame per column.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct UnsignedNote {
+pub struct ColumnsNote {
     /// Bits of each integer; 1 for conditions, which are 0 or 1.
     pub width: u32,
+    /// Whether the integers have a sign: from version 2 on.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub signed: bool,
     /// Rows.
     pub rows: u64,
     /// The columns' names, if the table has a header.
     pub columns: Vec<Option<String>>,
 }
 
-impl UnsignedNote {
+impl Described for ColumnsNote {
+    fn version(&self) -> Option<u64> {
+        self.signed.then_some(2)
+    }
+}
+
+impl ColumnsNote {
     /// Of integers.
     ///
     /// # Errors
     /// A column is too large.
-    pub fn new(width: u32, rows: usize, columns: Vec<Option<String>>, params: &TfheParams) -> Result<Self> {
-        let note = Self { width, rows: rows as u64, columns };
+    pub fn new(
+        Integers { bits: width, signed }: Integers,
+        rows: usize,
+        columns: Vec<Option<String>>,
+        params: &TfheParams,
+    ) -> Result<Self> {
+        let note = Self { width, signed, rows: rows as u64, columns };
         match note.ciphertexts(params) {
             Some(_) => Ok(note),
             None => {
@@ -47,7 +63,12 @@ impl UnsignedNote {
     /// What comparisons of it leave.
     #[must_use]
     pub fn conditions(self) -> Self {
-        Self { width: CONDITION, ..self }
+        Self { width: CONDITION, signed: false, ..self }
+    }
+
+    /// The integers that it holds, if it does not hold conditions.
+    pub fn integers(&self) -> Integers {
+        Integers { bits: self.width, signed: self.signed }
     }
 
     /// Whether it holds conditions.
@@ -84,6 +105,9 @@ impl UnsignedNote {
         if !self.is_conditions() && !WIDTHS.contains(&self.width) {
             return Err(bad("width"));
         }
+        if self.is_conditions() && self.signed {
+            return Err(bad("sign of conditions"));
+        }
         let values = self.rows.checked_mul(self.columns.len() as u64);
         if values.is_none_or(|v| v == 0 || v > MAX_VALUES as u64) || self.ciphertexts(params).is_none() {
             return Err(bad("number of rows or columns"));
@@ -103,7 +127,7 @@ impl UnsignedNote {
 
     /// What each number is, for people.
     pub fn width_text(&self) -> String {
-        if self.is_conditions() { "conditions, 0 or 1".to_owned() } else { format!("{} bits", self.width) }
+        if self.is_conditions() { "conditions, 0 or 1".to_owned() } else { self.integers().text() }
     }
 }
 
@@ -116,12 +140,12 @@ mod tests {
     fn impossible_descriptions_are_refused() {
         let params = presets::digits_2m128().unwrap();
         let names = |count| vec![None; count];
-        let good = UnsignedNote::new(32, 3, names(2), &params).unwrap();
+        let good = ColumnsNote::new(Integers::unsigned(32), 3, names(2), &params).unwrap();
         for width in WIDTHS.into_iter().chain([CONDITION]) {
-            UnsignedNote { width, ..good.clone() }.check(&params).unwrap();
+            ColumnsNote { width, ..good.clone() }.check(&params).unwrap();
         }
         let bad = |width, rows, columns| {
-            let note = UnsignedNote { width, rows, columns: names(columns) };
+            let note = ColumnsNote { width, signed: false, rows, columns: names(columns) };
             note.check(&params).unwrap_err().to_string().to_owned()
         };
         for width in [0, 2, 7, 10, 512, u32::MAX] {
@@ -136,14 +160,18 @@ mod tests {
                 "{rows}, {columns}"
             );
         }
-        UnsignedNote { rows: most, ..good }.check(&params).unwrap();
-        let error = UnsignedNote::new(32, most as usize + 1, names(1), &params).unwrap_err();
+        ColumnsNote { rows: most, ..good.clone() }.check(&params).unwrap();
+        ColumnsNote { signed: true, ..good.clone() }.check(&params).unwrap();
+        let signed = ColumnsNote { signed: true, ..good.conditions() };
+        assert!(signed.check(&params).unwrap_err().to_string().ends_with("impossible sign of conditions"));
+        let error =
+            ColumnsNote::new(Integers::unsigned(32), most as usize + 1, names(1), &params).unwrap_err();
         assert!(error.to_string().contains(&format!("at most {most} fit")), "{error}");
     }
 
     #[test]
     fn unknown_and_missing_fields_are_refused() {
-        let read = |text: &str| serde_json::from_str::<UnsignedNote>(text).is_ok();
+        let read = |text: &str| serde_json::from_str::<ColumnsNote>(text).is_ok();
         assert!(read(r#"{"width":8,"rows":2,"columns":["a",null]}"#));
         assert!(!read(r#"{"width":8,"rows":2,"columns":["a"],"more":1}"#));
         assert!(!read(r#"{"width":8,"rows":2}"#));

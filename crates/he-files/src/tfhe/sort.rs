@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use he::Device;
-use he_core::tfhe::{EncryptedUint, IntegerEvaluator, LweBatch};
+use he_core::tfhe::{EncryptedInteger, IntegerEvaluator, LweBatch, Signedness};
 
 /// Pairs of rows (i, j), i < j, to be put in order, level by level; no row is twice in a level.
 /// Batcher's odd-even merge network (1968) for any n: Knuth, The Art of Computer Programming 3,
@@ -39,7 +39,7 @@ impl Rows<'_> {
         self.digits.count() / self.count
     }
 
-    fn gather(&self, rows: &[usize]) -> he_core::Result<EncryptedUint<Device>> {
+    fn gather<S: Signedness>(&self, rows: &[usize]) -> he_core::Result<EncryptedInteger<S, Device>> {
         let mut some = LweBatch::zeros(self.device, self.digits.params(), self.places() * rows.len())?;
         for place in 0..self.places() {
             for (at, row) in rows.iter().enumerate() {
@@ -47,10 +47,14 @@ impl Rows<'_> {
                 some.write(place * rows.len() + at, &self.digits, from..from + 1)?;
             }
         }
-        EncryptedUint::from_ciphertexts(some, self.bits)
+        EncryptedInteger::from_ciphertexts(some, self.bits)
     }
 
-    fn scatter(&mut self, rows: &[usize], some: &EncryptedUint<Device>) -> he_core::Result<()> {
+    fn scatter<S: Signedness>(
+        &mut self,
+        rows: &[usize],
+        some: &EncryptedInteger<S, Device>,
+    ) -> he_core::Result<()> {
         for place in 0..self.places() {
             for (at, row) in rows.iter().enumerate() {
                 let from = place * rows.len() + at;
@@ -66,23 +70,23 @@ impl Rows<'_> {
 ///
 /// # Errors
 /// The device fails.
-pub fn ascending(
+pub fn ascending<S: Signedness>(
     evaluator: &IntegerEvaluator<Device>,
-    x: &EncryptedUint<Device>,
+    x: &EncryptedInteger<S, Device>,
     mut done: impl FnMut(usize),
-) -> Result<EncryptedUint<Device>> {
+) -> Result<EncryptedInteger<S, Device>> {
     let device = evaluator.backend();
     let digits = x.ciphertexts().part(0..x.ciphertexts().count())?;
     let mut column = Rows { device, digits, bits: x.bits(), count: x.batch() };
     for level in levels(x.batch()) {
         let (low, high): (Vec<usize>, Vec<usize>) = level.into_iter().unzip();
-        let (a, b) = (column.gather(&low)?, column.gather(&high)?);
+        let (a, b) = (column.gather::<S>(&low)?, column.gather(&high)?);
         let (least, most) = evaluator.min_max(&a, &b)?;
         column.scatter(&low, &least)?;
         column.scatter(&high, &most)?;
         done(low.len());
     }
-    Ok(EncryptedUint::from_ciphertexts(column.digits, x.bits())?)
+    Ok(EncryptedInteger::from_ciphertexts(column.digits, x.bits())?)
 }
 
 /// Pairs that sorting so many rows takes.

@@ -25,7 +25,7 @@ use he_files::note::{KeyId, Payload};
 use he_files::passphrase::{Passphrase, seal_with};
 use he_files::scheme::{BigCkks, Ckks, OfKeySet, Rotations, Scheme, Taken};
 use he_files::team::Team;
-use he_files::tfhe::{self, columns, file::Column};
+use he_files::tfhe::{self, columns, file::Column, note::Integers};
 use he_nn::graph::{Decision, Dense, Graph, Node, Op};
 use he_nn::{CompiledModel, Options, Parameters};
 use rand::SeedableRng;
@@ -42,6 +42,8 @@ pub const INTEGERS: &str = "n\n17\n-4\n100\n";
 pub const CATEGORIES: &str = "kind\nred\nblue\nred\n";
 /// Those of a table of TFHE, of 8 bits.
 pub const UNSIGNED: &str = "x,y\n200,7\n";
+/// The same with a sign: the least and the greatest.
+pub const SIGNED: &str = "x,y\n-128,127\n";
 /// Examples of the model, a row each.
 pub const EXAMPLES: [f64; 6] = [0.5, -1.0, 0.25, 1.0, 0.0, -0.5];
 /// What the passphrase of sealed files is.
@@ -169,13 +171,17 @@ fn tfhe() -> Vec<File> {
     let mut secret = Vec::new();
     tfhe::keys::write_key(&mut secret, &params, &id, key.to_frame(&params).unwrap(), "golden").unwrap();
     let key = key.of(&id);
-    let table = columns::read(input(UNSIGNED.as_bytes()), TableOptions::default(), 8, &()).unwrap();
-    let content = columns::describe(&table, 8, &params).unwrap();
-    let payload = Payload { key_id: id.clone(), history: Vec::new(), content };
-    let integers = written(|output| {
-        let writer = tfhe::file::Writer::new(output, &params, &payload).unwrap();
-        columns::encrypt(&key, &table, 8, writer, rng, &()).unwrap()
-    });
+    let encrypted = |text: &str, integers: Integers, rng: &mut ChaCha20Rng| {
+        let table = columns::read(input(text.as_bytes()), TableOptions::default(), integers, &()).unwrap();
+        let content = columns::describe(&table, integers, &params).unwrap();
+        let payload = Payload { key_id: id.clone(), history: Vec::new(), content };
+        let bytes = written(|output| {
+            let writer = tfhe::file::Writer::new(output, &params, &payload).unwrap();
+            columns::encrypt(&key, &table, integers, writer, rng, &()).unwrap()
+        });
+        (payload, bytes)
+    };
+    let (payload, integers) = encrypted(UNSIGNED, Integers::unsigned(8), rng);
     let mut content = payload.content.conditions();
     content.columns.truncate(1);
     let payload = Payload { history: vec!["lt".to_owned()], content, ..payload };
@@ -186,7 +192,8 @@ fn tfhe() -> Vec<File> {
         writer.column(&Column::Conditions(flags.of(&id))).unwrap();
         writer.commit().unwrap()
     });
-    [("secret_key", secret), ("integers", integers), ("conditions", conditions)]
+    let (_, signed) = encrypted(SIGNED, Integers { bits: 8, signed: true }, rng);
+    [("secret_key", secret), ("integers", integers), ("conditions", conditions), ("signed_integers", signed)]
         .map(|(name, bytes)| (format!("tfhe_{name}.he"), bytes))
         .into()
 }

@@ -6,7 +6,7 @@
 mod generator;
 mod versions;
 
-use generator::{CATEGORIES, ENTRIES, EXAMPLES, INTEGERS, REALS, UNSIGNED};
+use generator::{CATEGORIES, ENTRIES, EXAMPLES, INTEGERS, REALS, SIGNED, UNSIGNED};
 use he::Device;
 use he_core::ring::Ring;
 use he_files::aes_file::{FileCipher, Sealed, Secret, Target};
@@ -168,6 +168,7 @@ fn todays_readers_open_the_golden_files_of_tfhe() {
     };
     assert_eq!(table("tfhe_integers.he"), UNSIGNED);
     assert_eq!(table("tfhe_conditions.he"), "x\n1\n");
+    assert_eq!(table("tfhe_signed_integers.he"), SIGNED);
 }
 
 /// The compiled model computes, and its examples are those that were encrypted for it.
@@ -245,6 +246,8 @@ fn another_program_reads_the_golden_files() {
     assert_eq!(values["tfhe_integers.he column 0"], "200");
     assert_eq!(values["tfhe_integers.he column 1"], "7");
     assert_eq!(values["tfhe_conditions.he column 0"], "1");
+    assert_eq!(values["tfhe_signed_integers.he column 0"], "-128");
+    assert_eq!(values["tfhe_signed_integers.he column 1"], "127");
     assert!(told.contains("model_examples.he 2 examples of 3 numbers for model_plan.he\n"), "{told}");
     assert!(told.contains("aes_sealed_key.he opens to aes_key.he\n"), "{told}");
     for (name, content) in ENTRIES {

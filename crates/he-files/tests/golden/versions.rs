@@ -122,9 +122,9 @@ fn bodies_of_other_versions() {
 fn descriptions_of_other_versions() {
     let newer = |frame: &mut Vec<u8>| {
         assert_eq!(frame[48], b'{');
-        frame.splice(49..49, br#""version":2,"#.iter().copied());
+        frame.splice(49..49, br#""version":3,"#.iter().copied());
     };
-    let of_note = |error: Error| matches!(error, Error::Note(NoteError::Version { found: 2, newest: 1 }));
+    let of_note = |error: Error| matches!(error, Error::Note(NoteError::Version { found: 3, newest: 2 }));
     for name in ["ckks", "bfv", "bgv", "bigckks", "tfhe"] {
         assert!(of_note(cause(key(with(&format!("{name}_secret_key.he"), 1, newer)))), "{name}");
     }
@@ -133,6 +133,17 @@ fn descriptions_of_other_versions() {
     }
     assert!(of_note(cause(CipherReader::<BigCkks>::new(input(with("bigckks_table.he", 1, newer))))));
     assert!(of_note(cause(tfhe::file::Reader::new(input(with("tfhe_integers.he", 1, newer))))));
+    // Signs are of version 2, and what has none is of version 1.
+    let numbered = |frame: &mut Vec<u8>| drop(frame.splice(49..49, br#""version":2,"#.iter().copied()));
+    let earlier = |frame: &mut Vec<u8>| {
+        let number = br#""version":2,"#;
+        assert_eq!(frame[49..49 + number.len()], number[..]);
+        frame.drain(49..49 + number.len());
+    };
+    for bytes in [with("tfhe_integers.he", 1, numbered), with("tfhe_signed_integers.he", 1, earlier)] {
+        let error = tfhe::file::Reader::new(input(bytes)).map(|_| ()).unwrap_err().to_string();
+        assert_eq!(error, "golden: the description of the file holds an impossible version");
+    }
 }
 
 #[test]

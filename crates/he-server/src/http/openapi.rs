@@ -295,7 +295,7 @@ fn schemas() -> Value {
             "type": "object", "required": ["operation", "inputs", "key_set"], "additionalProperties": false,
             "properties": {
                 "operation": { "type": "object", "required": ["name"], "properties": { "name": text } },
-                "inputs": { "type": "array", "items": text, "minItems": 1, "maxItems": 2 },
+                "inputs": { "type": "array", "items": text, "minItems": 1, "maxItems": 3 },
                 "key_set": text,
                 "bootstrap_key": text,
             },

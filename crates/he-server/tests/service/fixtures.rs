@@ -102,7 +102,11 @@ pub fn files() -> &'static Files {
 pub fn evaluated(operation: &str, input: &[u8], other: Option<&[u8]>) -> Vec<u8> {
     let open = |bytes: &[u8]| Input::from_reader("file", std::io::Cursor::new(bytes.to_vec()));
     let operation: Operation = serde_json::from_str(operation).unwrap();
-    let sources = Sources { input: open(input), other: other.map(open), key: open(&files().evaluation) };
+    let sources = Sources {
+        input: open(input),
+        others: other.map(open).into_iter().collect(),
+        key: open(&files().evaluation),
+    };
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("result");
     let output = Output::create(&path, OutputOptions::default(), &[]).unwrap();

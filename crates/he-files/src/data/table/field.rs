@@ -1,8 +1,9 @@
 //! Fields: numbers and words, from their text and back to it.
 
 use super::decimal::Mark;
+use crate::data::integers::Integers;
 use crate::error::Problem;
-use num_bigint::BigUint;
+use num_bigint::{BigInt, BigUint, Sign};
 use std::borrow::Cow;
 use std::rc::Rc;
 
@@ -79,6 +80,25 @@ pub fn unsigned(field: &[u8], bits: u32) -> Result<BigUint, Problem> {
         false => return Err(Problem::BeyondWidth(bits)),
     };
     if value.bits() > u64::from(bits) { Err(Problem::BeyondWidth(bits)) } else { Ok(value) }
+}
+
+/// An integer of so many bits with a sign, in decimal digits.
+///
+/// # Errors
+/// It is none.
+pub fn signed(field: &[u8], bits: u32) -> Result<BigInt, Problem> {
+    let text = field.trim_ascii();
+    let (sign, digits) = match text.strip_prefix(b"-") {
+        Some(digits) if digits.first().is_some_and(u8::is_ascii_digit) => (Sign::Minus, digits),
+        _ => (Sign::Plus, text),
+    };
+    let magnitude = unsigned(digits, bits).map_err(|problem| match problem {
+        Problem::NotUnsigned => Problem::NotInteger,
+        Problem::BeyondWidth(bits) => Problem::BeyondSigned(bits),
+        problem => problem,
+    })?;
+    let value = BigInt::from_biguint(sign, magnitude);
+    if (Integers { bits, signed: true }).hold(&value) { Ok(value) } else { Err(Problem::BeyondSigned(bits)) }
 }
 
 /// A number with a decimal point.
