@@ -177,8 +177,9 @@ class EncryptedFile:
             ``brightness`` and ``contrast`` (`by`), ``invert``, ``grayscale``, ``blend`` (`alpha`).
             Tables: ``sum``, ``mean``, ``variance``, ``dot`` (two `columns`, or `other`), and
             ``count`` under BFV and BGV. Both: ``add``, ``sub``, ``mul`` with `other`, and
-            ``refresh`` under CKKS. Tables of TFHE: ``add``, ``sub``, ``lt``, ``eq``, ``min`` and
-            ``max`` with `other`, and ``sort``.
+            ``refresh`` under CKKS, BFV and BGV. Tables of TFHE: ``add``, ``sub``, ``mul``, ``lt``,
+            ``eq``, ``min`` and ``max`` with `other`, ``sort``, ``sum``, and ``lookup`` (`entries`,
+            strings of decimal digits, and `width`).
         key : path or bytes
             The evaluation key; for ``refresh`` the bootstrapping key.
         other : EncryptedFile, optional
