@@ -64,6 +64,7 @@
 //! *Efficient Homomorphic Conversion Between (Ring) LWE Ciphertexts*, ACNS 2021, for packing.
 
 mod from_tfhe;
+mod functions;
 mod params;
 mod slots;
 #[cfg(test)]
@@ -71,6 +72,7 @@ mod tests;
 mod to_tfhe;
 
 pub use from_tfhe::{FromTfhe, FromTfheKey, FromTfheParams};
+pub use functions::{ExactFunctions, SwitchingKeys};
 pub use params::SwitchingParams;
 pub use slots::{SlotsToTfhe, SlotsToTfheSpec, TfheToSlots};
 pub use to_tfhe::{ToTfhe, ToTfheKey};

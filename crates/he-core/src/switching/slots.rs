@@ -44,8 +44,8 @@ impl<B: RingOps + LweOps> SlotsToTfhe<B> {
     ///
     /// # Errors
     /// [`Error::ParamsMismatch`] for an evaluator of other parameters than those of `params`,
-    /// [`Error::Params`] for a base that is not that of level 0, [`Error::SlotCount`] for more
-    /// slots than there are, [`Error::LevelExhausted`] for more matrices than levels,
+    /// [`Error::InvalidParams`] for a base that is not that of level 0, [`Error::SlotCount`] for
+    /// more slots than there are, [`Error::LevelExhausted`] for more matrices than levels,
     /// [`Error::Argument`] for none, or for a range that is not positive; device errors.
     pub fn new(
         ev: &Evaluator<B>,
@@ -95,6 +95,11 @@ impl<B: RingOps + LweOps> SlotsToTfhe<B> {
     /// What is switched.
     pub fn spec(&self) -> SlotsToTfheSpec {
         self.spec
+    }
+
+    /// The parameters of the switch.
+    pub fn params(&self) -> &SwitchingParams {
+        self.to.params()
     }
 
     /// The level that ciphertexts have at least, and the evaluation keys.

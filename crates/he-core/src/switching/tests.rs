@@ -1,20 +1,21 @@
 //! Phases before and after.
 
 use super::{
-    FromTfhe, FromTfheKey, FromTfheParams, SlotsToTfhe, SlotsToTfheSpec, SwitchingParams, TfheToSlots,
-    ToTfhe, ToTfheKey,
+    ExactFunctions, FromTfhe, FromTfheKey, FromTfheParams, SlotsToTfhe, SlotsToTfheSpec, SwitchingKeys,
+    SwitchingParams, TfheToSlots, ToTfhe, ToTfheKey,
 };
 use crate::arith::{Modulus, ntt_primes_below};
 use crate::backend::Cpu;
 use crate::bootstrapping::presets::Preset;
 use crate::bootstrapping::{BootstrapKeys, BootstrapParams, BootstrapSpec, Bootstrapper};
-use crate::ckks::{CkksParams, Decryptor, Evaluator, SecretEncryptor};
+use crate::ckks::{Ciphertext, CkksParams, Decryptor, Evaluator, SecretEncryptor};
 use crate::error::Error;
 use crate::params::ParamsError;
 use crate::ring::{Poly, Ring, RingSpec, Seed, Span};
 use crate::rlwe::{EvaluationKeys, RlweParams, SecretKey, SeededZero};
 use crate::tfhe::{
-    BootstrapKey, Carry, IntegerEvaluator, Rounding, Signed, TfheParams, TfheSecretKey, TfheSpec, presets,
+    BootstrapKey, Carry, Gadget, IntegerEvaluator, Rounding, Signed, TfheParams, TfheSecretKey, TfheSpec,
+    presets,
 };
 use rand::{Rng, SeedableRng, rngs::ChaCha20Rng};
 
@@ -293,4 +294,76 @@ fn phases_become_slots() {
         back.switch(&more, &key, &boot_keys),
         Err(Error::SlotCount { found: 65, capacity: 64 })
     ));
+}
+
+/// Every function against the same one in the clear, and its result multiplied.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "nothing is secret")]
+fn functions_of_slots_are_exact() {
+    let mut rng = seeded();
+    let small = *presets::insecure_small().unwrap().spec();
+    let tfhe =
+        TfheParams::insecure(TfheSpec { bootstrap: Gadget { base_log: 12, levels: 3 }, ..small }).unwrap();
+    let spec = BootstrapSpec { log_n: 10, log_slots: 4, ..Preset::Fast.spec() };
+    let boot = BootstrapParams::insecure(spec).unwrap();
+    let (params, ring) = (boot.params(), boot.ring(Cpu::new()).unwrap());
+    let (secret, target) =
+        (SecretKey::generate(params.rlwe(), &mut rng), TfheSecretKey::generate(&tfhe, &mut rng));
+    let switching = SwitchingParams::insecure(params.rlwe(), params.levels()[0].primes, &tfhe).unwrap();
+    let there_ring = switching.ring(Cpu::new()).unwrap();
+    let ev = Evaluator::new(params, &ring).unwrap();
+    let spec = SlotsToTfheSpec { log_slots: 4, matrices: 1, range: 2.0 };
+    let there = SlotsToTfhe::new(&ev, &switching, &there_ring, spec).unwrap();
+    let back = TfheToSlots::new(&tfhe, Bootstrapper::new(&boot, &ring).unwrap(), &ring).unwrap();
+    let keys = SwitchingKeys {
+        evaluation: &EvaluationKeys::generate(&secret, &ring, there.requirements(), &mut rng).unwrap(),
+        to_tfhe: &ToTfheKey::generate(&secret, &target, &switching, &there_ring, &mut rng).unwrap(),
+        from_tfhe: &FromTfheKey::generate(&target, &secret, back.params(), &ring, &mut rng).unwrap(),
+        bootstrapping: &BootstrapKeys::generate(&secret, &boot, &ring, &mut rng).unwrap(),
+    };
+    let boot_key = BootstrapKey::generate(&target, &mut rng);
+    let integers = IntegerEvaluator::new(&Cpu::new(), &boot_key, Carry::Ripple).unwrap();
+    let exact = ExactFunctions::new(&ev, &there, &integers, &back, keys, 8).unwrap();
+    assert_eq!(exact.unit(), 2.0 / 256.0);
+
+    let encryptor = SecretEncryptor::new(params, &secret, &ring).unwrap();
+    let decryptor = Decryptor::new(params, &secret, &ring).unwrap();
+    // Numbers in units, each within a quarter of an integer.
+    let mut numbers = |most: i64| -> Vec<f64> {
+        let mut number = |slot: usize| {
+            let integer = (rng.next_u64() as i64).rem_euclid(2 * most + 1) - most;
+            let offset = (rng.next_u64() as i64) as f64 / 64f64.exp2() / 2.0;
+            (if slot.is_multiple_of(5) { 0.0 } else { integer as f64 }) + offset
+        };
+        (0..16).map(&mut number).collect()
+    };
+    let (x, y) = (numbers(60), numbers(60));
+    let mut encrypt = |units: &[f64]| {
+        let values: Vec<f64> = units.iter().map(|unit| unit * exact.unit()).collect();
+        let plain = ev.encoder().encode_real(&values, params.encoding().slots(16)).unwrap();
+        encryptor.encrypt(&plain, &mut rng).unwrap().expand().unwrap()
+    };
+    let (cx, cy) = (encrypt(&x), encrypt(&y));
+    let check = |name: &str, found: &Ciphertext, expected: &dyn Fn(usize) -> f64| {
+        assert_eq!(found.level(), boot.output_level());
+        for (slot, found) in decryptor.decrypt_real(found).unwrap()[..16].iter().enumerate() {
+            let expected = expected(slot);
+            assert!((found - expected).abs() < 1e-2, "{name}, slot {slot}: {found}, not {expected}");
+        }
+    };
+    let nearest = |x: f64| (x + 0.5).floor();
+    check("sign", &exact.sign(&cx).unwrap(), &|i| nearest(x[i]).clamp(-1.0, 1.0));
+    check("floor", &exact.floor(&cx).unwrap(), &|i| x[i].floor() * exact.unit());
+    let less = exact.less(&cx, &cy).unwrap();
+    check("less", &less, &|i| f64::from(nearest(x[i] - y[i]) < 0.0));
+    for count in [1, 7, 16] {
+        let (value, place) = exact.argmax(&cx, count).unwrap();
+        let greatest = x[..count].iter().map(|x| nearest(*x)).fold(f64::MIN, f64::max);
+        assert_eq!(target.decrypt_i64(&value).unwrap(), [greatest as i64]);
+        let place = target.decrypt_u64(&place).unwrap()[0] as usize;
+        assert_eq!(nearest(x[place]), greatest);
+    }
+    for count in [0, 17] {
+        assert!(matches!(exact.argmax(&cx, count), Err(Error::BatchRange { .. })));
+    }
 }

@@ -230,7 +230,7 @@ pub mod presets {
     }
 
     /// Digits whose bootstraps leave so little noise that phases become integers of up to 14 bits
-    /// ([`IntegerEvaluator::rounded`](super::IntegerEvaluator::rounded)), where
+    /// ([`IntegerEvaluator::rounded`](crate::tfhe::IntegerEvaluator::rounded)), where
     /// [`digits_2m128`] leaves 10; a bootstrap takes about twice as long. Secrets and errors are
     /// those of `digits_2m128`, and lookups fail with probability below 2^-128 as well.
     ///
