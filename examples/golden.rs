@@ -16,6 +16,7 @@ use he::ckks::{CkksParams, CkksSpec, Complex64, Encoder, Encryptor, LevelGroup, 
 use he::exact::{self, ExactSpec, Params, Scheme};
 use he::ring::Ring;
 use he::rlwe::{EvaluationKeys, Fingerprint, KeyRequirements, PublicKey, SecretKey};
+use he::switching::{FromTfheKey, FromTfheParams, SwitchingParams, ToTfheKey};
 use he::tfhe::{BootstrapKey, EncryptedFlags, Gadget, TfheParams, TfheSecretKey, TfheSpec};
 use he::wire::{Frame, FrameWriter, Wire, WireKeys, WireParams, WireScheme};
 use num_bigint::BigUint;
@@ -363,6 +364,45 @@ fn byte_strings(rng: impl Fn(u8) -> ChaCha20Rng) -> Result<Vec<(&'static str, Ve
     ])
 }
 
+/// N = 2^6, and the large secret of TFHE has degree 2^5.
+pub fn switching_params() -> Result<(CkksParams, TfheParams)> {
+    let ckks = CkksParams::insecure(CkksSpec {
+        log_n: 6,
+        q: vec![70_368_744_168_193, 68_719_474_049],
+        p: vec![140_737_488_355_201],
+        level_primes: vec![1, 2],
+        digits: vec![0..1, 1..2],
+        groups: vec![LevelGroup { levels: 2, scale_log2: 36.0 }],
+    })?;
+    let tfhe = TfheParams::insecure(TfheSpec { glwe_dimension: 1, ..*tfhe_params()?.spec() })?;
+    Ok((ckks, tfhe))
+}
+
+/// Secret keys of both schemes, and the keys that lead from each to the other.
+fn switching_files(rng: impl Fn(u8) -> ChaCha20Rng) -> Result<Vec<(&'static str, Vec<u8>)>> {
+    let (ckks, tfhe) = switching_params()?;
+    let ring = Ring::new(Cpu::new(), ckks.rlwe().ring().clone())?;
+    let to = SwitchingParams::insecure(ckks.rlwe(), 1, &tfhe)?;
+    let from = FromTfheParams::new(&tfhe, ckks.rlwe())?;
+    let secret = SecretKey::generate(ckks.rlwe(), &mut rng(1));
+    let target = TfheSecretKey::generate(&tfhe, &mut rng(2));
+    let there = ToTfheKey::generate(&secret, &target, &to, &to.ring(Cpu::new())?, &mut rng(3))?;
+    let back = FromTfheKey::generate(&target, &secret, &from, &ring, &mut rng(4))?;
+    let file = |frames: &[Frame]| -> Result<Vec<u8>> {
+        let mut writer = FrameWriter::new(Vec::new());
+        for frame in frames {
+            writer.write(frame)?;
+        }
+        Ok(writer.finish(frames[0].fingerprint)?)
+    };
+    Ok(vec![
+        ("switching_ckks_secret_key.he", file(&[ckks.to_frame(), secret.to_frame(&ckks)?])?),
+        ("switching_tfhe_secret_key.he", file(&[tfhe.to_frame(), target.to_frame(&tfhe)?])?),
+        ("switching_key_to_tfhe.he", file(&[there.to_frame(&to)?])?),
+        ("switching_keys_from_tfhe.he", file(&[back.to_frame(&from)?])?),
+    ])
+}
+
 /// All files, by name.
 pub fn files() -> Result<Vec<(&'static str, Vec<u8>)>> {
     let params = params()?;
@@ -421,6 +461,7 @@ pub fn files() -> Result<Vec<(&'static str, Vec<u8>)>> {
     files.extend(tfhe_files(rng)?);
     files.extend(bootstrap_files(rng)?);
     files.extend(integer_bootstrap_files(rng)?);
+    files.extend(switching_files(rng)?);
     files.extend(byte_strings(rng)?);
     files.extend(aes_files(rng)?);
     Ok(files)

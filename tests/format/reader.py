@@ -449,6 +449,50 @@ class Bootstrapping(Rlwe):
         return uses
 
 
+# --- scheme switching ----------------------------------------------------------------------------
+
+
+def primes_below(bits, n):
+    """From the greatest on, those of this width that are 1 modulo 2N."""
+    for q in range((1 << bits) - 2 * n + 1, 1 << bits - 1, -2 * n):
+        if pow(2, q - 1, q) == 1 and all(q % d for d in range(3, math.isqrt(q) + 1, 2)):
+            yield q
+
+
+def read_switching(frame, params, secrets):
+    """The keys lead from one secret to the other: which parameters they are of, their fingerprint
+    says."""
+    rings = [(own, secrets[mark]) for mark, own in params.items() if isinstance(own, Rlwe) and mark in secrets]
+    tori = [(own, secrets[mark][1]) for mark, own in params.items() if isinstance(own, Tfhe) and mark in secrets]
+    for (ring, secret), (torus, large) in ((ring, torus) for ring in rings for torus in tori):
+        if torus.k != 1 or torus.degree > ring.n:
+            continue
+        embedded = [0] * ring.n
+        embedded[:: ring.n // torus.degree] = large
+        fields = Fields(frame.body)
+        if frame.kind == 41:
+            name = b"he switching from tfhe 1" + torus.fingerprint + ring.key_print
+            if blake3(name) != frame.fingerprint:
+                continue
+            q, room = ring.q[:1], math.log2(ring.q[0]) - 0.5
+            count = next(i for i in range(1, len(ring.p) + 1) if sum(map(math.log2, ring.p[:i])) >= room)
+            p, keys = ring.p[:count], [(secret, embedded)]
+            for k in range(ring.n.bit_length() - 1):
+                keys.append((image(secret, pow((2 << k) + 1, -1, 2 * ring.n)), secret))
+            length = len(frame.body) // len(keys)
+            for under, message in keys:
+                check_switching(ring, Fields(fields.take(length)), under, message, q, p, [1])
+            fields.end()
+            return
+        for base in range(1, len(ring.q) + 1):
+            name = b"he switching to tfhe 1" + ring.key_print + struct.pack("<H", base) + torus.fingerprint
+            if blake3(name) == frame.fingerprint:
+                q, p = (next(x for x in primes_below(w, ring.n) if x not in ring.q[:base]) for w in (24, 27))
+                check_switching(ring, fields, embedded, secret, [q], [p], [1])
+                return
+    need(False, "the parameters of a key of scheme switching")
+
+
 # --- bigckks -------------------------------------------------------------------------------------
 
 
@@ -844,6 +888,9 @@ class Reader:
                 self.aes_key = frame.body
                 continue
             if frame.kind in (36, 37):
+                continue
+            if frame.kind in (40, 41):
+                read_switching(frame, self.params, self.secrets)
                 continue
             params, secret = self.params[frame.fingerprint], self.secrets.get(frame.fingerprint)
             entries = None

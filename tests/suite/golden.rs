@@ -21,6 +21,7 @@ use std::path::PathBuf;
 
 mod bootstrapping;
 mod other_reader;
+mod switching;
 
 #[path = "../../examples/golden.rs"]
 mod generator;

@@ -7,7 +7,7 @@ use crate::key_set::KeySetId;
 use crate::parallel::*;
 use crate::params::ParamsError;
 use crate::ring::{Coeff, Eval, Poly, Ring, Span};
-use crate::rlwe::{RlweCiphertext, RlweParams, SecretKey, SwitchKey};
+use crate::rlwe::{RlweCiphertext, RlweParams, SecretKey, SwitchKey, SwitchSource};
 use crate::tfhe::{LweBatch, LweOps, TfheParams, TfheSecretKey};
 use derive_where::derive_where;
 use rand::CryptoRng;
@@ -57,7 +57,13 @@ impl FromTfheParams {
         &self.low
     }
 
-    fn ring<B: RingOps>(&self, ring: &Ring<B>) -> Result<Ring<B>> {
+    /// The number of keys: one from the secret of TFHE, and one per automorphism.
+    pub(crate) fn keys(&self) -> usize {
+        1 + self.low.ring().log_n() as usize
+    }
+
+    /// The ring of keys, of that of the target's parameters.
+    pub(crate) fn key_ring<B: RingOps>(&self, ring: &Ring<B>) -> Result<Ring<B>> {
         if ring.spec() != self.source.ring() {
             return Err(Error::RingMismatch);
         }
@@ -98,7 +104,7 @@ impl<B: RingOps> FromTfheKey<B> {
         ring: &Ring<B>,
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<Self> {
-        let (low, ring) = (&params.low, params.ring(ring)?);
+        let (low, ring) = (&params.low, params.key_ring(ring)?);
         let (from, to) = (embedded(from, &params.tfhe, low)?, to.narrowed(low)?);
         let switch = SwitchKey::generate(&from, &to, low, &ring, rng)?;
         let elements = (1..=low.ring().log_n()).map(|k| (1 << k) + 1);
@@ -107,20 +113,47 @@ impl<B: RingOps> FromTfheKey<B> {
         Ok(Self { params: params.clone(), switch, images })
     }
 
+    /// Keys in the order of [`switching_keys`](Self::switching_keys), of no known key sets.
+    pub(crate) fn from_keys(params: &FromTfheParams, keys: Vec<SwitchKey<B>>) -> Result<Self> {
+        let mut keys = keys.into_iter();
+        let Some(mut switch) = keys.next() else {
+            return Err(Error::argument("keys from TFHE", "there are none"));
+        };
+        switch.set_source(SwitchSource::Secret(None))?;
+        let mut images: Vec<_> = keys.collect();
+        for (key, k) in images.iter_mut().zip(0..) {
+            key.set_source(SwitchSource::Image(element(k)))?;
+        }
+        Ok(Self { params: params.clone(), switch, images })
+    }
+
+    /// That from TFHE's secret, then those for k = 1, 2, ..., log2 N.
+    pub(crate) fn switching_keys(&self) -> impl Iterator<Item = &SwitchKey<B>> {
+        std::iter::once(&self.switch).chain(&self.images)
+    }
+
     /// The parameters.
     pub fn params(&self) -> &FromTfheParams {
         &self.params
     }
 
-    /// The key set that it leads to, if known.
+    /// The key set that they lead to, if known: see [`KeySetId`].
     pub fn key_set(&self) -> Option<KeySetId> {
         self.switch.key_set()
+    }
+
+    /// Sets the key sets that they lead from and to, for keys that were decoded from a frame.
+    /// Nothing is checked.
+    pub fn set_key_sets(&mut self, from: Option<KeySetId>, to: Option<KeySetId>) {
+        self.switch.source = Some(SwitchSource::Secret(from));
+        self.switch.set_key_set(to);
+        self.images.iter_mut().for_each(|key| key.set_key_set(to));
     }
 
     /// The memory that it takes on a device, in bytes.
     pub fn bytes(&self) -> usize {
         let ring = self.params.low.ring();
-        (1 + self.images.len()) * 2 * (1 + ring.p().len()) * ring.n() * size_of::<u64>()
+        self.params.keys() * 2 * (1 + ring.p().len()) * ring.n() * size_of::<u64>()
     }
 }
 
@@ -152,7 +185,7 @@ impl<B: RingOps + LweOps> FromTfhe<B> {
     /// # Errors
     /// [`Error::RingMismatch`] for another ring; device errors.
     pub fn new(params: &FromTfheParams, ring: &Ring<B>) -> Result<Self> {
-        let (low, n) = (params.ring(ring)?, ring.n());
+        let (low, n) = (params.key_ring(ring)?, ring.n());
         let monomial = |k: u32| {
             let mut coefficients = vec![0; n];
             coefficients[n >> k] = 1;
@@ -299,5 +332,10 @@ impl<B: RingOps + LweOps> FromTfhe<B> {
 
 /// The image under X -> X^(2^(k + 1) + 1).
 fn image<B: RingOps>(pair: &RlweCiphertext<B>, k: u32, key: &FromTfheKey<B>) -> Result<RlweCiphertext<B>> {
-    pair.apply_automorphism(&key.images[k as usize], (2 << k) + 1)
+    pair.apply_automorphism(&key.images[k as usize], element(k))
+}
+
+/// 2^(k + 1) + 1.
+fn element(k: u32) -> u64 {
+    (2 << k) + 1
 }

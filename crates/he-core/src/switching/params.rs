@@ -2,7 +2,7 @@
 
 use crate::arith::ntt_primes_below;
 use crate::backend::RingOps;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::params::{ParamsError, Security, max_log_qp};
 use crate::ring::{Ring, RingSpec};
 use crate::rlwe::RlweParams;
@@ -106,6 +106,16 @@ impl SwitchingParams {
     /// Device errors.
     pub fn ring<B: RingOps>(&self, backend: B) -> Result<Ring<B>> {
         Ring::new(backend, self.0.ring.clone())
+    }
+
+    pub(super) fn check_ring<B: RingOps>(&self, ring: &Ring<B>) -> Result<()> {
+        if ring.spec() == &self.0.ring { Ok(()) } else { Err(Error::RingMismatch) }
+    }
+
+    /// The ring of keys, of that of [`ring`](Self::ring).
+    pub(crate) fn key_ring<B: RingOps>(&self, ring: &Ring<B>) -> Result<Ring<B>> {
+        self.check_ring(ring)?;
+        ring.prefix(1, 1)
     }
 
     /// The parameters of the ciphertexts that are switched.

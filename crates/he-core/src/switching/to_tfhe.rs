@@ -3,10 +3,10 @@
 use super::SwitchingParams;
 use crate::backend::{Cpu, RingOps};
 use crate::error::{Error, Result};
-use crate::key_set::key_set_accessors;
+use crate::key_set::KeySetId;
 use crate::parallel::*;
 use crate::ring::{Coeff, Poly, Ring};
-use crate::rlwe::{RlweCiphertext, RlweParams, SecretKey, SwitchKey, TernarySecret};
+use crate::rlwe::{RlweCiphertext, RlweParams, SecretKey, SwitchKey, SwitchSource, TernarySecret};
 use crate::tfhe::{LweBatch, LweOps, TfheParams, TfheSecretKey};
 use derive_where::derive_where;
 use rand::CryptoRng;
@@ -18,10 +18,6 @@ use zeroize::Zeroizing;
 pub struct ToTfheKey<B: RingOps = Cpu> {
     params: SwitchingParams,
     key: SwitchKey<B>,
-}
-
-key_set_accessors! {
-    [B: RingOps] ToTfheKey<B> { key.key_set }
 }
 
 impl<B: RingOps> ToTfheKey<B> {
@@ -43,15 +39,37 @@ impl<B: RingOps> ToTfheKey<B> {
             let (found, expected) = (found.to_string(), expected.to_string());
             return Err(Error::ParamsMismatch { what: "secret of the switch to TFHE", found, expected });
         }
-        check_ring(params, ring)?;
+        let ring = params.key_ring(ring)?;
         let target = embedded(to, params.tfhe(), params.key())?;
-        let key = SwitchKey::generate(from, &target, params.key(), &ring.prefix(1, 1)?, rng)?;
+        let key = SwitchKey::generate(from, &target, params.key(), &ring, rng)?;
         Ok(Self { params: params.clone(), key })
+    }
+
+    /// A key over q' p, of no known key sets.
+    pub(crate) fn from_key(params: &SwitchingParams, mut key: SwitchKey<B>) -> Self {
+        key.source = Some(SwitchSource::Secret(None));
+        Self { params: params.clone(), key }
+    }
+
+    pub(crate) fn key(&self) -> &SwitchKey<B> {
+        &self.key
     }
 
     /// The parameters.
     pub fn params(&self) -> &SwitchingParams {
         &self.params
+    }
+
+    /// The key set that it leads to, if known: see [`KeySetId`].
+    pub fn key_set(&self) -> Option<KeySetId> {
+        self.key.key_set
+    }
+
+    /// Sets the key sets that it leads from and to, for a key that was decoded from a frame.
+    /// Nothing is checked.
+    pub fn set_key_sets(&mut self, from: Option<KeySetId>, to: Option<KeySetId>) {
+        self.key.source = Some(SwitchSource::Secret(from));
+        self.key.set_key_set(to);
     }
 
     /// The memory that it takes on a device, in bytes.
@@ -78,10 +96,6 @@ pub(super) fn embedded(secret: &TfheSecretKey, tfhe: &TfheParams, ring: &RlwePar
     Ok(embedded)
 }
 
-fn check_ring<B: RingOps>(params: &SwitchingParams, ring: &Ring<B>) -> Result<()> {
-    if ring.spec() == params.ring_spec() { Ok(()) } else { Err(Error::RingMismatch) }
-}
-
 /// Switches coefficients of RLWE ciphertexts to TFHE; knows no secret.
 #[derive(Debug)]
 pub struct ToTfhe<B: RingOps + LweOps = Cpu> {
@@ -95,7 +109,7 @@ impl<B: RingOps + LweOps> ToTfhe<B> {
     /// # Errors
     /// [`Error::RingMismatch`] for another ring.
     pub fn new(params: &SwitchingParams, ring: &Ring<B>) -> Result<Self> {
-        check_ring(params, ring)?;
+        params.check_ring(ring)?;
         Ok(Self { params: params.clone(), ring: ring.clone() })
     }
 

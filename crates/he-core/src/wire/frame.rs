@@ -93,11 +93,15 @@ pub enum FrameKind {
     BfvBootstrapParams = 38,
     /// BGV parameters with bootstrapping.
     BgvBootstrapParams = 39,
+    /// A key from RLWE to TFHE.
+    ToTfheKey = 40,
+    /// The keys from TFHE to RLWE.
+    FromTfheKey = 41,
 }
 
 impl FrameKind {
     /// The greatest number of a kind.
-    pub(super) const LAST: u16 = Self::BgvBootstrapParams as u16;
+    pub(super) const LAST: u16 = Self::FromTfheKey as u16;
 
     fn from_number(found: u16) -> Result<Self, WireError> {
         Ok(match found {
@@ -137,6 +141,8 @@ impl FrameKind {
             37 => Self::CkksBootstrapKey,
             38 => Self::BfvBootstrapParams,
             39 => Self::BgvBootstrapParams,
+            40 => Self::ToTfheKey,
+            41 => Self::FromTfheKey,
             _ => return Err(WireError::UnknownKind { found }),
         })
     }
@@ -189,6 +195,8 @@ impl std::fmt::Display for FrameKind {
             Self::CkksBootstrapKey => "key of bootstrapping",
             Self::BfvBootstrapParams => "set of bfv parameters with bootstrapping",
             Self::BgvBootstrapParams => "set of bgv parameters with bootstrapping",
+            Self::ToTfheKey => "key to tfhe",
+            Self::FromTfheKey => "set of keys from tfhe",
         })
     }
 }

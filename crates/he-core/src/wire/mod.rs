@@ -50,6 +50,7 @@ mod object;
 mod objects;
 mod residues;
 mod strings;
+mod switching;
 pub mod tfhe;
 
 use crate::error::errors;
