@@ -12,7 +12,8 @@ use he::ckks::{self, CkksParams, CkksSpec, Complex64, LevelGroup};
 use he::exact::{self, DECRYPTION_MARGIN, ExactSpec, Scheme};
 use he::ring::Ring;
 use he::rlwe::{EvaluationKeys, Flooding, KeyRequirements, PublicKey, RlweParams, SecretKey};
-use he::tfhe::{BootstrapKey, TfheSecretKey, presets};
+use he::switching::{FromTfheKey, FromTfheParams, SwitchingParams, ToTfheKey};
+use he::tfhe::{BootstrapKey, TfheParams, TfheSecretKey, TfheSpec, presets};
 use he::wire::{SchemeParams, Wire};
 
 /// Small rings: what a branch depends on does not depend on their size.
@@ -255,4 +256,24 @@ fn tfhe() {
     let mut wrong = key.encrypt(&cpu, &[1 << 62], &mut rng).unwrap();
     wrong.set_key_set(None);
     assert!(key.decrypt_bits(&he::tfhe::EncryptedBits::from_ciphertexts(wrong)).is_err());
+}
+
+/// Keys between CKKS and TFHE, which hold the secrets of both.
+#[test]
+fn switching_keys() {
+    let mut rng = Secret::new(7);
+    let params = CkksParams::insecure(CkksSpec::from_bits(LOG_N, &[46, 40], &[50], 40.0).unwrap()).unwrap();
+    let spec = TfheSpec { log_degree: 5, ..*presets::insecure_small().unwrap().spec() };
+    let tfhe = TfheParams::insecure(spec).unwrap();
+    let to = SwitchingParams::insecure(params.rlwe(), 1, &tfhe).unwrap();
+    let from = FromTfheParams::new(&tfhe, params.rlwe()).unwrap();
+    let key = stored(&params, &SecretKey::generate(params.rlwe(), &mut rng));
+    let torus_key = stored(&tfhe, &TfheSecretKey::generate(&tfhe, &mut rng));
+    for cpu in Cpu::all() {
+        let (ring, there) =
+            (Ring::new(cpu.clone(), params.rlwe().ring().clone()).unwrap(), to.ring(cpu).unwrap());
+        let sent_key = ToTfheKey::generate(&key, &torus_key, &to, &there, &mut rng).unwrap();
+        sent(&to, &there, &sent_key);
+        sent(&from, &ring, &FromTfheKey::generate(&torus_key, &key, &from, &ring, &mut rng).unwrap());
+    }
 }
