@@ -31,6 +31,7 @@ mod guide {
         functions: "../docs/guide/src/functions.md",
         linear_algebra: "../docs/guide/src/linear_algebra.md",
         bootstrapping: "../docs/guide/src/bootstrapping.md",
+        switching: "../docs/guide/src/switching.md",
         models: "../docs/guide/src/models.md",
         keys: "../docs/guide/src/keys.md",
         client_server: "../docs/guide/src/client_server.md",
