@@ -107,7 +107,7 @@ impl<B: RingOps> FromTfheKey<B> {
         let (low, ring) = (&params.low, params.key_ring(ring)?);
         let (from, to) = (embedded(from, &params.tfhe, low)?, to.narrowed(low)?);
         let switch = SwitchKey::generate(&from, &to, low, &ring, rng)?;
-        let elements = (1..=low.ring().log_n()).map(|k| (1 << k) + 1);
+        let elements = (0..low.ring().log_n()).map(element);
         let images =
             elements.map(|g| SwitchKey::for_image(&to, g, low, &ring, rng)).collect::<Result<_>>()?;
         Ok(Self { params: params.clone(), switch, images })
@@ -259,11 +259,7 @@ impl<B: RingOps + LweOps> FromTfhe<B> {
     }
 
     fn check(&self, samples: &LweBatch<B>, key: &FromTfheKey<B>) -> Result<()> {
-        let (found, expected) = (samples.params().fingerprint(), self.params.tfhe.fingerprint());
-        if found != expected {
-            let (found, expected) = (found.to_string(), expected.to_string());
-            return Err(Error::ParamsMismatch { what: "ciphertexts of TFHE", found, expected });
-        }
+        self.params.tfhe.check_same(samples.params(), "ciphertexts of TFHE")?;
         if key.params != self.params {
             let (why, hint) = ("they are of other parameters", "generate them for those of the packing");
             return Err(Error::domain("keys from TFHE", why, hint));

@@ -10,7 +10,7 @@ use crate::ckks::{Ciphertext, Evaluator};
 use crate::error::{Error, Result};
 use crate::params::ParamsError;
 use crate::ring::{Ring, bit_reverse};
-use crate::rlwe::{EvaluationKeys, KeyRequirements};
+use crate::rlwe::{EvaluationKeys, KeyParams, KeyRequirements};
 use crate::tfhe::{LweBatch, LweOps, TfheParams};
 
 /// What is switched, and how.
@@ -54,11 +54,7 @@ impl<B: RingOps + LweOps> SlotsToTfhe<B> {
         spec: SlotsToTfheSpec,
     ) -> Result<Self> {
         let ckks = ev.params();
-        let (found, expected) = (params.source().fingerprint(), ckks.rlwe().fingerprint());
-        if found != expected {
-            let (found, expected) = (found.to_string(), expected.to_string());
-            return Err(Error::ParamsMismatch { what: "switch to TFHE", found, expected });
-        }
+        params.source().check_same(ckks.rlwe(), "evaluator")?;
         let bottom = ckks.levels()[0];
         if params.base() != bottom.primes {
             let (chain, found, base) = ("base of the switch", params.base(), bottom.primes);

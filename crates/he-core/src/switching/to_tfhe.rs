@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::key_set::KeySetId;
 use crate::parallel::*;
 use crate::ring::{Coeff, Poly, Ring};
-use crate::rlwe::{RlweCiphertext, RlweParams, SecretKey, SwitchKey, SwitchSource, TernarySecret};
+use crate::rlwe::{KeyParams, RlweCiphertext, RlweParams, SecretKey, SwitchKey, SwitchSource, TernarySecret};
 use crate::tfhe::{LweBatch, LweOps, TfheParams, TfheSecretKey};
 use derive_where::derive_where;
 use rand::CryptoRng;
@@ -34,11 +34,7 @@ impl<B: RingOps> ToTfheKey<B> {
         ring: &Ring<B>,
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<Self> {
-        let (found, expected) = (from.params().fingerprint(), params.source().fingerprint());
-        if found != expected {
-            let (found, expected) = (found.to_string(), expected.to_string());
-            return Err(Error::ParamsMismatch { what: "secret of the switch to TFHE", found, expected });
-        }
+        params.source().check_same(from.params(), "secret key")?;
         let ring = params.key_ring(ring)?;
         let target = embedded(to, params.tfhe(), params.key())?;
         let key = SwitchKey::generate(from, &target, params.key(), &ring, rng)?;
@@ -80,11 +76,7 @@ impl<B: RingOps> ToTfheKey<B> {
 
 /// The large secret of TFHE as one of the ring, s'(X^(N/N')), of the same key set.
 pub(super) fn embedded(secret: &TfheSecretKey, tfhe: &TfheParams, ring: &RlweParams) -> Result<SecretKey> {
-    let (found, expected) = (secret.params().fingerprint(), tfhe.fingerprint());
-    if found != expected {
-        let (found, expected) = (found.to_string(), expected.to_string());
-        return Err(Error::ParamsMismatch { what: "secret of TFHE", found, expected });
-    }
+    tfhe.check_same(secret.params(), "secret key of TFHE")?;
     let n = ring.ring().n();
     let mut coefficients = Zeroizing::new(vec![0; n]);
     let [_, large] = secret.expose_secrets();

@@ -4,7 +4,6 @@ use super::{LweOps, TfheParams};
 use crate::backend::Cpu;
 use crate::error::{Error, Result};
 use crate::key_set::{KeySetId, common, key_set_accessors};
-use crate::rlwe::Fingerprint;
 use derive_where::derive_where;
 use std::ops::Range;
 
@@ -158,14 +157,6 @@ impl<B: LweOps> LweBatch<B> {
     }
 
     pub(super) fn expect_params(&self, params: &TfheParams) -> Result<()> {
-        expect(self.params.fingerprint(), params.fingerprint())
+        params.check_same(&self.params, "batch of LWE ciphertexts")
     }
-}
-
-fn expect(found: Fingerprint, expected: Fingerprint) -> Result<()> {
-    if found != expected {
-        let (found, expected) = (found.to_string(), expected.to_string());
-        return Err(Error::ParamsMismatch { what: "batch of LWE ciphertexts", found, expected });
-    }
-    Ok(())
 }

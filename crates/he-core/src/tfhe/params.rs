@@ -1,6 +1,7 @@
 //! TFHE parameters, and the line of 128-bit security.
 
 use super::{Gadget, Noise};
+use crate::error::{Error, Result};
 use crate::params::ParamsError;
 use crate::rlwe::Fingerprint;
 use std::sync::Arc;
@@ -170,6 +171,15 @@ impl TfheParams {
     /// The identity of these parameters in files.
     pub fn fingerprint(&self) -> Fingerprint {
         self.0.fingerprint
+    }
+
+    /// Whether something of `found` parameters belongs to these; `what` names it.
+    pub(crate) fn check_same(&self, found: &Self, what: &'static str) -> Result<()> {
+        if self == found {
+            return Ok(());
+        }
+        let [found, expected] = [found, self].map(|params| params.fingerprint().to_string());
+        Err(Error::ParamsMismatch { what, found, expected })
     }
 }
 
