@@ -71,7 +71,7 @@ fn coefficients_keep_their_phases() {
         }
         let (rms, predicted) = ((squares / phases.len() as f64).sqrt(), switching.noise_log2().exp2());
         println!("N = 2^{log_n}: {:.3} of 2^{:.2}", rms / predicted, switching.noise_log2());
-        assert!(rms < 1.1 * predicted && rms > 0.8 * predicted, "{rms:e}, predicted {predicted:e}");
+        assert!(rms < 1.3 * predicted && rms > 0.75 * predicted, "{rms:e}, predicted {predicted:e}");
         assert!(greatest < 7.0 * predicted, "{greatest:e}, predicted {predicted:e}");
     }
 }
