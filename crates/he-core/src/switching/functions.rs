@@ -71,7 +71,7 @@ impl<'a, B: RingOps + LweOps> ExactFunctions<'a, B> {
     /// # Errors
     /// Those of [`SlotsToTfhe::switch`] and of [`IntegerEvaluator::rounded`].
     pub fn integers(&self, x: &Ciphertext<B>, rounding: Rounding) -> Result<EncryptedInt<B>> {
-        let phases = self.there.switch(x, self.keys.evaluation, self.keys.to_tfhe)?;
+        let phases = self.phases(x)?;
         let deviation = self.deviation_log2();
         Ok(self.integers.rounded(&phases, self.bits, deviation, rounding)?.reinterpret())
     }
@@ -114,14 +114,9 @@ impl<'a, B: RingOps + LweOps> ExactFunctions<'a, B> {
     /// Those of [`integers`](Self::integers) and [`numbers`](Self::numbers); mismatch of
     /// parameters, batches or slots.
     pub fn less(&self, x: &Ciphertext<B>, y: &Ciphertext<B>) -> Result<Ciphertext<B>> {
-        self.conditions(&self.negative(&self.ev.sub(x, y)?)?)
-    }
-
-    /// Whether numbers are negative.
-    fn negative(&self, x: &Ciphertext<B>) -> Result<EncryptedFlags<B>> {
-        let x = self.integers(x, Rounding::Nearest)?;
-        let zero = self.integers.constant_i64(&vec![0; x.batch()], self.bits)?;
-        self.integers.lt(&x, &zero)
+        let difference = self.phases(&self.ev.sub(x, y)?)?;
+        let (bits, deviation) = (self.bits, self.deviation_log2());
+        self.slots(&self.integers.below_phases(&difference, 0, bits, deviation, self.word(1.0))?)
     }
 
     /// -1, 0 or 1: the sign of the nearest integer.
@@ -129,11 +124,13 @@ impl<'a, B: RingOps + LweOps> ExactFunctions<'a, B> {
     /// # Errors
     /// Those of [`integers`](Self::integers) and [`numbers`](Self::numbers).
     pub fn sign(&self, x: &Ciphertext<B>) -> Result<Ciphertext<B>> {
-        let x = self.integers(x, Rounding::Nearest)?;
-        let [least, greatest] =
-            [-1, 1].map(|bound| self.integers.constant_i64(&vec![bound; x.batch()], self.bits));
-        let clamped = self.integers.min(&self.integers.max(&x, &least?)?, &greatest?)?;
-        self.numbers(&clamped, 1.0)
+        let phases = self.phases(x)?;
+        let word = self.word(1.0);
+        self.slots(&self.integers.sign_phases(&phases, self.bits, self.deviation_log2(), word)?)
+    }
+
+    fn phases(&self, x: &Ciphertext<B>) -> Result<LweBatch<B>> {
+        self.there.switch(x, self.keys.evaluation, self.keys.to_tfhe)
     }
 
     /// The greatest multiples of the [`unit`](Self::unit) that are not above the numbers. These are
