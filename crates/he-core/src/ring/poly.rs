@@ -264,6 +264,18 @@ impl<D: Domain, B: RingOps> Poly<D, B> {
         Ok(placed)
     }
 
+    /// A copy of the words in another order: word k of each row is word `index[k]`.
+    ///
+    /// # Errors
+    /// Device errors.
+    pub(crate) fn gathered(&self, index: &B::Buf) -> Result<Self>
+    where
+        B: RingOps,
+    {
+        let buf = self.ring.prepared().gather(self.rows(), index, &self.buf)?;
+        Ok(Self::from_buf(&self.ring, self.span, self.batch, buf))
+    }
+
     fn shortened(&self, q: usize) -> Result<Span> {
         let span = Span { q, ..self.span };
         if self.span.p > 0 || q > self.span.q || q <= self.span.start {

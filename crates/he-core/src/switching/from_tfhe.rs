@@ -14,13 +14,13 @@ use rand::CryptoRng;
 
 /// The ciphertexts that are packed together before others are made: each has the memory of a
 /// polynomial pair.
-const GROUP: usize = 64;
+const GROUP: usize = 128;
 
 /// Checked parameters of the way from TFHE to RLWE ciphertexts over the first prime of their chain.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FromTfheParams {
     tfhe: TfheParams,
-    source: RlweParams,
+    target: RlweParams,
     /// The first prime of the chain, and the special primes that keys take.
     low: RlweParams,
 }
@@ -39,7 +39,7 @@ impl FromTfheParams {
         let rings = (1..=target.ring().p().len()).filter_map(|p| target.ring().prefix(1, p));
         let error = ParamsError::Digits { why: "there are no special primes".to_owned() };
         let low = rings.map(|ring| RlweParams::insecure(ring, digits())).fold(Err(error), Result::or)?;
-        Ok(Self { tfhe: tfhe.clone(), source: target.clone(), low })
+        Ok(Self { tfhe: tfhe.clone(), target: target.clone(), low })
     }
 
     /// The parameters of the ciphertexts that are packed.
@@ -49,7 +49,7 @@ impl FromTfheParams {
 
     /// The parameters of the results.
     pub fn target(&self) -> &RlweParams {
-        &self.source
+        &self.target
     }
 
     /// The primes of keys.
@@ -64,7 +64,7 @@ impl FromTfheParams {
 
     /// The ring of keys, of that of the target's parameters.
     pub(crate) fn key_ring<B: RingOps>(&self, ring: &Ring<B>) -> Result<Ring<B>> {
-        if ring.spec() != self.source.ring() {
+        if ring.spec() != self.target.ring() {
             return Err(Error::RingMismatch);
         }
         ring.prefix(1, self.low.ring().p().len())
@@ -170,13 +170,21 @@ pub(super) enum Place {
 ///
 /// Source: Chen, Dai, Kim, Song, *Efficient Homomorphic Conversion Between (Ring) LWE Ciphertexts*,
 /// ACNS 2021, algorithm 2.
-#[derive(Debug)]
 pub struct FromTfhe<B: RingOps + LweOps = Cpu> {
     params: FromTfheParams,
     ring: Ring<B>,
     whole: Ring<B>,
     /// X^(N / 2^k) for k = 1, 2, ..., log2 N.
     monomials: Vec<Poly<Eval, B>>,
+    /// For N > N': where the coefficients of each ciphertext are in a polynomial of N/N' - 1 of
+    /// them side by side.
+    places: Vec<B::Buf>,
+}
+
+impl<B: RingOps + LweOps> std::fmt::Debug for FromTfhe<B> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "FromTfhe {{ params: {:?} }}", self.params)
+    }
 }
 
 impl<B: RingOps + LweOps> FromTfhe<B> {
@@ -192,7 +200,13 @@ impl<B: RingOps + LweOps> FromTfhe<B> {
             Poly::<Coeff, B>::from_signed(&low, Span::chain(1), 1, &coefficients)?.into_eval()
         };
         let monomials = (1..=low.spec().log_n()).map(monomial).collect::<Result<_>>()?;
-        Ok(Self { params: params.clone(), ring: low, whole: ring.clone(), monomials })
+        let step = n / params.tfhe.dimension();
+        let place = |place: usize| {
+            let from = |k: usize| if k.is_multiple_of(step) { k + place } else { step - 1 };
+            ring.backend().upload(&(0..n).map(|k| from(k) as u64).collect::<Vec<_>>())
+        };
+        let places = (0..step - 1).map(place).collect::<Result<_>>()?;
+        Ok(Self { params: params.clone(), ring: low, whole: ring.clone(), monomials, places })
     }
 
     /// The parameters.
@@ -282,19 +296,31 @@ impl<B: RingOps + LweOps> FromTfhe<B> {
         let (q, step) = (self.ring.spec().q_moduli()[0], n / (width - 1));
         let residue =
             |&word: &u64| q.reduce(((u128::from(word) * u128::from(q.value()) + (1 << 63)) >> 64) as u64);
-        let (mut bodies, mut masks) = (vec![0; size * n], vec![0; size * n]);
-        bodies.par_chunks_mut(n).zip(masks.par_chunks_mut(n)).enumerate().for_each(|(at, (body, mask))| {
-            let Some(sample) = words.chunks_exact(width).nth(indices[at]) else { return };
-            body[0] = residue(&sample[width - 1]);
-            // The phase is the body minus the products with the mask, and X^N is -1.
-            mask[0] = q.neg(residue(&sample[0]));
-            for (j, word) in sample[..width - 1].iter().enumerate().skip(1) {
-                mask[n - step * j] = residue(word);
+        // Coefficients of a ciphertext are `step` apart: others stand between them on their way to
+        // the device, except at the last place, where zeros are taken from.
+        let beside = (step - 1).max(1);
+        let rows = size.div_ceil(beside);
+        let (mut bodies, mut masks) = (vec![0; rows * n], vec![0; rows * n]);
+        bodies.par_chunks_mut(n).zip(masks.par_chunks_mut(n)).enumerate().for_each(|(row, (body, mask))| {
+            for (place, &index) in indices[row..].iter().step_by(rows).enumerate() {
+                let Some(sample) = words.chunks_exact(width).nth(index) else { continue };
+                body[place] = residue(&sample[width - 1]);
+                // The phase is the body minus the products with the mask, and X^N is -1.
+                mask[place] = q.neg(residue(&sample[0]));
+                for (j, word) in sample[..width - 1].iter().enumerate().skip(1) {
+                    mask[n - step * j + place] = residue(word);
+                }
             }
         });
         let inverse = [q.inv(q.reduce(n as u64))];
         let poly = |words: &[u64]| -> Result<Poly<Eval, B>> {
-            let poly = Poly::<Coeff, B>::from_words(&self.ring, Span::chain(1), size, words)?;
+            let poly = Poly::<Coeff, B>::from_words(&self.ring, Span::chain(1), rows, words)?;
+            let apart = self.places.iter().take(size.div_ceil(rows)).map(|place| poly.gathered(place));
+            let apart = apart.collect::<Result<Vec<_>>>()?;
+            let poly = match apart.as_slice() {
+                [] => poly,
+                parts => Poly::concat(&parts.iter().collect::<Vec<_>>())?.slice_batch(0..size)?,
+            };
             let mut poly = poly.into_eval()?;
             poly.scale_assign(&inverse)?;
             Ok(poly)

@@ -32,7 +32,7 @@ pub struct SlotsToTfhe<B: RingOps + LweOps = Cpu> {
     spec: SlotsToTfheSpec,
     ev: Evaluator<B>,
     matrices: Vec<PreparedTransform<B>>,
-    keys: KeyRequirements,
+    requirements: Requirements,
     to: ToTfhe<B>,
     /// The coefficient that becomes each slot.
     coefficients: Vec<usize>,
@@ -75,6 +75,7 @@ impl<B: RingOps + LweOps> SlotsToTfhe<B> {
         let matrices = slots_to_coefficients(spec.log_slots, spec.matrices, factor)?;
         let union = |keys: KeyRequirements, needed: Requirements| keys.union(&needed.keys);
         let keys = matrices.iter().map(|matrix| matrix.requirements()).fold(KeyRequirements::new(), union);
+        let requirements = Requirements { depth: spec.matrices, keys };
         let levels = (1..=spec.matrices).rev();
         let matrices = matrices
             .iter()
@@ -85,7 +86,7 @@ impl<B: RingOps + LweOps> SlotsToTfhe<B> {
         let coefficients =
             (0..1usize << spec.log_slots).map(|slot| step * bit_reverse(slot, spec.log_slots)).collect();
         let (to, ev) = (ToTfhe::new(params, ring)?, ev.clone());
-        Ok(Self { spec, ev, matrices, keys, to, coefficients })
+        Ok(Self { spec, ev, matrices, requirements, to, coefficients })
     }
 
     /// What is switched.
@@ -100,7 +101,7 @@ impl<B: RingOps + LweOps> SlotsToTfhe<B> {
 
     /// The level that ciphertexts have at least, and the evaluation keys.
     pub fn requirements(&self) -> Requirements {
-        Requirements { depth: self.matrices.len(), keys: self.keys.clone() }
+        self.requirements.clone()
     }
 
     /// Large ciphertexts with the phases x / [`range`](SlotsToTfheSpec::range) for the real parts x
@@ -122,7 +123,7 @@ impl<B: RingOps + LweOps> SlotsToTfhe<B> {
         if found != capacity {
             return Err(Error::SlotCount { found, capacity });
         }
-        self.requirements().check(ct.level(), keys)?;
+        self.requirements.check(ct.level(), keys)?;
         let mut lowered = self.ev.mod_switch_to(ct, self.matrices.len())?;
         for matrix in &self.matrices {
             lowered = matrix.apply(&self.ev, &lowered, keys)?;

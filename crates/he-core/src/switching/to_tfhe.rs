@@ -5,7 +5,7 @@ use crate::backend::{Cpu, RingOps};
 use crate::error::{Error, Result};
 use crate::key_set::KeySetId;
 use crate::parallel::*;
-use crate::ring::{Coeff, Poly, Ring};
+use crate::ring::{Coeff, Poly, Ring, Span};
 use crate::rlwe::{KeyParams, RlweCiphertext, RlweParams, SecretKey, SwitchKey, SwitchSource, TernarySecret};
 use crate::tfhe::{LweBatch, LweOps, TfheParams, TfheSecretKey};
 use derive_where::derive_where;
@@ -152,7 +152,7 @@ impl<B: RingOps + LweOps> ToTfhe<B> {
         if !ct.ring().spec().is_prefix_of(source) && !source.is_prefix_of(ct.ring().spec()) {
             return Err(Error::RingMismatch);
         }
-        let (left, right) = (ct.parts()[0].span(), crate::ring::Span::chain(self.params.base()));
+        let (left, right) = (ct.parts()[0].span(), Span::chain(self.params.base()));
         if left != right {
             return Err(Error::SpanMismatch { left, right });
         }

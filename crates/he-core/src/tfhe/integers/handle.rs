@@ -173,9 +173,9 @@ impl<S: Signedness, B: LweOps> FheInteger<S, B> {
     }
 }
 
-/// Operators of two operands, the second of which may be a plain number of the type's own.
-macro_rules! binary {
-    ($($operator:ident $name:ident $method:ident),*) => {$(
+/// An operator of two encrypted operands.
+macro_rules! encrypted_operands {
+    ($operator:ident $name:ident $method:ident) => {
         impl<S: Signedness, B: LweOps> $operator for &FheInteger<S, B> {
             type Output = Result<FheInteger<S, B>>;
 
@@ -183,6 +183,13 @@ macro_rules! binary {
                 self.with(self.evaluator.$method(&self.value, &other.value))
             }
         }
+    };
+}
+
+/// Operators of two operands, the second of which may be a plain number of the type's own.
+macro_rules! binary {
+    ($($operator:ident $name:ident $method:ident),*) => {$(
+        encrypted_operands! { $operator $name $method }
 
         impl<B: LweOps> $operator<u64> for &FheUint<B> {
             type Output = Result<FheUint<B>>;
@@ -211,13 +218,7 @@ binary! { Add add add, Sub sub sub, BitAnd bitand and, BitOr bitor or, BitXor bi
 /// Operators that cost less for a plain number than for an encrypted one.
 macro_rules! binary_plain {
     ($($operator:ident $name:ident $method:ident $plain:ident),*) => {$(
-        impl<S: Signedness, B: LweOps> $operator for &FheInteger<S, B> {
-            type Output = Result<FheInteger<S, B>>;
-
-            fn $name(self, other: Self) -> Self::Output {
-                self.with(self.evaluator.$method(&self.value, &other.value))
-            }
-        }
+        encrypted_operands! { $operator $name $method }
 
         impl<B: LweOps> $operator<u64> for &FheUint<B> {
             type Output = Result<FheUint<B>>;
