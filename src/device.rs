@@ -3,11 +3,11 @@
 use he_core::backend::delegate::Refer;
 use he_core::backend::{Backend, CkksOps, Cpu, ExactOps, KeySwitchOps, PolyOps, PreparedRing, WidePolyOps};
 use he_core::ring::RingSpec;
-use he_core::tfhe::{BootstrapKey, Combination, LweOps, TfheParams};
+use he_core::tfhe::{BootstrapKey, CircuitKey, Combination, LweOps, TfheParams};
 use he_core::{Error, Result, for_each_ring_op, for_each_wide_op};
 #[cfg(feature = "cuda")]
 use he_cuda::{
-    Cuda, CudaLweKey, CudaRing,
+    Cuda, CudaCircuitKey, CudaLweKey, CudaRing,
     gpu::{self, Buffer, Gpu},
 };
 use std::ops::Range;
@@ -278,6 +278,11 @@ enum Prepared {
 part! {
     /// A bootstrapping key on a device.
     DeviceLweKey, <Cpu as LweOps>::LweKey, CudaLweKey
+}
+
+part! {
+    /// A key of circuit bootstrapping on a device.
+    DeviceCircuitKey, <Cpu as LweOps>::CircuitKey, CudaCircuitKey
 }
 
 #[cfg_attr(not(feature = "cuda"), allow(unused_variables))]
@@ -573,6 +578,7 @@ impl WidePolyOps for DeviceRing {
 
 impl LweOps for Device {
     type LweKey = DeviceLweKey;
+    type CircuitKey = DeviceCircuitKey;
 
     fn lwe_key(&self, key: &BootstrapKey) -> Result<DeviceLweKey> {
         match self {
@@ -629,6 +635,39 @@ impl LweOps for Device {
             Self::Cuda(cuda) => {
                 let (key, src, tables) = (key.cuda(at)?, src.cuda(at)?, tables.cuda(at)?);
                 Ok(owned(cuda, cuda.blind_rotate(key, src, count, tables, which, functions)?))
+            }
+        }
+    }
+
+    fn circuit_key(&self, key: &CircuitKey) -> Result<DeviceCircuitKey> {
+        match self {
+            Self::Cpu(cpu) => cpu.circuit_key(key).map(DeviceCircuitKey::Cpu),
+            #[cfg(feature = "cuda")]
+            Self::Cuda(cuda) => {
+                cuda.circuit_key(key).map(|key| DeviceCircuitKey::Cuda(key, cuda.gpu().info().ordinal))
+            }
+        }
+    }
+
+    fn lookup_bits(
+        &self,
+        key: &DeviceCircuitKey,
+        src: &DeviceBuf,
+        bits: usize,
+        count: usize,
+        tables: &DeviceBuf,
+        outputs: usize,
+    ) -> Result<DeviceBuf> {
+        let at = At { device: self, op: "lookup_bits" };
+        match self {
+            Self::Cpu(cpu) => {
+                let (key, src, tables) = (key.cpu(at)?, src.cpu(at)?, tables.cpu(at)?);
+                cpu.lookup_bits(key, src, bits, count, tables, outputs).map(DeviceBuf::Cpu)
+            }
+            #[cfg(feature = "cuda")]
+            Self::Cuda(cuda) => {
+                let (key, src, tables) = (key.cuda(at)?, src.cuda(at)?, tables.cuda(at)?);
+                Ok(owned(cuda, cuda.lookup_bits(key, src, bits, count, tables, outputs)?))
             }
         }
     }

@@ -50,12 +50,14 @@ HE_HD u64 tfhe_rotated(const u64* p, u32 m, u32 power, u32 log_n) {
 }
 
 // Coefficient m of X^power acc - acc, with the offset.
-HE_HD u64 tfhe_difference(const RotateArgs& a, const u64* acc, u32 m, u32 power, u32 log_n) {
+template <class A>
+HE_HD u64 tfhe_difference(const A& a, const u64* acc, u32 m, u32 power, u32 log_n) {
     return tfhe_rotated(acc, m, power, log_n) - acc[m] + a.offset;
 }
 
 // Digit j = 1, 2, ... of a word to which the offset was added. A word below 2^52 in the mantissa of 2^52 is a double without conversion.
-HE_HD double tfhe_digit(const RotateArgs& a, u64 shifted, u32 j) {
+template <class A>
+HE_HD double tfhe_digit(const A& a, u64 shifted, u32 j) {
     u64 digit = shifted >> (64 - j * a.base_log) & ((1ull << a.base_log) - 1);
     return __dsub_rn(__longlong_as_double((i64)(digit | 0x4330000000000000ull)), a.zero);
 }

@@ -7,8 +7,8 @@ use he::Result;
 use he::backend::{Backend, PreparedRing};
 use he::ring::RingSpec;
 use he::tfhe::{
-    BootstrapKey, Carry, Combination, EncryptedFlags, EncryptedInteger, Gadget, IntegerEvaluator, LweBatch,
-    LweOps, Signedness, TfheParams, TfheSecretKey, TfheSpec,
+    BootstrapKey, Carry, CircuitKey, CircuitParams, Combination, EncryptedFlags, EncryptedInteger, Gadget,
+    IntegerEvaluator, LweBatch, LweOps, Signedness, TfheParams, TfheSecretKey, TfheSpec,
 };
 use num_bigint::BigInt;
 use rand::{SeedableRng, rngs::ChaCha20Rng};
@@ -88,6 +88,7 @@ impl Backend for Clear {
 
 impl LweOps for Clear {
     type LweKey = TfheParams;
+    type CircuitKey = CircuitParams;
 
     fn lwe_key(&self, key: &BootstrapKey) -> Result<TfheParams> {
         Ok(key.params().clone())
@@ -138,6 +139,34 @@ impl LweOps for Clear {
             let entry = tables[which[i] as usize * n + coefficient % n];
             out[width - 1] = if coefficient < n { entry } else { entry.wrapping_neg() };
             out[self.place(params)] = 1;
+        }
+        Ok(out)
+    }
+
+    fn circuit_key(&self, key: &CircuitKey) -> Result<CircuitParams> {
+        Ok(key.params().clone())
+    }
+
+    fn lookup_bits(
+        &self,
+        params: &CircuitParams,
+        src: &Vec<u64>,
+        bits: usize,
+        count: usize,
+        tables: &Vec<u64>,
+        outputs: usize,
+    ) -> Result<Vec<u64>> {
+        let (n, width) = (params.tfhe().degree(), params.tfhe().words());
+        let mut out = vec![0; count * outputs * width];
+        for (index, out) in out.chunks_exact_mut(outputs * width).enumerate() {
+            // A digit's half is positive for a bit that is set.
+            let bit = |bit: usize| src[(index * bits + bit + 1) * width - 1] >> 63 == 0;
+            let x = (0..bits).fold(0, |x, at| x | usize::from(bit(at)) << at);
+            let entry = n >> bits;
+            for (o, out) in out.chunks_exact_mut(width).enumerate() {
+                out[width - 1] = tables[o / entry * n + x * entry + o % entry];
+                out[self.place(params.tfhe())] = 1;
+            }
         }
         Ok(out)
     }

@@ -23,6 +23,7 @@
 
 mod backend;
 mod cache;
+mod circuit;
 mod constants;
 mod cuda;
 mod elementwise;
@@ -41,6 +42,7 @@ mod sums;
 mod tfhe;
 mod wide;
 
+pub use circuit::CudaCircuitKey;
 pub use cuda::{Arithmetic, Cuda};
 pub use gpu;
 pub use ring::CudaRing;

@@ -1,5 +1,6 @@
 //! TFHE: combinations, key switches, blind rotations.
 
+use crate::circuit::CudaCircuitKey;
 use crate::cuda::Cuda;
 use crate::elementwise::at;
 use crate::kernels::{ENTRIES, Entry};
@@ -7,7 +8,7 @@ use bytemuck::NoUninit;
 use gpu::{Buffer, DeviceInfo};
 use he_core::Result;
 use he_core::backend::Backend;
-use he_core::tfhe::{BootstrapKey, Combination, LweOps, TfheParams};
+use he_core::tfhe::{BootstrapKey, CircuitKey, Combination, Gadget, LweOps, TfheParams};
 use rayon::prelude::*;
 
 /// A bootstrapping key on a device.
@@ -132,6 +133,10 @@ impl Rotation {
                 Some(Self::new(Entry::TfheRotateOne11, 1, 1, 256, 3)),
                 Some(Self::new(Entry::TfheRotateGroup11, 1, 3, 128, 2)),
             ),
+            (11, 1, 2) => (
+                Some(Self::new(Entry::TfheRotateOne11L2, 1, 1, 256, 5)),
+                Some(Self::new(Entry::TfheRotateGroup11L2, 2, 2, 256, 3)),
+            ),
             _ => (None, None),
         }
     }
@@ -173,44 +178,78 @@ impl Rotation {
 /// The ciphertexts per multiprocessor that are faster one by one than in a group.
 const WAVES: usize = 2;
 
-impl LweOps for Cuda {
-    type LweKey = CudaLweKey;
-
-    fn lwe_key(&self, key: &BootstrapKey) -> Result<CudaLweKey> {
-        const OP: &str = "lwe_key";
-        let params = key.params().clone();
-        let spec = *params.spec();
-        let (degree, rows, components) = (params.degree(), params.rows(), spec.glwe_dimension + 1);
+impl Cuda {
+    /// The roots of the transform on the device.
+    pub(crate) fn roots(&self, params: &TfheParams) -> Result<Buffer> {
         let roots: Vec<u64> = params.roots().iter().flat_map(|w| [w.0.to_bits(), w.1.to_bits()]).collect();
-        let roots = self.upload(&roots)?;
+        self.upload(&roots)
+    }
 
-        let ggsw = rows * components * degree;
-        let bootstrap = self.scratch(spec.lwe_dimension * ggsw)?;
-        let chunk = (KEY_CHUNK / ggsw).clamp(1, spec.lwe_dimension);
-        let mut words = vec![0; chunk * ggsw];
-        for first in (0..spec.lwe_dimension).step_by(chunk) {
-            let count = chunk.min(spec.lwe_dimension - first);
-            let words = &mut words[..count * ggsw];
+    /// Transforms keys of as many groups, rows and components as `shape` says, of which `row`
+    /// writes a row of a group: `[group][component][row][slot]`.
+    pub(crate) fn key_values(
+        &self,
+        op: &'static str,
+        shape: [usize; 3],
+        log_n: u32,
+        roots: &Buffer,
+        row: impl Fn(usize, usize, &mut [u64]) + Sync,
+    ) -> Result<Buffer> {
+        let ([groups, rows, components], degree) = (shape, 1 << log_n);
+        let group = rows * components * degree;
+        let values = self.scratch(groups * group)?;
+        let chunk = (KEY_CHUNK / group).clamp(1, groups);
+        let mut words = vec![0; chunk * group];
+        for first in (0..groups).step_by(chunk) {
+            let count = chunk.min(groups - first);
+            let words = &mut words[..count * group];
             let each = words.par_chunks_mut(components * degree).enumerate();
-            each.for_each(|(row, words)| key.bootstrap_row(first * rows + row, words));
+            each.for_each(|(at, words)| row(first + at / rows, at % rows, words));
             let src = self.upload(words)?;
             let args = KeyArgs {
                 src: at(&src, 0),
-                dst: at(&bootstrap, first * ggsw),
-                roots: at(&roots, 0),
-                scale: 2.0 / degree as f64 / 2f64.powi(64),
+                dst: at(&values, first * group),
+                roots: at(roots, 0),
+                scale: value_scale(degree),
                 rows: rows as u32,
                 components: components as u32,
-                log_n: spec.log_degree,
+                log_n,
                 unused: 0,
             };
             let (blocks, shared) = (count * rows * components, 8 * degree);
             // SAFETY: a polynomial for each block, as many values as words, and the roots of half
             // the degree.
             unsafe {
-                self.launch(OP, Entry::TfheKeyValues, [blocks as u32, 1, 1], THREADS, shared as u32, &args)?
+                self.launch(op, Entry::TfheKeyValues, [blocks as u32, 1, 1], THREADS, shared as u32, &args)?
             };
         }
+        Ok(values)
+    }
+}
+
+/// 2^-64 / M: the factor of words that are transformed.
+pub(crate) fn value_scale(degree: usize) -> f64 {
+    2.0 / degree as f64 / 2f64.powi(64)
+}
+
+/// 2^52 and half of the base, by which a digit becomes a double.
+pub(crate) fn digit_zero(gadget: Gadget) -> f64 {
+    2f64.powi(52) + 2f64.powi(gadget.base_log as i32 - 1)
+}
+
+impl LweOps for Cuda {
+    type LweKey = CudaLweKey;
+    type CircuitKey = CudaCircuitKey;
+
+    fn lwe_key(&self, key: &BootstrapKey) -> Result<CudaLweKey> {
+        const OP: &str = "lwe_key";
+        let params = key.params().clone();
+        let spec = *params.spec();
+        let (rows, components) = (params.rows(), spec.glwe_dimension + 1);
+        let roots = self.roots(&params)?;
+        let shape = [spec.lwe_dimension, rows, components];
+        let row = |i: usize, row: usize, words: &mut [u64]| key.bootstrap_row(i * rows + row, words);
+        let bootstrap = self.key_values(OP, shape, spec.log_degree, &roots, row)?;
 
         let width = spec.lwe_dimension + 1;
         let mut words =
@@ -327,7 +366,7 @@ impl LweOps for Cuda {
                     dst: at(&dst, done * key.params.words()),
                     scratch: at(&scratch, 0),
                     offset: spec.bootstrap.offset(),
-                    zero: 2f64.powi(52) + 2f64.powi(spec.bootstrap.base_log as i32 - 1),
+                    zero: digit_zero(spec.bootstrap),
                     count: count as u32,
                     n: spec.lwe_dimension as u32,
                     components: spec.glwe_dimension as u32 + 1,
@@ -347,6 +386,22 @@ impl LweOps for Cuda {
             }
         }
         Ok(dst)
+    }
+
+    fn circuit_key(&self, key: &CircuitKey) -> Result<CudaCircuitKey> {
+        CudaCircuitKey::new(self, key)
+    }
+
+    fn lookup_bits(
+        &self,
+        key: &CudaCircuitKey,
+        src: &Buffer,
+        bits: usize,
+        count: usize,
+        tables: &Buffer,
+        outputs: usize,
+    ) -> Result<Buffer> {
+        key.lookup(self, src, bits, count, tables, outputs)
     }
 }
 
@@ -384,6 +439,7 @@ mod tests {
             presets::gates_2m40(),
             presets::digits_2m128(),
             presets::digits_2m40(),
+            presets::phases_2m128(),
             presets::insecure_lambda100(),
             presets::insecure_small(),
         ];

@@ -1,9 +1,10 @@
 //! TFHE on the CPU: the ciphertexts of a group share each part of the keys, and groups run on
 //! threads.
 
-use super::transform::{Ahead, Transform};
-use super::{BootstrapKey, Combination, LweOps, TfheParams};
-use crate::arith::{ROUND, round_i64};
+use super::circuit::CpuCircuitKey;
+use super::external::{ExternalProduct, extract, prepare, rotate_difference};
+use super::transform::Transform;
+use super::{BootstrapKey, CircuitKey, Combination, LweOps, TfheParams};
 use crate::backend::{Backend, Cpu, CpuBuf};
 use crate::error::Result;
 use crate::lanes::{Quads, with_lanes, with_quads};
@@ -32,27 +33,17 @@ fn group(count: usize) -> usize {
 
 impl LweOps for Cpu {
     type LweKey = CpuLweKey;
+    type CircuitKey = CpuCircuitKey;
 
     fn lwe_key(&self, key: &BootstrapKey) -> Result<CpuLweKey> {
         let params = key.params().clone();
         let spec = params.spec();
         let (n, rows, components) = (params.degree(), params.rows(), spec.glwe_dimension + 1);
         let transform = Transform::new(spec.log_degree);
-        let scale = libm::exp2(-64.0) * 2.0 / n as f64;
         let mut bootstrap = vec![0.0; spec.lwe_dimension * rows * components * n];
         bootstrap.par_chunks_mut(rows * components * n).enumerate().for_each(|(i, ggsw)| {
-            let (mut words, mut values) = (vec![0; components * n], vec![0.0; ggsw.len()]);
-            for row in 0..rows {
-                key.bootstrap_row(i * rows + row, &mut words);
-                for (c, words) in words.chunks_exact(n).enumerate() {
-                    let values = &mut values[(c * rows + row) * n..][..n];
-                    for (value, &word) in values.iter_mut().zip(words) {
-                        *value = (word as i64) as f64 * scale;
-                    }
-                    with_lanes!(l => transform.forward(l, values, &mut Ahead::default()));
-                }
-            }
-            transform.interleave(&values, ggsw);
+            let row = |row: usize, words: &mut [u64]| key.bootstrap_row(i * rows + row, words);
+            with_lanes!(l => prepare(l, &transform, components, row, ggsw));
         });
         let width = spec.lwe_dimension + 1;
         let mut switch = vec![0; params.dimension() * spec.switch.levels as usize * width];
@@ -114,6 +105,22 @@ impl LweOps for Cpu {
             });
         Ok(out)
     }
+
+    fn circuit_key(&self, key: &CircuitKey) -> Result<CpuCircuitKey> {
+        Ok(CpuCircuitKey::new(key))
+    }
+
+    fn lookup_bits(
+        &self,
+        key: &CpuCircuitKey,
+        src: &CpuBuf,
+        bits: usize,
+        count: usize,
+        tables: &CpuBuf,
+        outputs: usize,
+    ) -> Result<CpuBuf> {
+        key.lookup(self, src, bits, count, tables, outputs)
+    }
 }
 
 /// A small ciphertext modulo 2N: see [`LweOps::blind_rotate`].
@@ -130,37 +137,6 @@ fn modulus_switch(words: &[u64], log_2n: u32, out: &mut [usize]) {
     // Modulo 2^32, which the mask of the result implies.
     let centred = words[body].wrapping_sub((errors >> 1) as u64).wrapping_add(half);
     out[body] = ((centred >> shift) & mask) as usize;
-}
-
-/// out <- X^a p - p + offset for 0 <= a < 2N.
-#[inline(always)]
-fn rotate_difference(p: &[u64], a: usize, offset: u64, out: &mut [u64]) {
-    let n = p.len();
-    let (a, sign) = (a % n, ((a / n) as u64).wrapping_neg());
-    // The first a coefficients are negated, and beyond X^N all of them are.
-    let (first, second) = out.split_at_mut(a);
-    for ((o, &from), &p) in first.iter_mut().zip(&p[n - a..]).zip(p) {
-        *o = (from ^ !sign).wrapping_sub(!sign).wrapping_sub(p).wrapping_add(offset);
-    }
-    for ((o, &from), &p) in second.iter_mut().zip(p).zip(&p[a..]) {
-        *o = (from ^ sign).wrapping_sub(sign).wrapping_sub(p).wrapping_add(offset);
-    }
-}
-
-/// Coefficient `place` of the polynomial of degree `n` that `acc` encrypts: see
-/// [`LweOps::blind_rotate`].
-fn extract(acc: &[u64], place: usize, n: usize, out: &mut [u64]) {
-    let (masks, body) = acc.split_at(acc.len() - n);
-    for (out, a) in out.chunks_exact_mut(n).zip(masks.chunks_exact(n)) {
-        let (first, second) = out.split_at_mut(place + 1);
-        for (o, a) in first.iter_mut().zip(a[..=place].iter().rev()) {
-            *o = *a;
-        }
-        for (o, a) in second.iter_mut().zip(a.iter().rev()) {
-            *o = a.wrapping_neg();
-        }
-    }
-    out[masks.len()] = body[place];
 }
 
 impl CpuLweKey {
@@ -215,11 +191,8 @@ impl CpuLweKey {
         let from = spec.lwe_dimension + 1;
         let mut powers = vec![0; src.len() / from * from];
         let mut accumulators = vec![0u64; which.len() * components * n];
-        let mut scratch = Scratch {
-            words: vec![0; n],
-            digits: vec![0.0; 2 * rows * self.transform.stride()],
-            products: vec![0.0; 2 * components * n],
-        };
+        let product = ExternalProduct::new(&self.transform, spec.bootstrap, components);
+        let mut scratch = product.scratch(2);
         for (i, acc) in accumulators.chunks_exact_mut(components * n).enumerate() {
             let powers = &mut powers[i * from..][..from];
             modulus_switch(&src[i * from..][..from], spec.log_degree + 1, powers);
@@ -239,8 +212,8 @@ impl CpuLweKey {
             for (acc, powers) in accumulators.chunks_mut(2 * components * n).zip(powers.chunks(2 * from)) {
                 let next = parts.next().unwrap_or_default();
                 match (powers[i], powers.get(from + i)) {
-                    (first, Some(&second)) => self.cmux(l, ggsw, [first, second], acc, &mut scratch, next),
-                    (first, None) => self.cmux(l, ggsw, [first], acc, &mut scratch, next),
+                    (first, Some(&second)) => product.cmux(l, ggsw, [first, second], acc, &mut scratch, next),
+                    (first, None) => product.cmux(l, ggsw, [first], acc, &mut scratch, next),
                 }
             }
         }
@@ -252,61 +225,6 @@ impl CpuLweKey {
             }
         }
     }
-
-    /// acc <- acc + GGSW x (X^a acc - acc) for each of G accumulators in sequence. Meanwhile `next`
-    /// is fetched from memory.
-    #[inline(always)]
-    fn cmux<L: Quads, const G: usize>(
-        &self,
-        l: L,
-        ggsw: &[f64],
-        a: [usize; G],
-        acc: &mut [u64],
-        scratch: &mut Scratch,
-        next: &[f64],
-    ) {
-        let gadget = self.params.spec().bootstrap;
-        let (n, levels) = (self.params.degree(), gadget.levels as usize);
-        let (components, stride) = (acc.len() / (G * n), self.transform.stride());
-        let offset = gadget.offset();
-        // A word below 2^52, put into the mantissa of 2^52, becomes a double without conversion.
-        const MANTISSA: f64 = 4_503_599_627_370_496.0;
-        let zero = MANTISSA + (1u64 << (gadget.base_log - 1)) as f64;
-        let rows = G * components * levels;
-        let mut ahead = self.transform.ahead(l, next, rows + G * components);
-        let digits = &mut scratch.digits[..rows * stride];
-        for (p, (acc, digits)) in
-            acc.chunks_exact(n).zip(digits.chunks_exact_mut(levels * stride)).enumerate()
-        {
-            rotate_difference(acc, a[p / components], offset, &mut scratch.words);
-            for (j, digits) in digits.chunks_exact_mut(stride).enumerate() {
-                let digits = &mut digits[..n];
-                for (d, &word) in digits.iter_mut().zip(&scratch.words) {
-                    let digit = gadget.digit(word, j as u32 + 1);
-                    *d = f64::from_bits(MANTISSA.to_bits() | digit) - zero;
-                }
-                self.transform.forward(l, digits, &mut ahead);
-            }
-        }
-        let products = &mut scratch.products[..G * components * n];
-        self.transform.inner_products::<L, G>(l, digits, ggsw, products);
-        for (acc, product) in acc.chunks_exact_mut(n).zip(products.chunks_exact_mut(n)) {
-            self.transform.inverse(l, product, &mut ahead);
-            for (a, &p) in acc.iter_mut().zip(&*product) {
-                // The fraction in [-1/2, 1/2], exact, then to 52 bits.
-                let fraction = p - ((p + ROUND) - ROUND);
-                let bits = round_i64(fraction * MANTISSA) as u64;
-                *a = a.wrapping_add(bits << 12);
-            }
-        }
-    }
-}
-
-/// The memory of one thread.
-struct Scratch {
-    words: Vec<u64>,
-    digits: Vec<f64>,
-    products: Vec<f64>,
 }
 
 #[cfg(test)]

@@ -291,14 +291,14 @@ impl BootstrapKey {
 /// below 2^22: the error of the transform in a coefficient is at most eps times the 2-norm of the
 /// parts, 2^22 sqrt(N), times the secret's largest value, N, times k: below 1/4 for N up to 2^12
 /// and k up to 8.
-struct ExactProduct {
+pub(super) struct ExactProduct {
     transform: Transform,
     /// The transforms of the secret polynomials, interleaved.
     secrets: Zeroizing<Vec<f64>>,
 }
 
 impl ExactProduct {
-    fn new(secret: &[u64], log_degree: u32) -> Self {
+    pub(super) fn new(secret: &[u64], log_degree: u32) -> Self {
         let transform = Transform::new(log_degree);
         let mut values = Zeroizing::new(secret.iter().map(|&s| s as f64).collect::<Vec<_>>());
         for polynomial in values.chunks_exact_mut(transform.n()) {
@@ -310,7 +310,7 @@ impl ExactProduct {
     }
 
     /// sum <- sum + sum over r of a_r S_r.
-    fn add_to(&self, a: &[u64], sum: &mut [u64]) {
+    pub(super) fn add_to(&self, a: &[u64], sum: &mut [u64]) {
         let (n, stride) = (self.transform.n(), self.transform.stride());
         let mut parts = vec![0.0; a.len() / n * stride];
         let mut product = vec![0.0; sum.len()];
@@ -327,6 +327,8 @@ impl ExactProduct {
                 *s = s.wrapping_add((round_i64(p * scale) as u64) << shift);
             }
         }
+        // The factors may be secret, too.
+        parts.zeroize();
         product.zeroize();
     }
 

@@ -56,7 +56,12 @@ impl<B: LweOps> LookupTables<B> {
     }
 
     /// Makes tables of `functions` functions each; those of a table are in sequence.
-    fn of_functions(backend: &B, params: &TfheParams, entries: &[&[u64]], functions: usize) -> Result<Self> {
+    pub(super) fn of_functions(
+        backend: &B,
+        params: &TfheParams,
+        entries: &[&[u64]],
+        functions: usize,
+    ) -> Result<Self> {
         let n = params.degree();
         let most = n / 2 / functions;
         for function in entries {
@@ -181,7 +186,7 @@ impl<B: LweOps> Bootstrapper<B> {
         self.bootstrap_functions(ciphertexts, tables, which, 2)
     }
 
-    fn bootstrap_functions(
+    pub(super) fn bootstrap_functions(
         &self,
         ciphertexts: &LweBatch<B>,
         tables: &LookupTables<B>,

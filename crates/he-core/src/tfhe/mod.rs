@@ -15,10 +15,14 @@
 //!   [`circuits::bits`](crate::circuits::bits).
 //! - [`IntegerEvaluator`]: integers of 8 to 256 bits, signed or not, in digits of two bits, with
 //!   two more for carries; [`FheUint`] and [`FheInt`] have operators.
-//! - [`LweOps`] is the interface to a device: batches of combinations, key switches and blind
-//!   rotations.
+//! - [`CircuitBootstrapper`]: lookups of many bits by many bits, between which sums modulo 2 are
+//!   free.
+//! - [`LweOps`] is the interface to a device: batches of combinations, key switches, blind
+//!   rotations and lookups of bits.
 
+mod circuit;
 mod cpu;
+mod external;
 mod gadget;
 mod gates;
 mod integers;
@@ -32,6 +36,12 @@ mod sampler;
 mod seeded;
 mod transform;
 
+pub use circuit::{
+    BitTables, CircuitBootstrapper, CircuitKey, CircuitNoise, CircuitParams, CircuitSpec, CpuCircuitKey,
+    UnpaddedBits,
+};
+
+pub(crate) use circuit::HALF;
 pub use cpu::CpuLweKey;
 pub use gadget::Gadget;
 pub use gates::{EncryptedBits, GATE_LOOKUP, GateEvaluator};

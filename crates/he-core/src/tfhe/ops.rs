@@ -1,6 +1,6 @@
 //! The operations that a back end must provide for TFHE.
 
-use super::{BootstrapKey, TfheParams};
+use super::{BootstrapKey, CircuitKey, TfheParams};
 use crate::backend::Backend;
 use crate::error::Result;
 
@@ -39,6 +39,9 @@ pub struct Combination {
 pub trait LweOps: Backend {
     /// A bootstrapping key on the device, in the form used by its operations.
     type LweKey: Send + Sync;
+
+    /// A key of circuit bootstrapping, likewise.
+    type CircuitKey: Send + Sync;
 
     /// Expands a bootstrapping key.
     ///
@@ -91,5 +94,40 @@ pub trait LweOps: Backend {
         tables: &Self::Buf,
         which: &[u32],
         functions: usize,
+    ) -> Result<Self::Buf>;
+
+    /// Expands a key of circuit bootstrapping.
+    ///
+    /// # Errors
+    /// Device errors.
+    fn circuit_key(&self, key: &CircuitKey) -> Result<Self::CircuitKey>;
+
+    /// Looks `count` indices of `bits` bits up: `src` has large ciphertexts
+    /// `[function][index][bit]` (the first `levels` functions are read) of phases -2^(63 - j B) for
+    /// 0 and 2^(63 - j B) for 1, j = 1, 2, ... the function, B and `levels` those of
+    /// [`CircuitSpec::select`](super::CircuitSpec); coefficient x N / 2^bits + o of table t of
+    /// `tables` (N words each) is output t N / 2^bits + o of index x. Results are
+    /// `[index][output]`, the first `outputs` ones.
+    ///
+    /// A ciphertext (a, b) becomes the GLWE ciphertext (A, B) whose constant coefficient it is:
+    /// with q(x) = floor((x + N/2) / N) of words below 2^64, A_r has coefficients q(a_(r, 0)) and
+    /// q(-a_(r, N - i)) for i > 0, B only q(b + 2^(63 - j B)). Then, for i = 0, 1, ... log2 N - 1
+    /// and g = N / 2^i + 1: (A, B) += (0, B(X^g)) + the sum over r and digits of A_r(X^g) times
+    /// rows of [`CircuitKey::row`]. Row r levels + j - 1 of the GGSW ciphertext, r < k, is (A', 0)
+    /// with A'_r = B and A' zero elsewhere, plus the sum over s and digits of A_s times rows of
+    /// products; rows k levels + j - 1 are (A, B) itself. Its transforms are those of a
+    /// bootstrapping key. Tables are then accumulators, and acc += GGSW(bit i) x (X^(-2^i N /
+    /// 2^bits) acc - acc) for i = 0, 1, ... selects, as in [`blind_rotate`](Self::blind_rotate).
+    ///
+    /// # Errors
+    /// Device errors.
+    fn lookup_bits(
+        &self,
+        key: &Self::CircuitKey,
+        src: &Self::Buf,
+        bits: usize,
+        count: usize,
+        tables: &Self::Buf,
+        outputs: usize,
     ) -> Result<Self::Buf>;
 }

@@ -31,6 +31,10 @@ pub(super) enum Row {
     LweSecret,
     /// The large secret.
     GlweSecret,
+    /// Mask of row `0` of the key of circuit bootstrapping.
+    CircuitMask(u32),
+    /// Error of that row.
+    CircuitError(u32),
 }
 
 impl Row {
@@ -44,6 +48,8 @@ impl Row {
             Self::Error(index) => (21, index),
             Self::LweSecret => (22, 0),
             Self::GlweSecret => (23, 0),
+            Self::CircuitMask(index) => (24, index),
+            Self::CircuitError(index) => (25, index),
         };
         kind << 56 | u64::from(index)
     }

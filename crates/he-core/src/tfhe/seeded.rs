@@ -16,7 +16,7 @@ pub struct SeededLwe {
     params: TfheParams,
     masks: Seed,
     bodies: Vec<u64>,
-    key_set: Option<KeySetId>,
+    pub(crate) key_set: Option<KeySetId>,
 }
 
 key_set_accessors! {

@@ -3,6 +3,7 @@
 
 mod bigckks;
 mod bootstrapping;
+mod circuit;
 mod conformance;
 mod devices;
 mod exact;

@@ -91,10 +91,11 @@ fn same_words(cuda: &Cuda, params: &TfheParams, counts: &[usize], seed: u64) {
 
 /// Degrees and dimensions of presets: one ciphertext per block, and groups of them on a device of
 /// four multiprocessors.
-const TUNED: [Shape; 7] = [
+const TUNED: [Shape; 8] = [
     (5, 3, 9, (18, 1), (4, 3)),
     (4, 2, 10, (23, 1), (3, 5)),
     (3, 1, 11, (23, 1), (3, 5)),
+    (3, 1, 11, (15, 2), (3, 5)),
     (4, 1, 10, (10, 3), (2, 8)),
     (3, 1, 9, (20, 1), (5, 4)),
     (2, 2, 9, (4, 6), (1, 1)),
@@ -140,7 +141,7 @@ fn emulated_words_in_any_order() {
         let driver = emulator().with_multiprocessors(FEW);
         driver.set_order(order);
         let cuda = Cuda::on(&Gpu::from_driver(driver)).unwrap();
-        for shape in TUNED[..4].iter().chain(&OTHERS[3..4]) {
+        for shape in TUNED[..5].iter().chain(&OTHERS[3..4]) {
             same_words(&cuda, &params(*shape), &[1, 14], 300);
         }
     }

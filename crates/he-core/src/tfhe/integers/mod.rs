@@ -38,6 +38,7 @@ use std::fmt::Debug;
 use std::marker::PhantomData;
 use std::ops::Range;
 use tables::BITS;
+pub(super) use tables::UNIT;
 
 mod sealed {
     pub trait Sealed {}
