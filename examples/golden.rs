@@ -17,7 +17,11 @@ use he::exact::{self, ExactSpec, Params, Scheme};
 use he::ring::Ring;
 use he::rlwe::{EvaluationKeys, Fingerprint, KeyRequirements, PublicKey, SecretKey};
 use he::switching::{FromTfheKey, FromTfheParams, SwitchingParams, ToTfheKey};
-use he::tfhe::{BootstrapKey, EncryptedFlags, Gadget, TfheParams, TfheSecretKey, TfheSpec};
+use he::tfhe::{
+    BootstrapKey, CircuitKey, CircuitParams, CircuitSpec, EncryptedFlags, Gadget, TfheParams, TfheSecretKey,
+    TfheSpec,
+};
+use he::transcipher::EncryptedAesKey;
 use he::wire::{Frame, FrameWriter, Wire, WireKeys, WireParams, WireScheme};
 use num_bigint::BigUint;
 use rand::{SeedableRng, rngs::ChaCha20Rng};
@@ -198,6 +202,16 @@ pub fn tfhe_params() -> Result<TfheParams> {
     })?)
 }
 
+/// These with decompositions for circuit bootstrapping.
+pub fn circuit_params() -> Result<CircuitParams> {
+    let gadget = |base_log, levels| Gadget { base_log, levels };
+    Ok(CircuitParams::new(&tfhe_params()?, CircuitSpec { select: gadget(5, 2), switch: gadget(8, 3) })?)
+}
+
+/// The AES key of the golden file of encrypted round keys: that of FIPS-197, appendix A.1.
+pub const AES_KEY: [u8; 16] =
+    [0x2b, 0x7e, 0x15, 0x16, 0x28, 0xae, 0xd2, 0xa6, 0xab, 0xf7, 0x15, 0x88, 0x09, 0xcf, 0x4f, 0x3c];
+
 /// The contents of the golden files of TFHE.
 pub const BITS: [bool; 3] = [true, false, true];
 /// Integers of 16 bits.
@@ -213,6 +227,9 @@ fn tfhe_files(rng: impl Fn(u8) -> ChaCha20Rng) -> Result<Vec<(&'static str, Vec<
     // Conditions are digits 0 and 1, in units of 1/32.
     let digits = BITS.map(|bit| u64::from(bit) << 59);
     let flags = EncryptedFlags::from_ciphertexts(secret.encrypt(cpu, &digits, &mut rng(6))?);
+    let circuit = CircuitKey::generate(&secret, &circuit_params()?, &mut rng(7))?;
+    let aes = aes::Key::from_slice(&AES_KEY)?;
+    let encrypted_aes_key = EncryptedAesKey::generate(&secret, &aes, &mut rng(8))?;
     let file = |frames: &[Frame]| -> Result<Vec<u8>> {
         let mut writer = FrameWriter::new(Vec::new());
         writer.write(&params.to_frame())?;
@@ -235,6 +252,8 @@ fn tfhe_files(rng: impl Fn(u8) -> ChaCha20Rng) -> Result<Vec<(&'static str, Vec<
         ("tfhe_uints.he", file(&[uints.to_frame(&params)?])?),
         ("tfhe_flags.he", file(&[flags.to_frame(&params)?])?),
         ("tfhe_seeded_ciphertexts.he", file(&seeded)?),
+        ("tfhe_circuit_key.he", file(&[circuit.to_frame(&params)?])?),
+        ("tfhe_encrypted_aes_key.he", file(&[encrypted_aes_key.to_frame(&params)?])?),
     ])
 }
 

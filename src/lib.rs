@@ -32,6 +32,7 @@ mod guide {
         linear_algebra: "../docs/guide/src/linear_algebra.md",
         bootstrapping: "../docs/guide/src/bootstrapping.md",
         switching: "../docs/guide/src/switching.md",
+        transciphering: "../docs/guide/src/transciphering.md",
         models: "../docs/guide/src/models.md",
         keys: "../docs/guide/src/keys.md",
         client_server: "../docs/guide/src/client_server.md",

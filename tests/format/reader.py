@@ -638,6 +638,47 @@ class Tfhe:
         need(worst < 8 * 2.0**self.sigma_small, "an error of the switching key")
         fields.end()
 
+    def check_circuit(self, frame, secret):
+        """Every row has a small error."""
+        fields, n = Fields(frame.body), self.degree
+        gadgets = [fields.number(1) for _ in range(4)]
+        base, levels = gadgets[2:]
+        need(0 < gadgets[0] * gadgets[1] <= 52 and 0 < base * levels <= 52, "decompositions of bits")
+        seed = fields.take(32)
+        polys = [secret[1][c * n : (c + 1) * n] for c in range(self.k)]
+        sources = []
+        for i in range(n.bit_length() - 1):
+            sources += [[-x for x in image(poly, (n >> i) + 1)] for poly in polys]
+        for high in range(self.k):
+            sources += [negacyclic(polys[low], polys[high]) for low in range(high + 1)]
+        worst = 0
+        for row in range(len(sources) * levels):
+            body = [fields.number(8) for _ in range(n)]
+            stream = Stream(seed, 24 << 56 | row)
+            for c, poly in enumerate(polys):
+                mask = [stream.number(8 * (c * n + e), 8) for e in range(n)]
+                body = [x - y for x, y in zip(body, negacyclic(mask, poly))]
+            shift = 64 - (row % levels + 1) * base
+            for x, source in zip(body, sources[row // levels]):
+                error = (x - (source << shift) + (1 << 63)) % (1 << 64) - (1 << 63)
+                worst = max(worst, abs(error) / 2.0**64)
+        need(worst < 8 * 2.0**self.sigma_large, "an error of a key of circuit bootstrapping")
+        fields.end()
+
+    def read_aes_key(self, frame, secret):
+        """The bytes of the round keys, of which the first are those of the key."""
+        fields = Fields(frame.body)
+        size = fields.number(1)
+        need(size in (16, 24, 32), "the size of an AES key")
+        count = 128 * (size // 4 + 7)
+        seed, bits = fields.take(32), []
+        for i in range(count):
+            stream, b = Stream(seed, 20 << 56 | i), fields.number(8)
+            phase = b - sum(stream.number(8 * j, 8) for j in range(self.dimension) if secret[1][j])
+            bits.append((phase + (1 << 62)) >> 63 & 1)
+        fields.end()
+        return bytes(sum(bits[8 * i + j] << j for j in range(8)) for i in range(count // 8))
+
 
 # --- files under AES and sealed keys -------------------------------------------------------------
 
@@ -912,6 +953,10 @@ class Reader:
                 params.check_key(frame, secret)
             elif frame.kind == 27:
                 params.check_bootstrapping(frame, secret)
+            elif frame.kind == 42:
+                params.check_circuit(frame, secret)
+            elif frame.kind == 43:
+                self.say(f"{name} {number} round keys {params.read_aes_key(frame, secret).hex()}")
             elif frame.kind == 8:
                 self.say(f"{name} {number} text {frame.body.decode()}")
                 if frame.body[:1] == b"{":

@@ -3,6 +3,7 @@
 
 use super::Secret;
 use super::valgrind::{public, secret};
+use he::aes::{Key, KeySize};
 use he::backend::Cpu;
 use he::bfv::Bfv;
 use he::bgv::Bgv;
@@ -13,7 +14,10 @@ use he::exact::{self, DECRYPTION_MARGIN, ExactSpec, Scheme};
 use he::ring::Ring;
 use he::rlwe::{EvaluationKeys, Flooding, KeyRequirements, PublicKey, RlweParams, SecretKey};
 use he::switching::{FromTfheKey, FromTfheParams, SwitchingParams, ToTfheKey};
-use he::tfhe::{BootstrapKey, TfheParams, TfheSecretKey, TfheSpec, presets};
+use he::tfhe::{
+    BootstrapKey, CircuitKey, CircuitParams, CircuitSpec, TfheParams, TfheSecretKey, TfheSpec, presets,
+};
+use he::transcipher::EncryptedAesKey;
 use he::wire::{SchemeParams, Wire};
 
 /// Small rings: what a branch depends on does not depend on their size.
@@ -256,6 +260,25 @@ fn tfhe() {
     let mut wrong = key.encrypt(&cpu, &[1 << 62], &mut rng).unwrap();
     wrong.set_key_set(None);
     assert!(key.decrypt_bits(&he::tfhe::EncryptedBits::from_ciphertexts(wrong)).is_err());
+}
+
+/// The key of circuit bootstrapping, and an AES key under TFHE.
+#[test]
+fn transciphering_keys() {
+    let mut rng = Secret::new(8);
+    let spec = TfheSpec { log_degree: 5, ..*presets::insecure_small().unwrap().spec() };
+    let tfhe = TfheParams::insecure(spec).unwrap();
+    let params = CircuitParams::new(&tfhe, CircuitSpec::default()).unwrap();
+    let key = stored(&tfhe, &TfheSecretKey::generate(&tfhe, &mut rng));
+    sent(&tfhe, (), &CircuitKey::generate(&key, &params, &mut rng).unwrap());
+    for size in KeySize::ALL {
+        let aes = Key::generate(size, &mut rng);
+        sent(&tfhe, (), &EncryptedAesKey::generate(&key, &aes, &mut rng).unwrap());
+    }
+    let mut bits = vec![true, false];
+    secret(&mut bits);
+    let ct = key.encrypt_unpadded(&Cpu::new(), &bits, &mut rng).unwrap();
+    assert_eq!(shown(key.decrypt_unpadded(&ct).unwrap()), [true, false]);
 }
 
 /// Keys between CKKS and TFHE, which hold the secrets of both.

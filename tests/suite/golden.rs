@@ -20,6 +20,7 @@ use num_traits::ToPrimitive;
 use std::path::PathBuf;
 
 mod bootstrapping;
+mod circuit;
 mod other_reader;
 mod switching;
 

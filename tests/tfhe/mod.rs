@@ -5,6 +5,7 @@ mod clear;
 mod clear_operations;
 mod gates;
 mod operations;
+mod transcipher;
 mod uints;
 mod wire;
 

@@ -5,9 +5,10 @@
 //! encryption of zero, key switching), the schemes [`ckks`] (approximate numbers), [`bigckks`] (the
 //! same with a modulus of 2^l), [`bfv`] and [`bgv`] (integers modulo t, sharing [`exact`]),
 //! [`tfhe`] (bits), [`circuits`] (images, statistics, polynomials, bits), [`bootstrapping`] (CKKS
-//! without a limit on depth), [`switching`] (from slots to TFHE) and [`wire`] (bytes).
-//! [`conformance`] tests back ends. The crate touches no file, no terminal and no global state, and
-//! draws no randomness of its own: a generator is always a parameter.
+//! without a limit on depth), [`switching`] (from slots to TFHE), [`transcipher`] (from AES to
+//! TFHE) and [`wire`] (bytes). [`conformance`] tests back ends. The crate touches no file, no
+//! terminal and no global state, and draws no randomness of its own: a generator is always a
+//! parameter.
 //!
 //! ```
 //! use he_core::{backend::Cpu, ckks::*, ring::Ring, rlwe::*};
@@ -74,6 +75,7 @@ pub mod rlwe;
 mod secret_words;
 pub mod switching;
 pub mod tfhe;
+pub mod transcipher;
 pub mod wire;
 
 pub use error::{Error, Result};

@@ -97,6 +97,11 @@ fn another_program_reads_the_golden_files() {
         let line = format!("{name} content 0, {} bytes, {hash}", content.len());
         assert!(text.lines().any(|found| found == line), "{line}");
     }
+    // The round keys of FIPS-197, appendix A.1: the key, and the last one.
+    let keys = text.lines().find_map(|line| line.strip_prefix("tfhe_encrypted_aes_key.he 1 round keys "));
+    let keys = keys.expect("the round keys");
+    assert!(keys.starts_with("2b7e151628aed2a6abf7158809cf4f3c"), "{keys}");
+    assert!(keys.ends_with("d014f9a8c9ee2589e13f0cc8b6630ca6"), "{keys}");
     // Every golden file was read.
     for entry in std::fs::read_dir(root().join("tests/data/golden")).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();

@@ -9,7 +9,7 @@ pub(super) const fn xtime(a: u8) -> u8 {
 }
 
 /// The product a b.
-pub(super) const fn mul(a: u8, b: u8) -> u8 {
+pub(crate) const fn mul(a: u8, b: u8) -> u8 {
     let (mut product, mut power, mut bit) = (0, a, 0);
     while bit < 8 {
         product ^= power & ((b >> bit) & 1).wrapping_neg();
@@ -58,12 +58,12 @@ pub(super) const fn mix_column(column: [u8; 4], row: [u8; 4]) -> [u8; 4] {
 }
 
 /// First row of MixColumns (FIPS-197, 5.1.3).
-pub(super) const MIX: [u8; 4] = [2, 3, 1, 1];
+pub(crate) const MIX: [u8; 4] = [2, 3, 1, 1];
 /// First row of InvMixColumns (FIPS-197, 5.3.3).
 pub(super) const INV_MIX: [u8; 4] = [14, 11, 13, 9];
 
 /// SubBytes of every byte (FIPS-197, figure 7).
-pub(super) const S_BOX: [u8; 256] = {
+pub(crate) const S_BOX: [u8; 256] = {
     let (mut table, mut a) = ([0; 256], 0);
     while a < 256 {
         table[a] = sub(a as u8);

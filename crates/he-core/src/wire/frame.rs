@@ -97,11 +97,15 @@ pub enum FrameKind {
     ToTfheKey = 40,
     /// The keys from TFHE to RLWE.
     FromTfheKey = 41,
+    /// A TFHE key of circuit bootstrapping.
+    TfheCircuitKey = 42,
+    /// The round keys of an AES key under TFHE.
+    EncryptedAesKey = 43,
 }
 
 impl FrameKind {
     /// The greatest number of a kind.
-    pub(super) const LAST: u16 = Self::FromTfheKey as u16;
+    pub(super) const LAST: u16 = Self::EncryptedAesKey as u16;
 
     fn from_number(found: u16) -> Result<Self, WireError> {
         Ok(match found {
@@ -143,6 +147,8 @@ impl FrameKind {
             39 => Self::BgvBootstrapParams,
             40 => Self::ToTfheKey,
             41 => Self::FromTfheKey,
+            42 => Self::TfheCircuitKey,
+            43 => Self::EncryptedAesKey,
             _ => return Err(WireError::UnknownKind { found }),
         })
     }
@@ -197,6 +203,8 @@ impl std::fmt::Display for FrameKind {
             Self::BgvBootstrapParams => "set of bgv parameters with bootstrapping",
             Self::ToTfheKey => "key to tfhe",
             Self::FromTfheKey => "set of keys from tfhe",
+            Self::TfheCircuitKey => "key of circuit bootstrapping",
+            Self::EncryptedAesKey => "encrypted AES key",
         })
     }
 }

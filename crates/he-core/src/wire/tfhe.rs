@@ -1,15 +1,19 @@
-//! Parameters, keys, bits and integers of TFHE as frames: kinds 25 to 30 and 32 to 34. Torus
+//! Parameters, keys, bits and integers of TFHE as frames: kinds 25 to 30, 32 to 34, 42
+//! and 43. Torus
 //! elements are stored as they are: all words are valid.
 
 use super::bytes::Fields;
 use super::objects::SEED;
 use super::{Frame, FrameKind, Wire, WireError, WireParams, as_written};
+use crate::aes::KeySize;
 use crate::error::{Error, Result};
 use crate::rlwe::Fingerprint;
 use crate::tfhe::{
-    BootstrapKey, EncryptedBits, EncryptedFlags, EncryptedUint, Gadget, LweBatch, LweOps, SeededBits,
-    SeededFlags, SeededLwe, SeededUint, TfheParams, TfheSecretKey, TfheSpec, digits_of,
+    BootstrapKey, CircuitKey, CircuitParams, CircuitSpec, EncryptedBits, EncryptedFlags, EncryptedUint,
+    Gadget, LweBatch, LweOps, SeededBits, SeededFlags, SeededLwe, SeededUint, TfheParams, TfheSecretKey,
+    TfheSpec, digits_of,
 };
+use crate::transcipher::EncryptedAesKey;
 use zeroize::Zeroizing;
 
 /// n, k, log2 N, both deviations, base and levels of both gadgets.
@@ -98,6 +102,12 @@ impl WireParams for TfheParams {
                 let [bootstrap, switch] = key_words(self);
                 SEED + 8 * bootstrap + 4 * switch
             }
+            FrameKind::TfheCircuitKey => {
+                let switch = Gadget { base_log: 1, levels: 16 };
+                let most = CircuitParams::new(self, CircuitSpec { switch, ..CircuitSpec::default() });
+                most.map_or(0, |most| circuit_key_len(&most))
+            }
+            FrameKind::EncryptedAesKey => aes_key_len(KeySize::Bits256),
             _ => 0,
         }) as u64
     }
@@ -165,6 +175,65 @@ impl Wire<TfheParams> for BootstrapKey {
         let bootstrap = words(fields.take(8 * key_words(params)[0], "length")?);
         let switch = fields.rest().as_chunks().0.iter().map(|&bytes| u32::from_le_bytes(bytes)).collect();
         Ok(Self::from_bodies(params, seed, bootstrap, switch))
+    }
+}
+
+/// The decompositions, base and levels of each, the seed and the bodies.
+fn circuit_key_len(params: &CircuitParams) -> usize {
+    4 + SEED + 8 * params.key_rows() * params.tfhe().degree()
+}
+
+/// The decompositions of the selection and of the key switch, the seed of the masks, the bodies.
+impl Wire<TfheParams> for CircuitKey {
+    type Place<'a> = ();
+
+    fn to_frame(&self, params: &TfheParams) -> Result<Frame> {
+        check_params(params, self.params().tfhe(), "key of circuit bootstrapping")?;
+        let (spec, (seed, bodies)) = (self.params().spec(), self.bodies());
+        let mut body = Vec::with_capacity(circuit_key_len(self.params()));
+        for gadget in [spec.select, spec.switch] {
+            body.extend([gadget.base_log as u8, gadget.levels as u8]);
+        }
+        body.extend(seed.0);
+        body.extend(bodies.iter().flat_map(|word| word.to_le_bytes()));
+        Ok(frame(params, FrameKind::TfheCircuitKey, body))
+    }
+
+    fn from_frame(params: &TfheParams, (): (), frame: &Frame) -> Result<Self> {
+        frame.expect(FrameKind::TfheCircuitKey, params.fingerprint())?;
+        let mut fields = Fields::new(frame.kind, &frame.body);
+        let mut gadget = || -> Result<Gadget> {
+            let (base_log, levels) = (fields.u8("base")?, fields.u8("number of levels")?);
+            Ok(Gadget { base_log: base_log.into(), levels: levels.into() })
+        };
+        let spec = CircuitSpec { select: gadget()?, switch: gadget()? };
+        let params = CircuitParams::new(params, spec)?;
+        expect_length(frame, circuit_key_len(&params) as u64)?;
+        let seed = fields.seed()?;
+        Ok(Self::from_bodies(&params, seed, words(fields.rest())))
+    }
+}
+
+/// The bytes of the key, the seed and a body for each bit.
+fn aes_key_len(size: KeySize) -> usize {
+    1 + SEED + 8 * EncryptedAesKey::bits_of(size)
+}
+
+/// The size of the key in bytes, the seed of the masks, and a body for each bit of the round keys.
+impl Wire<TfheParams> for EncryptedAesKey {
+    type Place<'a> = ();
+
+    fn to_frame(&self, params: &TfheParams) -> Result<Frame> {
+        encode_seeded(params, FrameKind::EncryptedAesKey, &[self.size().bytes() as u8], self.ciphertexts())
+    }
+
+    fn from_frame(params: &TfheParams, (): (), frame: &Frame) -> Result<Self> {
+        frame.expect(FrameKind::EncryptedAesKey, params.fingerprint())?;
+        let mut fields = Fields::new(frame.kind, &frame.body);
+        let size = KeySize::from_bytes(fields.u8("size")?.into()).ok_or_else(|| fields.error("size"))?;
+        expect_length(frame, aes_key_len(size) as u64)?;
+        let seed = fields.seed()?;
+        Self::from_ciphertexts(size, SeededLwe::from_bodies(params, seed, words(fields.rest())))
     }
 }
 
