@@ -10,11 +10,14 @@ use he_core::KeySetId;
 use he_core::aes::container::UserKey;
 use he_core::backend::Cpu;
 use he_core::rlwe::{EvaluationKeys, Fingerprint, PublicKey, SecretKey};
-use he_core::tfhe::{BootstrapKey, TfheSecretKey};
+use he_core::tfhe::{
+    BitTables, BootstrapKey, CircuitBootstrapper, CircuitKey, CircuitParams, CircuitSpec, TfheSecretKey,
+};
+use he_core::transcipher::EncryptedAesKey;
 use he_core::wire::{Frame, FrameKind, SchemeParams, SwitchKeyUse, Wire, WireKeys, WireParams};
 use he_core::{bigckks, tfhe};
 
-const KINDS: [FrameKind; 11] = [
+const KINDS: [FrameKind; 13] = [
     FrameKind::SecretKey,
     FrameKind::PublicKey,
     FrameKind::RelinKey,
@@ -26,6 +29,8 @@ const KINDS: [FrameKind; 11] = [
     FrameKind::TfheSecretKey,
     FrameKind::TfheBootstrapKey,
     FrameKind::KeySet,
+    FrameKind::TfheCircuitKey,
+    FrameKind::EncryptedAesKey,
 ];
 
 pub fn run(data: &[u8]) {
@@ -57,9 +62,10 @@ pub fn run(data: &[u8]) {
                 Err(_) => assert_ne!(body.len(), KeySetId::LEN),
             }
         }
-        FrameKind::TfheSecretKey | FrameKind::TfheBootstrapKey => {
-            of_tfhe(&frame(world::tfhe().params.fingerprint()))
-        }
+        FrameKind::TfheSecretKey
+        | FrameKind::TfheBootstrapKey
+        | FrameKind::TfheCircuitKey
+        | FrameKind::EncryptedAesKey => of_tfhe(&frame(world::tfhe().params.fingerprint())),
         _ => of_bigckks(&frame(world::bigckks().params.fingerprint())),
     }
 }
@@ -113,13 +119,31 @@ fn of_bigckks(frame: &Frame) {
 
 fn of_tfhe(frame: &Frame) {
     let (w, cpu) = (world::tfhe(), &Cpu::new());
-    if frame.kind == FrameKind::TfheSecretKey {
-        if let Some(key) = recode::<_, TfheSecretKey>(&w.params, (), frame) {
-            let bits = key.encrypt_bits(cpu, &[true, false], &mut world::rng(1)).expect("encrypted bits");
-            assert_eq!(key.decrypt_bits(&bits).expect("bits of the key"), [true, false]);
+    match frame.kind {
+        FrameKind::TfheSecretKey => {
+            if let Some(key) = recode::<_, TfheSecretKey>(&w.params, (), frame) {
+                let bits = key.encrypt_bits(cpu, &[true, false], &mut world::rng(1)).expect("encrypted bits");
+                assert_eq!(key.decrypt_bits(&bits).expect("bits of the key"), [true, false]);
+            }
         }
-    } else if let Some(key) = recode::<_, BootstrapKey>(&w.params, (), frame) {
-        tfhe::Bootstrapper::new(cpu, &key).expect("a key of these parameters");
+        FrameKind::TfheBootstrapKey => {
+            if let Some(key) = recode::<_, BootstrapKey>(&w.params, (), frame) {
+                tfhe::Bootstrapper::new(cpu, &key).expect("a key of these parameters");
+            }
+        }
+        FrameKind::TfheCircuitKey => {
+            if let Some(key) = recode::<_, CircuitKey>(&w.params, (), frame) {
+                let boot = CircuitBootstrapper::new(cpu, &w.key, &key).expect("keys of these parameters");
+                let tables = BitTables::new(cpu, &w.params, &[vec![1], vec![2]]).expect("a table");
+                let bit = w.secret.encrypt(cpu, &[1 << 63], &mut world::rng(1)).expect("a bit");
+                assert_eq!(boot.lookup(&bit, &tables).expect("a result").count(), 1);
+            }
+        }
+        _ => {
+            if let Some(key) = recode::<_, EncryptedAesKey>(&w.params, (), frame) {
+                assert_eq!(key.ciphertexts().count(), EncryptedAesKey::bits_of(key.size()));
+            }
+        }
     }
 }
 
@@ -136,6 +160,10 @@ pub fn seeds() -> Vec<Vec<u8>> {
     of(world::bfv(), 1, &mut seeds);
     of(world::bgv(), 2, &mut seeds);
     let (wide, tfhe) = (world::bigckks(), world::tfhe());
+    let circuit = CircuitParams::new(&tfhe.params, CircuitSpec::default()).expect("parameters");
+    let circuit = CircuitKey::generate(&tfhe.secret, &circuit, &mut world::rng(1)).expect("a key");
+    let aes = he_core::aes::Key::from_slice(&[7; 16]).expect("a key");
+    let aes = EncryptedAesKey::generate(&tfhe.secret, &aes, &mut world::rng(1)).expect("a key");
     let frames = [
         (5, wide.secret.to_frame(&wide.params)),
         (6, wide.public.to_frame(&wide.params)),
@@ -143,6 +171,8 @@ pub fn seeds() -> Vec<Vec<u8>> {
         (7, wide.keys.to_frames(&wide.params).nth(1).expect("a key")),
         (8, tfhe.secret.to_frame(&tfhe.params)),
         (9, tfhe.key.to_frame(&tfhe.params)),
+        (11, circuit.to_frame(&tfhe.params)),
+        (12, aes.to_frame(&tfhe.params)),
     ];
     seeds.extend(frames.map(|(number, frame)| [&[number, 0][..], &frame.expect("a frame").body].concat()));
     seeds.extend([vec![4; 34], vec![10; 18]]);
