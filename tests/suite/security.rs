@@ -285,8 +285,8 @@ fn freed_memory_holds_no_secret() {
     forbid(copy().automorphism(2 * n as u64 - 1).unwrap());
     let masks: Vec<(Seed, u32, Span)> = [(public.seed().clone(), 0, chain), (seeded_mask, 0, chain)]
         .into_iter()
-        .chain((0..3).map(|j| (keys.relin().unwrap().seed().clone(), j, all)))
-        .chain(keys.galois_keys().flat_map(|(_, key)| (0..3).map(|j| (key.seed().clone(), j, all))))
+        .chain((0..3).map(|j| (keys.relin().unwrap().seed().unwrap().clone(), j, all)))
+        .chain(keys.galois_keys().flat_map(|(_, key)| (0..3).map(|j| (key.seed().unwrap().clone(), j, all))))
         .collect();
     for (seed, index, span) in masks {
         for g in [1, galois_rotation(1, log_n), galois_rotation(-1, log_n), 2 * n as u64 - 1] {

@@ -321,7 +321,7 @@ impl<B: WideOps> Decryptor<B> {
         let scale_log2 = f64::from(ct.meta.scale_log2);
         let used_log2 = noise.map_or(f64::NEG_INFINITY, |noise| noise.used_log2(scale_log2));
         let rms_log2 = noise.map(|noise| noise.rms_log2);
-        flooding.fitting(ct.c[0].ring().n(), rms_log2, used_log2, f64::from(ct.meta.log_q))
+        flooding.fitting(ct.c[0].ring().n(), rms_log2, used_log2, f64::from(ct.meta.log_q), 1)
     }
 
     column_decryption! {

@@ -83,7 +83,7 @@ impl<B: WideOps> SwitchKey<B> {
             }
         }
         let (params, ring) = (params.clone(), ring.clone());
-        Ok(Self { params, ring, seed, buf, source: None, key_set: None })
+        Ok(Self { params, ring, seed: Some(seed), buf, source: None, key_set: None })
     }
 
     /// Returns the first part of a digit, modulo 2^(log q + log P).

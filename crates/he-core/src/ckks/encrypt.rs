@@ -6,8 +6,8 @@ use super::{Ciphertext, CkksParams, Encoder, Plaintext, SeededCiphertext};
 use crate::backend::{Cpu, RingOps};
 use crate::error::{Error, Result};
 use crate::publisher::Publisher;
-use crate::ring::{Coeff, Eval, PlainPoly, Poly, Ring, SecretPoly, Span};
-use crate::rlwe::{Flooding, KeyParams as _, PublicKey, SecretKey, SeededZero, flood_residues};
+use crate::ring::{Eval, PlainPoly, Ring, SecretPoly, Span};
+use crate::rlwe::{Flooding, KeyParams as _, PublicKey, SecretKey, SeededZero, flood_poly};
 use num_complex::Complex64;
 use rand::CryptoRng;
 
@@ -44,7 +44,7 @@ impl<'a, B: RingOps> Encryptor<'a, B> {
         }
         let mut pair = self.key.encrypt_zero(poly.span().q, poly.batch(), rng)?;
         pair.c[0].add_assign(poly)?;
-        let noise = plaintext.meta.noise.map(|noise| noise.encrypted(poly.ring().n() as f64));
+        let noise = plaintext.meta.noise.map(|noise| self.params.noise().encrypted(noise));
         Ok(Ciphertext { pair, meta: Meta { noise, ..plaintext.meta } })
     }
 
@@ -307,15 +307,10 @@ impl<B: RingOps> Decryptor<B> {
     ) -> Result<Plaintext<B>> {
         let bits = self.flood_bits(ct, flooding)?;
         let (ring, span, batch) = (ct.pair.ring(), ct.pair.c[0].span(), ct.batch());
-        let flood = flood_residues(bits, batch * ring.n(), &ring.spec().q_moduli()[..span.q], rng);
-        // The flood would reveal the values to which it was added.
-        let flood: Poly<Coeff, B> = Poly::from_words(ring, span, batch, &flood)?;
-        let flood = SecretPoly::new(flood.into_eval()?);
+        let flood = flood_poly(ring, span, batch, bits, rng)?;
         let mut plaintext = self.decrypt(ct)?;
         plaintext.poly.add_assign(flood.get())?;
-        let reach = f64::from(bits);
-        let half_log_n = libm::log2(ring.n() as f64) / 2.0;
-        plaintext.meta.noise = ct.meta.noise.map(|noise| noise.with(reach, reach + half_log_n + 2.0));
+        plaintext.meta.noise = ct.meta.noise.map(|noise| noise.flooded(f64::from(bits), ring.n() as f64));
         Ok(plaintext)
     }
 
@@ -344,10 +339,6 @@ impl<B: RingOps> Decryptor<B> {
     /// # Errors
     /// The same as for [`decrypt_flooded`](Self::decrypt_flooded).
     pub fn flood_bits(&self, ct: &Ciphertext<B>, flooding: Flooding) -> Result<u32> {
-        let ring = ct.pair.ring();
-        let log_q = ring.spec().q()[..ct.pair.chain_limbs()].iter().map(|&q| libm::log2(q as f64)).sum();
-        let noise = ct.meta.noise;
-        let used_log2 = noise.map_or(f64::NEG_INFINITY, |noise| noise.used_log2(ct.meta.scale_log2()));
-        flooding.fitting(ring.n(), noise.map(|noise| noise.rms_log2), used_log2, log_q)
+        ct.flood_bits(flooding, 1)
     }
 }

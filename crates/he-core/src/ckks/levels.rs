@@ -43,7 +43,7 @@ pub(super) const LEAST_CONSTANT_LOG2: f64 = 20.0;
 const LANDING_BITS: f64 = 0.25;
 
 /// All levels, level 0 first.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct LevelTable {
     pub levels: Vec<Level>,
     pub groups: Vec<LevelGroup>,

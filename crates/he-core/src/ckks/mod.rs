@@ -22,6 +22,7 @@ mod spec;
 
 pub use crate::ring::SpecialFft;
 pub use builder::CkksBuilder;
+pub(crate) use ciphertext::Meta;
 pub use ciphertext::{Ciphertext, Plaintext, Product, SeededCiphertext};
 pub(crate) use columns::{
     column_decryption, column_encryption, column_vectors, real_column, vector_encoding,

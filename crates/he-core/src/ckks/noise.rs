@@ -23,7 +23,8 @@
 use crate::reveal;
 use crate::rlwe::RlweParams;
 use crate::rlwe::noise::{
-    clean_bound, key_switch_log2, log_add, public_log2, rounding_bound, rounding_log2, secret_log2,
+    clean_bound, galois_excess_log2, key_switch_log2, log_add, mean_weight, public_log2,
+    relinearisation_excess_log2, rounding_bound, secret_log2, weighted_rounding_log2,
 };
 
 /// Bounds on the noise of a ciphertext of CKKS, of either kind, and on its values.
@@ -55,14 +56,16 @@ impl NoiseEstimate {
         Self { rms_log2: log_add(-1.0, float), peak_log2, value_log2 }
     }
 
-    /// The estimate after encryption by public key, in degree `n`.
-    pub(crate) fn encrypted(self, n: f64) -> Self {
-        self.with(public_log2(n), libm::log2(clean_bound(n, mean_weight(n))))
-    }
-
     /// The estimate after encryption by secret key: six deviations of a sum of n errors.
     pub(crate) fn encrypted_secretly(self, n: f64) -> Self {
         self.with(secret_log2(), secret_log2() + libm::log2(6.0) + libm::log2(n) / 2.0)
+    }
+
+    /// The estimate with a uniform integer of `[-2^b, 2^b)` on each coefficient, b = `bits`, in
+    /// degree `n`.
+    #[must_use]
+    pub(crate) fn flooded(self, bits: f64, n: f64) -> Self {
+        self.with(bits, bits + libm::log2(n) / 2.0 + 2.0)
     }
 
     /// The estimate with additional noise.
@@ -146,21 +149,19 @@ impl NoiseEstimate {
     }
 }
 
-/// The bound for a uniform ternary secret.
-fn mean_weight(n: f64) -> f64 {
-    2.0 * n / 3.0
-}
-
 /// The data that estimates need of a parameter set.
 #[derive(Clone, Debug)]
 pub(crate) struct NoiseModel {
     n: f64,
-    /// log2 of the noise that a key switch over the first i primes adds, at i.
+    parties: f64,
+    /// log2 of the noise that a key switch over the first i primes adds with the key of one party,
+    /// at i.
     switching: Vec<f64>,
 }
 
 impl NoiseModel {
-    pub(crate) fn new(rlwe: &RlweParams) -> Self {
+    /// For keys that so many parties made together.
+    pub(crate) fn new(rlwe: &RlweParams, parties: usize) -> Self {
         let n = rlwe.ring().n() as f64;
         let mut log_q = vec![0.0];
         for &q in rlwe.ring().q() {
@@ -168,12 +169,17 @@ impl NoiseModel {
         }
         let log_p = rlwe.ring().p().iter().map(|&p| libm::log2(p as f64)).sum();
         let switch = |primes| key_switch_log2(n, &log_q, log_p, rlwe.digits(), primes);
-        Self { n, switching: (0..log_q.len()).map(switch).collect() }
+        Self { n, parties: parties as f64, switching: (0..log_q.len()).map(switch).collect() }
     }
 
     /// N.
     pub(crate) fn n(&self) -> f64 {
         self.n
+    }
+
+    /// The estimate after encryption by public key.
+    pub(crate) fn encrypted(&self, noise: NoiseEstimate) -> NoiseEstimate {
+        noise.with(public_log2(self.n, self.parties), libm::log2(clean_bound(self.n, self.parties)))
     }
 
     /// The estimate after a division by 2^bits with rounding, which also divides the scale.
@@ -182,12 +188,24 @@ impl NoiseModel {
     }
 
     fn rounded(&self, noise: NoiseEstimate) -> NoiseEstimate {
-        noise.with(rounding_log2(self.n), libm::log2(rounding_bound(self.n, mean_weight(self.n))))
+        let weight = mean_weight(self.n, self.parties);
+        noise.with(weighted_rounding_log2(weight), libm::log2(rounding_bound(self.n, weight)))
     }
 
-    /// The estimate after a key switch over the first `primes` primes.
+    /// The estimate after a key switch over the first `primes` primes with any key: of several
+    /// parties the relinearisation key has the most noise.
     pub(crate) fn key_switched(&self, noise: NoiseEstimate, primes: usize) -> NoiseEstimate {
-        let rms = self.switching[primes];
+        self.switched(noise, primes, relinearisation_excess_log2(self.n, self.parties))
+    }
+
+    /// The same with a Galois key.
+    pub(crate) fn rotated(&self, noise: NoiseEstimate, primes: usize) -> NoiseEstimate {
+        self.switched(noise, primes, galois_excess_log2(self.parties))
+    }
+
+    /// The same with a key whose errors exceed those of one party's by this factor.
+    pub(crate) fn switched(&self, noise: NoiseEstimate, primes: usize, excess_log2: f64) -> NoiseEstimate {
+        let rms = self.switching[primes] + excess_log2;
         self.rounded(noise.with(rms, rms + 4.0 + libm::log2(self.n) / 2.0))
     }
 }

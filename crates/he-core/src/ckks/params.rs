@@ -67,8 +67,26 @@ impl CkksParams {
     ) -> Result<Self, ParamsError> {
         let table = LevelTable::new(rlwe.ring().q(), level_primes, groups)?;
         let fingerprint = fingerprint(&rlwe, &table);
-        let (noise, transform) = (NoiseModel::new(&rlwe), OnceLock::new());
+        let (noise, transform) = (NoiseModel::new(&rlwe, 1), OnceLock::new());
         Ok(Self(Arc::new(Inner { rlwe, table, noise, fingerprint, explanation, transform })))
+    }
+
+    /// The same parameters, of the same fingerprint, with the noise of keys that so many parties
+    /// made together ([`mhe`](crate::mhe)): encryptors and evaluators that are made with them state
+    /// the noise of ciphertexts under the collective secret, which is larger.
+    #[must_use]
+    pub fn for_parties(&self, parties: usize) -> Self {
+        let Inner { rlwe, table, fingerprint, explanation, .. } = &*self.0;
+        let (noise, transform) = (NoiseModel::new(rlwe, parties), OnceLock::new());
+        let (table, explanation) = (table.clone(), explanation.clone());
+        Self(Arc::new(Inner {
+            rlwe: rlwe.clone(),
+            table,
+            noise,
+            fingerprint: *fingerprint,
+            explanation,
+            transform,
+        }))
     }
 
     /// The plain description.

@@ -1,7 +1,6 @@
 //! Encryption, decryption, and the actual noise of a ciphertext.
 
 use super::{Ciphertext, Encoder, Message, Params, PlainValue, Plaintext, Scheme, SeededCiphertext};
-use crate::arith::Modulus;
 use crate::backend::{Cpu, PhaseModT, RingOps, reduce_phase};
 use crate::error::{Error, Result};
 use crate::parallel::*;
@@ -192,17 +191,7 @@ impl<S: Scheme, B: RingOps> Decryptor<S, B> {
     /// t (c0 + c1 s) modulo the primes of the ciphertext, [f m]_t + t e, as coefficients.
     fn scaled_phase(&self, ct: &Ciphertext<S, B>) -> Result<SecretWords> {
         ct.check(&self.params)?;
-        ct.pair.phase_words(&self.secret, &self.factors(ct))
-    }
-
-    /// t modulo the primes of the ciphertext.
-    fn factors(&self, ct: &Ciphertext<S, B>) -> Vec<u64> {
-        let t = self.params.plain().value();
-        self.moduli(ct).iter().map(|q| q.reduce(t)).collect()
-    }
-
-    fn moduli(&self, ct: &Ciphertext<S, B>) -> &[Modulus] {
-        &self.params.rlwe().ring().q_moduli()[..ct.meta.primes]
+        ct.pair.phase_words(&self.secret, &self.params.t_residues(ct.meta.primes))
     }
 
     /// The plaintexts: the representative of t (c0 + c1 s) in `[-Q/2, Q/2)`, modulo t, divided by
@@ -268,15 +257,8 @@ impl<S: Scheme, B: RingOps> Decryptor<S, B> {
                 "0 or more are possible",
             ));
         }
-        let after = self.after(ct)?;
         let words = self.scaled_phase(ct)?;
-        let left_bits = self.budgets(ct, &words).into_iter().fold(f64::INFINITY, f64::min);
-        if left_bits < margin_bits {
-            return Err(Error::NoiseBudget { left_bits, margin_bits });
-        }
-        let (plain, spec, rows) = (*self.params.plain(), ct.pair.ring().spec(), ct.pair.c[0].rows());
-        let to = PhaseModT { factors: &self.factors(ct), modulus: plain.modulus(), after };
-        Ok(Plaintext { plain, n: spec.n(), coefficients: reduce_phase(spec, rows, &words, to) })
+        ct.plaintext_of(&self.params, &words, margin_bits)
     }
 
     /// Decrypts for others. The *predicted* noise must leave a budget in which no coefficient of
@@ -311,24 +293,14 @@ impl<S: Scheme, B: RingOps> Decryptor<S, B> {
     pub fn decrypt_message(&self, ct: &Ciphertext<S, B>) -> Result<Message<B>> {
         ct.check(&self.params)?;
         let plain = *self.params.plain();
-        let (factors, modulus, after) = (self.factors(ct), plain.modulus(), self.after(ct)?);
+        let (factors, modulus) = (self.params.t_residues(ct.meta.primes), plain.modulus());
+        let after = self.params.inverse_correction(ct.meta.correction_factor)?;
         let to = PhaseModT { factors: &factors, modulus, after };
         Ok(Message {
             ring: ct.pair.ring().clone(),
             plain,
             batch: ct.batch(),
             buf: ct.pair.phase_mod_t(&self.secret, to)?,
-        })
-    }
-
-    /// 1 / f modulo t.
-    fn after(&self, ct: &Ciphertext<S, B>) -> Result<u64> {
-        let plain = self.params.plain();
-        plain.invert(ct.meta.correction_factor).ok_or_else(|| {
-            Error::argument(
-                "correction factor",
-                format!("{} is not a unit modulo {}", ct.meta.correction_factor, plain.value()),
-            )
         })
     }
 
@@ -340,13 +312,52 @@ impl<S: Scheme, B: RingOps> Decryptor<S, B> {
     /// # Errors
     /// The same as for [`decrypt`](Self::decrypt).
     pub fn noise_budget(&self, ct: &Ciphertext<S, B>) -> Result<Vec<f64>> {
-        Ok(self.budgets(ct, &self.scaled_phase(ct)?))
+        Ok(ct.budgets(&self.params, &self.scaled_phase(ct)?))
+    }
+}
+
+impl<S: Scheme> Params<S> {
+    /// t modulo the first `primes` primes.
+    pub(crate) fn t_residues(&self, primes: usize) -> Vec<u64> {
+        let t = self.plain().value();
+        self.rlwe().ring().q_moduli()[..primes].iter().map(|q| q.reduce(t)).collect()
     }
 
-    fn budgets(&self, ct: &Ciphertext<S, B>, words: &[u64]) -> Vec<f64> {
-        let (n, batch) = (ct.pair.ring().n(), ct.batch());
-        let magnitudes = Magnitudes::new(self.moduli(ct));
-        let log_q = self.params.noise().log_q(ct.meta.primes);
+    /// 1 / f modulo t.
+    fn inverse_correction(&self, f: u64) -> Result<u64> {
+        let why = || format!("{f} is not a unit modulo {}", self.plain().value());
+        self.plain().invert(f).ok_or_else(|| Error::argument("correction factor", why()))
+    }
+}
+
+impl<S: Scheme, B: RingOps> Ciphertext<S, B> {
+    /// The plaintexts of a ciphertext whose phase, multiplied by t, has these coefficients, if it
+    /// leaves this margin.
+    ///
+    /// # Errors
+    /// [`Error::NoiseBudget`]; [`Error::Argument`] for a correction factor without an inverse.
+    pub(crate) fn plaintext_of(
+        &self,
+        params: &Params<S>,
+        words: &[u64],
+        margin_bits: f64,
+    ) -> Result<Plaintext> {
+        let after = params.inverse_correction(self.meta.correction_factor)?;
+        let left_bits = self.budgets(params, words).into_iter().fold(f64::INFINITY, f64::min);
+        if left_bits < margin_bits {
+            return Err(Error::NoiseBudget { left_bits, margin_bits });
+        }
+        let (plain, spec, rows) = (*params.plain(), self.pair.ring().spec(), self.pair.c[0].rows());
+        let factors = params.t_residues(self.meta.primes);
+        let to = PhaseModT { factors: &factors, modulus: plain.modulus(), after };
+        Ok(Plaintext { plain, n: spec.n(), coefficients: reduce_phase(spec, rows, words, to) })
+    }
+
+    /// The bits that such a phase leaves for each batch entry.
+    fn budgets(&self, params: &Params<S>, words: &[u64]) -> Vec<f64> {
+        let (n, batch) = (self.pair.ring().n(), self.batch());
+        let magnitudes = Magnitudes::new(&params.rlwe().ring().q_moduli()[..self.meta.primes]);
+        let log_q = params.noise().log_q(self.meta.primes);
         let row = |entry: usize, i: usize| &words[(i * batch + entry) * n..][..n];
         let greatest = |entry: usize| magnitudes.greatest_log2(n, |i| row(entry, i));
         (0..batch).into_par_iter().map(|entry| log_q - 1.0 - greatest(entry)).collect()

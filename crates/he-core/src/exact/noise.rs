@@ -14,7 +14,10 @@
 //! *Improving and Automating BFV Parameters Selection: An Average-Case Approach*, 2023, section 4).
 
 use crate::rlwe::RlweParams;
-use crate::rlwe::noise::{key_switch_log2, log_add, public_log2, rounding_log2, secret_log2};
+use crate::rlwe::noise::{
+    galois_excess_log2, key_switch_log2, log_add, mean_weight, public_log2, relinearisation_excess_log2,
+    secret_log2, weighted_rounding_log2,
+};
 use std::ops::Range;
 
 /// A sum of many independent terms is assumed to be at most this many times its root mean square.
@@ -87,8 +90,15 @@ impl Noise {
         }
     }
 
+    /// The noise with a uniform integer of `[-2^bits, 2^bits)` on each coefficient.
+    #[must_use]
+    pub(crate) fn flooded(self, bits: f64) -> Self {
+        let [rms_log2, peak_log2] = [self.rms_log2, self.peak_log2].map(|e| log_add(e, bits));
+        Self { rms_log2, peak_log2, ..self }
+    }
+
     /// The noise with additional independent noise of a degree.
-    fn with(self, rms_log2: f64, degree: u32) -> Self {
+    pub(crate) fn with(self, rms_log2: f64, degree: u32) -> Self {
         Self {
             rms_log2: log_add(self.rms_log2, rms_log2),
             peak_log2: log_add(self.peak_log2, rms_log2 + TAIL_LOG2),
@@ -104,7 +114,9 @@ pub struct NoiseModel {
     t_log2: f64,
     /// log2 of the product of the first i primes, at i.
     log_q: Vec<f64>,
-    /// log2 of the noise that a key switch over the first i primes adds, at i.
+    parties: f64,
+    /// log2 of the noise that a key switch over the first i primes adds with the key of one party,
+    /// at i.
     switching: Vec<f64>,
     /// log2 of the rounding of a pair.
     rounding: f64,
@@ -126,7 +138,15 @@ impl NoiseModel {
         }
         let switch = |primes| key_switch_log2(n, &log_q, log_p, digits, primes);
         let switching = (0..log_q.len()).map(switch).collect();
-        Self { n, t_log2: libm::log2(t as f64), log_q, switching, rounding: rounding_log2(n) }
+        let rounding = weighted_rounding_log2(mean_weight(n, 1.0));
+        Self { n, t_log2: libm::log2(t as f64), log_q, parties: 1.0, switching, rounding }
+    }
+
+    /// The same predictions for keys that so many parties made together.
+    pub(crate) fn for_parties(&self, parties: usize) -> Self {
+        let parties = parties as f64;
+        let rounding = weighted_rounding_log2(mean_weight(self.n, parties));
+        Self { parties, rounding, ..self.clone() }
     }
 
     /// The primes of the whole chain.
@@ -148,9 +168,10 @@ impl NoiseModel {
         libm::log2(self.n) / 2.0
     }
 
-    /// The noise of an encryption by public key: variance 10.5 (1 + 4N/3).
+    /// The noise of an encryption by public key: variance 10.5 (1 + k 4N/3), k the number of
+    /// parties that made the keys.
     pub fn public(&self) -> Noise {
-        Noise::new(public_log2(self.n), 1)
+        Noise::new(public_log2(self.n, self.parties), 1)
     }
 
     /// The noise of an encryption by secret key: variance 10.5.
@@ -158,15 +179,15 @@ impl NoiseModel {
         Noise::new(secret_log2(), 0)
     }
 
-    /// log2 of the rounding of a pair: the root of (1 + 2N/3) / 12.
+    /// log2 of the rounding of a pair: the root of (1 + k 2N/3) / 12.
     pub fn rounding(&self) -> f64 {
         self.rounding
     }
 
-    /// The noise with the rounding of a triple: s^2 has the mean square 2 (2N/3)^2 at the roots.
+    /// The noise with the rounding of a triple: s^2 has the mean square 2 (k 2N/3)^2 at the roots.
     #[must_use]
     pub fn rounded_triple(&self, noise: Noise) -> Noise {
-        let s = 2.0 * self.n / 3.0;
+        let s = mean_weight(self.n, self.parties);
         noise.with(libm::log2((1.0 + s + 2.0 * s * s) / 12.0) / 2.0, 2)
     }
 
@@ -182,11 +203,23 @@ impl NoiseModel {
         Noise { rms_log2, peak_log2, degree }.with(self.rounding(), 1)
     }
 
-    /// The noise after a key switch over the first `primes` primes: digits of size D_j against
-    /// errors, divided by P, and rounded.
+    /// The noise after a key switch over the first `primes` primes with any key: digits of size D_j
+    /// against errors, divided by P, and rounded. Of several parties the relinearisation key has
+    /// the most noise.
     #[must_use]
     pub fn key_switched(&self, noise: Noise, primes: usize) -> Noise {
-        noise.with(self.rounding(), 1).with(self.switching[primes], 1)
+        self.switched_by(noise, primes, relinearisation_excess_log2(self.n, self.parties))
+    }
+
+    /// The same with a Galois key.
+    #[must_use]
+    pub(crate) fn rotated(&self, noise: Noise, primes: usize) -> Noise {
+        self.switched_by(noise, primes, galois_excess_log2(self.parties))
+    }
+
+    /// The same with a key whose errors exceed those of one party's by this factor.
+    pub(crate) fn switched_by(&self, noise: Noise, primes: usize, excess_log2: f64) -> Noise {
+        noise.with(self.rounding(), 1).with(self.switching[primes] + excess_log2, 1)
     }
 
     /// The bits that are left before decryption may fail: log2 Q - log2(2 t (peak + 1/2)).

@@ -179,6 +179,24 @@ impl<S: Scheme> Params<S> {
         Ok(Self { inner: Arc::new(inner), scheme: PhantomData })
     }
 
+    /// The same parameters, of the same fingerprint, with the noise of keys that so many parties
+    /// made together ([`mhe`](crate::mhe)): encryptors and evaluators that are made with them
+    /// predict the noise of ciphertexts under the collective secret, which is larger.
+    #[must_use]
+    pub fn for_parties(&self, parties: usize) -> Self {
+        let Inner { rlwe, plain, t_inverse, noise, fingerprint, explanation, batching } = &*self.inner;
+        let inner = Inner {
+            rlwe: rlwe.clone(),
+            plain: *plain,
+            t_inverse: t_inverse.clone(),
+            noise: noise.for_parties(parties),
+            fingerprint: *fingerprint,
+            explanation: explanation.clone(),
+            batching: batching.clone(),
+        };
+        Self { inner: Arc::new(inner), scheme: PhantomData }
+    }
+
     /// The plain description.
     pub fn spec(&self) -> ExactSpec {
         let ring = self.rlwe().ring();

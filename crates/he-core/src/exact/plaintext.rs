@@ -7,6 +7,7 @@ use crate::ring::{Coeff, Eval, Poly, Ring, Span, SpecialFft};
 use crate::secret_words::SecretWords;
 use derive_where::derive_where;
 use num_complex::Complex64;
+use rand::CryptoRng;
 use zeroize::Zeroizing;
 
 /// A batch of polynomials modulo t, as coefficients in `[0, t)`, the same for BFV and BGV. It is
@@ -33,6 +34,21 @@ impl Plaintext {
     /// The coefficients, batch entry by batch entry.
     pub fn coefficients(&self) -> &[u64] {
         &self.coefficients
+    }
+
+    /// Uniform coefficients modulo t, at a statistical distance below 2^-66 each. Constant time.
+    pub(crate) fn uniform<S: Scheme>(
+        params: &Params<S>,
+        batch: usize,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Self {
+        let (plain, n) = (*params.plain(), params.rlwe().ring().n());
+        let mut coefficients = SecretWords::zeros(batch * n);
+        for c in coefficients.iter_mut() {
+            let wide = u128::from(rng.next_u64()) << 64 | u128::from(rng.next_u64());
+            *c = plain.modulus().reduce_u128(wide);
+        }
+        Self { plain, n, coefficients }
     }
 
     /// Checks that it is of this modulus and degree.
@@ -84,7 +100,7 @@ impl<B: RingOps> PreparedPlaintext<B> {
 impl Plaintext {
     /// [f m]_t / t modulo the first `primes` primes: the phase of an encryption without noise.
     /// Constant time.
-    pub(super) fn phase<S: Scheme, B: RingOps>(
+    pub(crate) fn phase<S: Scheme, B: RingOps>(
         &self,
         params: &Params<S>,
         ring: &Ring<B>,

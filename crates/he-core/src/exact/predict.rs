@@ -94,10 +94,15 @@ impl<S: Scheme> Params<S> {
         })
     }
 
-    /// The state after this many key switches in sequence: relinearisation is one, and so is a
-    /// rotation with a key of its own.
+    /// The state after this many key switches in sequence, with any keys.
     pub(crate) fn key_switched(&self, meta: Meta, count: usize) -> Result<Meta> {
         let switch = |noise: Noise, _| self.noise().key_switched(noise, meta.primes);
         self.checked(Meta { noise: (0..count).fold(meta.noise, switch), ..meta })
+    }
+
+    /// The state after this many rotations in sequence, each with a key of its own.
+    pub(crate) fn rotated(&self, meta: Meta, count: usize) -> Result<Meta> {
+        let rotate = |noise: Noise, _| self.noise().rotated(noise, meta.primes);
+        self.checked(Meta { noise: (0..count).fold(meta.noise, rotate), ..meta })
     }
 }

@@ -35,7 +35,7 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
         keys: &EvaluationKeys<B>,
     ) -> Result<Ciphertext<S, B>> {
         self.check_rotation(ct, keys)?;
-        let meta = self.params.key_switched(ct.meta, keys.rotation_path(step)?.len())?;
+        let meta = self.params.rotated(ct.meta, keys.rotation_path(step)?.len())?;
         Ok(Ciphertext::with_meta(ct.pair.rotate(step, keys)?, meta))
     }
 
@@ -52,7 +52,7 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
         self.check_rotation(ct, keys)?;
         let rotated = ct.pair.rotate_many(steps, keys)?;
         let results = rotated.into_iter().zip(steps).map(|(pair, &step)| {
-            let meta = self.params.key_switched(ct.meta, keys.rotation_path(step)?.len())?;
+            let meta = self.params.rotated(ct.meta, keys.rotation_path(step)?.len())?;
             Ok(Ciphertext::with_meta(pair, meta))
         });
         results.collect()
@@ -67,7 +67,7 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
         self.check_rotation(ct, keys)?;
         let g = galois_conjugation(self.ring.spec().log_n());
         let key = keys.galois(g).ok_or(Error::MissingConjugationKey)?;
-        let meta = self.params.key_switched(ct.meta, 1)?;
+        let meta = self.params.rotated(ct.meta, 1)?;
         Ok(Ciphertext::with_meta(ct.pair.apply_automorphism(key, g)?, meta))
     }
 

@@ -1,7 +1,9 @@
 //! Noise that hides the noise of a decryption.
 
 use crate::arith::Modulus;
+use crate::backend::RingOps;
 use crate::error::{Error, Result};
+use crate::ring::{Coeff, Eval, Poly, Ring, SecretPoly, Span};
 use crate::secret_words::SecretWords;
 use rand::CryptoRng;
 use zeroize::Zeroize;
@@ -77,15 +79,23 @@ impl Flooding {
         }
     }
 
-    /// Returns b if values and noise of at most 2^used_log2 per coefficient leave room for it below
-    /// Q / 2.
+    /// Returns b if values and noise of at most 2^used_log2 per coefficient leave room for this
+    /// many floods below Q / 2.
     ///
     /// # Errors
     /// [`Error::FloodTooWide`]; the same as for [`bits`](Self::bits).
-    pub(crate) fn fitting(self, n: usize, rms_log2: Option<f64>, used_log2: f64, log_q: f64) -> Result<u32> {
+    pub(crate) fn fitting(
+        self,
+        n: usize,
+        rms_log2: Option<f64>,
+        used_log2: f64,
+        log_q: f64,
+        floods: usize,
+    ) -> Result<u32> {
         let needed_bits = self.bits(n, rms_log2)?;
         // Q / 2 - 2^used = Q / 2 (1 - 2^(used - log2 Q + 1)).
-        let left = log_q - 1.0 + libm::log2(1.0 - libm::exp2((used_log2 - log_q + 1.0).min(0.0)));
+        let left = log_q - 1.0 + libm::log2(1.0 - libm::exp2((used_log2 - log_q + 1.0).min(0.0)))
+            - libm::log2(floods as f64);
         if f64::from(needed_bits) >= left {
             // The greatest integer below, since a cast rounds down and stops at 0.
             let below = left as u32;
@@ -119,9 +129,27 @@ fn draw(bits: u32, words: &mut [u64], rng: &mut (impl CryptoRng + ?Sized)) {
     }
 }
 
+/// A batch of polynomials of fresh uniform integers of `[-2^bits, 2^bits)`. Constant time.
+///
+/// # Errors
+/// Device errors.
+pub(crate) fn flood_poly<B: RingOps>(
+    ring: &Ring<B>,
+    span: Span,
+    batch: usize,
+    bits: u32,
+    rng: &mut (impl CryptoRng + ?Sized),
+) -> Result<SecretPoly<Eval, B>> {
+    let primes: Vec<Modulus> = ring.spec().moduli_of(span).copied().collect();
+    let flood = flood_residues(bits, batch * ring.n(), &primes, rng);
+    // The flood would reveal the values to which it was added.
+    let flood: Poly<Coeff, B> = Poly::from_words(ring, span, batch, &flood)?;
+    Ok(SecretPoly::new(flood.into_eval()?))
+}
+
 /// `count` fresh uniform integers of `[-2^bits, 2^bits)` modulo each of the primes,
 /// `[prime][integer]`. Constant time.
-pub(crate) fn flood_residues(
+fn flood_residues(
     bits: u32,
     count: usize,
     primes: &[Modulus],
@@ -284,7 +312,7 @@ mod tests {
 
     #[test]
     fn floods_stay_below_half_the_modulus() {
-        let fits = |bits, used, log_q| Flooding::Bits(bits).fitting(1024, None, used, log_q);
+        let fits = |bits, used, log_q| Flooding::Bits(bits).fitting(1024, None, used, log_q, 1);
         assert_eq!(fits(43, 30.0, 45.0).unwrap(), 43);
         // With 2^44 = Q / 2, nothing is left for the values.
         assert!(matches!(
@@ -296,5 +324,9 @@ mod tests {
             Err(Error::FloodTooWide { needed_bits: 1, available_bits: 0 })
         ));
         assert!(matches!(fits(0, 60.0, 45.0), Err(Error::FloodTooWide { .. })));
+        // Three floods of 2^42 stay below 2^44 - 2^30, and four do not.
+        let several = |floods| Flooding::Bits(42).fitting(1024, None, 30.0, 45.0, floods);
+        assert_eq!(several(3).unwrap(), 42);
+        assert!(matches!(several(4), Err(Error::FloodTooWide { needed_bits: 42, available_bits: 41 })));
     }
 }

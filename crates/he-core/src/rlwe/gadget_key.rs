@@ -22,13 +22,14 @@ pub enum SwitchSource {
 }
 
 /// A key that switches to a secret under parameters `P`, on a device: for each digit two
-/// polynomials, (b_j, a_j), where the a_j come from a public seed. [`SwitchKey`](super::SwitchKey)
+/// polynomials, (b_j, a_j), where the a_j come from a public seed unless the key was made without
+/// the secret that it leads to. [`SwitchKey`](super::SwitchKey)
 /// is that of `rlwe`, [`SwitchKey`](crate::bigckks::SwitchKey) that of `bigckks`.
 #[derive_where(Clone; B::Buf)]
 pub struct GadgetKey<P: KeyParams, B: RingOps> {
     pub(crate) ring: Ring<B>,
     pub(crate) params: P,
-    pub(crate) seed: Seed,
+    pub(crate) seed: Option<Seed>,
     pub(crate) buf: KeyBuf<B::Buf>,
     pub(crate) source: Option<SwitchSource>,
     pub(crate) key_set: Option<KeySetId>,
@@ -56,9 +57,10 @@ impl<P: KeyParams, B: RingOps> GadgetKey<P, B> {
         &self.ring
     }
 
-    /// The seed of the a_j, which is public.
-    pub fn seed(&self) -> &Seed {
-        &self.seed
+    /// The seed of the a_j, which is public; `None` for the key of a
+    /// [`ReencryptionKey`](crate::mhe::ReencryptionKey), whose a_j come from none.
+    pub fn seed(&self) -> Option<&Seed> {
+        self.seed.as_ref()
     }
 
     /// What it leads away from; `None` if it was made of words and not said.
@@ -94,6 +96,14 @@ impl<P: KeyParams, B: RingOps> GadgetKey<P, B> {
         }
         let (ring, params, seed) = (ring.clone(), self.params.clone(), self.seed.clone());
         Ok(GadgetKey { ring, params, seed, buf, source: self.source, key_set: self.key_set })
+    }
+
+    /// The seed of the a_j, for writing the key as that and its bodies.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for a key whose a_j come from no seed.
+    pub(crate) fn known_seed(&self) -> Result<&Seed> {
+        self.seed().ok_or_else(|| Error::argument("switching key", "its second parts come from no seed"))
     }
 
     pub(crate) fn buf(&self) -> KeyBuf<&B::Buf> {

@@ -1,5 +1,6 @@
 //! The noise of encryptions, roundings and key switches in every ring-LWE scheme: root mean squares
-//! of a coefficient, as logarithms to base 2, for uniform ternary secrets.
+//! of a coefficient, as logarithms to base 2, for secrets that are the sum of uniform ternary ones
+//! of one or several parties.
 
 use crate::ring::ERROR_VARIANCE;
 use std::ops::Range;
@@ -13,9 +14,28 @@ pub(crate) fn log_add(a: f64, b: f64) -> f64 {
     a.max(b) + libm::log2(1.0 + libm::exp2(-(a - b).abs()))
 }
 
-/// The noise of an encryption by public key: variance 10.5 (1 + 4N/3).
-pub(crate) fn public_log2(n: f64) -> f64 {
-    libm::log2(ERROR_VARIANCE * (1.0 + 4.0 * n / 3.0)) / 2.0
+/// The squared norm of the secret of k parties, on average: k 2N/3.
+pub(crate) fn mean_weight(n: f64, parties: f64) -> f64 {
+    parties * 2.0 * n / 3.0
+}
+
+/// The noise of an encryption by the public key of k parties: e v + e0 + e1 s, where the key's
+/// error e and the secret s are sums of k; a variance of 10.5 (1 + k 4N/3).
+pub(crate) fn public_log2(n: f64, parties: f64) -> f64 {
+    libm::log2(ERROR_VARIANCE * (1.0 + parties * 4.0 * n / 3.0)) / 2.0
+}
+
+/// By how much the errors of a Galois key of k parties exceed those of one: their variance is k
+/// 10.5.
+pub(crate) fn galois_excess_log2(parties: f64) -> f64 {
+    libm::log2(parties) / 2.0
+}
+
+/// The same for a relinearisation key, whose errors s e0 + u e1 + e have a variance of k 10.5
+/// (1 + k 4N/3) (`mhe::RelinearisationRound2`).
+pub(crate) fn relinearisation_excess_log2(n: f64, parties: f64) -> f64 {
+    let generated = if parties > 1.0 { 1.0 + parties * 4.0 * n / 3.0 } else { 1.0 };
+    libm::log2(parties * generated) / 2.0
 }
 
 /// The noise of an encryption by secret key: variance 10.5.
@@ -25,7 +45,12 @@ pub(crate) fn secret_log2() -> f64 {
 
 /// The noise of the rounding of a pair: variance (1 + 2N/3) / 12.
 pub(crate) fn rounding_log2(n: f64) -> f64 {
-    libm::log2((1.0 + 2.0 * n / 3.0) / 12.0) / 2.0
+    weighted_rounding_log2(mean_weight(n, 1.0))
+}
+
+/// The same for a secret of weight h: variance (1 + h) / 12.
+pub(crate) fn weighted_rounding_log2(weight: f64) -> f64 {
+    libm::log2((1.0 + weight) / 12.0) / 2.0
 }
 
 /// The noise of a key switch over the first `primes` primes, without its rounding: digits of size
@@ -49,12 +74,13 @@ pub(crate) fn key_switch_log2(
 /// The greatest |e(z)| over the roots z of X^N + 1 for an encryption by public key, with high
 /// probability: B_clean of Cheon, Kim, Kim, Song, *Homomorphic Encryption for Arithmetic of
 /// Approximate Numbers* (Asiacrypt 2017, appendix), 16 sigma sqrt(2/3) N + 6 sigma sqrt(N) + 16
-/// sigma sqrt(h N), for a secret of weight h.
-pub(crate) fn clean_bound(n: f64, weight: f64) -> f64 {
+/// sigma sqrt(h N), for a secret of weight h; the first term grows with the error of the public
+/// key, sqrt(k) sigma for k parties.
+pub(crate) fn clean_bound(n: f64, parties: f64) -> f64 {
     let sigma = libm::sqrt(ERROR_VARIANCE);
-    16.0 * sigma * libm::sqrt(2.0 / 3.0) * n
+    16.0 * sigma * libm::sqrt(parties * 2.0 / 3.0) * n
         + 6.0 * sigma * libm::sqrt(n)
-        + 16.0 * sigma * libm::sqrt(weight * n)
+        + 16.0 * sigma * libm::sqrt(mean_weight(n, parties) * n)
 }
 
 /// The same for the rounding of a pair: B_rs = sqrt(N / 3) (3 + 8 sqrt(h)).

@@ -59,6 +59,30 @@ pub(super) fn shape(params: &RlweParams, q: usize, batch: usize) -> Result<KeySw
     Ok(KeySwitchShape { digits, q, key_q: params.ring().q().len(), p: params.ring().p().len(), batch })
 }
 
+/// b_j = -a_j u + e_j + P g_j t over Q P for digit j of a key for the message t under the secret u;
+/// e_j is polynomial j of the seed `errors`.
+pub(crate) fn gadget_body<B: RingOps>(
+    params: &RlweParams,
+    j: usize,
+    a: &Poly<Eval, B>,
+    message: &SecretPoly<Eval, B>,
+    secret: &SecretPoly<Eval, B>,
+    errors: &Seed,
+) -> Result<Poly<Eval, B>> {
+    let (span, digit) = (params.key_span(), params.digits()[j].clone());
+    let mut b = Poly::error(a.ring(), span, 1, errors, j as u32)?.into_eval()?;
+    let p_factors = special_product(params.ring(), span.q, span.p);
+    let mut factors = vec![0; span.limbs()];
+    factors[digit.clone()].copy_from_slice(&p_factors[digit]);
+    b.scale_add_assign(message.get(), &factors)?;
+    let mut product = a.duplicate()?;
+    product.mul_assign(secret.get())?;
+    // a is public, so a u reveals u.
+    let product = SecretPoly::new(product);
+    b.sub_assign(product.get())?;
+    Ok(b)
+}
+
 impl<B: RingOps> SwitchKey<B> {
     /// A key from one secret to another of the same degree, over the primes and digits of `params`;
     /// `ring` is theirs. It takes ciphertexts of the key set of `from` to that of `to`.
@@ -155,28 +179,16 @@ impl<B: RingOps> SwitchKey<B> {
         errors: &Seed,
     ) -> Result<Self> {
         let ring = message.get().ring();
-        let (span, prepared) = (params.key_span(), ring.prepared());
-        let mut key = Self::empty(params, ring, seed)?;
-        let shape = params.key_shape();
-        let p_factors = special_product(params.ring(), span.q, span.p);
-        for (j, digit) in params.digits().iter().enumerate() {
-            let mut b = Poly::error(ring, span, 1, errors, j as u32)?.into_eval()?;
-            let mut factors = vec![0; span.limbs()];
-            factors[digit.clone()].copy_from_slice(&p_factors[digit.clone()]);
-            b.scale_add_assign(message.get(), &factors)?;
-            let mut a = Poly::uniform(ring, span, 1, &key.seed, j as u32)?;
-            prepared.write_key(&shape, key.buf.as_mut(), j, 1, a.buf())?;
-            a.mul_assign(secret.get())?;
-            // a is public, so a s reveals s.
-            let product = SecretPoly::new(a);
-            b.sub_assign(product.get())?;
-            prepared.write_key(&shape, key.buf.as_mut(), j, 0, b.buf())?;
+        let mut key = Self::empty(params, ring, Some(seed.clone()))?;
+        for j in 0..params.digits().len() {
+            let a = Poly::uniform(ring, params.key_span(), 1, &seed, j as u32)?;
+            key.write_pair(j, [&gadget_body(params, j, &a, message, secret, errors)?, &a])?;
         }
         Ok(key)
     }
 
     /// A key whose polynomials are still zero.
-    fn empty(params: &RlweParams, ring: &Ring<B>, seed: Seed) -> Result<Self> {
+    fn empty(params: &RlweParams, ring: &Ring<B>, seed: Option<Seed>) -> Result<Self> {
         // Parameters without digits have no keys.
         shape(params, params.key_span().q, 1)?;
         let buf = ring.prepared().empty_key(&params.key_shape())?;
@@ -201,18 +213,47 @@ impl<B: RingOps> SwitchKey<B> {
             let why = format!("{} given for {} digits", bodies.len(), params.digits().len());
             return Err(Error::argument("key bodies", why));
         }
-        let (shape, prepared) = (params.key_shape(), ring.prepared());
-        let mut key = Self::empty(params, ring, seed)?;
+        let mut key = Self::empty(params, ring, Some(seed.clone()))?;
         for (j, b) in bodies.iter().enumerate() {
-            if b.span() != span || b.batch() != 1 {
-                return Err(Error::SpanMismatch { left: b.span(), right: span });
-            }
-            let a = Poly::<Eval, B>::uniform(ring, span, 1, &key.seed, j as u32)?;
-            for (part, poly) in [b, &a].into_iter().enumerate() {
-                prepared.write_key(&shape, key.buf.as_mut(), j, part, poly.buf())?;
-            }
+            let a = Poly::uniform(ring, span, 1, &seed, j as u32)?;
+            key.write_pair(j, [b, &a])?;
         }
         Ok(key)
+    }
+
+    /// From pairs (b_j, a_j) over Q P whose a_j come from no seed; of no known source and key set.
+    ///
+    /// # Errors
+    /// The same as for [`from_bodies`](Self::from_bodies).
+    pub(crate) fn from_pairs(
+        params: &RlweParams,
+        ring: &Ring<B>,
+        pairs: &[[Poly<Eval, B>; 2]],
+    ) -> Result<Self> {
+        if ring.spec() != params.ring() || pairs.iter().flatten().any(|poly| !poly.ring().same(ring)) {
+            return Err(Error::RingMismatch);
+        }
+        if pairs.len() != params.digits().len() {
+            let why = format!("{} given for {} digits", pairs.len(), params.digits().len());
+            return Err(Error::argument("key pairs", why));
+        }
+        let mut key = Self::empty(params, ring, None)?;
+        for (j, [b, a]) in pairs.iter().enumerate() {
+            key.write_pair(j, [b, a])?;
+        }
+        Ok(key)
+    }
+
+    /// Puts the pair of a digit in its place.
+    fn write_pair(&mut self, digit: usize, pair: [&Poly<Eval, B>; 2]) -> Result<()> {
+        let (span, shape) = (self.params.key_span(), self.params.key_shape());
+        for (part, poly) in pair.into_iter().enumerate() {
+            if poly.span() != span || poly.batch() != 1 {
+                return Err(Error::SpanMismatch { left: poly.span(), right: span });
+            }
+            self.ring.prepared().write_key(&shape, self.buf.as_mut(), digit, part, poly.buf())?;
+        }
+        Ok(())
     }
 
     /// Whether it can be used as a key from this source.
@@ -237,9 +278,14 @@ impl<B: RingOps> SwitchKey<B> {
     /// # Errors
     /// Device errors.
     pub fn body_words(&self, digit: usize) -> Result<Vec<u64>> {
+        self.part_words(digit, 0)
+    }
+
+    /// Downloads the words of b_j or a_j, part 0 or 1, over Q P.
+    pub(crate) fn part_words(&self, digit: usize, part: usize) -> Result<Vec<u64>> {
         let shape = self.params.key_shape();
-        let b = self.ring.prepared().read_key(&shape, self.buf(), digit, 0)?;
-        self.ring.backend().download(&b, 0..shape.span.limbs() * self.ring.n())
+        let poly = self.ring.prepared().read_key(&shape, self.buf(), digit, part)?;
+        self.ring.backend().download(&poly, 0..shape.span.limbs() * self.ring.n())
     }
 }
 

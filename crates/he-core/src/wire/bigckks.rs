@@ -161,7 +161,7 @@ impl<B: WideOps> Wire<BigCkksParams> for PublicKey<B> {
 fn encode_switch_key<B: WideOps>(params: &BigCkksParams, g: u64, key: &SwitchKey<B>) -> Result<Frame> {
     params.check_same(key.params(), "switching key")?;
     let mut body = g.to_le_bytes().to_vec();
-    body.extend(key.seed().0);
+    body.extend(key.known_seed()?.0);
     for digit in 0..params.digits(params.log_q()) {
         put(&key.body(digit)?, &mut body)?;
     }

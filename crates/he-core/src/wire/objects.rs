@@ -184,23 +184,34 @@ pub(super) fn pack_ternary(coefficients: &[i8]) -> Vec<u8> {
 
 /// The n coefficients of such a body; 3, which is not a valid code, is read as 2.
 pub(super) fn unpack_ternary(frame: &Frame, n: usize) -> Result<Zeroizing<Vec<i8>>, WireError> {
-    if frame.body.len() != n / 4 {
-        let (found, expected) = (frame.body.len() as u64, n as u64 / 4);
+    unpack_ternary_at(frame, 0, n)
+}
+
+/// The same for n coefficients after the first `head` bytes of a body.
+pub(super) fn unpack_ternary_at(
+    frame: &Frame,
+    head: usize,
+    n: usize,
+) -> Result<Zeroizing<Vec<i8>>, WireError> {
+    let expected = head + n / 4;
+    if frame.body.len() != expected {
+        let (found, expected) = (frame.body.len() as u64, expected as u64);
         return Err(WireError::Length { kind: frame.kind, found, expected });
     }
     // The vector has its full size at once, because a growing vector leaves copies of the secret
     // behind.
     let mut coefficients = Zeroizing::new(Vec::with_capacity(n));
-    coefficients
-        .extend(frame.body.iter().flat_map(|&byte| (0..4).map(move |i| ((byte >> (2 * i)) & 3) as i8 - 1)));
+    coefficients.extend(
+        frame.body[head..].iter().flat_map(|&byte| (0..4).map(move |i| ((byte >> (2 * i)) & 3) as i8 - 1)),
+    );
     Ok(coefficients)
 }
 
-fn check_ring<B: RingOps>(params: &impl SchemeParams, ring: &Ring<B>) -> Result<()> {
+pub(super) fn check_ring<B: RingOps>(params: &impl SchemeParams, ring: &Ring<B>) -> Result<()> {
     if ring.spec() == params.rlwe().ring() { Ok(()) } else { Err(Error::RingMismatch) }
 }
 
-fn check_params(params: &impl SchemeParams, found: Fingerprint, what: &'static str) -> Result<()> {
+pub(super) fn check_params(params: &impl SchemeParams, found: Fingerprint, what: &'static str) -> Result<()> {
     let expected = params.rlwe().fingerprint();
     if found != expected {
         return Err(Error::ParamsMismatch { what, found: found.to_string(), expected: expected.to_string() });
@@ -282,7 +293,7 @@ pub(super) fn encode_switch_key<B: RingOps>(
     body: &mut Vec<u8>,
 ) -> Result<()> {
     rlwe.check_same(key.params(), "evaluation key")?;
-    body.extend(key.seed().0);
+    body.extend(key.known_seed()?.0);
     let (ring, span) = (rlwe.ring(), rlwe.key_span());
     for digit in 0..rlwe.digits().len() {
         let start = body.len();

@@ -117,7 +117,7 @@ impl<B: RingOps> Evaluator<B> {
                 let mut sum = total.duplicate()?;
                 sum.add_assign(&difference)?;
                 difference.sub_assign(&total)?;
-                let conjugate = self.key_switched(meta, 1);
+                let conjugate = self.rotated_by(meta, 1);
                 let noise = meta.noises(&conjugate).map(|(a, b)| a.plus(b));
                 let meta = self.rescaled(Meta { noise, ..meta })?;
                 let divided = |total: ExtendedCiphertext<B>| {

@@ -37,7 +37,7 @@ impl<B: RingOps> Evaluator<B> {
 
     /// The state after the key switches of a rotation.
     pub(super) fn rotated(&self, meta: Meta, step: i64, keys: &EvaluationKeys<B>) -> Result<Meta> {
-        Ok(self.key_switched(meta, keys.rotation_path(step)?.len()))
+        Ok(self.rotated_by(meta, keys.rotation_path(step)?.len()))
     }
 
     /// Rotations by several steps of one ciphertext, decomposed once (hoisting).
@@ -68,7 +68,7 @@ impl<B: RingOps> Evaluator<B> {
         let key = keys.galois(g).ok_or(Error::MissingConjugationKey)?;
         self.check_ciphertext(ct)?;
         let pair = ct.pair.apply_automorphism(key, g)?;
-        Ok(Ciphertext { pair, meta: self.key_switched(ct.meta, 1) })
+        Ok(Ciphertext { pair, meta: self.rotated_by(ct.meta, 1) })
     }
 
     /// The same values under another secret, by a key from this one to that: see
@@ -81,7 +81,7 @@ impl<B: RingOps> Evaluator<B> {
     pub fn switch(&self, ct: &Ciphertext<B>, key: &SwitchKey<B>) -> Result<Ciphertext<B>> {
         self.check_ciphertext(ct)?;
         let pair = ct.pair.switch(key)?;
-        let (model, primes) = (NoiseModel::new(key.params()), self.primes_at(ct.meta.level));
+        let (model, primes) = (NoiseModel::new(key.params(), 1), self.primes_at(ct.meta.level));
         let noise = ct.meta.noise.map(|noise| model.key_switched(noise, primes));
         Ok(Ciphertext { pair, meta: Meta { noise, ..ct.meta } })
     }

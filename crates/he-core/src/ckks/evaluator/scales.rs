@@ -209,6 +209,13 @@ impl<B: RingOps> Evaluator<B> {
         Meta { noise: meta.noise.map(switched), ..meta }
     }
 
+    /// The same for switches with Galois keys.
+    pub(super) fn rotated_by(&self, meta: Meta, count: usize) -> Meta {
+        let (model, primes) = (self.params.noise(), self.primes_at(meta.level));
+        let rotated = |noise| (0..count).fold(noise, |noise, _| model.rotated(noise, primes));
+        Meta { noise: meta.noise.map(rotated), ..meta }
+    }
+
     /// The level, scale and noise after a rescale; the scale is exact if the result is settled.
     pub(super) fn rescaled(&self, meta: Meta) -> Result<Meta> {
         if meta.level == 0 {
