@@ -324,6 +324,8 @@ errors! {
     wrapping {
         /// Parameters that cannot be used.
         InvalidParams(error: crate::params::ParamsError): error.message(), error.hint();
+        /// Shares of several parties that do not belong together.
+        Mhe(error: crate::mhe::MheError): error.message(), error.hint();
         /// Bytes that are not a valid object.
         Wire(error: crate::wire::WireError): error.message(), error.hint();
     }

@@ -6,9 +6,9 @@
 //! same with a modulus of 2^l), [`bfv`] and [`bgv`] (integers modulo t, sharing [`exact`]),
 //! [`tfhe`] (bits), [`circuits`] (images, statistics, polynomials, bits), [`bootstrapping`] (CKKS
 //! without a limit on depth), [`switching`] (from slots to TFHE), [`transcipher`] (from AES to
-//! TFHE) and [`wire`] (bytes). [`conformance`] tests back ends. The crate touches no file, no
-//! terminal and no global state, and draws no randomness of its own: a generator is always a
-//! parameter.
+//! TFHE), [`mhe`] (keys of several parties) and [`wire`] (bytes). [`conformance`] tests back ends.
+//! The crate touches no file, no terminal and no global state, and draws no randomness of its own: a
+//! generator is always a parameter.
 //!
 //! ```
 //! use he_core::{backend::Cpu, ckks::*, ring::Ring, rlwe::*};
@@ -66,6 +66,7 @@ mod error;
 pub mod exact;
 mod key_set;
 mod lanes;
+pub mod mhe;
 mod parallel;
 pub mod params;
 mod publisher;

@@ -101,11 +101,27 @@ pub enum FrameKind {
     TfheCircuitKey = 42,
     /// The round keys of an AES key under TFHE.
     EncryptedAesKey = 43,
+    /// A session of several parties.
+    Session = 44,
+    /// A public share of a party.
+    PartyShare = 45,
+    /// A secret share of a party for another one.
+    SecretShare = 46,
+    /// The secret of a party.
+    PartyKey = 47,
+    /// The threshold key of a party.
+    ThresholdKey = 48,
+    /// The ephemeral secret of a party.
+    EphemeralKey = 49,
+    /// A recipient's key for re-encryption.
+    RecipientKey = 50,
+    /// A key of re-encryption.
+    ReencryptionKey = 51,
 }
 
 impl FrameKind {
     /// The greatest number of a kind.
-    pub(super) const LAST: u16 = Self::EncryptedAesKey as u16;
+    pub(super) const LAST: u16 = Self::ReencryptionKey as u16;
 
     fn from_number(found: u16) -> Result<Self, WireError> {
         Ok(match found {
@@ -149,6 +165,14 @@ impl FrameKind {
             41 => Self::FromTfheKey,
             42 => Self::TfheCircuitKey,
             43 => Self::EncryptedAesKey,
+            44 => Self::Session,
+            45 => Self::PartyShare,
+            46 => Self::SecretShare,
+            47 => Self::PartyKey,
+            48 => Self::ThresholdKey,
+            49 => Self::EphemeralKey,
+            50 => Self::RecipientKey,
+            51 => Self::ReencryptionKey,
             _ => return Err(WireError::UnknownKind { found }),
         })
     }
@@ -157,7 +181,15 @@ impl FrameKind {
     fn secret(self) -> bool {
         matches!(
             self,
-            Self::SecretKey | Self::BigCkksSecretKey | Self::TfheSecretKey | Self::AesKey | Self::Attachment
+            Self::SecretKey
+                | Self::BigCkksSecretKey
+                | Self::TfheSecretKey
+                | Self::AesKey
+                | Self::Attachment
+                | Self::SecretShare
+                | Self::PartyKey
+                | Self::ThresholdKey
+                | Self::EphemeralKey
         )
     }
 }
@@ -205,6 +237,14 @@ impl std::fmt::Display for FrameKind {
             Self::FromTfheKey => "set of keys from tfhe",
             Self::TfheCircuitKey => "key of circuit bootstrapping",
             Self::EncryptedAesKey => "encrypted AES key",
+            Self::Session => "session of several parties",
+            Self::PartyShare => "share of a party",
+            Self::SecretShare => "secret share of a party",
+            Self::PartyKey => "secret of a party",
+            Self::ThresholdKey => "threshold key of a party",
+            Self::EphemeralKey => "ephemeral secret of a party",
+            Self::RecipientKey => "recipient's key",
+            Self::ReencryptionKey => "re-encryption key",
         })
     }
 }
@@ -253,8 +293,8 @@ impl FrameHeader {
     }
 }
 
-/// One frame: kind, fingerprint of the parameters, body. Bodies of secret keys, AES keys and
-/// attachments are wiped on drop; the others are public.
+/// One frame: kind, fingerprint of the parameters, body. Bodies of secret keys, AES keys,
+/// secrets of parties and attachments are wiped on drop; the others are public.
 pub struct Frame {
     /// What it holds.
     pub kind: FrameKind,

@@ -1,0 +1,86 @@
+//! What can be wrong with the messages of several parties.
+
+use super::{ProtocolKind, SessionId};
+use crate::error::errors;
+
+/// Numbers of parties as a list.
+fn list(parties: &[u32]) -> String {
+    parties.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
+}
+
+errors! {
+    /// Shares that do not belong together, and parties that are not there.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    #[non_exhaustive]
+    pub enum MheError {
+        /// A share or a key of another session.
+        ForeignSession {
+            /// The object that does not belong.
+            what: &'static str,
+            /// Its session.
+            found: SessionId,
+            /// The session expected.
+            expected: SessionId,
+        }:
+            ("the {what} belongs to session {found} where one of {expected} is needed"),
+            ("use shares that all parties made in one session");
+        /// A share of another protocol.
+        WrongProtocol {
+            /// The protocol of the share.
+            found: ProtocolKind,
+            /// The protocol expected.
+            expected: ProtocolKind,
+        }:
+            ("a share of {found} where one of {expected} is needed");
+        /// A share that concerns something else: another ciphertext, Galois element, first round,
+        /// quorum, recipient or flood.
+        WrongSubject {
+            /// The party that made it.
+            party: u32,
+            /// The protocol.
+            protocol: ProtocolKind,
+        }:
+            ("the share of party {party} is of {protocol}, but it concerns something else"),
+            ("let all parties make their shares for the same input, quorum and options");
+        /// A party that has no part in it.
+        Outsider {
+            /// The party.
+            party: u32,
+            /// Those that have.
+            parties: Vec<u32>,
+        }:
+            ("party {party} takes no part, which {} do", list(parties));
+        /// A second share of a party.
+        Doubled {
+            /// The party.
+            party: u32,
+        }:
+            ("there is a second share of party {party}"),
+            ("add one share per party");
+        /// Parties whose shares are not there.
+        Missing {
+            /// The parties.
+            parties: Vec<u32>,
+        }:
+            ("no share of party {}", list(parties)),
+            ("get the shares of all parties that take part");
+        /// Fewer parties than the threshold.
+        SmallQuorum {
+            /// The parties that take part.
+            found: usize,
+            /// The threshold.
+            threshold: usize,
+        }:
+            ("a quorum of {found} where {threshold} parties are needed"),
+            ("let more parties take part");
+        /// A share that another party was to get.
+        WrongRecipient {
+            /// The party that it was made for.
+            found: u32,
+            /// The party that adds it.
+            expected: u32,
+        }:
+            ("the share is for party {found} and not for party {expected}"),
+            ("delete it, and send it to nobody else");
+    }
+}

@@ -1,0 +1,116 @@
+//! The public inputs of every protocol on a ciphertext.
+
+use super::session::{Subject, hash_parties};
+use super::{Encrypted, KeyShare, ProtocolKind, Session};
+use crate::error::{Error, Result};
+use crate::key_set::common;
+use crate::publisher::Publisher;
+use crate::ring::{Eval, Poly, Span};
+use crate::rlwe::{Flooding, flood_poly};
+use rand::CryptoRng;
+
+/// A ciphertext of a session, who takes part, and how its noise is hidden.
+#[derive(Debug)]
+pub(super) struct Input<'a, C: Encrypted> {
+    pub session: Session,
+    pub params: &'a C::Params,
+    pub ct: &'a C,
+    pub quorum: Vec<u32>,
+    pub flooding: Flooding,
+    /// The b of each party's flood.
+    bits: u32,
+}
+
+impl<'a, C: Encrypted> Input<'a, C> {
+    pub fn new(
+        session: &Session,
+        params: &'a C::Params,
+        ct: &'a C,
+        quorum: &[u32],
+        flooding: Flooding,
+    ) -> Result<Self> {
+        let quorum = session.quorum(quorum)?;
+        session.check_params(C::rlwe(params), "ciphertext")?;
+        ct.check_params(params)?;
+        common("ciphertext", ct.rlwe_pair().key_set, Some(session.key_set()))?;
+        let bits = ct.flood(params, flooding, quorum.len())?;
+        Ok(Self { session: session.clone(), params, ct, quorum, flooding, bits })
+    }
+
+    /// A hash of all of it, and of what a protocol adds.
+    pub fn subject(
+        &self,
+        protocol: ProtocolKind,
+        more: impl FnOnce(&mut blake3::Hasher) -> Result<()>,
+    ) -> Result<Subject> {
+        let mut hashed = Ok(());
+        let subject = self.session.subject(protocol, |hasher| {
+            hash_parties(hasher, &self.quorum);
+            let (kind, numbers) = match self.flooding {
+                Flooding::Statistical { security_bits, decryptions } => {
+                    (0, [security_bits.into(), decryptions])
+                }
+                Flooding::Bits(bits) => (1, [bits.into(), 0]),
+            };
+            hasher.update(&[kind]);
+            numbers.iter().for_each(|number: &u64| {
+                hasher.update(&number.to_le_bytes());
+            });
+            hashed = self.ct.hash(hasher).and_then(|()| more(hasher));
+        });
+        hashed.map(|()| subject)
+    }
+
+    /// Whether a secret is one of this session and quorum, and on the ciphertext's ring.
+    pub fn check(&self, key: &KeyShare<C::Backend>) -> Result<()> {
+        self.session.check("secret of the party", key.session.id())?;
+        if key.quorum != self.quorum {
+            let why = format!("it is for the quorum {:?} and not for {:?}", key.quorum, self.quorum);
+            return Err(Error::argument("secret of the party", why));
+        }
+        let ring = self.ct.rlwe_pair().ring();
+        if key.secret.get().ring().same(ring) { Ok(()) } else { Err(Error::RingMismatch) }
+    }
+
+    /// Counts each entry of the batch.
+    pub fn count(&self, publisher: &mut Publisher) -> Result<()> {
+        if matches!(self.flooding, Flooding::Statistical { .. }) && publisher.flooding() != self.flooding {
+            let found = format!("{:?}, and the parties agreed on {:?}", publisher.flooding(), self.flooding);
+            return Err(Error::domain("publisher", found, "use one of the security that was agreed on"));
+        }
+        publisher.take(self.ct.rlwe_pair().batch())
+    }
+
+    /// s c1 and a flood.
+    pub fn flooded(
+        &self,
+        secret: &Poly<Eval, C::Backend>,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Result<Poly<Eval, C::Backend>> {
+        let [_, c1] = self.ct.rlwe_pair().parts();
+        let flood = flood_poly(c1.ring(), c1.span(), c1.batch(), self.bits, rng)?;
+        let mut h = c1.duplicate()?;
+        h.mul_assign(secret)?;
+        h.add_assign(flood.get())?;
+        Ok(h)
+    }
+
+    /// c0 and the sum of the parties' h.
+    pub fn phase(&self, sum: Vec<Poly<Eval, C::Backend>>) -> Result<Poly<Eval, C::Backend>> {
+        let mut phase = sum.into_iter().next().ok_or(Error::RingMismatch)?;
+        let [c0, _] = self.ct.rlwe_pair().parts();
+        phase.add_assign(c0)?;
+        Ok(phase)
+    }
+
+    /// Primes and batch of the polynomials of a share.
+    pub fn layout(&self, protocol: ProtocolKind) -> Vec<(Span, usize)> {
+        let pair = self.ct.rlwe_pair();
+        protocol.layout(C::rlwe(self.params), pair.chain_limbs(), pair.batch())
+    }
+
+    /// log2 of the greatest sum of all floods.
+    pub fn floods_log2(&self) -> f64 {
+        f64::from(self.bits) + libm::log2(self.quorum.len() as f64)
+    }
+}
