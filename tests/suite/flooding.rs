@@ -3,8 +3,9 @@
 use super::common::*;
 use he::arith::Modulus;
 use he::backend::Cpu;
-use he::ckks::{Ciphertext, Complex64, Decryptor, NoiseEstimate, SecretEncryptor};
-use he::rlwe::Flooding;
+use he::ckks::{Ciphertext, CkksParams, Complex64, Decryptor, Encryptor, NoiseEstimate, SecretEncryptor};
+use he::ring::Ring;
+use he::rlwe::{Flooding, PublicKey, SecretKey};
 use he::wire::Wire;
 use he::{Error, Publisher};
 use num_bigint::{BigInt, BigUint};
@@ -329,4 +330,24 @@ fn publications_are_flooded_and_counted() {
     let error = decryptor.publish(&low, &mut publisher, rng).unwrap_err();
     assert!(matches!(error, Error::FloodTooWide { .. }), "{error}");
     assert_eq!(publisher.left(), 5);
+}
+
+/// Parameters for published results have room for the flood of a fresh encryption, and leave the
+/// precision that was asked for.
+#[test]
+fn published_parameters_have_room() {
+    let rng = &mut rng(93);
+    let params = CkksParams::for_depth(0).precision_bits(12).published(40, 16).build().unwrap();
+    let ring = Ring::new(Cpu::new(), params.rlwe().ring().clone()).unwrap();
+    let secret = SecretKey::generate(params.rlwe(), rng);
+    let public = PublicKey::generate(&secret, &ring, rng).unwrap();
+    let x = Encryptor::new(&params, &public).unwrap().encrypt_real(&[0.75, -1.0, 0.5], rng).unwrap();
+    // Encodings at such scales are as fine as rounding, and not as doubles.
+    assert!(x.noise().unwrap().rms_log2 < 12.0, "{:?}", x.noise());
+    let decryptor = Decryptor::new(&params, &secret, &ring).unwrap();
+    let plain = decryptor.publish(&x, &mut Publisher::new(40, 16).unwrap(), rng).unwrap();
+    let found = he::ckks::Encoder::new(&params, &ring).unwrap().decode_real(&plain).unwrap();
+    for (found, expected) in found[0].iter().zip([0.75, -1.0, 0.5, 0.0]) {
+        assert!((found - expected).abs() < 12f64.exp2().recip(), "{found}, {expected}");
+    }
 }

@@ -3,6 +3,7 @@
 use super::ciphertext::{Known, Meta};
 use super::{BigCkksParams, Ciphertext, Plaintext, WidePoly};
 use crate::backend::{Cpu, WideEmbedding, WideOps, WidePolyOps, WideRows};
+use crate::ckks::noise::DOUBLES_LOG2;
 use crate::ckks::{NoiseEstimate, check_not_filled, column_vectors, vector_encoding};
 use crate::error::{Error, Result};
 use crate::ring::{PlainPoly, Ring, SpecialFft};
@@ -107,7 +108,7 @@ impl<B: WideOps> Encoder<B> {
         let square = |z: &Complex64| z.re * z.re + z.im * z.im;
         let squares = vectors.iter().flat_map(|values| values.iter().map(square));
         let greatest = squares.fold(0.0, f64::max);
-        let noise = NoiseEstimate::encoded(greatest, f64::from(scale_log2), ring.n() as f64);
+        let noise = NoiseEstimate::encoded(greatest, f64::from(scale_log2), ring.n() as f64, DOUBLES_LOG2);
         Ok(Plaintext { poly, magnitude_bits, meta, noise: Known(Some(noise)) })
     }
 

@@ -3,6 +3,7 @@
 use super::ciphertext::{Meta, check_scale};
 use super::columns::{column_vectors, vector_encoding};
 use super::extended::{self, Transform};
+use super::noise::{DOUBLES_LOG2, EXTENDED_LOG2};
 use super::{Ciphertext, CkksParams, NoiseEstimate, Plaintext, SpecialFft, check_not_filled};
 use crate::backend::{CkksOps, Cpu, Embedding, RingOps};
 use crate::error::{Error, Result};
@@ -146,7 +147,12 @@ impl<B: RingOps> Encoder<B> {
     pub(super) fn estimate(&self, vectors: &[&[Complex64]], scale: f64) -> NoiseEstimate {
         let square = |z: &Complex64| z.re * z.re + z.im * z.im;
         let squares = vectors.iter().flat_map(|values| values.iter().map(square));
-        NoiseEstimate::encoded(squares.fold(0.0, f64::max), libm::log2(scale), self.params.noise().n())
+        let transform_log2 = match &self.fft {
+            Transform::Double(_) => DOUBLES_LOG2,
+            Transform::Extended(_) => EXTENDED_LOG2,
+        };
+        let (square, n) = (squares.fold(0.0, f64::max), self.params.noise().n());
+        NoiseEstimate::encoded(square, libm::log2(scale), n, transform_log2)
     }
 
     /// The polynomials of a batch of vectors.

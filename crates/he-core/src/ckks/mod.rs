@@ -15,7 +15,7 @@ mod extended;
 mod extended_plaintext;
 mod filled;
 mod levels;
-mod noise;
+pub(crate) mod noise;
 mod params;
 mod scatter;
 mod spec;

@@ -18,7 +18,7 @@
 //! Numbers* (Asiacrypt 2017): six deviations of a sum, sixteen of a product of two. Sums of
 //! dependent operands are covered by the triangle inequality, and products by Parseval; nothing
 //! else is assumed to be independent. Encodings count with half a unit per coefficient and 2^-48 of
-//! the values for float64.
+//! the values for float64, or 2^-96 for numbers of 106 bits.
 
 use crate::reveal;
 use crate::rlwe::RlweParams;
@@ -26,6 +26,11 @@ use crate::rlwe::noise::{
     clean_bound, galois_excess_log2, key_switch_log2, log_add, mean_weight, public_log2,
     relinearisation_excess_log2, rounding_bound, secret_log2, weighted_rounding_log2,
 };
+
+/// log2 of the relative error of encodings by float64.
+pub(crate) const DOUBLES_LOG2: f64 = -48.0;
+/// log2 of the relative error of encodings by numbers of 106 bits.
+pub(crate) const EXTENDED_LOG2: f64 = -96.0;
 
 /// Bounds on the noise of a ciphertext of CKKS, of either kind, and on its values.
 ///
@@ -46,12 +51,12 @@ pub struct NoiseEstimate {
 
 impl NoiseEstimate {
     /// The estimate of an encoding of values whose squared magnitudes reach this, of which only the
-    /// exponent is used.
-    pub(crate) fn encoded(square: f64, scale_log2: f64, n: f64) -> Self {
+    /// exponent is used, by a transform with this relative error.
+    pub(crate) fn encoded(square: f64, scale_log2: f64, n: f64, transform_log2: f64) -> Self {
         // 2^exponent is the next power of two above the square.
         let exponent = reveal::word(square.to_bits() >> 52) as i32 - 1022;
         let value_log2 = f64::from(exponent) / 2.0;
-        let float = value_log2 + scale_log2 - 48.0;
+        let float = value_log2 + scale_log2 + transform_log2;
         let peak_log2 = log_add(libm::log2(n) / 2.0 + 1.0, float);
         Self { rms_log2: log_add(-1.0, float), peak_log2, value_log2 }
     }

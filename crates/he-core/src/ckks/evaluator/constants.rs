@@ -5,6 +5,7 @@ use super::{Evaluator, sum};
 use crate::arith::DoubleDouble;
 use crate::backend::RingOps;
 use crate::ckks::ciphertext::Meta;
+use crate::ckks::noise::DOUBLES_LOG2;
 use crate::ckks::{Ciphertext, NoiseEstimate};
 use crate::error::{Error, Result};
 use crate::key_set::common_of;
@@ -64,7 +65,7 @@ impl<B: RingOps> Evaluator<B> {
             let residues = self.constant_residues(value.re, scale, span, level)?;
             result.pair.c[0].add_scalar_assign(&residues)?;
             let (scale_log2, n) = (result.meta.scale_log2(), self.params.noise().n());
-            let constant = NoiseEstimate::encoded(value.re * value.re, scale_log2, n);
+            let constant = NoiseEstimate::encoded(value.re * value.re, scale_log2, n, DOUBLES_LOG2);
             result.meta.noise = result.meta.noise.map(|noise| noise.plus(constant));
             return Ok(result);
         }

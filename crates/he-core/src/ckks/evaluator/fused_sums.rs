@@ -4,6 +4,7 @@ use super::{Evaluator, product_noise};
 use crate::arith::DoubleDouble;
 use crate::backend::{Multiple, PolyOps, RingOps};
 use crate::ckks::ciphertext::{Meta, check_scale};
+use crate::ckks::noise::DOUBLES_LOG2;
 use crate::ckks::{Ciphertext, NoiseEstimate};
 use crate::error::{Error, Result};
 use crate::key_set::{KeySetId, common_of};
@@ -208,7 +209,8 @@ impl<B: RingOps> Evaluator<B> {
         });
         let noise = super::sum(products.chain(terms).collect());
         let scale = before.to_f64();
-        let constant = NoiseEstimate::encoded(sum.constant * sum.constant, libm::log2(scale), n);
+        let constant =
+            NoiseEstimate::encoded(sum.constant * sum.constant, libm::log2(scale), n, DOUBLES_LOG2);
         let noise = noise.map(|noise| if sum.constant == 0.0 { noise } else { noise.plus(constant) });
         let operands = sum.products.iter().flatten().copied().chain(sum.terms.iter().map(|(x, _)| *x));
         let slots = operands.map(|x| x.ct.meta.slots).max().unwrap_or(1);
