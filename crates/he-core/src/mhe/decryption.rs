@@ -83,6 +83,11 @@ impl<'a, C: Encrypted> Decryption<'a, C> {
         Ok(Self { input, subject })
     }
 
+    /// The b of each party's flood.
+    pub fn flood_bits(&self) -> u32 {
+        self.input.bits
+    }
+
     /// The share of a party, which its publisher counts.
     ///
     /// # Errors

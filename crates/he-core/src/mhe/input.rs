@@ -18,7 +18,7 @@ pub(super) struct Input<'a, C: Encrypted> {
     pub quorum: Vec<u32>,
     pub flooding: Flooding,
     /// The b of each party's flood.
-    bits: u32,
+    pub bits: u32,
 }
 
 impl<'a, C: Encrypted> Input<'a, C> {

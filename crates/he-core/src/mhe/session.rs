@@ -157,7 +157,10 @@ impl Session {
     }
 
     /// A quorum in order, after checking that it can decrypt.
-    pub(super) fn quorum(&self, parties: &[u32]) -> Result<Vec<u32>> {
+    ///
+    /// # Errors
+    /// [`MheError::Doubled`], [`MheError::Outsider`], [`MheError::SmallQuorum`].
+    pub fn quorum(&self, parties: &[u32]) -> Result<Vec<u32>> {
         let mut quorum = parties.to_vec();
         quorum.sort_unstable();
         if let Some(pair) = quorum.windows(2).find(|pair| pair[0] == pair[1]) {

@@ -4,6 +4,7 @@
 use super::{FrameKind, WireError};
 use crate::arith::Modulus;
 use crate::parallel::*;
+use crate::reveal;
 use crate::ring::{RingSpec, Span};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -30,7 +31,8 @@ fn pack_row(row: &[u64], bits: u32, out: &mut [u8]) {
     out[at..].copy_from_slice(&pending.to_le_bytes()[..rest]);
 }
 
-/// Unpacks a row; returns false if some number is not below q, or if padding is not zero.
+/// Unpacks a row; returns false if some number is not below q, or if padding is not zero. Constant
+/// time.
 fn unpack_row(bytes: &[u8], q: &Modulus, out: &mut [u64]) -> bool {
     let bits = q.bits();
     let mask = (1u64 << bits) - 1;
@@ -51,7 +53,8 @@ fn unpack_row(bytes: &[u8], q: &Modulus, out: &mut [u64]) -> bool {
         pending >>= bits;
         fill -= bits;
     }
-    !outside && pending == 0 && words.all(|word| word == &[0; 8])
+    let rest = words.fold(0, |rest, word| rest | u64::from_le_bytes(*word));
+    !outside & (pending == 0) & (rest == 0)
 }
 
 /// Packs polynomials into exactly their bytes.
@@ -74,7 +77,7 @@ pub(super) fn pack(spec: &RingSpec, span: Span, batch: usize, words: &[u64], out
     }
 }
 
-/// Unpacks polynomials from exactly their bytes.
+/// Unpacks polynomials from exactly their bytes. Constant time for valid ones.
 pub(super) fn unpack(
     kind: FrameKind,
     spec: &RingSpec,
@@ -100,7 +103,8 @@ pub(super) fn unpack(
             .for_each(|(out, bytes)| {
                 bad.fetch_add(usize::from(!unpack_row(bytes, q, out)), Ordering::Relaxed);
             });
-        if bad.into_inner() > 0 {
+        // The polynomials of secret shares come this way, too.
+        if reveal::bit(bad.into_inner() > 0) {
             return Err(WireError::Residue { kind, limb });
         }
         rest = after;
