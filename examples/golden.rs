@@ -5,6 +5,7 @@
 //! in memory and compares: once released, the files of a version never change, and every later
 //! program reads them.
 
+use he::Publisher;
 use he::aes::container::{Content, Cost, FileKey, Header, Layout, UserKey};
 use he::aes::{self, Bulk};
 use he::backend::Cpu;
@@ -14,8 +15,12 @@ use he::bigckks::{self, BigCkksParams, BigCkksSpec};
 use he::bootstrapping::{BootstrapKeys, BootstrapParams, BootstrapSpec, EvalModShape, LevelRun};
 use he::ckks::{CkksParams, CkksSpec, Complex64, Encoder, Encryptor, LevelGroup, SecretEncryptor};
 use he::exact::{self, ExactSpec, Params, Scheme};
+use he::mhe::{
+    Aggregate, Decryption, GaloisKeyGeneration, PartyKey, PublicKeyGeneration, RecipientKey, ReencryptionKey,
+    RelinearisationRound1, RelinearisationRound2, Session, ThresholdAggregate,
+};
 use he::ring::Ring;
-use he::rlwe::{EvaluationKeys, Fingerprint, KeyRequirements, PublicKey, SecretKey};
+use he::rlwe::{EvaluationKeys, Fingerprint, Flooding, KeyRequirements, PublicKey, SecretKey};
 use he::switching::{FromTfheKey, FromTfheParams, SwitchingParams, ToTfheKey};
 use he::tfhe::{
     BootstrapKey, CircuitKey, CircuitParams, CircuitSpec, EncryptedFlags, Gadget, TfheParams, TfheSecretKey,
@@ -422,6 +427,102 @@ fn switching_files(rng: impl Fn(u8) -> ChaCha20Rng) -> Result<Vec<(&'static str,
     ])
 }
 
+/// Those of the other files at another scale, so that their fingerprint is their own.
+pub fn party_params() -> Result<CkksParams> {
+    let groups = vec![LevelGroup { levels: 3, scale_log2: 36.25 }];
+    Ok(CkksParams::insecure(CkksSpec { groups, ..params()?.spec() })?)
+}
+
+/// What three parties say and keep, any two of whom decrypt.
+fn party_files(rng: impl Fn(u8) -> ChaCha20Rng) -> Result<Vec<(&'static str, Vec<u8>)>> {
+    let params = party_params()?;
+    let ring = Ring::new(Cpu::new(), params.rlwe().ring().clone())?;
+    let session = Session::new(params.rlwe(), [1, 2, 3], 2, [7; 32])?;
+    let keys: Vec<PartyKey> = (1..=3)
+        .map(|party| Ok(PartyKey::generate(&session, party, &mut rng(party as u8))?))
+        .collect::<Result<_>>()?;
+    let mut shares = Vec::new();
+    let generation = PublicKeyGeneration::new(&session, &ring)?;
+    let mut all = Aggregate::new(&generation);
+    for key in &keys {
+        let share = generation.share(key, &mut rng(10 + key.party() as u8))?;
+        shares.push(share.to_frame(&params)?);
+        all.add(&share)?;
+    }
+    let public = all.finish()?;
+    let first = RelinearisationRound1::new(&session, &ring)?;
+    let (mut all, mut ephemeral) = (Aggregate::new(&first), Vec::new());
+    for key in &keys {
+        let (share, secret) = first.share(key, &mut rng(20 + key.party() as u8))?;
+        shares.push(share.to_frame(&params)?);
+        all.add(&share)?;
+        ephemeral.push(secret);
+    }
+    let mut kept = keys.iter().map(|key| key.to_frame(&params)).collect::<he::Result<Vec<_>>>()?;
+    kept.extend(ephemeral.iter().map(|secret| secret.to_frame(&params)).collect::<he::Result<Vec<_>>>()?);
+    let sums = all.finish()?;
+    let second = RelinearisationRound2::new(&session, &ring, &sums)?;
+    let mut all = Aggregate::new(&second);
+    for (key, secret) in keys.iter().zip(ephemeral) {
+        let share = second.share(key, secret, &mut rng(30 + key.party() as u8))?;
+        shares.push(share.to_frame(&params)?);
+        all.add(&share)?;
+    }
+    let mut evaluation = EvaluationKeys::empty(params.rlwe(), &ring)?;
+    evaluation.insert_relin(all.finish()?)?;
+    let generation = GaloisKeyGeneration::new(&session, &ring, 5)?;
+    let mut all = Aggregate::new(&generation);
+    for key in &keys {
+        let share = generation.share(key, &mut rng(40 + key.party() as u8))?;
+        shares.push(share.to_frame(&params)?);
+        all.add(&share)?;
+    }
+    evaluation.insert_galois(5, all.finish()?)?;
+    let mut sum = ThresholdAggregate::new(&session, 1)?;
+    let mut secret_shares = Vec::new();
+    for key in &keys {
+        let share = key.deal(&ring, &mut rng(50 + key.party() as u8))?.remove(0);
+        secret_shares.push(share.to_frame(&params)?);
+        sum.add(share)?;
+    }
+    kept.push(sum.finish()?.to_frame(&params)?);
+    let [first, _] = values();
+    let plain = Encoder::new(&params, &ring)?.encode(&first, params.encoding())?;
+    let x = Encryptor::new(&params, &public)?.encrypt(&plain, &mut rng(60))?;
+    let decryption = Decryption::new(&session, &params, &x, &[1, 2, 3], Flooding::Bits(20))?;
+    for key in &keys {
+        let mut publisher = Publisher::new(40, 1)?;
+        let share = decryption.share(&key.share(&ring)?, &mut publisher, &mut rng(70 + key.party() as u8))?;
+        shares.push(share.to_frame(&params)?);
+    }
+
+    // From the secret of the other files to one under parameters with groups of levels.
+    let (sender, target) = (SecretKey::generate(params.rlwe(), &mut rng(1)), grouped_params()?);
+    let recipient = SecretKey::generate(target.rlwe(), &mut rng(80));
+    let to = RecipientKey::generate(&recipient, &ring, &mut rng(81))?;
+    let key = ReencryptionKey::generate(&sender, &to, &mut rng(82))?;
+    let file = |params: &CkksParams, frames: Vec<Frame>| -> Result<Vec<u8>> {
+        let mut writer = FrameWriter::new(Vec::new());
+        writer.write(&params.to_frame())?;
+        for frame in &frames {
+            writer.write(frame)?;
+        }
+        Ok(writer.finish(params.fingerprint())?)
+    };
+    let mut keys = vec![public.to_frame(&params)?];
+    keys.extend(evaluation.to_frames(&params).collect::<he::Result<Vec<_>>>()?);
+    keys.push(x.to_frame(&params)?);
+    Ok(vec![
+        ("party_session.he", file(&params, vec![session.to_frame(&params)?])?),
+        ("party_secrets.he", file(&params, kept)?),
+        ("party_secret_shares.he", file(&params, secret_shares)?),
+        ("party_shares.he", file(&params, shares)?),
+        ("party_keys.he", file(&params, keys)?),
+        ("reencryption_secret_key.he", file(&target, vec![recipient.to_frame(&target)?])?),
+        ("reencryption_keys.he", file(&target, vec![to.to_frame(&target)?, key.to_frame(&target)?])?),
+    ])
+}
+
 /// All files, by name.
 pub fn files() -> Result<Vec<(&'static str, Vec<u8>)>> {
     let params = params()?;
@@ -481,6 +582,7 @@ pub fn files() -> Result<Vec<(&'static str, Vec<u8>)>> {
     files.extend(bootstrap_files(rng)?);
     files.extend(integer_bootstrap_files(rng)?);
     files.extend(switching_files(rng)?);
+    files.extend(party_files(rng)?);
     files.extend(byte_strings(rng)?);
     files.extend(aes_files(rng)?);
     Ok(files)

@@ -305,7 +305,7 @@ def small(poly, bound=21):
     need(all(abs(x) <= bound for x in poly) and any(poly), "an error is too large, or there is none")
 
 
-def check_public(params, frame, secret):
+def check_public(params, frame, secret, bound=21):
     """b + a s is a small error."""
     fields = Fields(frame.body)
     seed = fields.take(32)
@@ -314,10 +314,10 @@ def check_public(params, frame, secret):
         b, a, s = params.row(fields, q), params.uniform(seed, i, 0, q), params.evaluate(secret, q)
         rows.append(params.interpolate([(x + y * z) % q for x, y, z in zip(b, a, s)], q))
     fields.end()
-    small(params.compose(rows, params.q))
+    small(params.compose(rows, params.q), bound)
 
 
-def check_switching(n_of, fields, under, message, q, p, ends):
+def check_switching(n_of, fields, under, message, q, p, ends, bound=21):
     """b_j + a_j u - P g_j t is a small error, for each digit j."""
     seed, primes, start = fields.take(32), q + p, 0
     for j, end in enumerate(ends):
@@ -328,19 +328,21 @@ def check_switching(n_of, fields, under, message, q, p, ends):
             values = n_of.interpolate([(x + y * z) % prime for x, y, z in zip(b, a, u)], prime)
             factor = math.prod(p) if start <= i < end else 0
             rows.append([(x - factor * m) % prime for x, m in zip(values, message)])
-        small(n_of.compose(rows, primes))
+        small(n_of.compose(rows, primes), bound)
         start = end
     fields.end()
 
 
-def check_key(params, frame, secret):
-    fields = Fields(frame.body)
+def check_key(params, frame, secret, parties=1):
+    """Errors of a collective key are sums; those of its relinearisation key are s e0 + u e1 + e."""
+    fields, bound = Fields(frame.body), 21 * parties
     if frame.kind == 4:
         under, message = secret, negacyclic(secret, secret)
+        bound *= 1 if parties == 1 else 1 + 2 * parties * params.n
     else:
         g = fields.number(8)
         under, message = image(secret, pow(g, -1, 2 * params.n)), secret
-    check_switching(params, fields, under, message, params.q, params.p, params.digits)
+    check_switching(params, fields, under, message, params.q, params.p, params.digits, bound)
 
 
 # --- bootstrapping -------------------------------------------------------------------------------
@@ -491,6 +493,188 @@ def read_switching(frame, params, secrets):
                 check_switching(ring, fields, embedded, secret, [q], [p], [1])
                 return
     need(False, "the parameters of a key of scheme switching")
+
+
+# --- several parties -----------------------------------------------------------------------------
+
+
+class Session:
+    """Kind 44."""
+
+    CONTEXT = "he 2026-11 session of several parties: "
+
+    def __init__(self, frame, params):
+        fields, self.params = Fields(frame.body), params
+        threshold, count = fields.number(4), fields.number(4)
+        self.parties = [fields.number(4) for _ in range(count)]
+        seed = fields.take(32)
+        fields.end()
+        need(self.parties == sorted(set(self.parties)) and self.parties[0] > 0, "the numbers of parties")
+        need(1 <= threshold <= count, "the threshold")
+        agreed = struct.pack(f"<II{count}I", threshold, count, *self.parties) + seed
+        self.id = derive_key(self.CONTEXT + "identity, version 1", params.key_print + agreed)
+        self.secrets, self.ephemeral, self.dealt, self.sums = {}, {}, {}, {}
+
+    def subject(self, protocol, more=b""):
+        return derive_key(self.CONTEXT + "subject of a share, version 1", self.id + bytes([protocol]) + more)
+
+    def common(self, protocol, subject):
+        context = self.CONTEXT + "common random polynomials, version 1"
+        return derive_key(context, self.id + bytes([protocol]) + subject)
+
+    def rows(self, fields):
+        return [self.params.row(fields, q) for q in self.params.q + self.params.p]
+
+    def keep(self, frame):
+        """Kinds 46 to 49: secrets of parties."""
+        fields, params = Fields(frame.body), self.params
+        need(fields.take(32) == self.id, "the session of a secret")
+        party = fields.number(4)
+        need(party in self.parties, "the party of a secret")
+        if frame.kind == 46:
+            to = fields.number(4)
+            self.dealt.setdefault(to, []).append(self.rows(fields))
+        elif frame.kind == 48:
+            self.sums[party] = self.rows(fields)
+        else:
+            secret = ternary(fields.take(params.n // 4), params.n)
+            (self.secrets if frame.kind == 47 else self.ephemeral)[party] = secret
+        fields.end()
+
+    def check_dealt(self):
+        """A threshold key is the sum of what all parties dealt."""
+        for party, found in self.sums.items():
+            all_rows = self.dealt[party]
+            need(len(all_rows) == len(self.parties), "the values that were dealt")
+            for i, q in enumerate(self.params.q + self.params.p):
+                sums = [sum(column) % q for column in zip(*(rows[i] for rows in all_rows))]
+                need(sums == found[i], "a threshold key")
+
+    def error(self, rows, terms, message, factors, primes):
+        """rows + sum of a s over the terms (a by prime, s) - factor message, composed."""
+        params, out = self.params, []
+        for i, q in enumerate(primes):
+            values = list(rows[i])
+            for a, s in terms:
+                values = [(x + y * z) % q for x, y, z in zip(values, a[i], params.evaluate(s, q))]
+            plain = params.interpolate(values, q)
+            out.append([(x - factors[i] * m) % q for x, m in zip(plain, message)])
+        return params.compose(out, primes)
+
+    def check_shares(self, frames, ciphertexts):
+        """Every share is what the secrets of its party make it, and an error."""
+        params = self.params
+        n, chain, whole = params.n, params.q, params.q + params.p
+        shares = []
+        for frame in frames:
+            fields = Fields(frame.body)
+            protocol = fields.number(1)
+            need(fields.take(32) == self.id, "the session of a share")
+            party, subject = fields.number(4), fields.take(32)
+            primes, batch = fields.number(2), fields.number(4)
+            need((protocol < 5) == (primes == 0) == (batch == 0), "the primes and the batch of a share")
+            shares.append((protocol, party, subject, primes, fields))
+        start, gadget = 0, []
+        for end in params.digits:
+            gadget.append([math.prod(params.p) * (start <= i < end) for i in range(len(whole))])
+            start = end
+        zero = [0] * n
+
+        def uniform(protocol, subject, index, primes):
+            seed = self.common(protocol, subject)
+            return [params.uniform(seed, i, index, q) for i, q in enumerate(primes)]
+
+        def minus(poly):
+            return [-x for x in poly]
+
+        sums = [[], []]
+        for protocol, party, subject, primes, fields in shares:
+            s = self.secrets[party]
+            if protocol == 1:
+                need(subject == self.subject(1), "the subject of a share")
+                rows = [params.row(fields, q) for q in chain]
+                small(self.error(rows, [(uniform(1, subject, 0, chain), s)], zero, [0] * len(chain), chain))
+            elif protocol == 2:
+                need(subject == self.subject(2), "the subject of a share")
+                halves = [[self.rows(fields) for _ in params.digits] for _ in range(2)]
+                for j, (h0, h1) in enumerate(zip(*halves)):
+                    a = uniform(2, subject, j, whole)
+                    small(self.error(h0, [(a, self.ephemeral[party])], s, gadget[j], whole))
+                    small(self.error(h1, [(a, minus(s))], zero, [0] * len(whole), whole))
+                for sum_of, half in zip(sums, halves):
+                    sum_of.append(half)
+            elif protocol == 3:
+                # The sums of the first round, as all parties have them.
+                totals = [
+                    [
+                        [[sum(c) % q for c in zip(*(half[j][i] for half in sum_of))] for i, q in enumerate(whole)]
+                        for j in range(len(params.digits))
+                    ]
+                    for sum_of in sums
+                ]
+                hashed = b"".join(
+                    struct.pack("<Q", n * len(whole)) + b"".join(words(row) for row in poly)
+                    for half in totals
+                    for poly in half
+                )
+                need(subject == self.subject(3, hashed), "the subject of a share")
+                for j, (h0, h1) in enumerate(zip(*totals)):
+                    a = uniform(3, subject, j, whole)
+                    terms = [(h0, minus(s)), (h1, minus(self.ephemeral[party])), (a, s)]
+                    small(self.error(self.rows(fields), terms, zero, [0] * len(whole), whole))
+            elif protocol == 4:
+                odd = (g for g in range(3, 2 * n, 2) if subject == self.subject(4, struct.pack("<Q", g)))
+                turned = image(s, pow(next(odd), -1, 2 * n))
+                for j in range(len(params.digits)):
+                    a = uniform(4, subject, j, whole)
+                    small(self.error(self.rows(fields), [(a, turned)], s, gadget[j], whole))
+            elif protocol == 5:
+                # Of the golden ciphertext, by all parties, with floods of 20 bits.
+                head, c0, c1 = ciphertexts[0]
+                agreed = struct.pack(f"<I{len(self.parties)}I", len(self.parties), *self.parties)
+                agreed += b"\1" + words([20, 0]) + head
+                for poly in (c0, c1):
+                    agreed += struct.pack("<Q", n * primes) + b"".join(words(row) for row in poly)
+                need(subject == self.subject(5, agreed), "the subject of a share")
+                rows = [params.row(fields, q) for q in chain[:primes]]
+                factors = [0] * primes
+                small(self.error(rows, [(c1, minus(s))], zero, factors, chain[:primes]), 1 << 20)
+            else:
+                need(False, "an unknown protocol")
+            fields.end()
+
+
+def check_recipient(params, frame, secret):
+    """Kind 50: b + a s is a small error over all primes."""
+    fields, primes, rows = Fields(frame.body), params.q + params.p, []
+    seed = fields.take(32)
+    for i, q in enumerate(primes):
+        b, a, s = params.row(fields, q), params.uniform(seed, i, 0, q), params.evaluate(secret, q)
+        rows.append(params.interpolate([(x + y * z) % q for x, y, z in zip(b, a, s)], q))
+    fields.end()
+    small(params.compose(rows, primes))
+
+
+def check_reencryption(params, frame, secret, senders):
+    """Kind 51: b_j + a_j s - P g_j s' has the noise of an encryption by public key."""
+    primes, bound = params.q + params.p, 21 * (2 * params.n + 1)
+    for sender in senders:
+        fields, start = Fields(frame.body), 0
+        fits = True
+        for end in params.digits:
+            pair = [[params.row(fields, q) for q in primes] for _ in range(2)]
+            rows = []
+            for i, (b, a, q) in enumerate(zip(*pair, primes)):
+                s = params.evaluate(secret, q)
+                values = params.interpolate([(x + y * z) % q for x, y, z in zip(b, a, s)], q)
+                factor = math.prod(params.p) if start <= i < end else 0
+                rows.append([(x - factor * m) % q for x, m in zip(values, sender)])
+            fits = fits and all(abs(x) <= bound for x in params.compose(rows, primes))
+            start = end
+        fields.end()
+        if fits:
+            return
+    need(False, "the sender of a key of re-encryption")
 
 
 # --- bigckks -------------------------------------------------------------------------------------
@@ -891,6 +1075,7 @@ class Reader:
                     self.secrets[frame.fingerprint] = secret
                     if number and found[0].kind == 31:
                         self.check_identity(params, secret, found[0].body)
+        self.session_of(frames)
         for name, found in frames.items():
             self.file(name, found)
         for name, data in self.files.items():
@@ -900,6 +1085,38 @@ class Reader:
                 self.sealed(name, data)
             elif data[:8] == b"HE-MODEL":
                 self.model(name, data)
+
+    def session_of(self, frames):
+        """The session, the secrets of its parties, of which the sum decrypts, and all their shares."""
+        every = [frame for found in frames.values() for frame in found]
+        for frame in every:
+            if frame.kind == 44:
+                self.session = Session(frame, self.params[frame.fingerprint])
+                of = frame.fingerprint
+        for frame in every:
+            if 46 <= frame.kind <= 49:
+                self.session.keep(frame)
+        if any(frame.kind == 44 for frame in every):
+            self.session.check_dealt()
+            secrets = self.session.secrets.values()
+            self.secrets[of] = [sum(column) for column in zip(*secrets)]
+            ciphertexts = []
+            for frame in every:
+                if frame.kind == 6 and frame.fingerprint == of:
+                    fields, params = Fields(frame.body), self.params[of]
+                    level, count, batch = fields.number(2), 1 << fields.number(1), fields.number(4)
+                    scale = fields.take(8)
+                    head = words([level]) + scale + words([count])
+                    c0, c1 = ciphertext(params, frame, params.q[: params.levels[level]], batch, fields, False)
+                    ciphertexts.append((head, c0[0], c1[0]))
+            shares = [frame for frame in every if frame.kind == 45]
+            self.session.check_shares(shares, ciphertexts)
+
+    def parties(self, frame):
+        """How many parties made the keys of these parameters."""
+        session = getattr(self, "session", None)
+        of_session = session and session.params.fingerprint == frame.fingerprint
+        return len(session.parties) if of_session else 1
 
     def program_of(self, frame):
         """Secret keys of bootstrapping are written under the parameters of programs, whose fingerprint
@@ -933,6 +1150,8 @@ class Reader:
             if frame.kind in (40, 41):
                 read_switching(frame, self.params, self.secrets)
                 continue
+            if 44 <= frame.kind <= 49:
+                continue
             params, secret = self.params[frame.fingerprint], self.secrets.get(frame.fingerprint)
             entries = None
             if frame.kind in (6, 7):
@@ -944,9 +1163,14 @@ class Reader:
             elif frame.kind in (28, 29, 30, 32, 33, 34):
                 entries = [params.read(frame, secret)]
             elif frame.kind == 3:
-                check_public(params, frame, secret)
+                check_public(params, frame, secret, 21 * self.parties(frame))
             elif frame.kind in (4, 5):
-                check_key(params, frame, secret)
+                check_key(params, frame, secret, self.parties(frame))
+            elif frame.kind == 50:
+                check_recipient(params, frame, secret)
+            elif frame.kind == 51:
+                alike = [mark for mark in self.secrets if self.params[mark].key_print == params.key_print]
+                check_reencryption(params, frame, secret, [self.secrets[mark] for mark in alike])
             elif frame.kind == 22:
                 params.check_public(frame, secret)
             elif frame.kind == 23:

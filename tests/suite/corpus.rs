@@ -38,6 +38,7 @@ replay!(
     frames,
     keys,
     parameters,
+    parties,
     programs,
     tfhe,
     tfhe_integers

@@ -22,6 +22,7 @@ use std::path::PathBuf;
 mod bootstrapping;
 mod circuit;
 mod other_reader;
+mod parties;
 mod switching;
 
 #[path = "../../examples/golden.rs"]

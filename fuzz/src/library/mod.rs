@@ -13,6 +13,7 @@ pub mod exact_integers;
 pub mod frames;
 pub mod keys;
 pub mod parameters;
+pub mod parties;
 pub mod programs;
 #[path = "../target.rs"]
 pub mod target;
@@ -44,6 +45,7 @@ targets!(
     frames,
     keys,
     parameters,
+    parties,
     programs,
     tfhe,
     tfhe_integers

@@ -49,6 +49,7 @@ fn another_program_reads_the_golden_files() {
         ("seeded_ciphertexts.he 1 0", &first),
         ("seeded_ciphertexts.he 1 1", &second),
         ("bytes_ciphertext.he 1 0", &first),
+        ("party_keys.he 4 0", &first),
         ("bytes_ciphertext_of_none.he 0 0", &first),
         ("bigckks_ciphertexts.he 1 0", &first),
         ("bigckks_ciphertexts.he 1 1", &second),
