@@ -3,6 +3,7 @@
 
 use super::Secret;
 use super::valgrind::{public, secret};
+use he::Publisher;
 use he::aes::{Key, KeySize};
 use he::backend::Cpu;
 use he::bfv::Bfv;
@@ -11,6 +12,11 @@ use he::bigckks::{self, BigCkksParams, BigCkksSpec, SecretDistribution};
 use he::bootstrapping::{BootstrapKeys, BootstrapParams, BootstrapSpec, EvalModShape, LevelRun};
 use he::ckks::{self, CkksParams, CkksSpec, Complex64, LevelGroup};
 use he::exact::{self, DECRYPTION_MARGIN, ExactSpec, Scheme};
+use he::mhe::{
+    Aggregate, Decryption, EphemeralKey, GaloisKeyGeneration, PartyKey, Protocol, PublicKeyGeneration,
+    RecipientKey, ReencryptionKey, Refresh, RelinearisationRound1, RelinearisationRound2, SecretShare,
+    Session, Share, ShareKind, ThresholdAggregate, ThresholdKey,
+};
 use he::ring::Ring;
 use he::rlwe::{EvaluationKeys, Flooding, KeyRequirements, PublicKey, RlweParams, SecretKey};
 use he::switching::{FromTfheKey, FromTfheParams, SwitchingParams, ToTfheKey};
@@ -298,5 +304,77 @@ fn switching_keys() {
         let sent_key = ToTfheKey::generate(&key, &torus_key, &to, &there, &mut rng).unwrap();
         sent(&to, &there, &sent_key);
         sent(&from, &ring, &FromTfheKey::generate(&torus_key, &key, &from, &ring, &mut rng).unwrap());
+    }
+}
+
+/// The sum of shares that were sent.
+fn summed<P: Protocol<Backend = Cpu>>(
+    params: &exact::Params<Bfv>,
+    protocol: &P,
+    shares: impl IntoIterator<Item = Share<P::Kind, Cpu>>,
+) -> P::Output
+where
+    P::Kind: ShareKind,
+{
+    let mut all = Aggregate::new(protocol);
+    shares.into_iter().for_each(|share| all.add(&sent(params, protocol.ring(), &share)).unwrap());
+    all.finish().unwrap()
+}
+
+/// Two parties: keys, what they deal, a decryption and a refresh; and a proxy.
+#[test]
+fn parties() {
+    let mut rng = Secret::new(8);
+    let spec = ExactSpec::from_bits(LOG_N, &[50, 50, 50], &[52], 257).unwrap();
+    let params = exact::Params::<Bfv>::insecure(spec).unwrap().for_parties(2);
+    for cpu in Cpu::all() {
+        let ring = Ring::new(cpu, params.rlwe().ring().clone()).unwrap();
+        let session = Session::new(params.rlwe(), [1, 2], 1, [9; 32]).unwrap();
+        let keys = [1, 2].map(|party| {
+            let key = PartyKey::generate(&session, party, &mut rng).unwrap();
+            PartyKey::from_frame(&params, &session, &key.to_frame(&params).unwrap()).unwrap()
+        });
+        let run = PublicKeyGeneration::new(&session, &ring).unwrap();
+        let public_key = summed(&params, &run, keys.each_ref().map(|key| run.share(key, &mut rng).unwrap()));
+        let run = RelinearisationRound1::new(&session, &ring).unwrap();
+        let first = keys.each_ref().map(|key| run.share(key, &mut rng).unwrap());
+        let (shares, kept): (Vec<_>, Vec<_>) = first.into_iter().unzip();
+        let sums = summed(&params, &run, shares);
+        let run = RelinearisationRound2::new(&session, &ring, &sums).unwrap();
+        let second = keys.iter().zip(kept).map(|(key, kept)| {
+            let kept = kept.to_frame(&params).unwrap();
+            let kept = EphemeralKey::from_frame(&params, &session, &kept).unwrap();
+            run.share(key, kept, &mut rng).unwrap()
+        });
+        summed(&params, &run, second.collect::<Vec<_>>());
+        let run = GaloisKeyGeneration::new(&session, &ring, 3).unwrap();
+        summed(&params, &run, keys.each_ref().map(|key| run.share(key, &mut rng).unwrap()));
+
+        let mut sum = ThresholdAggregate::new(&session, 2).unwrap();
+        for key in &keys {
+            let share = key.deal(&ring, &mut rng).unwrap().pop().unwrap().to_frame(&params).unwrap();
+            sum.add(SecretShare::from_frame(&params, (&session, &ring), &share).unwrap()).unwrap();
+        }
+        let key = sum.finish().unwrap().to_frame(&params).unwrap();
+        let key = ThresholdKey::from_frame(&params, (&session, &ring), &key).unwrap();
+        let own = key.share(&[2]).unwrap();
+        let encoder = exact::Encoder::new(&params).unwrap();
+        let encryptor = exact::Encryptor::new(&params, &public_key).unwrap();
+        let mut message = vec![5u64; 16];
+        secret(&mut message);
+        let plain = encoder.encode_coefficients(&message).unwrap();
+        let x = sent(&params, &ring, &encryptor.encrypt(&plain, &mut rng).unwrap());
+        let publisher = || Publisher::new(20, 4).unwrap();
+        let flooding = publisher().flooding();
+        let run = Decryption::new(&session, &params, &x, &[2], flooding).unwrap();
+        let found = summed(&params, &run, [run.share(&own, &mut publisher(), &mut rng).unwrap()]);
+        assert_eq!(found.coefficients()[..16], [5; 16]);
+        let run = Refresh::new(&session, &params, &x, &[2], flooding, 0).unwrap();
+        summed(&params, &run, [run.share(&own, &mut publisher(), &mut rng).unwrap()]);
+
+        let theirs = SecretKey::generate(params.rlwe(), &mut rng);
+        let to = sent(&params, &ring, &RecipientKey::generate(&theirs, &ring, &mut rng).unwrap());
+        let key = ReencryptionKey::generate(keys[0].secret(), &to, &mut rng).unwrap();
+        sent(&params, &ring, &key);
     }
 }
