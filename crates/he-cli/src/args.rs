@@ -12,6 +12,7 @@ mod keygen;
 mod model;
 mod needs;
 mod params;
+mod party;
 mod publishing;
 mod secret;
 #[cfg(feature = "server")]
@@ -32,6 +33,7 @@ pub use keygen::{KeyFolder, Keygen, KeygenAes, KeygenBigCkks, KeygenCkks, Keygen
 pub use model::{Compile, Infer};
 pub use needs::{BigCkksNeeds, CkksNeeds, ExactNeeds, Failure, Needs, TfheNeeds};
 pub use params::{Params, ParamsScheme};
+pub use party::{CombineStep, Party, PartyInit, PartyStep, Quorum, ShareStep};
 pub use publishing::{PublishNeeds, Published};
 pub use secret::{PassphraseFile, SealFlags, Unlock};
 #[cfg(feature = "server")]
@@ -186,6 +188,20 @@ pub enum Command {
         he-cli params --bootstrap\n\n\
         Without a scheme the options are those of CKKS; he-cli help params bfv has those of BFV, and so on.")]
     Params(Params),
+    /// Make keys together with other parties, and decrypt together, so that nobody has the key
+    ///
+    /// Each party has a folder with session.he, which all have, and party.key, which it alone has.
+    /// It makes messages for the others (share), and combines theirs (combine). What the keys
+    /// encrypt and compute is like with the keys of keygen ckks.
+    #[command(after_help = "Examples:\n  \
+        he-cli party init --parties 3 --party 1 -o a/\n  \
+        he-cli party share keys a/\n  \
+        he-cli party share relin a/ --shares a/keys.share b/keys.share c/keys.share\n  \
+        he-cli party combine keys a/ --shares a/keys.share b/keys.share c/keys.share \\\n    \
+        --second a/relin.share b/relin.share c/relin.share\n  \
+        he-cli party share decrypt a/ mean.he -o a/mean.share\n  \
+        he-cli party combine decrypt a/ mean.he --shares a/mean.share b/mean.share c/mean.share -o mean.csv")]
+    Party(Party),
     /// Make keys, encrypt an image, blur it, decrypt it, and report times, sizes and PSNR; or read
     /// handwritten digits
     #[command(after_help = "Examples:\n  \

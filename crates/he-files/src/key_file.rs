@@ -12,7 +12,7 @@ use he::Device;
 use he_core::aes::container::UserKey;
 use he_core::ring::Ring;
 use he_core::rlwe::Fingerprint;
-use he_core::wire::{Frame, FrameKind, FrameReader, FrameWriter, Wire, WireKeys, WireParams};
+use he_core::wire::{Frame, FrameKind, FrameReader, FrameWriter, Wire, WireError, WireKeys, WireParams};
 use std::collections::BTreeSet;
 use std::io::{BufReader, Read, Write};
 
@@ -226,6 +226,23 @@ pub enum Key<S: Scheme> {
     Evaluation(Vec<Frame>),
 }
 
+/// The next frame of a key file, of which one of several parties is not part.
+fn next_frame(
+    reader: &mut FrameReader<impl Read>,
+    limit: impl Fn(FrameKind, Fingerprint) -> u64,
+    name: &str,
+) -> Result<Option<Frame>> {
+    use FrameKind::{EphemeralKey, PartyKey, PartyShare, SecretShare, Session, ThresholdKey};
+    match reader.next_frame(limit) {
+        Err(WireError::Length {
+            kind: kind @ (Session | PartyShare | SecretShare | PartyKey | ThresholdKey | EphemeralKey),
+            expected: 0,
+            ..
+        }) => Err(KeyError::OfParties { name: name.to_owned(), found: kind.to_string() }.into()),
+        frame => frame.in_file(name),
+    }
+}
+
 impl<S: Scheme> KeyFormat for S {
     type Key = Key<S>;
 
@@ -239,7 +256,7 @@ impl<S: Scheme> KeyFormat for S {
         // Every Galois element once, and the relinearisation key.
         let most = S::ring(params).n() + 1;
         let mut frames = Vec::new();
-        while let Some(frame) = reader.next_frame(limit).in_file(name)? {
+        while let Some(frame) = next_frame(reader, limit, name)? {
             if frames.len() == most {
                 return Err(KeyError::TooMany { name: name.to_owned() }.into());
             }

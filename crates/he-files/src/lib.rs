@@ -97,6 +97,7 @@ pub mod models;
 pub mod needs;
 pub mod note;
 pub mod operation;
+pub mod party;
 pub mod passphrase;
 #[cfg(not(target_family = "wasm"))]
 pub mod pipeline;

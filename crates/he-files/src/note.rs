@@ -38,6 +38,11 @@ impl KeyId {
         Self(format!("{:032x}", (u128::from(rng.next_u64()) << 64) | u128::from(rng.next_u64())))
     }
 
+    /// That of a key set of the library.
+    pub fn of(key_set: KeySetId) -> Self {
+        Self(key_set.to_string())
+    }
+
     fn check(&self) -> Result<()> {
         if self.0.len() == 32 && self.0.bytes().all(|b| b.is_ascii_hexdigit()) {
             Ok(())

@@ -44,7 +44,8 @@ impl Needs {
         Ok(self.needs().params()?)
     }
 
-    fn needs(&self) -> RealNeeds {
+    /// The same needs, for the library.
+    pub fn needs(&self) -> RealNeeds {
         let Self { depth, precision, range, security, slots } = *self;
         RealNeeds { depth, precision, range, security, slots, published: None }
     }

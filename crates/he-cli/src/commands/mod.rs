@@ -16,6 +16,7 @@ pub mod keygen;
 mod man;
 mod model;
 mod params;
+mod party;
 #[cfg(feature = "server")]
 mod serve;
 
@@ -36,6 +37,7 @@ pub fn run(command: Command) -> Result<()> {
         Command::Decrypt(args) => decrypt::run(&args)?.tell(),
         Command::Info(args) => info::run(&args),
         Command::Params(args) => params::run(&args),
+        Command::Party(args) => party::run(&args)?.tell(),
         Command::Demo(args) if args.digits => digits::run(&args),
         Command::Demo(args) if args.deep => deep::run(&args),
         Command::Demo(args) => demo::run(&args),

@@ -27,6 +27,7 @@ mod info;
 mod keys;
 mod metadata;
 mod models;
+mod party;
 mod pictures;
 mod process;
 mod publish;

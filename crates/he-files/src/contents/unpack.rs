@@ -108,7 +108,11 @@ impl Plain {
         Self::unpack(team, reader, &decryptors, view)
     }
 
-    fn unpack<S: Contents>(
+    /// Decrypts with one of these for each engine.
+    ///
+    /// # Errors
+    /// The same as for [`decrypt`](Self::decrypt).
+    pub(crate) fn unpack<S: Contents>(
         team: &Team<S>,
         reader: &mut CipherReader<S>,
         decryptors: &[Decrypt<'_, S>],

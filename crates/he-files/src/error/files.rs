@@ -53,6 +53,10 @@ errors! {
         NotBootstrapping { name: String }:
             ("{name} is a key, but not a bootstrapping key"),
             ("give the bootstrapping keys, which are made with parameters that have bootstrapping");
+        /// It belongs to a session of several parties.
+        OfParties { name: String, found: String }:
+            ("{name} holds a {found}, and no key"),
+            ("it serves its session of several parties alone");
         /// It is an AES key.
         OfAes { name: String, needed: String }: ("{name} is an AES key, not {needed}"), ("{KEYS}");
         /// It is a key to compute with.
@@ -79,6 +83,13 @@ errors! {
 errors! {
     /// Why an encrypted file cannot be read.
     pub enum FileError {
+        /// It is a file of another session of parties.
+        OtherSession { name: String, found: String, expected: String }:
+            ("{name} belongs to session {found}, and the others to {expected}"),
+            ("use the files that all parties made in one session");
+        /// It is not the file of a session that is needed.
+        NotOfParties { name: String, found: String, needed: String }:
+            ("{name} holds {found}, and {needed} is needed");
         /// Its first bytes are those of something else.
         Kind { name: String, found: String, needed: String, wanted: Wanted }:
             ("{name} is {found}, not {needed}"), ("{}", wanted.hint());
