@@ -38,6 +38,7 @@ mod guide {
         client_server: "../docs/guide/src/client_server.md",
         security: "../docs/guide/src/security.md",
         publishing: "../docs/guide/src/publishing.md",
+        parties: "../docs/guide/src/parties.md",
         gpu: "../docs/guide/src/gpu.md",
         performance: "../docs/guide/src/performance.md",
     }

@@ -22,6 +22,7 @@ examples! {
     logistic_regression: "../../examples/logistic_regression.rs",
     lookup: "../../examples/lookup.rs",
     matrix: "../../examples/matrix.rs",
+    parties: "../../examples/parties.rs",
     statistics: "../../examples/statistics.rs",
     vote: "../../examples/vote.rs",
 }
