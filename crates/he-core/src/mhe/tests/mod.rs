@@ -166,7 +166,6 @@ pub(super) fn integers<B: RingOps>(poly: Poly<Coeff, B>) -> Vec<BigInt> {
 }
 
 /// The root mean square of integers.
-#[expect(clippy::disallowed_methods, reason = "nothing is secret")]
 pub(super) fn rms(values: &[BigInt]) -> f64 {
     use num_traits::ToPrimitive;
     let square = |x: &BigInt| x.to_f64().unwrap().powi(2);
