@@ -35,6 +35,7 @@ mod products;
 mod rotation;
 mod scheme;
 mod slots;
+mod state;
 
 pub use builder::Builder;
 pub use ciphertext::{Ciphertext, Product, SeededCiphertext};
@@ -48,6 +49,7 @@ pub use plain_modulus::PlainModulus;
 pub use plaintext::{Plaintext, PreparedPlaintext};
 pub use scheme::Scheme;
 pub use slots::SlotEncoder;
+pub use state::State;
 
 pub(crate) use ciphertext::Meta;
 pub(crate) use scheme::sealed;

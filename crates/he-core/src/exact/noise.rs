@@ -73,6 +73,15 @@ impl Noise {
         }
     }
 
+    /// The noise of a sum of `count` ciphertexts of at most this noise: that of
+    /// [`plus`](Self::plus) over all of them, and the same in whatever order they are added.
+    #[must_use]
+    pub fn total(self, count: u64) -> Self {
+        let count = libm::log2(count.max(1) as f64);
+        let sum = |e: f64| if count > 0.0 { count + log_add(e, 0.0) } else { e };
+        Self { rms_log2: sum(self.rms_log2), peak_log2: sum(self.peak_log2), degree: self.degree }
+    }
+
     /// The noise of a product by a plaintext p with |p(z)| <= 2^gain_log2 at all roots z of
     /// X^N + 1: |p| (e + 1/2) + 1/2.
     #[must_use]
@@ -82,7 +91,8 @@ impl Noise {
     }
 
     /// The greater of each bound.
-    pub(crate) fn max(self, other: Self) -> Self {
+    #[must_use]
+    pub fn max(self, other: Self) -> Self {
         Self {
             rms_log2: self.rms_log2.max(other.rms_log2),
             peak_log2: self.peak_log2.max(other.peak_log2),

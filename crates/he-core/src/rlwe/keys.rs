@@ -239,7 +239,7 @@ where
 ///
 /// # Errors
 /// [`Error::MissingGaloisKey`] if neither works.
-fn rotation_path(step: i64, log_n: u32, has: impl Fn(u64) -> bool) -> Result<Vec<i64>> {
+pub fn rotation_path(step: i64, log_n: u32, has: impl Fn(u64) -> bool) -> Result<Vec<i64>> {
     let slots = 1i64 << (log_n - 1);
     let step = step.rem_euclid(slots);
     if step == 0 {

@@ -26,7 +26,7 @@ pub(crate) use flooding::{flood_cost_log2, flood_planes, flood_poly};
 pub use gadget_key::{EvaluationKey, GadgetKey, SwitchSource};
 pub use key_switch::Decomposed;
 pub(crate) use key_switch::KEY;
-pub use keys::{EvaluationKeys, KeyTable};
+pub use keys::{EvaluationKeys, KeyTable, rotation_path};
 pub use params::{Fingerprint, RlweParams};
 pub use requirements::KeyRequirements;
 pub(crate) use secret::sealed;
