@@ -7,7 +7,6 @@ use crate::error::{Fault, Result};
 use crate::exact;
 use crate::functions::PyFunction;
 use crate::keys::{Prepared, PyPublicKey, PySecretKey};
-use crate::layout::{Layout, Op, shown};
 use crate::params::PyParams;
 use crate::run::detached;
 use he_core::KeySetId;
@@ -15,6 +14,7 @@ use he_core::circuits::ckks::Polynomial;
 use he_core::num_complex::Complex64;
 use he_core::wire::{Frame, FrameKind, FrameReader, Wire, WireError};
 use he_core::{ckks as core_ckks, exact as core_exact};
+use he_files::layout::{Layout, Op, shown};
 use he_files::scheme::engine::rng;
 use numpy::PyUntypedArray;
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
@@ -220,7 +220,7 @@ impl PyCiphertext {
         let exact = !matches!(core.site.engine, Engine::Ckks(_));
         let numbers = if exact { Numbers::Exact } else { Numbers::Approximate };
         let array = Array::new(values, numbers, "values")?;
-        let layout = Layout::of_array(array.shape(), slots, "values")?;
+        let layout = Layout::of_array(array.shape(), slots, "values").map_err(Fault::from)?;
         Ok((array, layout))
     }
 
@@ -438,7 +438,7 @@ impl PyCiphertext {
     fn with_cipher(&self, py: Python<'_>, other: &Self, op: Op) -> PyResult<Self> {
         self.core.site.check_same(&other.core.site, "right operand")?;
         let alike = self.slots_of_vector() == other.slots_of_vector();
-        let layout = self.layout.combined(&other.layout, op, alike)?;
+        let layout = self.layout.combined(&other.layout, op, alike).map_err(Fault::from)?;
         self.run(py, || {
             let core = &self.core;
             let cipher = match (&core.site.engine, &self.cipher, &other.cipher) {
@@ -459,8 +459,8 @@ impl PyCiphertext {
 
     fn with_array(&self, py: Python<'_>, array: &Array<'_>, op: Op) -> PyResult<Self> {
         let slots = self.core.site.params.slots().unwrap_or(1);
-        let plain = Layout::of_array(array.shape(), slots, "operand")?;
-        let layout = self.layout.combined(&plain, op, true)?;
+        let plain = Layout::of_array(array.shape(), slots, "operand").map_err(Fault::from)?;
+        let layout = self.layout.combined(&plain, op, true).map_err(Fault::from)?;
         let values = array.values()?;
         self.run(py, || {
             let cipher = on_cipher!(self.core, &self.cipher,
@@ -1108,7 +1108,10 @@ impl PyCiphertext {
             if self.is_exact() {
                 return self.with_array(py, array, Op::Mul)?.sum(None, py);
             }
-            let (values, plain) = (array.values()?, Layout::of_array(array.shape(), usize::MAX, "weights")?);
+            let (values, plain) = (
+                array.values()?,
+                Layout::of_array(array.shape(), usize::MAX, "weights").map_err(Fault::from)?,
+            );
             return self.run(py, || {
                 let (engine, keys) = (self.core.site.ckks()?, self.core.switching()?);
                 let ct = (self.ckks()?, &self.layout);

@@ -4,12 +4,12 @@ use crate::arrays::Values;
 use crate::context::{CkksEngine, Core};
 use crate::error::{Fault, Result};
 use crate::interrupt::Interruptible;
-use crate::layout::{Layout, Op};
 use he::Device;
 use he_core::circuits::ckks::{self as statistics, LinearTransform, NeverRefresh, Polynomial, inner_product};
 use he_core::ckks::{Ciphertext, Encoding, Plaintext};
 use he_core::num_complex::Complex64;
 use he_core::rlwe::EvaluationKeys;
+use he_files::layout::{Layout, Op};
 
 pub type Ct = Ciphertext<Device>;
 type Keys = EvaluationKeys<Device>;
@@ -259,7 +259,7 @@ pub fn matmul(
     if layout.splat || values != layout.size {
         return Err(Fault::Value(format!(
             "a matrix of shape ({values}, {columns}) for a ciphertext of shape {}",
-            crate::layout::shown(&layout.shape())
+            he_files::layout::shown(&layout.shape())
         )));
     }
     if layout.entries.is_none() && ct.batch() > 1 {

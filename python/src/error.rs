@@ -60,6 +60,12 @@ impl From<he_files::Error> for Fault {
     }
 }
 
+impl From<he_files::layout::LayoutError> for Fault {
+    fn from(error: he_files::layout::LayoutError) -> Self {
+        Self::Value(error.to_string())
+    }
+}
+
 impl From<he_nn::Error> for Fault {
     fn from(error: he_nn::Error) -> Self {
         Self::Nn(error)

@@ -4,11 +4,11 @@ use crate::arrays::Values;
 use crate::ckks::Axis;
 use crate::context::{Core, ExactEngine};
 use crate::error::{Fault, Result};
-use crate::layout::{Layout, Op};
 use he::Device;
 use he_core::exact::{Ciphertext, Plaintext};
 use he_core::rlwe::EvaluationKeys;
 use he_core::wire::WireScheme;
+use he_files::layout::{Layout, Op};
 
 pub type Ct<S> = Ciphertext<S, Device>;
 type Keys = EvaluationKeys<Device>;

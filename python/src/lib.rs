@@ -16,7 +16,6 @@ mod function_methods;
 mod functions;
 mod interrupt;
 mod keys;
-mod layout;
 mod model;
 mod params;
 mod run;

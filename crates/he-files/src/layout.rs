@@ -1,6 +1,51 @@
-//! How the values of an array lie in the slots of a batch.
+//! How the values of an array lie in the slots of a batch: what the Python package and SQL write
+//! beside a ciphertext.
 
-use crate::error::{Fault, Result};
+/// Shapes that do not fit together, or that no ciphertext holds.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LayoutError {
+    /// No values.
+    #[error("{what}: an array of shape {} is empty", shown(.shape))]
+    Empty {
+        /// What was to be encrypted.
+        what: String,
+        /// Its shape.
+        shape: Vec<usize>,
+    },
+    /// Rows that are longer than ciphertexts.
+    #[error(
+        "{what}: rows of {size} values for {slots} slots; a row fits one ciphertext, and a column (an array of \
+         one dimension) takes as many as it needs"
+    )]
+    Row {
+        /// What was to be encrypted.
+        what: String,
+        /// The values of a row.
+        size: usize,
+        /// The slots of a ciphertext.
+        slots: usize,
+    },
+    /// More than two dimensions.
+    #[error(
+        "{what}: an array of {found} dimensions, where one or two are expected: a column, or a batch of rows"
+    )]
+    Dimensions {
+        /// What was to be encrypted.
+        what: String,
+        /// The dimensions found.
+        found: usize,
+    },
+    /// Two shapes.
+    #[error("operands have the shapes {} and {}, which do not fit together", shown(.left), shown(.right))]
+    Mismatch {
+        /// The shape of the left operand.
+        left: Vec<usize>,
+        /// The shape of the right operand.
+        right: Vec<usize>,
+    },
+}
+
+type Result<T> = std::result::Result<T, LayoutError>;
 
 /// How the values of an array lie in the slots of a batch of ciphertexts.
 ///
@@ -22,8 +67,11 @@ pub struct Layout {
 /// What two operands become.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
+    /// A sum.
     Add,
+    /// A difference.
     Sub,
+    /// A product.
     Mul,
 }
 
@@ -46,25 +94,20 @@ pub fn shown(shape: &[usize]) -> String {
 }
 
 impl Layout {
-    /// The layout of an array that is encrypted into vectors of at most `slots` slots.
+    /// The layout of an array that is encrypted into vectors of at most `slots` slots. Errors call
+    /// it `what`.
+    ///
+    /// # Errors
+    /// [`LayoutError`] for an empty array, rows that are too long, and more than two dimensions.
     pub fn of_array(shape: &[usize], slots: usize, what: &str) -> Result<Self> {
         let fresh = |entries, size| Self { entries, size, splat: false, padding: Some(0.0) };
         match *shape {
             [] => Ok(fresh(None, 1)),
-            [0] | [0, _] | [_, 0] => {
-                Err(Fault::Value(format!("{what}: an array of shape {} is empty", shown(shape))))
-            }
+            [0] | [0, _] | [_, 0] => Err(LayoutError::Empty { what: what.to_owned(), shape: shape.to_vec() }),
             [size] => Ok(fresh(None, size)),
-            [_, size] if size > slots => Err(Fault::Value(format!(
-                "{what}: rows of {size} values for {slots} slots; a row fits one ciphertext, \
-                 and a column (an array of one dimension) takes as many as it needs"
-            ))),
+            [_, size] if size > slots => Err(LayoutError::Row { what: what.to_owned(), size, slots }),
             [entries, size] => Ok(fresh(Some(entries), size)),
-            _ => Err(Fault::Value(format!(
-                "{what}: an array of {} dimensions, where one or two are expected: \
-                 a column, or a batch of rows",
-                shape.len()
-            ))),
+            _ => Err(LayoutError::Dimensions { what: what.to_owned(), found: shape.len() }),
         }
     }
 
@@ -94,12 +137,14 @@ impl Layout {
         self.size.next_power_of_two().min(capacity)
     }
 
-    fn mismatch(&self, other: &Self) -> Fault {
-        let (a, b) = (shown(&self.shape()), shown(&other.shape()));
-        Fault::Value(format!("operands have the shapes {a} and {b}, which do not fit together"))
+    fn mismatch(&self, other: &Self) -> LayoutError {
+        LayoutError::Mismatch { left: self.shape(), right: other.shape() }
     }
 
     /// The layout of `self op other`, where `alike` says that both have vectors of one length.
+    ///
+    /// # Errors
+    /// [`LayoutError::Mismatch`].
     pub fn combined(&self, other: &Self, op: Op, alike: bool) -> Result<Self> {
         let entries = match (self.entries, other.entries) {
             (a, b) if a == b => a,
