@@ -2,6 +2,7 @@
 """Compares Cargo.lock with the advisories of RustSec, without a network.
 
     tests/advisories.py                       check Cargo.lock against tests/data/advisories.txt
+    tests/advisories.py --lock FILE           check the lock file of another workspace, sql/Cargo.lock
     tests/advisories.py --update REPOSITORY   write that list from a clone of
                                               https://github.com/rustsec/advisory-db
 
@@ -105,9 +106,10 @@ def update(repository):
     print(f"{len(lines)} advisories of {date}")
 
 
-def check():
+def check(lock=ROOT / "Cargo.lock"):
     head, *lines = LIST.read_text().splitlines()
-    packages = tomllib.loads((ROOT / "Cargo.lock").read_text())["package"]
+    packages = tomllib.loads(pathlib.Path(lock).read_text())["package"]
+    exceptions = EXCEPTIONS if pathlib.Path(lock).resolve() == ROOT / "Cargo.lock" else {}
     versions = {}
     for package in packages:
         if "source" in package:
@@ -118,13 +120,13 @@ def check():
         for version in versions.get(crate, []):
             if any(matches(version, requirement) for requirement in (fine[0].split(" | ") if fine else [])):
                 continue
-            if name in EXCEPTIONS:
+            if name in exceptions:
                 excepted.add(name)
                 continue
             refused = kind in ("vulnerability", "unsound")
             bad += refused
             print(f"{'error' if refused else 'note'}: {crate} {version}: {name}, {kind}")
-    for name in EXCEPTIONS.keys() - excepted:
+    for name in exceptions.keys() - excepted:
         bad += 1
         print(f"error: {name} is an exception, and concerns no dependency any more")
     count = sum(map(len, versions.values()))
@@ -161,6 +163,8 @@ if __name__ == "__main__":
     test()
     if sys.argv[1:2] == ["--update"] and len(sys.argv) == 3:
         update(sys.argv[2])
+    elif sys.argv[1:2] == ["--lock"] and len(sys.argv) == 3:
+        sys.exit(0 if check(sys.argv[2]) else 1)
     elif len(sys.argv) == 1:
         sys.exit(0 if check() else 1)
     else:

@@ -1,0 +1,367 @@
+//! Key sets of queries: what plans carry of them, and the keys themselves, which every process
+//! loads once from their place.
+
+use crate::engine::{Engine, Keys};
+use crate::error::{Error, Result};
+use crate::params::Params;
+use he::Device;
+use he_core::KeySetId;
+use he_core::ring::{galois_conjugation, galois_rotation};
+use he_core::rlwe::{KeyRequirements, rotation_path};
+use he_core::wire::{FrameReader, first_frame_limit};
+use he_files::io::input::Input;
+use he_files::key_file::{AnyKey, Key};
+use he_files::scheme::OneOf;
+use he_files::tfhe;
+use object_store::ObjectStoreExt;
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::hash::{Hash, Hasher};
+use std::path::Path;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+/// What a plan carries of a key set: parameters and identity, which keys there are, and where.
+/// Nothing of it is secret, and nothing of it is a key.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+struct Description {
+    /// The place of the evaluation keys.
+    url: String,
+    /// The parameters as bytes.
+    params: Vec<u8>,
+    /// The identity of the key set.
+    key_set: Option<String>,
+    /// Whether there is a relinearisation key.
+    relin: bool,
+    /// The Galois elements with keys, in order.
+    galois: Vec<u64>,
+    /// The most rows that a group is assumed to have.
+    rows: u64,
+}
+
+/// The key set that a query computes with.
+#[derive(Clone, Debug)]
+pub struct KeySet {
+    description: Arc<Description>,
+    params: Arc<Params>,
+}
+
+impl PartialEq for KeySet {
+    fn eq(&self, other: &Self) -> bool {
+        self.description == other.description
+    }
+}
+
+impl Eq for KeySet {}
+
+impl Hash for KeySet {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.description.hash(state);
+    }
+}
+
+/// The rows of a group for which noise is predicted unless the tables say more.
+pub const DEFAULT_ROWS: u64 = 1 << 20;
+
+impl KeySet {
+    /// Reads the evaluation keys at a URL or path, and keeps them for this process.
+    ///
+    /// # Errors
+    /// There is nothing, or something else than evaluation keys of CKKS, BFV, BGV or TFHE.
+    pub fn open(url: &str) -> Result<Self> {
+        Self::loaded(url, load(url, None, None)?)
+    }
+
+    /// The same for keys as bytes of the library or of the Python package
+    /// (`EvaluationKeys.to_bytes`), which do not begin with the parameters (`Params.to_bytes`).
+    ///
+    /// # Errors
+    /// The same as for [`open`](Self::open).
+    pub fn open_with(url: &str, params: &Path) -> Result<Self> {
+        let params = Params::from_bytes(&std::fs::read(params)?)?;
+        Self::loaded(url, load(url, Some(&params), None)?)
+    }
+
+    fn loaded(url: &str, loaded: Loaded) -> Result<Self> {
+        let Loaded { params, key_set, galois, relin, compute } = loaded;
+        let description = Description {
+            url: url.to_owned(),
+            params: params.to_bytes()?,
+            key_set,
+            relin,
+            galois,
+            rows: DEFAULT_ROWS,
+        };
+        let set = Self { params: Arc::new(params), description: Arc::new(description) };
+        keep(&set, compute);
+        Ok(set)
+    }
+
+    /// The same for groups of at most this many rows.
+    #[must_use]
+    pub fn with_rows(&self, rows: u64) -> Self {
+        let description = Description { rows: rows.max(1), ..(*self.description).clone() };
+        Self { description: Arc::new(description), params: Arc::clone(&self.params) }
+    }
+
+    /// The parameters.
+    pub fn params(&self) -> &Params {
+        &self.params
+    }
+
+    /// The identity, if it is known.
+    pub fn key_set(&self) -> Option<&str> {
+        self.description.key_set.as_deref()
+    }
+
+    /// The place of the keys.
+    pub fn url(&self) -> &str {
+        &self.description.url
+    }
+
+    /// The most rows that a group is assumed to have.
+    pub fn rows(&self) -> u64 {
+        self.description.rows
+    }
+
+    /// Checks that there is a relinearisation key.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn relin(&self) -> he_core::Result<()> {
+        if self.description.relin { Ok(()) } else { Err(he_core::Error::MissingRelinKey) }
+    }
+
+    /// Checks that there is a key for the conjugation.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn conjugation(&self) -> he_core::Result<()> {
+        match self.has(galois_conjugation(self.params.log_n())) {
+            true => Ok(()),
+            false => Err(he_core::Error::MissingConjugationKey),
+        }
+    }
+
+    /// The key switches that a rotation by this many slots takes.
+    ///
+    /// # Errors
+    /// There are no keys for it.
+    pub fn rotation(&self, step: i64) -> he_core::Result<usize> {
+        Ok(rotation_path(step, self.params.log_n(), |g| self.has(g))?.len())
+    }
+
+    /// The steps of rotations that have a key of their own and are powers of two, for people.
+    pub fn power_steps(&self) -> Vec<i64> {
+        let log_n = self.params.log_n();
+        let steps = (0..log_n.saturating_sub(1)).map(|bit| 1i64 << bit);
+        steps.filter(|&step| self.has(galois_rotation(step, log_n))).collect()
+    }
+
+    fn has(&self, element: u64) -> bool {
+        self.description.galois.binary_search(&element).is_ok()
+    }
+
+    /// The description as bytes, for the functions of a plan that travels.
+    ///
+    /// # Errors
+    /// None in practice.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        serde_json::to_vec(&*self.description).map_err(|error| Error::Table(error.to_string()))
+    }
+
+    /// From [`to_bytes`](Self::to_bytes).
+    ///
+    /// # Errors
+    /// The bytes are something else.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        let mut description: Description = serde_json::from_slice(bytes)
+            .map_err(|error| Error::Table(format!("a plan without the key set of its functions: {error}")))?;
+        description.galois.sort_unstable();
+        let params = Arc::new(Params::from_bytes(&description.params)?);
+        Ok(Self { description: Arc::new(description), params })
+    }
+}
+
+/// What computes for a key set in this process.
+#[derive(Debug)]
+pub struct Compute {
+    /// The arithmetic.
+    pub engine: Engine,
+    set: Option<KeySet>,
+    keys: Mutex<Option<Arc<Keys>>>,
+}
+
+impl Compute {
+    /// What computes for a key set: the same for all functions of a process.
+    ///
+    /// # Errors
+    /// The device fails.
+    pub fn of(set: &KeySet) -> Result<Arc<Self>> {
+        let mut all = kept().lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = all.get(&set.with_rows(DEFAULT_ROWS)) {
+            return Ok(Arc::clone(found));
+        }
+        let engine = Engine::new(set.params(), device())?;
+        let made = Arc::new(Self { engine, set: Some(set.clone()), keys: Mutex::default() });
+        all.insert(set.with_rows(DEFAULT_ROWS), Arc::clone(&made));
+        Ok(made)
+    }
+
+    /// The keys, which are loaded by the first who asks.
+    ///
+    /// # Errors
+    /// They cannot be had, or are of another key set than the plan's.
+    pub fn keys(&self) -> Result<Arc<Keys>> {
+        let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = &*keys {
+            return Ok(Arc::clone(found));
+        }
+        let Some(set) = &self.set else { return Err(he_core::Error::MissingRelinKey.into()) };
+        let found = load(set.url(), Some(set.params()), Some(&self.engine))?;
+        if found.key_set.as_deref() != set.key_set() || found.params.fingerprint() != set.params.fingerprint()
+        {
+            let shown = |id: Option<&str>| id.unwrap_or("unknown").to_owned();
+            let (url, expected) = (set.url().to_owned(), shown(set.key_set()));
+            return Err(Error::Changed { url, found: shown(found.key_set.as_deref()), expected });
+        }
+        let found = found.compute.keys()?;
+        *keys = Some(Arc::clone(&found));
+        Ok(found)
+    }
+}
+
+type Kept = Mutex<HashMap<KeySet, Arc<Compute>>>;
+
+fn kept() -> &'static Kept {
+    static KEPT: OnceLock<Kept> = OnceLock::new();
+    KEPT.get_or_init(Kept::default)
+}
+
+fn keep(set: &KeySet, compute: Compute) {
+    let compute = Compute { set: Some(set.clone()), ..compute };
+    let mut all = kept().lock().unwrap_or_else(PoisonError::into_inner);
+    all.insert(set.with_rows(DEFAULT_ROWS), Arc::new(compute));
+}
+
+static DEVICE: OnceLock<Device> = OnceLock::new();
+
+/// Chooses the device that this process computes on, before it has computed: `cpu`, `cuda:N` or
+/// `auto`.
+///
+/// # Errors
+/// There is no such device, or another was chosen before.
+pub fn use_device(name: &str) -> Result<()> {
+    DEVICE
+        .set(name.parse()?)
+        .map_err(|_| Error::Table(format!("device {name}: this process computes on another already")))
+}
+
+/// The device of this process: the CPU unless another was chosen.
+pub fn device() -> Device {
+    DEVICE.get_or_init(Device::cpu).clone()
+}
+
+struct Loaded {
+    params: Params,
+    key_set: Option<String>,
+    relin: bool,
+    galois: Vec<u64>,
+    compute: Compute,
+}
+
+/// Reads a file of evaluation keys, or their bytes under known parameters, for an engine of the
+/// same parameters if there is one.
+fn load(url: &str, known: Option<&Params>, engine: Option<&Engine>) -> Result<Loaded> {
+    let bytes = fetch(url)?;
+    if he_files::passphrase::is_sealed(&bytes) {
+        return Err(Error::Secret { url: url.to_owned(), found: "a sealed secret key" });
+    }
+    let loaded = |params: Params, keys: &dyn Fn(&Engine) -> Result<(Keys, Option<KeySetId>)>| {
+        let engine = match engine.filter(|engine| engine.is_of(&params)) {
+            Some(engine) => engine.clone(),
+            None => Engine::new(&params, device())?,
+        };
+        let (keys, key_set) = keys(&engine)?;
+        let (relin, galois) = keys.parts();
+        let (key_set, keys) = (key_set.map(|id| id.to_string()), Mutex::new(Some(Arc::new(keys))));
+        Ok(Loaded { params, key_set, relin, galois, compute: Compute { engine, set: None, keys } })
+    };
+    let first = FrameReader::new(&bytes[..]).next_frame(|kind, _| first_frame_limit(kind));
+    if let (Some(params), Err(_)) = (known, first) {
+        return loaded(params.clone(), &|engine| engine.keys_from_bytes(&bytes));
+    }
+    let secret = || Error::Secret { url: url.to_owned(), found: "a secret key" };
+    macro_rules! rlwe {
+        ($file:expr, $variant:ident) => {{
+            let file = $file;
+            let Key::Evaluation(frames) = &file.key else {
+                return Err(match &file.key {
+                    Key::Secret(_) => secret(),
+                    _ => file.wrong_kind("an evaluation key").into(),
+                });
+            };
+            loaded(Params::$variant(file.params.clone()), &|engine| {
+                Ok((engine.keys(frames, file.id.key_set())?, file.id.key_set()))
+            })
+        }};
+    }
+    match AnyKey::read(Input::from_bytes(url, bytes), "an evaluation key", None)? {
+        AnyKey::Scheme(OneOf::Ckks(file)) => rlwe!(file, Ckks),
+        AnyKey::Scheme(OneOf::Bfv(file)) => rlwe!(file, Bfv),
+        AnyKey::Scheme(OneOf::Bgv(file)) => rlwe!(file, Bgv),
+        AnyKey::Tfhe(file) => match &file.key {
+            tfhe::keys::Key::Evaluation(key) => loaded(Params::Tfhe(file.params.clone()), &|engine| {
+                Ok((engine.bootstrap_key(key)?, file.id.key_set()))
+            }),
+            tfhe::keys::Key::Secret(_) => Err(secret()),
+        },
+        AnyKey::Scheme(OneOf::BigCkks(_)) | AnyKey::Aes(_) => Err(Error::Keys {
+            url: url.to_owned(),
+            why: "columns are of ckks, bfv, bgv or tfhe; give the evaluation key of one of them".to_owned(),
+        }),
+    }
+}
+
+/// The bytes of an object: a file's, or those of a store whose feature is compiled in.
+fn fetch(url: &str) -> Result<Vec<u8>> {
+    let wrong = |why: String| Error::Keys { url: url.to_owned(), why };
+    // Drives and relative paths have no scheme of more than one letter.
+    let parsed = match url::Url::parse(url) {
+        Ok(parsed) if parsed.scheme().len() > 1 => parsed,
+        _ => return std::fs::read(url).map_err(|error| wrong(error.to_string())),
+    };
+    if parsed.scheme() == "file" {
+        let path = parsed.to_file_path().map_err(|()| wrong("a file URL without a path".to_owned()))?;
+        return std::fs::read(path).map_err(|error| wrong(error.to_string()));
+    }
+    let (store, path) =
+        object_store::parse_url_opts(&parsed, std::env::vars()).map_err(|error| wrong(error.to_string()))?;
+    // Functions are called on threads of a runtime, which must not wait for another task.
+    let got = std::thread::scope(|scope| {
+        let task = scope.spawn(|| {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+            runtime.block_on(async { Ok(store.get(&path).await?.bytes().await?.to_vec()) })
+        });
+        task.join().map_err(|_| wrong("reading it failed".to_owned()))
+    })?;
+    got.map_err(|error: Box<dyn std::error::Error + Send + Sync>| wrong(error.to_string()))
+}
+
+/// The keys that a function needs, in words.
+pub fn named(needs: &KeyRequirements) -> String {
+    let mut names = Vec::new();
+    if needs.needs_relinearisation() {
+        names.push("relinearisation".to_owned());
+    }
+    match needs.rotation_steps() {
+        [] => {}
+        [first, .., last] if needs.rotation_steps().len() > 3 => {
+            names.push(format!("rotations by {first} to {last}"));
+        }
+        steps => names.extend(steps.iter().map(|step| format!("rotation by {step}"))),
+    }
+    if needs.needs_conjugation() {
+        names.push("conjugation".to_owned());
+    }
+    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+}

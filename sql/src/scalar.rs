@@ -1,0 +1,140 @@
+//! Functions of cells as functions of the engine.
+
+use crate::cells::{Cells, numbers};
+use crate::column::{CellType, Kind};
+use crate::error::{Error, Result};
+use crate::function::{FUNCTIONS, Function, Operand, Planned, argument};
+use crate::keys::{Compute, KeySet};
+use crate::resolve::{self, Resolved};
+use datafusion::arrow::array::BinaryViewBuilder;
+use datafusion::arrow::datatypes::{DataType, FieldRef};
+use datafusion::common::{Result as EngineResult, ScalarValue, internal_err};
+use datafusion::logical_expr::{
+    ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+};
+use std::sync::Arc;
+
+/// A function of cells, for a key set.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub struct HeFunction {
+    name: &'static str,
+    function: Function,
+    set: KeySet,
+    resolved: Option<Resolved>,
+    signature: Signature,
+}
+
+/// The function of this name, for any call or for one that was planned.
+pub fn function(name: &str, set: &KeySet, resolved: Option<Resolved>) -> Option<ScalarUDF> {
+    let (name, function) = FUNCTIONS.into_iter().find(|(known, _)| *known == name)?;
+    let signature = Signature::user_defined(Volatility::Immutable);
+    Some(ScalarUDF::new_from_impl(HeFunction { name, function, set: set.clone(), resolved, signature }))
+}
+
+impl HeFunction {
+    /// The same for a call that was planned.
+    #[must_use]
+    pub fn resolved(&self, resolved: Resolved) -> Self {
+        let (set, signature) = (self.set.clone(), self.signature.clone());
+        Self { name: self.name, function: self.function, set, resolved: Some(resolved), signature }
+    }
+
+    /// What of it travels.
+    ///
+    /// # Errors
+    /// None in practice.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        resolve::to_bytes(&self.set, self.resolved.as_ref())
+    }
+
+    /// The kinds of the arguments of a call.
+    fn kinds(&self, fields: &[FieldRef]) -> Result<Vec<Option<Kind>>> {
+        match &self.resolved {
+            Some(resolved) => Ok(resolved.kinds.clone()),
+            None => fields.iter().map(|field| Ok(CellType::of(field)?.map(|cell| cell.kind))).collect(),
+        }
+    }
+
+    /// What it leaves and needs, of arguments of these fields.
+    ///
+    /// # Errors
+    /// The same as for [`Function::plan`].
+    pub fn planned(&self, fields: &[FieldRef], literals: &[Option<&ScalarValue>]) -> Result<Planned> {
+        let literals = literals.iter().copied().chain(std::iter::repeat(None));
+        let args = fields.iter().zip(literals);
+        let args = args.map(|(field, literal)| argument(self.name, &self.set, field, literal));
+        self.function.plan(self.name, &self.set, &args.collect::<Result<Vec<_>>>()?)
+    }
+
+    fn computed(&self, args: &ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let compute = Compute::of(&self.set)?;
+        let keys = compute.keys()?;
+        let arrays = ColumnarValue::values_to_arrays(&args.args)?;
+        enum Column<'a> {
+            Cells(Kind, Cells<'a>),
+            Numbers(Vec<Option<crate::params::Number>>),
+        }
+        let columns = arrays.iter().zip(self.kinds(&args.arg_fields)?).map(|(array, kind)| {
+            Ok(match kind {
+                Some(kind) => Column::Cells(kind, Cells::of(array)?),
+                None => Column::Numbers(numbers(array, compute.engine.takes_reals())?),
+            })
+        });
+        let columns = columns.collect::<Result<Vec<_>>>()?;
+        let mut out = BinaryViewBuilder::with_capacity(args.number_rows).with_fixed_block_size(8 << 20);
+        for row in 0..args.number_rows {
+            let operands = columns.iter().map(|column| {
+                Ok(match column {
+                    Column::Cells(kind, cells) => match cells.get(row) {
+                        Some(bytes) => Some(Operand::Cell(compute.engine.decode(*kind, bytes)?)),
+                        None => None,
+                    },
+                    Column::Numbers(numbers) => numbers[row].map(Operand::Number),
+                })
+            });
+            match operands.collect::<Result<Option<Vec<_>>>>()? {
+                Some(operands) => {
+                    let made = self.function.compute(&compute.engine, &keys, operands);
+                    let made = made.and_then(|made| compute.engine.encode(&made));
+                    out.append_value(made.map_err(|source| self.failed(args, source))?);
+                }
+                None => out.append_null(),
+            }
+        }
+        Ok(ColumnarValue::Array(Arc::new(out.finish())))
+    }
+
+    fn failed(&self, args: &ScalarFunctionArgs, source: he_core::Error) -> Error {
+        let columns: Vec<&str> = args.arg_fields.iter().map(|field| field.name().as_str()).collect();
+        Error::Operation { function: self.name.to_owned(), column: columns.join(" and "), source }
+    }
+}
+
+impl ScalarUDFImpl for HeFunction {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn coerce_types(&self, types: &[DataType]) -> EngineResult<Vec<DataType>> {
+        Ok(types.to_vec())
+    }
+
+    fn return_type(&self, _: &[DataType]) -> EngineResult<DataType> {
+        internal_err!("{} has a field, and not a type alone", self.name)
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> EngineResult<FieldRef> {
+        Ok(match &self.resolved {
+            Some(resolved) => resolved.field(self.name),
+            None => self.planned(args.arg_fields, args.scalar_arguments)?.cell.field(self.name),
+        })
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> EngineResult<ColumnarValue> {
+        Ok(self.computed(&args)?)
+    }
+}

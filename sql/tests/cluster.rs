@@ -1,0 +1,150 @@
+//! A scheduler and two executors on this machine: the same query as in the process, with one
+//! executor killed in the middle.
+
+#![cfg(feature = "cluster")]
+
+mod common;
+
+use common::{World, decrypted, partitions};
+use he_core::bfv::{self, Bfv};
+use he_files::scheme::Rotations;
+use he_sql::csv_table::Encryption;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// A process that ends with the test.
+struct Process(Child);
+
+impl Process {
+    fn start(arguments: &[String]) -> Self {
+        let child = Command::new(env!("CARGO_BIN_EXE_he-sql")).args(arguments).stdout(Stdio::null()).spawn();
+        Self(child.unwrap())
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It may have been killed already.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A port that is free with the next one.
+fn port() -> u16 {
+    loop {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        if port < u16::MAX && TcpListener::bind(("127.0.0.1", port + 1)).is_ok() {
+            return port;
+        }
+    }
+}
+
+fn wait_for(port: u16) {
+    let started = Instant::now();
+    while TcpStream::connect(SocketAddr::from(([127, 0, 0, 1], port))).is_err() {
+        assert!(started.elapsed() < Duration::from_secs(60), "nothing listens on port {port}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+struct Cluster {
+    scheduler: (Process, u16),
+    executors: Vec<Process>,
+}
+
+impl Cluster {
+    fn start(world: &World, executors: usize) -> Self {
+        let words = |text: String| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        let at = port();
+        let scheduler = Process::start(&words(format!("scheduler --bind 127.0.0.1:{at}")));
+        wait_for(at);
+        let executors = (0..executors).map(|number| {
+            let port = port();
+            let folder = world.path(&format!("executor-{number}"));
+            std::fs::create_dir(&folder).unwrap();
+            let arguments = format!("executor --scheduler 127.0.0.1:{at} --bind 127.0.0.1:{port} --work-dir");
+            let mut arguments = words(arguments);
+            arguments.push(folder.to_str().unwrap().to_owned());
+            let process = Process::start(&arguments);
+            wait_for(port);
+            process
+        });
+        let executors = executors.collect();
+        Self { scheduler: (scheduler, at), executors }
+    }
+
+    /// The arguments of a query on it.
+    fn query(&self, world: &World, sql: &str, answer: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_he-sql"));
+        command.args(["query", sql, "--partitions", "4", "--keys", &world.url("eval.key")]);
+        command.args(["--table", &format!("t={}", world.url("t")), "--output", &world.url(answer)]);
+        command.args(["--ballista", &format!("df://127.0.0.1:{}", self.scheduler.1)]);
+        command
+    }
+}
+
+const QUERY: &str = "SELECT region, he_sum(price), he_sum(he_mul(price, qty)), he_dot(price, he_add(qty, 1)) \
+                     FROM t WHERE day <> 1 GROUP BY region ORDER BY region";
+
+/// Files of a table, so that there is work for a while.
+fn world(files: usize) -> World {
+    let world = World::new::<Bfv>(&bfv::presets::bfv_n13_d4().unwrap(), &Rotations::default(), 1);
+    std::fs::create_dir(world.path("t")).unwrap();
+    let mut csv = "region,day,price,qty\n".to_owned();
+    (0..60).for_each(|i| csv += &format!("{},{},{},{}\n", ["n", "s", "w"][i % 3], i % 4, i, i % 5));
+    world.encrypt("t/0.parquet", &csv, &["price", "qty"], Encryption::default());
+    (1..files).for_each(|at| {
+        std::fs::copy(world.path("t/0.parquet"), world.path(&format!("t/{at}.parquet"))).unwrap();
+    });
+    world
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_killed_executor_changes_no_bit() {
+    let files = 12;
+    let world = world(files);
+    let mut session = world.session(&[("t", "t")], partitions(3)).await;
+    let answer = world.answer(&mut session, QUERY).await;
+    let sum = |region: usize, of: &dyn Fn(i64, i64) -> i64| {
+        let rows = (0..60usize).filter(|i| i % 3 == region && i % 4 != 1);
+        (rows.map(|i| of(i as i64, (i % 5) as i64)).sum::<i64>() * files as i64).to_string()
+    };
+    for (region, row) in answer.iter().enumerate() {
+        let expected = [sum(region, &|x, _| x), sum(region, &|x, y| x * y), sum(region, &|x, y| x * (y + 1))];
+        assert_eq!(row[1..], expected, "region {}", row[0]);
+    }
+    let expected = std::fs::read(world.path("answer.parquet")).unwrap();
+
+    let mut cluster = Cluster::start(&world, 2);
+    let status = cluster.query(&world, QUERY, "cluster.parquet").status().unwrap();
+    assert!(status.success());
+    assert_eq!(decrypted(&world.owner(), &world.path("cluster.parquet")), answer);
+    assert!(std::fs::read(world.path("cluster.parquet")).unwrap() == expected, "the cluster changes bits");
+
+    // It ends when it has begun to work on the query: each has a folder of its own there.
+    let jobs = || std::fs::read_dir(world.path("executor-1")).unwrap().count();
+    let before = jobs();
+    let mut query = cluster.query(&world, QUERY, "killed.parquet").spawn().unwrap();
+    while jobs() == before {
+        assert!(query.try_wait().unwrap().is_none(), "the query ended before the executor began");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    cluster.executors.truncate(1);
+    assert!(query.wait().unwrap().success());
+    assert!(std::fs::read(world.path("killed.parquet")).unwrap() == expected, "a lost executor changes bits");
+
+    // An executor refuses a secret key in the place of evaluation keys.
+    let keys = std::fs::read(world.path("eval.key")).unwrap();
+    let set = world.set();
+    std::fs::copy(world.path("secret.key"), world.path("eval.key")).unwrap();
+    let refused = cluster.query(&world, QUERY, "refused.parquet").output().unwrap();
+    assert!(!refused.status.success());
+    let words = String::from_utf8(refused.stderr).unwrap();
+    assert!(words.contains("never see a secret"), "{words}");
+    assert!(!world.path("refused.parquet").exists());
+    std::fs::write(world.path("eval.key"), keys).unwrap();
+    assert_eq!(set, world.set());
+}
