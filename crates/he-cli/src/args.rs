@@ -20,6 +20,8 @@ mod serve;
 #[cfg(feature = "client")]
 mod server;
 mod shell;
+#[cfg(feature = "sql")]
+mod sql;
 mod table;
 mod value;
 
@@ -41,6 +43,8 @@ pub use serve::{LogForm, Serve, ServeCommand, ServeFlags, TokenCommand};
 #[cfg(feature = "client")]
 pub use server::ServerFlags;
 pub use shell::{Completions, Man};
+#[cfg(feature = "sql")]
+pub use sql::Sql;
 pub use table::TableFlags;
 
 use clap::{Args, Parser, Subcommand};
@@ -232,6 +236,15 @@ pub enum Command {
         he-cli serve --listen 0.0.0.0:443 --tls-certificate chain.pem --tls-key key.pem\n  \
         he-cli serve token add alice")]
     Serve(Box<Serve>),
+    /// Answer SQL on tables with encrypted columns, by the program he-sql
+    ///
+    /// Everything after it is an option of he-sql query. docs/sql.md describes functions, tables
+    /// and clusters.
+    #[cfg(feature = "sql")]
+    #[command(after_help = "Example:\n  \
+        he-cli sql \"SELECT region, he_sum(price) FROM t GROUP BY region\" --table t=sales.parquet \\\n    \
+        --keys keys/eval.key -o answer.parquet")]
+    Sql(Sql),
     /// Print a script that lets a shell complete commands and options
     #[command(after_help = "Examples:\n  \
         he-cli completions bash > ~/.local/share/bash-completion/completions/he-cli\n  \

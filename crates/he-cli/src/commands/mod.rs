@@ -19,6 +19,8 @@ mod params;
 mod party;
 #[cfg(feature = "server")]
 mod serve;
+#[cfg(feature = "sql")]
+mod sql;
 
 use crate::args::Command;
 use crate::error::Result;
@@ -46,6 +48,8 @@ pub fn run(command: Command) -> Result<()> {
         Command::Bench(args) => bench::run(&args),
         #[cfg(feature = "server")]
         Command::Serve(args) => serve::run(*args),
+        #[cfg(feature = "sql")]
+        Command::Sql(args) => sql::run(&args),
         Command::Completions(args) => completions::run(&args)?.tell(),
         Command::Man(args) => man::run(&args)?.tell(),
     }
