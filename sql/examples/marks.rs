@@ -3,10 +3,14 @@
 //!
 //! ```text
 //! marks data FOLDER ROWS     keys and a table of two encrypted columns, in files of 128 rows
-//! marks loop FOLDER          sums of products by region, in a plain loop
+//! marks loop FOLDER          sums and sums of products by region, in a plain loop in which each
+//!                            function reads its own arguments, as those of SQL do
 //! ```
+//!
+//! The query of the loop is
+//! `SELECT region, he_sum(price), he_sum(he_mul(price, qty)) FROM t GROUP BY region`.
 
-use datafusion::arrow::array::{Array, ArrayRef, AsArray, LargeBinaryBuilder, RecordBatch, StringArray};
+use datafusion::arrow::array::{ArrayRef, AsArray, LargeBinaryBuilder, RecordBatch, StringArray};
 use datafusion::parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use he::Device;
 use he_core::bfv::{Bfv, presets};
@@ -78,7 +82,7 @@ fn data(folder: &Path, rows: usize) -> Any {
 }
 
 fn plain_loop(folder: &Path) -> Any {
-    let set = keys::KeySet::open(folder.join("eval.key").to_str().ok_or("a path that is not text")?)?;
+    let set = keys::KeySet::open(folder.join("eval.key").to_str().ok_or("not text")?)?;
     let compute = Compute::of(&set)?;
     let (engine, keys) = (&compute.engine, compute.keys()?);
     let started = Instant::now();
@@ -97,15 +101,16 @@ fn plain_loop(folder: &Path) -> Any {
                 (batch.column(1).as_binary::<i64>(), batch.column(2).as_binary::<i64>());
             for row in 0..batch.num_rows() {
                 let price = engine.decode(Kind::Ciphertext, prices.value(row))?;
+                let summed = engine.decode(Kind::Ciphertext, prices.value(row))?;
                 let quantity = engine.decode(Kind::Ciphertext, quantities.value(row))?;
                 let product = engine.mul(&price, &quantity, &keys)?;
                 match sums.get_mut(regions.value(row)) {
                     Some([price_sum, product_sum]) => {
-                        engine.add_assign(price_sum, &price, None)?;
+                        engine.add_assign(price_sum, &summed, None)?;
                         engine.add_assign(product_sum, &product, None)?;
                     }
                     None => {
-                        sums.insert(regions.value(row).to_owned(), [price, product]);
+                        sums.insert(regions.value(row).to_owned(), [summed, product]);
                     }
                 }
             }

@@ -9,12 +9,16 @@ use crate::function::{AGGREGATES, Aggregate, Planned, argument};
 use crate::keys::{Compute, KeySet};
 use crate::params::Number;
 use crate::resolve::{self, Resolved};
+use crate::scalar::HeFunction;
 use crate::sum::Sum;
 use datafusion::arrow::array::{ArrayRef, AsArray};
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, UInt64Type};
 use datafusion::common::{Result as EngineResult, ScalarValue, internal_err};
+use datafusion::logical_expr::expr::AggregateFunctionParams;
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
-use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, Signature, Volatility};
+use datafusion::logical_expr::{
+    Accumulator, AggregateUDF, AggregateUDFImpl, Expr, Signature, Volatility, udaf_default_schema_name,
+};
 use std::sync::Arc;
 
 /// An aggregate of cells, for a key set.
@@ -50,6 +54,23 @@ impl HeAggregate {
         resolve::to_bytes(&self.set, self.resolved.as_ref())
     }
 
+    /// For sums of products of cells, the aggregate that adds products as they are made, without
+    /// their bytes in between, and its arguments. The sums are the same bits.
+    pub fn of_products(&self, params: &AggregateFunctionParams) -> Option<(Self, Vec<Expr>)> {
+        let (Aggregate::Sum, false, [Expr::ScalarFunction(call)]) =
+            (self.aggregate, params.distinct, params.args.as_slice())
+        else {
+            return None;
+        };
+        let product = call.func.inner().downcast_ref::<HeFunction>()?;
+        if !product.is_product_of_cells() {
+            return None;
+        }
+        let (name, aggregate) = AGGREGATES.into_iter().find(|(_, found)| *found == Aggregate::Dot)?;
+        let (set, signature) = (self.set.clone(), self.signature.clone());
+        Some((Self { name, aggregate, set, resolved: None, signature }, call.args.clone()))
+    }
+
     /// What it leaves and needs, of arguments of these fields.
     ///
     /// # Errors
@@ -63,6 +84,13 @@ impl HeAggregate {
 impl AggregateUDFImpl for HeAggregate {
     fn name(&self) -> &str {
         self.name
+    }
+
+    fn schema_name(&self, params: &AggregateFunctionParams) -> EngineResult<String> {
+        match self.resolved.as_ref().and_then(|resolved| resolved.written.as_ref()) {
+            Some(written) => Ok(written.clone()),
+            None => udaf_default_schema_name(self, params),
+        }
     }
 
     fn signature(&self) -> &Signature {

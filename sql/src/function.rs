@@ -492,7 +492,7 @@ impl Function {
                 Some(Number::Integer(step)) => engine.rotate(&a, *step, keys),
                 _ => Err(unplanned()),
             },
-            (Self::Polynomial, Some(Operand::Cell(a)), None, None) => engine.polynomial(a, &numbers, keys),
+            (Self::Polynomial, Some(Operand::Cell(a)), None, None) => engine.polynomial(*a, &numbers, keys),
             (Self::Compare(how), Some(a), Some(b), None) => match (a, b) {
                 (Operand::Cell(a), Operand::Cell(b)) => engine.compare(how, &a, &b, keys),
                 (Operand::Cell(a), Operand::Number(b)) => {
@@ -522,7 +522,7 @@ impl Function {
 #[derive(Debug)]
 pub enum Operand {
     /// A ciphertext.
-    Cell(Value),
+    Cell(Box<Value>),
     /// A clear number.
     Number(Number),
 }

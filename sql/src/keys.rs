@@ -261,6 +261,9 @@ pub fn device() -> Device {
     DEVICE.get_or_init(Device::cpu).clone()
 }
 
+/// Makes keys for an engine, and says what their key set is.
+type MakeKeys<'a> = dyn Fn(&Engine) -> Result<(Keys, Option<KeySetId>)> + 'a;
+
 struct Loaded {
     params: Params,
     key_set: Option<String>,
@@ -276,7 +279,7 @@ fn load(url: &str, known: Option<&Params>, engine: Option<&Engine>) -> Result<Lo
     if he_files::passphrase::is_sealed(&bytes) {
         return Err(Error::Secret { url: url.to_owned(), found: "a sealed secret key" });
     }
-    let loaded = |params: Params, keys: &dyn Fn(&Engine) -> Result<(Keys, Option<KeySetId>)>| {
+    let loaded = |params: Params, keys: &MakeKeys<'_>| {
         let engine = match engine.filter(|engine| engine.is_of(&params)) {
             Some(engine) => engine.clone(),
             None => Engine::new(&params, device())?,

@@ -261,9 +261,13 @@ fn main() -> ExitCode {
     let command = Command::parse();
     // What the processes of a cluster tell; RUST_LOG says how much.
     env_logger::Builder::from_env(env_logger::Env::default().default_filter_or("warn")).init();
-    // Deep plans recurse.
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().enable_all().thread_stack_size(16 << 20).build();
+    // Deep plans recurse. Each thread that reads files keeps memory of its own, which adds up if
+    // there are hundreds.
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .thread_stack_size(16 << 20)
+        .max_blocking_threads(4)
+        .build();
     let done = match runtime {
         Ok(runtime) => runtime.block_on(run(command.task)),
         Err(error) => Err(error.into()),

@@ -112,7 +112,7 @@ impl Params {
             // 16 digits.
             Self::Tfhe(params) => return 16 * 8 * params.dimension(),
         };
-        16 * primes << self.log_n()
+        (16 * primes) << self.log_n()
     }
 
     /// A fresh encryption by public key.

@@ -27,6 +27,8 @@ pub struct Resolved {
     metadata: BTreeMap<String, String>,
     /// The kind of the result.
     pub kind: Kind,
+    /// The call that the query has in its place.
+    pub written: Option<String>,
 }
 
 impl Resolved {
@@ -40,6 +42,7 @@ impl Resolved {
             kinds: kinds.collect::<Result<_>>()?,
             metadata: planned.cell.metadata().into_iter().collect(),
             kind: planned.cell.kind,
+            written: None,
         })
     }
 
@@ -97,11 +100,11 @@ pub fn fields(schema: &DFSchema, args: &[Expr]) -> EngineResult<Vec<FieldRef>> {
 
 /// The values of arguments that are constants.
 pub fn literals(args: &[Expr]) -> Vec<Option<&ScalarValue>> {
-    let literal = |arg| match arg {
-        &Expr::Literal(ref value, _) => Some(value),
+    let literals = args.iter().map(|arg| match arg {
+        Expr::Literal(value, _) => Some(value),
         _ => None,
-    };
-    args.iter().map(literal).collect()
+    });
+    literals.collect()
 }
 
 /// The plan with calls that know their types.
@@ -130,9 +133,19 @@ fn call(schema: &DFSchema, mut expression: Expr) -> EngineResult<Transformed<Exp
         },
         Expr::AggregateFunction(call) => match call.func.inner().downcast_ref::<HeAggregate>() {
             Some(own) => {
+                let written = call.func.schema_name(&call.params)?;
+                let fused = own.of_products(&call.params);
+                let own = match &fused {
+                    Some((dot, args)) => {
+                        call.params.args = args.clone();
+                        dot
+                    }
+                    None => own,
+                };
                 let fields = fields(schema, &call.params.args)?;
-                let own = own.resolved(Resolved::new(&fields, &own.planned(&fields)?)?);
-                call.func = Arc::new(AggregateUDF::new_from_impl(own));
+                let mut resolved = Resolved::new(&fields, &own.planned(&fields)?)?;
+                resolved.written = fused.is_some().then_some(written);
+                call.func = Arc::new(AggregateUDF::new_from_impl(own.resolved(resolved)));
                 true
             }
             None => false,

@@ -47,6 +47,12 @@ impl HeFunction {
         resolve::to_bytes(&self.set, self.resolved.as_ref())
     }
 
+    /// Whether a call that was planned is the product of two cells.
+    pub fn is_product_of_cells(&self) -> bool {
+        let cells = |resolved: &Resolved| resolved.kinds.iter().all(Option::is_some);
+        self.function == Function::Mul && self.resolved.as_ref().is_some_and(cells)
+    }
+
     /// The kinds of the arguments of a call.
     fn kinds(&self, fields: &[FieldRef]) -> Result<Vec<Option<Kind>>> {
         match &self.resolved {
@@ -86,7 +92,7 @@ impl HeFunction {
             let operands = columns.iter().map(|column| {
                 Ok(match column {
                     Column::Cells(kind, cells) => match cells.get(row) {
-                        Some(bytes) => Some(Operand::Cell(compute.engine.decode(*kind, bytes)?)),
+                        Some(bytes) => Some(Operand::Cell(Box::new(compute.engine.decode(*kind, bytes)?))),
                         None => None,
                     },
                     Column::Numbers(numbers) => numbers[row].map(Operand::Number),

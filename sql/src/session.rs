@@ -118,7 +118,7 @@ impl Session {
         for reference in state.resolve_table_references(&statement)? {
             let name = reference.table();
             if name.ends_with(".parquet") && !self.context.table_exist(reference.clone())? {
-                self.register(&name.to_owned(), &name.to_owned()).await?;
+                self.register(name, name).await?;
             }
         }
         let rows = self.options.group_rows.unwrap_or(if self.rows > 0 { self.rows } else { DEFAULT_ROWS });

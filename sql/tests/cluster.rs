@@ -1,6 +1,7 @@
 //! A scheduler and two executors on this machine: the same query as in the process, with one
 //! executor killed in the middle.
 
+#![allow(clippy::unwrap_used)]
 #![cfg(feature = "cluster")]
 
 mod common;

@@ -1,5 +1,7 @@
 //! Comparisons of integers under TFHE, and what is done with them.
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 
 use common::{World, partitions};

@@ -1,5 +1,7 @@
 //! Queries over encrypted columns in this process, against the same queries over the numbers.
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 
 use common::{World, all_sums, partitions};

@@ -1,5 +1,7 @@
 //! Statistics of real numbers under CKKS, against the same over the numbers.
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 
 use common::{World, all_sums, partitions};

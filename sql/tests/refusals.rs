@@ -1,6 +1,8 @@
 //! What is refused while a query is planned, each by the name of its column, and what is refused
 //! before a key or a cell is used.
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 
 use common::{World, all_sums, partitions};
