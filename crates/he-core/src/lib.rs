@@ -7,8 +7,8 @@
 //! [`tfhe`] (bits), [`circuits`] (images, statistics, polynomials, bits), [`bootstrapping`] (CKKS
 //! without a limit on depth), [`switching`] (from slots to TFHE), [`transcipher`] (from AES to
 //! TFHE), [`mhe`] (keys of several parties) and [`wire`] (bytes). [`conformance`] tests back ends.
-//! The crate touches no file, no terminal and no global state, and draws no randomness of its own: a
-//! generator is always a parameter.
+//! The crate touches no file, no terminal and no global state, and draws no randomness of its own:
+//! a generator is always a parameter.
 //!
 //! ```
 //! use he_core::{backend::Cpu, ckks::*, ring::Ring, rlwe::*};

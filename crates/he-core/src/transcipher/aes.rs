@@ -265,8 +265,8 @@ mod tests {
         }
     }
 
-    /// Random keys of all sizes, and lengths that are not whole blocks, against the reference, with a
-    /// counter that overflows; then the bits as operands of gates and as integers.
+    /// Random keys of all sizes, and lengths that are not whole blocks, against the reference, with
+    /// a counter that overflows; then the bits as operands of gates and as integers.
     #[test]
     fn messages_are_those_of_the_reference() {
         let mut keys = Keys::new();

@@ -141,8 +141,8 @@ impl<B: LweOps> CircuitBootstrapper<B> {
     /// [`CircuitParams::failure_log2`] says how often a bit is misread.
     ///
     /// # Errors
-    /// [`Error::BatchMismatch`] if the ciphertexts are not whole indices; [`Error::ParamsMismatch`],
-    /// [`Error::KeyMismatch`], device errors.
+    /// [`Error::BatchMismatch`] if the ciphertexts are not whole indices;
+    /// [`Error::ParamsMismatch`], [`Error::KeyMismatch`], device errors.
     pub fn lookup(&self, bits: &LweBatch<B>, tables: &BitTables<B>) -> Result<LweBatch<B>> {
         self.params.tfhe().check_same(&tables.params, "table of bits")?;
         bits.expect_params(self.params.tfhe())?;
