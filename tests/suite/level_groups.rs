@@ -30,7 +30,11 @@ fn check(w: &World, what: &str, ct: &Ciphertext<Cpu>, level: usize, expected: &V
     assert_eq!(ct.level(), level, "{what}");
     assert_eq!(ct.scale(), w.scale(level), "{what} is not settled");
     let noise = ct.noise().unwrap_or_else(|| panic!("{what}: nothing is known of the noise"));
-    let bound = (noise.peak_log2 - ct.scale().log2()).exp2();
+    let estimate = (noise.peak_log2 - ct.scale().log2()).exp2();
+    // What is compared are doubles: the decrypted values are rounded, and the expected ones are
+    // computed from values up to one.
+    let greatest = expected.iter().flatten().map(|z| z.norm()).fold(1.0, f64::max);
+    let bound = estimate + 4.0 * f64::EPSILON * greatest;
     let error = worst_difference(&w.decrypt(ct), expected);
     assert!(error <= bound, "{what}: error {error:e} beyond {bound:e}");
     assert!(bound < 2f64.powi(-7), "{what}: the estimate {bound:e} says nothing");

@@ -36,7 +36,7 @@ impl Noise {
     /// B_clean = 16 sigma sqrt(V) N + 6 sigma sqrt(N) + 16 sigma sqrt(h N), with V the variance of
     /// v (the paper's 1/2 gives 8 sqrt(2) sigma N).
     pub fn clean_bound(&self) -> f64 {
-        clean_bound(self.n, self.weight)
+        clean_bound(self.n, self.weight, 1.0)
     }
 
     /// B_rs = sqrt(N / 3) (3 + 8 sqrt(h)).

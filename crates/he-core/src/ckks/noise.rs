@@ -184,7 +184,9 @@ impl NoiseModel {
 
     /// The estimate after encryption by public key.
     pub(crate) fn encrypted(&self, noise: NoiseEstimate) -> NoiseEstimate {
-        noise.with(public_log2(self.n, self.parties), libm::log2(clean_bound(self.n, self.parties)))
+        let weight = mean_weight(self.n, self.parties);
+        let bound = clean_bound(self.n, weight, self.parties);
+        noise.with(public_log2(self.n, self.parties), libm::log2(bound))
     }
 
     /// The estimate after a division by 2^bits with rounding, which also divides the scale.

@@ -76,11 +76,11 @@ pub(crate) fn key_switch_log2(
 /// Approximate Numbers* (Asiacrypt 2017, appendix), 16 sigma sqrt(2/3) N + 6 sigma sqrt(N) + 16
 /// sigma sqrt(h N), for a secret of weight h; the first term grows with the error of the public
 /// key, sqrt(k) sigma for k parties.
-pub(crate) fn clean_bound(n: f64, parties: f64) -> f64 {
+pub(crate) fn clean_bound(n: f64, weight: f64, parties: f64) -> f64 {
     let sigma = libm::sqrt(ERROR_VARIANCE);
     16.0 * sigma * libm::sqrt(parties * 2.0 / 3.0) * n
         + 6.0 * sigma * libm::sqrt(n)
-        + 16.0 * sigma * libm::sqrt(mean_weight(n, parties) * n)
+        + 16.0 * sigma * libm::sqrt(weight * n)
 }
 
 /// The same for the rounding of a pair: B_rs = sqrt(N / 3) (3 + 8 sqrt(h)).
