@@ -71,19 +71,24 @@ impl<B: LweOps> BitTables<B> {
 /// # fn main() -> he_core::Result<()> {
 /// # let mut rng = he_core::rand::rng();
 /// let cpu = Cpu::new();
-/// // Quick, and insecure by name. Otherwise: presets::phases_2m128()?.
-/// let params = CircuitParams::new(&presets::insecure_small()?, CircuitSpec::default())?;
-/// let secret = TfheSecretKey::generate(params.tfhe(), &mut rng);
+/// // Quick, and insecure by name. Otherwise: let tfhe = presets::phases_2m128()?;
+/// let spec = *presets::insecure_small()?.spec();
+/// let bootstrap = Gadget { base_log: 15, levels: 2 };
+/// let tfhe = TfheParams::insecure(TfheSpec { bootstrap, glwe_sigma_log2: -52.0, ..spec })?;
+/// let params = CircuitParams::new(&tfhe, CircuitSpec::default())?;
+/// let secret = TfheSecretKey::generate(&tfhe, &mut rng);
 /// let key = BootstrapKey::generate(&secret, &mut rng);
 /// let circuit = CircuitKey::generate(&secret, &params, &mut rng)?;
 /// let bootstrapper = CircuitBootstrapper::new(&cpu, &key, &circuit)?;
 ///
-/// // The cube modulo 8 of three bits, as bits that can be added modulo 2. let half = |x: u64, bit:
-/// u64| (x >> bit & 1) << 63; let cubes: Vec<_> = (0..8u64).map(|x| (0..3).map(|bit| half(x * x *
-/// x, bit)).collect()).collect(); let cubes = BitTables::new(&cpu, params.tfhe(), &cubes)?; let
-/// five: Vec<u64> = (0..3).map(|bit| half(5, bit)).collect(); let found =
-/// bootstrapper.lookup(&secret.encrypt(&cpu, &five, &mut rng)?, &cubes)?; let phases =
-/// secret.phases(&found)?; let bit = |phase: u64| phase.wrapping_add(1 << 62) >> 63;
+/// // The cube modulo 8 of three bits, as bits that can be added modulo 2.
+/// let half = |x: u64, bit: u64| (x >> bit & 1) << 63;
+/// let cube = |x: u64| (0..3).map(|bit| half(x * x * x, bit)).collect();
+/// let cubes = BitTables::new(&cpu, &tfhe, &(0..8).map(cube).collect::<Vec<_>>())?;
+/// let five: Vec<u64> = (0..3).map(|bit| half(5, bit)).collect();
+/// let found = bootstrapper.lookup(&secret.encrypt(&cpu, &five, &mut rng)?, &cubes)?;
+/// let phases = secret.phases(&found)?;
+/// let bit = |phase: u64| phase.wrapping_add(1 << 62) >> 63;
 /// assert_eq!(phases.iter().rev().fold(0, |x, &phase| 2 * x + bit(phase)), 125 % 8);
 /// # Ok(())
 /// # }

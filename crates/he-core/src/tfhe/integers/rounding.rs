@@ -94,6 +94,8 @@ impl<B: LweOps> IntegerEvaluator<B> {
     /// every five bits beyond the first five, and one. Integers are those of phases of -1/2 to 1/2,
     /// and their differences from `bound` must be within -2^(bits - 1) and 2^(bits - 1) - 1, too.
     /// Five bits at a time are removed from below: their highest one, then the others by a table.
+    /// Between two integers, the noise of a lookup of five bits decides, a thirtieth of a unit with
+    /// the presets, where [`rounded`](Self::rounded) has that of single bits.
     ///
     /// Source: Liu, Micciancio, Polyakov, *Large-Precision Homomorphic Sign Evaluation Using
     /// FHEW/TFHE Bootstrapping*, ASIACRYPT 2022.
@@ -424,13 +426,21 @@ mod tests {
             assert_eq!(secret.decrypt_u64(&nearest).unwrap(), integers);
             // Half a unit higher, the lower ones are those that were the nearest.
             let negative: Vec<bool> = integers.iter().map(|&i| i >> (bits - 1) == 1).collect();
-            let found = evaluator.phases_below(&batch, 0, bits, -40.0, Rounding::Nearest).unwrap();
+            // Seven deviations of the noise of a lookup of five bits from the border.
+            let nearer = |at: i64| {
+                let phase =
+                    |(&i, offset): (&u64, &i64)| (i << (64 - bits)).wrapping_add_signed(offset / 10 * 6 + at);
+                integers.iter().zip(&offsets).map(phase).collect::<Vec<u64>>()
+            };
+            let near = secret.encrypt(&cpu, &nearer(0), &mut rng).unwrap();
+            let found = evaluator.phases_below(&near, 0, bits, -40.0, Rounding::Nearest).unwrap();
             assert_eq!(secret.decrypt_flags(&found).unwrap(), negative);
             let higher: Vec<u64> = phases.iter().map(|phase| phase.wrapping_add_signed(unit / 2)).collect();
             let batch = secret.encrypt(&cpu, &higher, &mut rng).unwrap();
             let lower = evaluator.rounded(&batch, bits, -40.0, Rounding::Down).unwrap();
             assert_eq!(secret.decrypt_u64(&lower).unwrap(), integers);
-            let found = evaluator.phases_below(&batch, 0, bits, -40.0, Rounding::Down).unwrap();
+            let near = secret.encrypt(&cpu, &nearer(unit / 2), &mut rng).unwrap();
+            let found = evaluator.phases_below(&near, 0, bits, -40.0, Rounding::Down).unwrap();
             assert_eq!(secret.decrypt_flags(&found).unwrap(), negative);
             let signed = secret.decrypt_i64(&lower.reinterpret::<Signed>()).unwrap();
             let expected: Vec<i64> =
