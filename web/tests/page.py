@@ -75,7 +75,7 @@ class Page:
     def finish(self) -> None:
         """Wait for the end, which must be a success."""
         self.wait(lambda: not self.is_running)
-        assert self.problem == ""
+        assert self.problem == "", self.problem
         assert "in all" in self.text(f"#{self.view}-total")
 
     def run(self) -> None:
