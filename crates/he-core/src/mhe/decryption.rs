@@ -1,11 +1,12 @@
 //! Collective decryption.
 
+use super::input::on_input;
 use super::session::Subject;
 use super::share::sealed::Sealed;
 use super::{Encrypted, Input, KeyShare, Protocol, ProtocolKind, Session, Share, kinds};
 use crate::error::Result;
 use crate::publisher::Publisher;
-use crate::ring::{Eval, Poly, Ring, Span};
+use crate::ring::{Eval, Poly};
 use crate::rlwe::Flooding;
 use rand::CryptoRng;
 
@@ -115,25 +116,7 @@ impl<C: Encrypted> Protocol for Decryption<'_, C> {
     type Backend = C::Backend;
     type Output = C::Plaintext;
 
-    fn session(&self) -> &Session {
-        &self.input.session
-    }
-
-    fn subject(&self) -> &[u8; 32] {
-        &self.subject
-    }
-
-    fn parties(&self) -> &[u32] {
-        &self.input.quorum
-    }
-
-    fn ring(&self) -> &Ring<C::Backend> {
-        self.input.ct.rlwe_pair().ring()
-    }
-
-    fn layout(&self) -> Vec<(Span, usize)> {
-        self.input.layout(ProtocolKind::Decryption)
-    }
+    on_input! {}
 
     fn finished(&self, sum: Vec<Poly<Eval, C::Backend>>) -> Result<C::Plaintext> {
         let phase = self.input.phase(sum)?;

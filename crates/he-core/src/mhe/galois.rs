@@ -1,11 +1,11 @@
 //! Collective Galois keys.
 
-use super::session::Subject;
+use super::session::{Subject, in_session};
 use super::share::sealed::Sealed;
 use super::{PartyKey, Protocol, ProtocolKind, Session, Share, kinds};
 use crate::backend::{Cpu, RingOps};
 use crate::error::{Error, Result};
-use crate::ring::{Automorphism, Eval, Poly, Ring, SecretPoly, Seed, Span, check_galois};
+use crate::ring::{Automorphism, Eval, Poly, Ring, SecretPoly, Seed, check_galois};
 use crate::rlwe::{SwitchKey, SwitchSource, gadget_body};
 use rand::CryptoRng;
 
@@ -77,25 +77,7 @@ impl<B: RingOps> Protocol for GaloisKeyGeneration<B> {
     type Backend = B;
     type Output = SwitchKey<B>;
 
-    fn session(&self) -> &Session {
-        &self.session
-    }
-
-    fn subject(&self) -> &[u8; 32] {
-        &self.subject
-    }
-
-    fn parties(&self) -> &[u32] {
-        self.session.parties()
-    }
-
-    fn ring(&self) -> &Ring<B> {
-        &self.ring
-    }
-
-    fn layout(&self) -> Vec<(Span, usize)> {
-        ProtocolKind::GaloisKey.layout(self.session.params(), 0, 0)
-    }
+    in_session! {}
 
     fn finished(&self, sum: Vec<Poly<Eval, B>>) -> Result<SwitchKey<B>> {
         let key = SwitchKey::from_bodies(self.session.params(), &self.ring, self.seed(), &sum)?;

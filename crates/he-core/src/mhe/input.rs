@@ -9,6 +9,33 @@ use crate::ring::{Eval, Poly, Span};
 use crate::rlwe::{Flooding, flood_poly};
 use rand::CryptoRng;
 
+/// What the runs of protocols on a ciphertext, which have an [`Input`] and a subject, say of
+/// themselves.
+macro_rules! on_input {
+    () => {
+        fn session(&self) -> &crate::mhe::Session {
+            &self.input.session
+        }
+
+        fn subject(&self) -> &[u8; 32] {
+            &self.subject
+        }
+
+        fn parties(&self) -> &[u32] {
+            &self.input.quorum
+        }
+
+        fn ring(&self) -> &crate::ring::Ring<C::Backend> {
+            self.input.ct.rlwe_pair().ring()
+        }
+
+        fn layout(&self) -> Vec<(crate::ring::Span, usize)> {
+            self.input.layout(<Self::Kind as crate::mhe::ShareKind>::KIND)
+        }
+    };
+}
+pub(super) use on_input;
+
 /// A ciphertext of a session, who takes part, and how its noise is hidden.
 #[derive(Debug)]
 pub(super) struct Input<'a, C: Encrypted> {

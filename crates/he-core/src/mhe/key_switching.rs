@@ -1,11 +1,12 @@
 //! Collective switches to another secret.
 
+use super::input::on_input;
 use super::session::Subject;
 use super::share::sealed::Sealed;
 use super::{Encrypted, Input, KeyShare, Protocol, ProtocolKind, Session, Share, hash_poly, kinds};
 use crate::error::{Error, Result};
 use crate::publisher::Publisher;
-use crate::ring::{Eval, Poly, Ring, SecretPoly, Span};
+use crate::ring::{Eval, Poly, SecretPoly};
 use crate::rlwe::{Flooding, KeyParams as _, PublicKey, RlweCiphertext, noise};
 use rand::CryptoRng;
 
@@ -84,25 +85,7 @@ impl<C: Encrypted> Protocol for KeySwitching<'_, C> {
     type Backend = C::Backend;
     type Output = C;
 
-    fn session(&self) -> &Session {
-        &self.input.session
-    }
-
-    fn subject(&self) -> &[u8; 32] {
-        &self.subject
-    }
-
-    fn parties(&self) -> &[u32] {
-        &self.input.quorum
-    }
-
-    fn ring(&self) -> &Ring<C::Backend> {
-        self.input.ct.rlwe_pair().ring()
-    }
-
-    fn layout(&self) -> Vec<(Span, usize)> {
-        self.input.layout(ProtocolKind::KeySwitching)
-    }
+    on_input! {}
 
     fn finished(&self, sum: Vec<Poly<Eval, C::Backend>>) -> Result<C> {
         let Input { ct, params, .. } = &self.input;
@@ -176,25 +159,7 @@ impl<C: Encrypted> Protocol for PublicKeySwitching<'_, C> {
     type Backend = C::Backend;
     type Output = C;
 
-    fn session(&self) -> &Session {
-        &self.input.session
-    }
-
-    fn subject(&self) -> &[u8; 32] {
-        &self.subject
-    }
-
-    fn parties(&self) -> &[u32] {
-        &self.input.quorum
-    }
-
-    fn ring(&self) -> &Ring<C::Backend> {
-        self.input.ct.rlwe_pair().ring()
-    }
-
-    fn layout(&self) -> Vec<(Span, usize)> {
-        self.input.layout(ProtocolKind::PublicKeySwitching)
-    }
+    on_input! {}
 
     fn finished(&self, mut sum: Vec<Poly<Eval, C::Backend>>) -> Result<C> {
         let Input { ct, params, .. } = &self.input;

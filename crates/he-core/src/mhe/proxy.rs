@@ -39,10 +39,7 @@ impl<B: RingOps> RecipientKey<B> {
         super::check_switching(params)?;
         let s = secret.on(ring, params.key_span())?;
         let (seed, errors) = (Seed::random(rng), Seed::random(rng));
-        let mut product = Poly::uniform(ring, params.key_span(), 1, &seed, 0)?;
-        product.mul_assign(s.get())?;
-        // a is public, so a s reveals s.
-        let product = SecretPoly::new(product);
+        let product = s.times_uniform(params.key_span(), 1, &seed, 0)?;
         let mut b = Poly::error(ring, params.key_span(), 1, &errors, 0)?.into_eval()?;
         b.sub_assign(product.get())?;
         let key = Self::from_body(params, seed, b)?;

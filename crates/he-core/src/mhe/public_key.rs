@@ -1,11 +1,11 @@
 //! The collective public key.
 
-use super::session::Subject;
+use super::session::{Subject, in_session};
 use super::share::sealed::Sealed;
 use super::{PartyKey, Protocol, ProtocolKind, Session, Share, kinds};
 use crate::backend::{Cpu, RingOps};
 use crate::error::{Error, Result};
-use crate::ring::{Eval, Poly, Ring, SecretPoly, Seed, Span};
+use crate::ring::{Eval, Poly, Ring, Seed, Span};
 use crate::rlwe::PublicKey;
 use rand::CryptoRng;
 
@@ -47,10 +47,7 @@ impl<B: RingOps> PublicKeyGeneration<B> {
         key.check(&self.session)?;
         let span = Span::chain(self.session.params().key_span().q);
         let secret = key.secret().on(&self.ring, span)?;
-        let mut masked = Poly::uniform(&self.ring, span, 1, &self.seed(), 0)?;
-        masked.mul_assign(secret.get())?;
-        // a is public, so a s reveals s.
-        let masked = SecretPoly::new(masked);
+        let masked = secret.times_uniform(span, 1, &self.seed(), 0)?;
         let mut p = Poly::error(&self.ring, span, 1, &Seed::random(rng), 0)?.into_eval()?;
         p.sub_assign(masked.get())?;
         Ok(Share::new(self, key.party(), vec![p]))
@@ -64,25 +61,7 @@ impl<B: RingOps> Protocol for PublicKeyGeneration<B> {
     type Backend = B;
     type Output = PublicKey<B>;
 
-    fn session(&self) -> &Session {
-        &self.session
-    }
-
-    fn subject(&self) -> &[u8; 32] {
-        &self.subject
-    }
-
-    fn parties(&self) -> &[u32] {
-        self.session.parties()
-    }
-
-    fn ring(&self) -> &Ring<B> {
-        &self.ring
-    }
-
-    fn layout(&self) -> Vec<(Span, usize)> {
-        ProtocolKind::PublicKey.layout(self.session.params(), 0, 0)
-    }
+    in_session! {}
 
     fn finished(&self, sum: Vec<Poly<Eval, B>>) -> Result<PublicKey<B>> {
         let b = sum.into_iter().next().ok_or(Error::RingMismatch)?;

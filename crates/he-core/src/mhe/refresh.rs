@@ -1,11 +1,12 @@
 //! Collective refresh: bootstrapping by the parties instead of a circuit.
 
+use super::input::on_input;
 use super::session::Subject;
 use super::share::sealed::Sealed;
 use super::{Encrypted, Input, KeyShare, Protocol, ProtocolKind, Session, Share, kinds};
 use crate::error::{Error, Result};
 use crate::publisher::Publisher;
-use crate::ring::{Eval, Poly, Ring, SecretPoly, Seed, Span};
+use crate::ring::{Eval, Poly, SecretPoly, Seed, Span};
 use crate::rlwe::{Flooding, RlweCiphertext};
 use rand::CryptoRng;
 
@@ -97,25 +98,7 @@ impl<C: Encrypted> Protocol for Refresh<'_, C> {
     type Backend = C::Backend;
     type Output = C;
 
-    fn session(&self) -> &Session {
-        &self.input.session
-    }
-
-    fn subject(&self) -> &[u8; 32] {
-        &self.subject
-    }
-
-    fn parties(&self) -> &[u32] {
-        &self.input.quorum
-    }
-
-    fn ring(&self) -> &Ring<C::Backend> {
-        self.input.ct.rlwe_pair().ring()
-    }
-
-    fn layout(&self) -> Vec<(Span, usize)> {
-        self.input.layout(ProtocolKind::Refresh)
-    }
+    on_input! {}
 
     fn finished(&self, mut sum: Vec<Poly<Eval, C::Backend>>) -> Result<C> {
         let Input { ct, params, session, .. } = &self.input;

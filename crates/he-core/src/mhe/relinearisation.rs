@@ -1,11 +1,11 @@
 //! The collective relinearisation key, in two rounds.
 
-use super::session::Subject;
+use super::session::{Subject, in_session};
 use super::share::sealed::Sealed;
 use super::{PartyKey, Protocol, ProtocolKind, Session, SessionId, Share, hash_poly, kinds};
 use crate::backend::{Cpu, RingOps};
 use crate::error::{Error, Result};
-use crate::ring::{Eval, Poly, Ring, SecretPoly, Seed, Span};
+use crate::ring::{Eval, Poly, Ring, Seed};
 use crate::rlwe::{KeyParams as _, SecretKey, SwitchKey, SwitchSource, gadget_body};
 use rand::CryptoRng;
 
@@ -108,25 +108,7 @@ impl<B: RingOps> Protocol for RelinearisationRound1<B> {
     type Backend = B;
     type Output = RelinearisationSums<B>;
 
-    fn session(&self) -> &Session {
-        &self.session
-    }
-
-    fn subject(&self) -> &[u8; 32] {
-        &self.subject
-    }
-
-    fn parties(&self) -> &[u32] {
-        self.session.parties()
-    }
-
-    fn ring(&self) -> &Ring<B> {
-        &self.ring
-    }
-
-    fn layout(&self) -> Vec<(Span, usize)> {
-        ProtocolKind::Relinearisation1.layout(self.session.params(), 0, 0)
-    }
+    in_session! {}
 
     fn finished(&self, mut sum: Vec<Poly<Eval, B>>) -> Result<RelinearisationSums<B>> {
         let second = sum.split_off(sum.len() / 2);
@@ -199,11 +181,7 @@ impl<'a, B: RingOps> RelinearisationRound2<'a, B> {
             let mut r = Poly::error(ring, span, 1, &errors, j as u32)?.into_eval()?;
             r.mul_add_assign(h0, s.get())?;
             r.mul_add_assign(h1, u.get())?;
-            let mut product = Poly::uniform(ring, span, 1, &seed, j as u32)?;
-            product.mul_assign(s.get())?;
-            // a' is public, so a' s reveals s.
-            let product = SecretPoly::new(product);
-            r.sub_assign(product.get())?;
+            r.sub_assign(s.times_uniform(span, 1, &seed, j as u32)?.get())?;
             polys.push(r);
         }
         Ok(Share::new(self, key.party(), polys))
@@ -217,25 +195,7 @@ impl<B: RingOps> Protocol for RelinearisationRound2<'_, B> {
     type Backend = B;
     type Output = SwitchKey<B>;
 
-    fn session(&self) -> &Session {
-        &self.session
-    }
-
-    fn subject(&self) -> &[u8; 32] {
-        &self.subject
-    }
-
-    fn parties(&self) -> &[u32] {
-        self.session.parties()
-    }
-
-    fn ring(&self) -> &Ring<B> {
-        &self.ring
-    }
-
-    fn layout(&self) -> Vec<(Span, usize)> {
-        ProtocolKind::Relinearisation2.layout(self.session.params(), 0, 0)
-    }
+    in_session! {}
 
     fn finished(&self, sum: Vec<Poly<Eval, B>>) -> Result<SwitchKey<B>> {
         let key = SwitchKey::from_bodies(self.session.params(), &self.ring, self.seed(), &sum)?;

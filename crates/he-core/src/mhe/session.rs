@@ -7,6 +7,25 @@ use crate::ring::Seed;
 use crate::rlwe::{KeyParams as _, RlweParams};
 use std::sync::Arc;
 
+/// What the runs of protocols that make keys, which have a session, a subject and a ring, say of
+/// themselves.
+macro_rules! in_session {
+    () => {
+        fn session(&self) -> &crate::mhe::Session {
+            &self.session
+        }
+
+        fn subject(&self) -> &[u8; 32] {
+            &self.subject
+        }
+
+        fn ring(&self) -> &Ring<B> {
+            &self.ring
+        }
+    };
+}
+pub(super) use in_session;
+
 /// The identity of a session: 32 public bytes, a hash of all that the parties agreed on.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SessionId(pub [u8; 32]);

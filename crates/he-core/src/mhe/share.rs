@@ -184,15 +184,19 @@ pub trait Protocol: sealed::Sealed {
     /// A hash of the public inputs.
     fn subject(&self) -> &[u8; 32];
 
-    /// The parties that take part.
-    fn parties(&self) -> &[u32];
+    /// The parties that take part: all of the session, unless a quorum decrypts.
+    fn parties(&self) -> &[u32] {
+        self.session().parties()
+    }
 
     /// The ring of the shares.
     fn ring(&self) -> &Ring<Self::Backend>;
 
     /// Primes and batch of each polynomial of a share.
     #[doc(hidden)]
-    fn layout(&self) -> Vec<(Span, usize)>;
+    fn layout(&self) -> Vec<(Span, usize)> {
+        Self::Kind::KIND.layout(self.session().params(), 0, 0)
+    }
 
     /// The result from the sum of all shares.
     ///

@@ -1,7 +1,8 @@
 //! Polynomials that hold a secret.
 
-use super::{Domain, Poly};
+use super::{Domain, Eval, Poly, Seed, Span};
 use crate::backend::{Cpu, RingOps};
+use crate::error::Result;
 use crate::key_set::KeySetId;
 
 /// A polynomial that holds a secret. It is wiped when dropped, and never printed.
@@ -30,6 +31,20 @@ impl<D: Domain, B: RingOps> SecretPoly<D, B> {
     /// The key set whose secret this is, if it is one and the key set is known.
     pub fn key_set(&self) -> Option<KeySetId> {
         self.key_set
+    }
+}
+
+impl<B: RingOps> SecretPoly<Eval, B> {
+    /// a s over the primes of `span`, for this secret s and the uniform a of a public seed: as
+    /// secret as s is. Constant time.
+    ///
+    /// # Errors
+    /// [`Error::SpanMismatch`](crate::Error::SpanMismatch) for primes that the secret does not have;
+    /// device errors.
+    pub(crate) fn times_uniform(&self, span: Span, batch: usize, seed: &Seed, index: u32) -> Result<Self> {
+        let mut product = Poly::uniform(self.poly.ring(), span, batch, seed, index)?;
+        product.mul_assign(&self.poly)?;
+        Ok(Self::new(product))
     }
 }
 

@@ -153,10 +153,7 @@ impl<B: RingOps> SeededZero<B> {
     ) -> Result<Self> {
         let (ring, span) = (secret.get().ring(), Span::chain(q));
         let (seed, errors) = (Seed::random(rng), Seed::random(rng));
-        let mut a = Poly::uniform(ring, span, batch, &seed, 0)?;
-        a.mul_assign(secret.get())?;
-        // a is public, so a s reveals s.
-        let product = SecretPoly::new(a);
+        let product = secret.times_uniform(span, batch, &seed, 0)?;
         let mut phase = Poly::error(ring, span, batch, &errors, 0)?;
         if let Some(message) = message {
             phase.add_assign(&Poly::message_phase(ring, span, batch, message)?)?;

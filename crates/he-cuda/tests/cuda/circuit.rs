@@ -2,9 +2,7 @@
 
 #![allow(clippy::unwrap_used)] // This also holds in helpers of tests.
 
-use super::devices::{FEW, emulated, emulator, gpu_or_skip};
-use gpu::Gpu;
-use gpu_emulator::Order;
+use super::devices::{emulated, gpu_or_skip, in_other_orders};
 use he_core::aes::{Bulk, BulkCipher, Key, KeySize, Reference};
 use he_core::backend::Cpu;
 use he_core::tfhe::{
@@ -93,10 +91,7 @@ fn emulated_words() {
 /// Another order of threads exposes missing barriers.
 #[test]
 fn emulated_words_in_any_order() {
-    for order in [Order::Reverse, Order::Shuffled(7)] {
-        let driver = emulator().with_multiprocessors(FEW);
-        driver.set_order(order);
-        let cuda = Cuda::on(&Gpu::from_driver(driver)).unwrap();
+    for cuda in in_other_orders() {
         for shape in &SHAPES[..4] {
             same_words(&cuda, *shape, &[2], 300);
         }

@@ -1,7 +1,7 @@
 //! Devices to test on.
 
 use gpu::Gpu;
-use gpu_emulator::Emulator;
+use gpu_emulator::{Emulator, Order};
 use he_cuda::{Arithmetic, Cuda};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -31,6 +31,15 @@ pub const FEW: u32 = 4;
 pub fn emulated_small(arithmetic: Arithmetic) -> Cuda {
     let device = emulator().with_multiprocessors(FEW);
     Cuda::on(&Gpu::from_driver(device)).expect("the emulator opens").arithmetic(arithmetic)
+}
+
+/// The same, with threads in other orders than their own: they expose missing barriers.
+pub fn in_other_orders() -> impl Iterator<Item = Cuda> {
+    [Order::Reverse, Order::Shuffled(7)].into_iter().map(|order| {
+        let driver = emulator().with_multiprocessors(FEW);
+        driver.set_order(order);
+        Cuda::on(&Gpu::from_driver(driver)).expect("the emulator opens")
+    })
 }
 
 /// The first device. Without one, prints that tests are skipped; with `HE_REQUIRE_GPU=1` a missing

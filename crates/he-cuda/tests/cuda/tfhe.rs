@@ -3,9 +3,8 @@
 
 #![allow(clippy::unwrap_used)] // This also holds in helpers of tests.
 
-use super::devices::{FEW, emulated, emulated_small, emulator, gpu_or_skip};
+use super::devices::{emulated, emulated_small, emulator, gpu_or_skip, in_other_orders};
 use gpu::Gpu;
-use gpu_emulator::Order;
 use he_core::backend::{Backend, Cpu};
 use he_core::circuits::bits::{Builder, Circuit, Plain, less_than, sum};
 use he_core::tfhe::{
@@ -137,10 +136,7 @@ fn emulated_words_of_any_degree() {
 /// Another order of threads exposes missing barriers.
 #[test]
 fn emulated_words_in_any_order() {
-    for order in [Order::Reverse, Order::Shuffled(7)] {
-        let driver = emulator().with_multiprocessors(FEW);
-        driver.set_order(order);
-        let cuda = Cuda::on(&Gpu::from_driver(driver)).unwrap();
+    for cuda in in_other_orders() {
         for shape in TUNED[..5].iter().chain(&OTHERS[3..4]) {
             same_words(&cuda, &params(*shape), &[1, 14], 300);
         }
