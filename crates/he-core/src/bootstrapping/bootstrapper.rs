@@ -8,7 +8,7 @@ use crate::circuits::ckks::{LinearTransform, PreparedTransform};
 use crate::ckks::{Ciphertext, Evaluator, NoiseEstimate};
 use crate::error::{Error, Result};
 use crate::key_set::common;
-use crate::ring::{Coeff, Eval, Poly, Ring, Span};
+use crate::ring::{Eval, Poly, Ring, Span};
 use crate::rlwe::{EvaluationKeys, KeyRequirements, RlweCiphertext};
 
 /// The stages of a bootstrap, in their order.
@@ -31,6 +31,8 @@ pub enum Stage {
 enum Values {
     Complex,
     Real,
+    /// Real and imaginary parts, which remain apart as a batch.
+    Parts,
 }
 
 /// Bootstraps ciphertexts; knows no secret.
@@ -73,10 +75,7 @@ impl<B: RingOps> Bootstrapper<B> {
         let to_slots = prepare(&upper, to_slots(params, &eval_mod)?)?;
         // The highest level on which it multiplies is where the modular reduction starts.
         let highest = params.upper().levels()[params.spec().eval_mod.depth()].primes;
-        let mut monomial = vec![0; ring.n()];
-        monomial[ring.n() / 2] = 1;
-        let imaginary_unit =
-            Poly::<Coeff, B>::from_signed(&whole, Span::chain(highest), 1, &monomial)?.into_eval()?;
+        let imaginary_unit = Poly::monomial(&whole, Span::chain(highest), ring.n() / 2)?;
         let (params, noise) = (params.clone(), added(params, &eval_mod));
         Ok(Self { params, ev, lower, upper, to_coefficients, to_slots, eval_mod, imaginary_unit, noise })
     }
@@ -118,6 +117,25 @@ impl<B: RingOps> Bootstrapper<B> {
     /// The same as for [`refresh`](Self::refresh).
     pub fn refresh_real(&self, ct: &Ciphertext<B>, keys: &BootstrapKeys<B>) -> Result<Ciphertext<B>> {
         self.refreshed(ct, keys, Values::Real, |_, _| Ok(()))
+    }
+
+    /// [`refresh_real`](Self::refresh_real) of a batch of an even number of ciphertexts, two at the
+    /// cost of one: those of the second half become the imaginary parts of those of the first, and
+    /// are not joined again afterwards.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for an odd number; the same as for [`refresh`](Self::refresh).
+    pub fn refresh_pairs(&self, ct: &Ciphertext<B>, keys: &BootstrapKeys<B>) -> Result<Ciphertext<B>> {
+        self.check(ct, keys)?;
+        let batch = ct.batch();
+        if !batch.is_multiple_of(2) {
+            return Err(Error::argument("batch", format!("{batch} ciphertexts are not pairs")));
+        }
+        let ct = self.ev.mod_switch_to(ct, self.params.input_level())?;
+        let (real, mut imaginary) = (ct.slice_batch(0..batch / 2)?, ct.slice_batch(batch / 2..batch)?);
+        let pair = self.times_i_of(in_ring(imaginary.pair, self.upper.ring())?)?;
+        imaginary.pair = in_ring(pair, self.ev.ring())?;
+        self.refreshed(&self.ev.add(&real, &imaginary)?, keys, Values::Parts, |_, _| Ok(()))
     }
 
     /// [`refresh`](Self::refresh), and shows the ciphertext after each stage, for measurements and
@@ -163,7 +181,7 @@ impl<B: RingOps> Bootstrapper<B> {
         let ct = self.mod_raise(pair, keys)?;
         observe(Stage::ModRaise, &ct)?;
         let ct = match values {
-            Values::Complex => self.coefficients_to_slots(&ct, keys)?,
+            Values::Complex | Values::Parts => self.coefficients_to_slots(&ct, keys)?,
             Values::Real => self.parts(&ct, keys)?.0,
         };
         observe(Stage::CoeffsToSlots, &ct)?;
@@ -171,7 +189,7 @@ impl<B: RingOps> Bootstrapper<B> {
         observe(Stage::EvalMod, &ct)?;
         let ct = match values {
             Values::Complex => self.join(&ct)?,
-            Values::Real => self.landed(ct)?,
+            Values::Real | Values::Parts => self.landed(ct)?,
         };
         observe(Stage::Join, &ct)?;
         Ok(ct)
@@ -335,9 +353,12 @@ impl<B: RingOps> Bootstrapper<B> {
     }
 
     /// i ct, exactly.
-    fn times_i(&self, mut ct: Ciphertext<B>) -> Result<Ciphertext<B>> {
-        ct.pair.c.iter_mut().try_for_each(|c| c.mul_assign(&self.imaginary_unit))?;
-        Ok(ct)
+    fn times_i(&self, ct: Ciphertext<B>) -> Result<Ciphertext<B>> {
+        Ok(Ciphertext { pair: self.times_i_of(ct.pair)?, ..ct })
+    }
+
+    fn times_i_of(&self, pair: RlweCiphertext<B>) -> Result<RlweCiphertext<B>> {
+        moved(pair, |mut c| c.mul_assign(&self.imaginary_unit).map(|()| c))
     }
 }
 

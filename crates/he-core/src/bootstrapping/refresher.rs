@@ -41,4 +41,8 @@ impl<B: RingOps> Refresher<B> for RefreshWith<'_, B> {
     fn refresh_real(&self, ct: &Ciphertext<B>) -> Result<Ciphertext<B>> {
         self.bootstrapper.refresh_real(ct, self.keys)
     }
+
+    fn refresh_pairs(&self, ct: &Ciphertext<B>) -> Result<Ciphertext<B>> {
+        self.bootstrapper.refresh_pairs(ct, self.keys)
+    }
 }

@@ -539,6 +539,15 @@ impl<B: RingOps> Poly<Coeff, B> {
 }
 
 impl<B: RingOps> Poly<Eval, B> {
+    /// X^exponent, for an exponent modulo 2N: its products are exact.
+    pub(crate) fn monomial(ring: &Ring<B>, span: Span, exponent: usize) -> Result<Self> {
+        let n = ring.n();
+        let mut coefficients = vec![0; n];
+        // X^N = -1.
+        coefficients[exponent % n] = if (exponent / n).is_multiple_of(2) { 1 } else { -1 };
+        Poly::<Coeff, B>::from_signed(ring, span, 1, &coefficients)?.into_eval()
+    }
+
     /// Transforms to coefficient form, in place.
     ///
     /// # Errors

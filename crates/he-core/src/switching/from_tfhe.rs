@@ -194,11 +194,7 @@ impl<B: RingOps + LweOps> FromTfhe<B> {
     /// [`Error::RingMismatch`] for another ring; device errors.
     pub fn new(params: &FromTfheParams, ring: &Ring<B>) -> Result<Self> {
         let (low, n) = (params.key_ring(ring)?, ring.n());
-        let monomial = |k: u32| {
-            let mut coefficients = vec![0; n];
-            coefficients[n >> k] = 1;
-            Poly::<Coeff, B>::from_signed(&low, Span::chain(1), 1, &coefficients)?.into_eval()
-        };
+        let monomial = |k: u32| Poly::monomial(&low, Span::chain(1), n >> k);
         let monomials = (1..=low.spec().log_n()).map(monomial).collect::<Result<_>>()?;
         let step = n / params.tfhe.dimension();
         let place = |place: usize| {

@@ -7,6 +7,7 @@ mod integers;
 use super::presets::Preset;
 use super::*;
 use crate::backend::Cpu;
+use crate::circuits::ckks::{NeverRefresh, Refresher};
 use crate::ckks::{Ciphertext, Decryptor, Evaluator, SecretEncryptor};
 use crate::error::{Error, Result};
 use crate::params::ParamsError;
@@ -113,6 +114,28 @@ fn ciphertexts_are_refreshed() {
         println!("imaginary parts: {:.1} bits", -imaginary.log2());
         assert!(-imaginary.log2() > worst + 2.0, "{preset}: {imaginary:e}");
     }
+}
+
+/// Real vectors in pairs, from a higher level than refreshes start on.
+#[test]
+fn pairs_are_refreshed() {
+    let mut w = World::small(Preset::Fast, 8, 7);
+    let values: Vec<Vec<Complex64>> =
+        (0..4).map(|_| w.values().iter().map(|z| Complex64::new(z.re, 0.0)).collect()).collect();
+    let cts: Vec<_> = values.iter().map(|values| w.encrypt(values)).collect();
+    let ct = Ciphertext::concat(&cts.iter().collect::<Vec<_>>()).unwrap();
+    let fresh = w.bootstrapper.refresh_pairs(&ct, &w.keys).unwrap();
+    assert_eq!((fresh.batch(), fresh.level()), (4, w.params.output_level()));
+    for (i, values) in values.iter().enumerate() {
+        let (worst, _) = w.precision(&fresh.slice_batch(i..i + 1).unwrap(), values);
+        assert!(worst > 17.0, "{i}: {worst}");
+    }
+    let odd = w.bootstrapper.refresh_pairs(&ct.slice_batch(0..3).unwrap(), &w.keys);
+    assert!(matches!(odd, Err(Error::Argument { .. })), "{odd:?}");
+    // What a circuit refreshes with does the same, and without a bootstrapper it is refused.
+    let same = w.bootstrapper.with_keys(&w.keys).refresh_pairs(&ct).unwrap();
+    assert_eq!(w.decrypt(&same), w.decrypt(&fresh));
+    assert!(matches!(NeverRefresh.refresh_pairs(&ct), Err(Error::LevelExhausted { .. })));
 }
 
 /// All numbers of slots, with all numbers of matrices on both sides.

@@ -43,6 +43,15 @@ pub trait Refresher<B: RingOps> {
         self.refresh(ct)
     }
 
+    /// [`refresh_real`](Self::refresh_real) of an even number of ciphertexts, if two can be had for
+    /// less than twice the work of one.
+    ///
+    /// # Errors
+    /// The same as for [`refresh`](Self::refresh); those of the implementation for an odd number.
+    fn refresh_pairs(&self, ct: &Ciphertext<B>) -> Result<Ciphertext<B>> {
+        self.refresh_real(ct)
+    }
+
     /// Whether a step of `depth` levels fits a ciphertext of this level (`false`: it must be
     /// refreshed before).
     ///
