@@ -24,6 +24,7 @@ use he::tfhe::{
     BootstrapKey, CircuitKey, CircuitParams, CircuitSpec, TfheParams, TfheSecretKey, TfheSpec, presets,
 };
 use he::transcipher::EncryptedAesKey;
+use he::transcipher::packed::PackedAesKey;
 use he::wire::{SchemeParams, Wire};
 
 /// Small rings: what a branch depends on does not depend on their size.
@@ -285,6 +286,20 @@ fn transciphering_keys() {
     secret(&mut bits);
     let ct = key.encrypt_unpadded(&Cpu::new(), &bits, &mut rng).unwrap();
     assert_eq!(shown(key.decrypt_unpadded(&ct).unwrap()), [true, false]);
+}
+
+/// An AES key under CKKS, of which every round key takes 64 slots.
+#[test]
+fn packed_aes_keys() {
+    let mut rng = Secret::new(9);
+    let params = CkksParams::insecure(CkksSpec::from_bits(7, &[46, 40], &[50], 40.0).unwrap()).unwrap();
+    let ring = Ring::new(Cpu::new(), params.rlwe().ring().clone()).unwrap();
+    let key = stored(&params, &SecretKey::generate(params.rlwe(), &mut rng));
+    for size in KeySize::ALL {
+        let aes = Key::generate(size, &mut rng);
+        let encrypted = PackedAesKey::generate(&params, &key, &ring, &aes, &mut rng).unwrap();
+        sent(&params, &ring, encrypted.ciphertexts());
+    }
 }
 
 /// Keys between CKKS and TFHE, which hold the secrets of both.

@@ -53,6 +53,7 @@
 
 mod aes;
 mod key;
+pub mod packed;
 
 pub use aes::Transcipher;
 pub use key::EncryptedAesKey;

@@ -3,6 +3,7 @@
 
 use super::devices::{emulated, gpu_or_skip};
 use super::program::seed;
+use he_core::aes::{Bulk, BulkCipher, Key, KeySize, Reference};
 use he_core::backend::Cpu;
 use he_core::bfv::Bfv;
 use he_core::bgv::Bgv;
@@ -12,9 +13,10 @@ use he_core::ckks::{Decryptor, Evaluator, SecretEncryptor};
 use he_core::conformance::Mirror;
 use he_core::exact::{self, Scheme};
 use he_core::num_complex::Complex64;
-use he_core::rlwe::SecretKey;
+use he_core::rlwe::{EvaluationKeys, SecretKey};
+use he_core::transcipher::packed::{NumberFormat, PackedAesKey, PackedTranscipher};
 use he_cuda::{Arithmetic, Cuda};
-use rand::{RngExt, SeedableRng, rngs::ChaCha20Rng};
+use rand::{Rng, RngExt, SeedableRng, rngs::ChaCha20Rng};
 
 /// A preset's chain at a small degree: keys, matrices and a batch that is refreshed.
 fn refresh(cuda: &Cuda, preset: Preset, [log_n, log_slots]: [u32; 2], batch: usize) -> he_core::Result<()> {
@@ -75,6 +77,41 @@ fn refresh_exact<S: Scheme>(cuda: &Cuda, t: u64, log_n: u32, batch: usize) -> he
     let found = ev.encoder().decode_coefficients::<u64>(&decryptor.decrypt(&fresh)?)?;
     assert!(found == values, "{} modulo {t}", S::NAME);
     Ok(())
+}
+
+/// AES on a vector of blocks, with its refreshes in pairs.
+fn transcipher(cuda: &Cuda, log_n: u32) -> he_core::Result<()> {
+    let mut rng = ChaCha20Rng::seed_from_u64(seed());
+    let spec = BootstrapSpec { log_n, log_slots: log_n - 1, ..Preset::Fast.spec() };
+    let boot = BootstrapParams::insecure(spec)?;
+    let (params, ring) = (boot.params(), boot.ring(Mirror::new(Cpu::new(), cuda.clone()))?);
+    let secret = SecretKey::generate(params.rlwe(), &mut rng);
+    let key = Key::generate(KeySize::Bits128, &mut rng);
+    let host = boot.ring(Cpu::new())?;
+    let encrypted = PackedAesKey::generate(params, &secret, &host, &key, &mut rng)?;
+    let keys = EvaluationKeys::generate(&secret, &ring, PackedAesKey::requirements(), &mut rng)?;
+    let boot_keys = BootstrapKeys::generate(&secret, &boot, &ring, &mut rng)?;
+    let (ev, bootstrapper) = (Evaluator::new(params, &ring)?, Bootstrapper::new(&boot, &ring)?);
+    let refresher = bootstrapper.with_keys(&boot_keys);
+    let transcipher = PackedTranscipher::new(&ev, &keys, &refresher, &encrypted)?;
+
+    let mut message = vec![0; 16 * params.slots()];
+    rng.fill_bytes(&mut message);
+    let mut sent = message.clone();
+    Reference::new().hazmat_ctr(&key, &[3; 16], Bulk::in_place(&mut sent)).expect("lengths are the same");
+    let stream = transcipher.key_stream(&[3; 16], params.slots())?;
+    let x = transcipher.decrypt(&stream, &sent, NumberFormat::unsigned(8)?)?;
+    let found = ev.encoder().decode_real(&Decryptor::new(params, &secret, &ring)?.decrypt(&x)?)?;
+    for (i, &byte) in message.iter().enumerate() {
+        assert!((found[i % 16][i / 16] - f64::from(byte)).abs() < 0.1, "byte {i}");
+    }
+    Ok(())
+}
+
+#[test]
+fn device_transciphers() {
+    let Some(cuda) = gpu_or_skip(Arithmetic::Auto) else { return };
+    transcipher(&cuda, 7).unwrap();
 }
 
 #[test]
