@@ -14,6 +14,7 @@ use datafusion::arrow::array::{ArrayRef, AsArray, LargeBinaryBuilder, RecordBatc
 use datafusion::parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use he::Device;
 use he_core::bfv::{Bfv, presets};
+use he_files::io::output::{Output, OutputOptions};
 use he_files::key_set::{KeyFiles, KeySet};
 use he_files::passphrase::{Passphrase, Purpose};
 use he_files::scheme::Rotations;
@@ -63,7 +64,10 @@ fn data(folder: &Path, rows: usize) -> Any {
         column.stored("qty", false),
     ]);
     for file in 0..rows.div_ceil(ROWS) {
-        let mut writer = Writer::create(&folder.join(format!("t/{file}.parquet")), &schema)?;
+        let mut writer = Writer::new(
+            Output::create(folder.join(format!("t/{file}.parquet")), OutputOptions::default(), &[])?,
+            &schema,
+        )?;
         for group in 0..ROWS / 32 {
             let rows = group * 32..(group + 1) * 32;
             let encrypted = |of: usize| {

@@ -8,6 +8,7 @@
 use crate::aggregate::{HeAggregate, aggregate};
 use crate::error::{Error, Result};
 use crate::keys::KeySet;
+use crate::place;
 use crate::resolve::from_bytes;
 use crate::scalar::{HeFunction, function};
 use crate::session::{Options, Session, carrying, configured};
@@ -22,16 +23,19 @@ use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::catalog::TableProvider;
 use datafusion::common::{Result as EngineResult, TableReference, plan_datafusion_err};
 use datafusion::datasource::file_format::FileFormatFactory;
-use datafusion::execution::TaskContext;
 use datafusion::execution::context::SessionContext;
+use datafusion::execution::{SessionState, SessionStateBuilder, TaskContext};
 use datafusion::logical_expr::{AggregateUDF, Extension, LogicalPlan, ScalarUDF};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::prelude::SessionConfig;
 use datafusion_proto::logical_plan::LogicalExtensionCodec;
 use datafusion_proto::physical_plan::{PhysicalExtensionCodec, PhysicalProtoConverterExtension};
-use std::net::SocketAddr;
+use he_files::io::output::create_dir;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::net::TcpStream;
 
 /// The most bytes of a message between the processes of a cluster.
 const MESSAGE_BYTES: u32 = 256 << 20;
@@ -39,6 +43,11 @@ const MESSAGE_BYTES: u32 = 256 << 20;
 const HEARTBEAT_SECONDS: u64 = 1;
 /// An executor that did not report for so long is given up, and its tasks go to others.
 const TIMEOUT_SECONDS: u64 = 4;
+
+/// How long an address may take to answer.
+const CONNECT: Duration = Duration::from_secs(5);
+/// An executor looks for its scheduler so often.
+const AGAIN: Duration = Duration::from_millis(500);
 
 /// Logical plans with functions of cells.
 #[derive(Debug, Default)]
@@ -159,8 +168,58 @@ fn producer() -> Arc<dyn Fn() -> SessionConfig + Send + Sync> {
     Arc::new(|| carrying(default_config_producer()))
 }
 
-fn failed(what: &str, error: impl std::fmt::Display) -> Error {
-    Error::Table(format!("{what}: {error}"))
+fn failed(what: impl Into<String>, why: impl std::fmt::Display) -> Error {
+    Error::Cluster { what: what.into(), why: why.to_string() }
+}
+
+/// An address as the host of a URL.
+fn host(address: IpAddr) -> String {
+    match address {
+        IpAddr::V4(address) => address.to_string(),
+        IpAddr::V6(address) => format!("[{address}]"),
+    }
+}
+
+/// The same for an address that others can reach, which `0.0.0.0` is not.
+fn own(address: IpAddr) -> Option<String> {
+    (!address.is_unspecified()).then(|| host(address))
+}
+
+/// Checks that an address can be listened on.
+fn free(what: &str, address: SocketAddr) -> Result<()> {
+    let taken = |error| {
+        failed(
+            format!("{what} at {address}"),
+            format!("{error}; take another --bind, or end what listens there"),
+        )
+    };
+    std::net::TcpListener::bind(address).map(drop).map_err(taken)
+}
+
+/// Waits until a scheduler listens at `HOST:PORT`.
+async fn reach(scheduler: &str, wait: Duration) -> Result<()> {
+    let started = Instant::now();
+    loop {
+        let connected = tokio::time::timeout(CONNECT, TcpStream::connect(scheduler)).await;
+        let why = match connected {
+            Ok(Ok(_)) => return Ok(()),
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => "no answer".to_owned(),
+        };
+        if started.elapsed() >= wait {
+            return Err(failed(
+                format!("scheduler at {scheduler}"),
+                format!("{why}; check the address, and start it: he-sql scheduler --bind HOST:PORT"),
+            ));
+        }
+        tokio::time::sleep(AGAIN).await;
+    }
+}
+
+/// Sessions whose tables may be at any URL.
+fn state(config: SessionConfig) -> EngineResult<SessionState> {
+    let state = default_session_builder(config)?;
+    Ok(SessionStateBuilder::new_from_existing(state).with_runtime_env(place::runtime(None)?).build())
 }
 
 /// A session whose queries run on the cluster of a scheduler, such as `df://localhost:50050`.
@@ -171,21 +230,36 @@ pub async fn remote(url: &str, set: &KeySet, options: Options) -> Result<Session
     let config = configured(default_config_producer(), set.params(), &options)
         .with_ballista_logical_extension_codec(Arc::new(Logical::default()))
         .with_ballista_physical_extension_codec(Arc::new(Physical::default()));
-    let context = SessionContext::remote_with_state(url, default_session_builder(config)?).await?;
+    let parsed = url::Url::parse(url).ok();
+    let host = parsed.as_ref().and_then(|url| url.host_str().zip(url.port()));
+    let Some((host, port)) = host else {
+        return Err(failed(format!("scheduler at {url}"), "not df://HOST:PORT"));
+    };
+    reach(&format!("{host}:{port}"), Duration::ZERO).await?;
+    let context = SessionContext::remote_with_state(url, state(config)?).await?;
     Ok(Session::over(context, set, options))
 }
 
-/// Runs a scheduler until it is ended.
+/// Runs a scheduler until it is ended. Executors report to it under `name`, or at its address.
 ///
 /// # Errors
-/// It cannot be bound to its address.
-pub async fn scheduler(bind: SocketAddr) -> Result<()> {
+/// It cannot be bound to its address, or has neither a name nor an address of its own.
+pub async fn scheduler(bind: SocketAddr, name: Option<String>) -> Result<()> {
+    let name = name.or_else(|| own(bind.ip())).ok_or_else(|| {
+        failed(
+            format!("scheduler at {bind}"),
+            "executors cannot report to this address; give --name HOST as well",
+        )
+    })?;
+    free("scheduler", bind)?;
     let config = SchedulerConfig {
-        bind_host: bind.ip().to_string(),
+        bind_host: host(bind.ip()),
+        external_host: name,
         bind_port: bind.port(),
         override_logical_codec: Some(Arc::new(Logical::default())),
         override_physical_codec: Some(Arc::new(Physical::default())),
         override_config_producer: Some(producer()),
+        override_session_builder: Some(Arc::new(state)),
         executor_timeout_seconds: TIMEOUT_SECONDS,
         expire_dead_executor_interval_seconds: HEARTBEAT_SECONDS,
         executor_termination_grace_period: 0,
@@ -204,10 +278,12 @@ pub async fn scheduler(bind: SocketAddr) -> Result<()> {
 pub struct Executor {
     /// The address of its data; that of its commands has the next port.
     pub bind: SocketAddr,
-    /// The scheduler's host.
+    /// The scheduler's host, in brackets if it is an address of IPv6.
     pub scheduler_host: String,
     /// The scheduler's port.
     pub scheduler_port: u16,
+    /// How long to wait for the scheduler.
+    pub wait: Duration,
     /// The tasks that it runs beside each other.
     pub cores: usize,
     /// The folder of what tasks hand to other tasks: ciphertexts, and clear columns beside them.
@@ -219,14 +295,24 @@ pub struct Executor {
 /// # Errors
 /// It cannot be bound to its address, or the scheduler cannot be reached.
 pub async fn executor(how: Executor) -> Result<()> {
+    let wrong = || failed(format!("executor at {}", how.bind), "no next port; take a lower one as --bind");
+    let commands = SocketAddr::new(how.bind.ip(), how.bind.port().checked_add(1).ok_or_else(wrong)?);
+    free("executor", how.bind)?;
+    free("executor", commands)?;
+    if let Some(folder) = &how.work_dir {
+        create_dir(folder)?.keep();
+    }
+    reach(&format!("{}:{}", how.scheduler_host, how.scheduler_port), how.wait).await?;
+    let spill = how.work_dir.clone();
     let config = ExecutorProcessConfig {
-        bind_host: how.bind.ip().to_string(),
-        external_host: Some(how.bind.ip().to_string()).filter(|_| !how.bind.ip().is_unspecified()),
+        bind_host: host(how.bind.ip()),
+        external_host: own(how.bind.ip()),
         port: how.bind.port(),
-        grpc_port: how.bind.port() + 1,
+        grpc_port: commands.port(),
         scheduler_host: how.scheduler_host,
         scheduler_port: how.scheduler_port,
-        scheduler_connect_timeout_seconds: 30,
+        // Ballista's own wait has no end; `reach` was the wait.
+        scheduler_connect_timeout_seconds: 0,
         vcores: how.cores.max(1),
         work_dir: how.work_dir.map(|folder| folder.to_string_lossy().into_owned()),
         executor_heartbeat_interval_seconds: HEARTBEAT_SECONDS,
@@ -235,6 +321,7 @@ pub async fn executor(how: Executor) -> Result<()> {
         override_logical_codec: Some(Arc::new(Logical::default())),
         override_physical_codec: Some(Arc::new(Physical::default())),
         override_config_producer: Some(producer()),
+        override_runtime_producer: Some(Arc::new(move |_| place::runtime(spill.as_deref()))),
         ..ExecutorProcessConfig::default()
     };
     start_executor_process(Arc::new(config)).await.map_err(|error| failed("executor", error))

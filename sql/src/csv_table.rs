@@ -11,8 +11,9 @@ use datafusion::arrow::array::{
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Schema};
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
 use datafusion::parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use std::fs::File;
-use std::io::{Read, Write};
+use he_files::io::input::Input;
+use he_files::io::output::Output;
+use std::io::{self, Read, Write};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -44,13 +45,34 @@ struct Column {
     fields: Vec<Option<String>>,
 }
 
+/// A reader of text, which has no zero bytes: other files, and texts in UTF-16, have them soon.
+struct Text<R>(R);
+
+impl<R: Read> Read for Text<R> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let count = self.0.read(out)?;
+        match out[..count].contains(&0) {
+            true => Err(io::Error::other("a zero byte, which no text in UTF-8 has")),
+            false => Ok(count),
+        }
+    }
+}
+
 fn read_csv(csv: impl Read) -> Result<Vec<Column>> {
-    let mut reader = csv::Reader::from_reader(csv);
-    let mut columns: Vec<Column> = reader
-        .headers()?
-        .iter()
-        .map(|name| Column { name: name.trim().to_owned(), fields: Vec::new() })
-        .collect();
+    let mut reader = csv::Reader::from_reader(Text(csv));
+    let mut columns: Vec<Column> = Vec::new();
+    for name in reader.headers()?.iter().map(str::trim) {
+        if name.is_empty() || columns.iter().any(|column| column.name == name) {
+            return Err(Error::Table(format!(
+                "column {} is named {name:?}; give each column a name of its own in the first row",
+                columns.len() + 1
+            )));
+        }
+        columns.push(Column { name: name.to_owned(), fields: Vec::new() });
+    }
+    if columns.is_empty() {
+        return Err(Error::Table("it is empty; the first row holds the names of the columns".to_owned()));
+    }
     for record in reader.records() {
         for (column, field) in columns.iter_mut().zip(&record?) {
             let field = field.trim();
@@ -87,9 +109,18 @@ impl Numbers {
         if let Some(integers) = parsed(&column.fields) {
             return Ok(Self::Integers(integers));
         }
-        parsed(&column.fields)
-            .map(Self::Reals)
-            .ok_or_else(|| Error::Table(format!("column {}: text, where numbers are encrypted", column.name)))
+        let reals = column.fields.iter().enumerate().map(|(row, field)| {
+            let Some(field) = field else { return Ok(None) };
+            match field.parse() {
+                Ok(number) if f64::is_finite(number) => Ok(Some(number)),
+                _ => Err(Error::Table(format!(
+                    "column {}, row {}: {field:?}, where a number is encrypted; leave the column clear, or correct it",
+                    column.name,
+                    row + 1
+                ))),
+            }
+        });
+        Ok(Self::Reals(reals.collect::<Result<_>>()?))
     }
 
     /// The values of a cell; `None` if it is NULL.
@@ -122,7 +153,7 @@ impl Numbers {
 /// # Errors
 /// The table does not have the columns, or other things than numbers in them; the file cannot be
 /// written.
-pub fn encrypt(csv: impl Read, parquet: &Path, key: &OwnerKey, how: &Encryption) -> Result<usize> {
+pub fn encrypt(csv: impl Read, parquet: Output, key: &OwnerKey, how: &Encryption) -> Result<usize> {
     let table = read_csv(csv)?;
     let total = table.first().map_or(0, |column| column.fields.len());
     for name in &how.columns {
@@ -164,34 +195,27 @@ pub fn encrypt(csv: impl Read, parquet: &Path, key: &OwnerKey, how: &Encryption)
     fields.extend(secret.iter().map(|column| cell.field(&column.name).as_ref().clone()));
     let schema = Arc::new(Schema::new(fields));
     let numbers = secret.iter().map(|column| Numbers::of(column)).collect::<Result<Vec<_>>>()?;
-    let mut writer = Writer::create(parquet, &schema)?;
-    let write = |writer: &mut Writer| -> Result<()> {
-        for group in cells.chunks(ROW_GROUP) {
-            let starts = Int64Array::from_iter_values(group.iter().map(|rows| rows.start as i64));
-            let mut arrays = Vec::with_capacity(schema.fields().len());
-            for array in &clear_columns {
-                arrays.push(datafusion::arrow::compute::take(array, &starts, None)?);
-            }
-            if how.pack > 1 {
-                arrays
-                    .push(Arc::new(Int64Array::from_iter_values(group.iter().map(|rows| rows.len() as i64))));
-            }
-            for (column, numbers) in secret.iter().zip(&numbers) {
-                let mut encrypted = BinaryViewBuilder::new().with_fixed_block_size(8 << 20);
-                for rows in group {
-                    let plain = numbers.cell(&column.name, rows.clone())?;
-                    encrypted
-                        .append_option(plain.map(|plain| key.encrypt(&cell, &plain, how.bits)).transpose()?);
-                }
-                arrays.push(Arc::new(encrypted.finish()));
-            }
-            writer.write(&RecordBatch::try_new(Arc::clone(&schema), arrays)?)?;
+    let mut writer = Writer::new(parquet, &schema)?;
+    for group in cells.chunks(ROW_GROUP) {
+        let starts = Int64Array::from_iter_values(group.iter().map(|rows| rows.start as i64));
+        let mut arrays = Vec::with_capacity(schema.fields().len());
+        for array in &clear_columns {
+            arrays.push(datafusion::arrow::compute::take(array, &starts, None)?);
         }
-        Ok(())
-    };
-    if let Err(error) = write(&mut writer) {
-        writer.discard();
-        return Err(error);
+        if how.pack > 1 {
+            arrays.push(Arc::new(Int64Array::from_iter_values(group.iter().map(|rows| rows.len() as i64))));
+        }
+        for (column, numbers) in secret.iter().zip(&numbers) {
+            let mut encrypted = BinaryViewBuilder::new().with_fixed_block_size(8 << 20);
+            for rows in group {
+                let plain = numbers.cell(&column.name, rows.clone())?;
+                let made = plain.map(|plain| key.encrypt(&cell, &plain, how.bits)).transpose();
+                let place = || format!("column {}, row {}", column.name, rows.start + 1);
+                encrypted.append_option(made.map_err(|error| error.within(place()))?);
+            }
+            arrays.push(Arc::new(encrypted.finish()));
+        }
+        writer.write(&RecordBatch::try_new(Arc::clone(&schema), arrays)?)?;
     }
     writer.finish()
 }
@@ -201,8 +225,18 @@ pub fn encrypt(csv: impl Read, parquet: &Path, key: &OwnerKey, how: &Encryption)
 /// # Errors
 /// The file is damaged or of other keys; the output cannot be written.
 pub fn decrypt(parquet: &Path, csv: impl Write, key: &OwnerKey) -> Result<usize> {
-    let builder = ParquetRecordBatchReaderBuilder::try_new(File::open(parquet)?)?;
+    let name = parquet.display();
+    let file = Input::open(parquet)?.into_file();
+    let file =
+        file.ok_or_else(|| Error::Table(format!("{name}: not a file; Parquet is not read from a pipe")))?;
+    let builder = ParquetRecordBatchReaderBuilder::try_new(file);
+    let builder = builder.map_err(|error| Error::from(error).within(name))?;
     let schema = Arc::clone(builder.schema());
+    for field in schema.fields() {
+        if let Some(cell) = CellType::of(field)? {
+            key.check(field.name(), &cell)?;
+        }
+    }
     let mut writer = csv::Writer::from_writer(csv);
     writer.write_record(schema.fields().iter().map(|field| field.name()))?;
     let mut rows = 0;

@@ -15,8 +15,9 @@ use he_core::rlwe::EvaluationKeys;
 use he_core::tfhe::{
     BootstrapKey, Carry, EncryptedFlags, EncryptedInt, EncryptedUint, IntegerEvaluator, TfheParams,
 };
-use he_core::wire::{Frame, FrameKind, FrameReader, WireError, WireKeys, WireScheme};
+use he_core::wire::{Frame, FrameKind, FrameReader, Wire, WireError, WireKeys, WireParams, WireScheme};
 use he_core::{KeySetId, Result as CoreResult};
+use std::io::Read;
 use std::sync::Arc;
 
 /// The width of counts of conditions.
@@ -140,6 +141,29 @@ fn frame(bytes: &[u8], fingerprint: he_core::rlwe::Fingerprint) -> CoreResult<(F
     Ok((found.ok_or(WireError::Sequence)?, key_set))
 }
 
+/// Passes the frames of keys under these parameters to `take`, and returns their key set.
+fn read_frames<P: WireParams>(
+    reader: impl Read,
+    params: &P,
+    mut take: impl FnMut(Frame) -> CoreResult<()>,
+) -> CoreResult<Option<KeySetId>> {
+    let limit = |kind, _| match kind {
+        FrameKind::KeySet => KeySetId::LEN as u64,
+        kind => params.key_frame_limit(kind),
+    };
+    let mut reader = FrameReader::new(reader);
+    let (mut key_set, mut first) = (None, true);
+    while let Some(frame) = reader.next_frame(limit)? {
+        if first && frame.kind == FrameKind::KeySet {
+            key_set = Some(KeySetId::from_frame(params.fingerprint(), &frame)?);
+        } else {
+            take(frame)?;
+        }
+        first = false;
+    }
+    Ok(key_set)
+}
+
 impl Engine {
     /// Prepares parameters on a device.
     ///
@@ -202,15 +226,25 @@ impl Engine {
         }
     }
 
-    /// Evaluation keys from their bytes, and their key set.
+    /// Evaluation keys from a reader of their bytes, and their key set. Memory is bounded by what
+    /// the parameters allow.
     ///
     /// # Errors
     /// The bytes are damaged, or those of something else; the device fails.
-    pub fn keys_from_bytes(&self, bytes: &[u8]) -> Result<(Keys, Option<KeySetId>)> {
+    pub fn read_keys(&self, reader: impl Read) -> Result<(Keys, Option<KeySetId>)> {
         macro_rules! keys {
             ($site:expr) => {{
-                let keys = EvaluationKeys::from_bytes(&$site.params, &$site.ring, bytes)?;
-                let key_set = keys.key_set();
+                let mut keys = EvaluationKeys::<Device>::empty($site.params.rlwe(), &$site.ring)?;
+                let mut last = None;
+                let key_set = read_frames(reader, &$site.params, |frame| {
+                    let purpose = keys.insert_frame(&$site.params, &frame)?;
+                    // There is one order, and no key twice.
+                    if last.replace(purpose) >= Some(purpose) {
+                        return Err(WireError::Sequence.into());
+                    }
+                    Ok(())
+                })?;
+                keys.set_key_set(key_set);
                 Ok((Keys::Rlwe(Box::new(keys)), key_set))
             }};
         }
@@ -219,8 +253,14 @@ impl Engine {
             Self::Bfv(site) => keys!(site),
             Self::Bgv(site) => keys!(site),
             Self::Tfhe(params, _) => {
-                let key = BootstrapKey::from_bytes(params, bytes)?;
-                Ok((self.bootstrap_key(&key)?, key.key_set()))
+                let mut key = None;
+                let key_set = read_frames(reader, params, |frame| {
+                    match key.replace(BootstrapKey::from_frame(params, (), &frame)?) {
+                        None => Ok(()),
+                        Some(_) => Err(WireError::Sequence.into()),
+                    }
+                })?;
+                Ok((self.bootstrap_key(&key.ok_or(WireError::Sequence)?)?, key_set))
             }
         }
     }
@@ -246,7 +286,6 @@ impl Engine {
         let value = || -> CoreResult<Value> {
             macro_rules! read {
                 ($site:expr, $seeded:pat, $of:ty, $of_seeded:ty) => {{
-                    use he_core::wire::Wire;
                     let (frame, key_set) = frame(bytes, $site.params.fingerprint())?;
                     let mut ct = if matches!(frame.kind, $seeded) {
                         <$of_seeded>::from_frame(&$site.params, &$site.ring, &frame)?.expand()?

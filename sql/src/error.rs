@@ -1,10 +1,12 @@
 //! Errors, which say what to do.
 
 use datafusion::common::DataFusionError;
+use he_files::error::{DAMAGED, OutputError};
 use he_files::layout::LayoutError;
+use std::fmt;
 
 /// What can go wrong between a query and its answer.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum Error {
     /// Metadata of a column that describe no ciphertexts.
     #[error("column {column}: damaged metadata of ciphertexts ({why}); write the file again")]
@@ -38,8 +40,7 @@ pub enum Error {
     },
     /// A column of other parameters than the keys.
     #[error(
-        "column {column} is of {found}, where the keys are of {expected}; give the evaluation key of the set \
-         that encrypted it"
+        "column {column} is of {found}, where the keys are of {expected}; give those of the set that encrypted it"
     )]
     Params {
         /// The column.
@@ -51,8 +52,8 @@ pub enum Error {
     },
     /// A column of another key set.
     #[error(
-        "column {column} is of the key set {found}, where the keys are of {expected}; give the evaluation key of \
-         the set that encrypted it"
+        "column {column} is of the key set {found}, where the keys are of {expected}; give those of the set that \
+         encrypted it"
     )]
     KeySet {
         /// The column.
@@ -146,6 +147,14 @@ pub enum Error {
         /// What is wrong.
         why: String,
     },
+    /// A place that cannot be used.
+    #[error("{url}: {why}")]
+    Place {
+        /// The place.
+        url: String,
+        /// What is wrong with it, and what to give.
+        why: String,
+    },
     /// Other keys than those that the query was planned with.
     #[error(
         "evaluation keys at {url} are of the key set {found}, where the query was planned for {expected}; plan it again"
@@ -175,9 +184,47 @@ pub enum Error {
     /// Files of the library.
     #[error(transparent)]
     Files(#[from] he_files::Error),
+    /// Something is wrong with a file, a column or a table.
+    #[error("{name}: {source}")]
+    In {
+        /// The file, the column or the table.
+        name: String,
+        /// What is wrong.
+        source: Box<Self>,
+    },
+    /// Something that is not a table.
+    #[error("table {name} at {url}: {source}; a table is a Parquet file named .parquet, or a folder of them")]
+    Registration {
+        /// The name in queries.
+        name: String,
+        /// The place.
+        url: String,
+        /// What is wrong.
+        source: Box<Self>,
+    },
+    /// A function or an operator of clear columns, on an encrypted one.
+    #[error("{0}; encrypted columns take he_add, he_sum and the other functions of docs/sql.md")]
+    Unplanned(String),
+    /// A process of a cluster that cannot be started or reached.
+    #[error("{what}: {why}")]
+    Cluster {
+        /// The process and its address.
+        what: String,
+        /// What is wrong, and what to do.
+        why: String,
+    },
+    /// An answer that took too long.
+    #[error(
+        "no answer after {seconds} s; on a cluster look whether executors are there and busy, and give a longer \
+         --timeout if they are"
+    )]
+    Timeout {
+        /// How long it was waited for.
+        seconds: u32,
+    },
     /// The engine.
-    #[error(transparent)]
-    Engine(#[from] DataFusionError),
+    #[error("{}", engine_text(.0))]
+    Engine(DataFusionError),
     /// Columns.
     #[error(transparent)]
     Arrow(#[from] datafusion::arrow::error::ArrowError),
@@ -195,6 +242,101 @@ pub enum Error {
 /// A result with an error of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
+/// Executors send errors as this text to the client.
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl Error {
+    /// The same, about a file, a column or a table.
+    #[must_use]
+    pub fn within(self, name: impl ToString) -> Self {
+        Self::In { name: name.to_string(), source: Box::new(self) }
+    }
+
+    /// What to do, where the text does not say it.
+    pub fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Self::In { source, .. } => return source.hint(),
+            Self::Files(he_files::Error::Output(OutputError::Exists { .. })) => {
+                "choose another name, or replace it with --force"
+            }
+            Self::Files(error) => return error.hint(),
+            Self::Engine(error) => match error.find_root() {
+                DataFusionError::Plan(text) if text.contains("not supported") => {
+                    "queries are SELECT and EXPLAIN; -o writes the answer"
+                }
+                DataFusionError::Plan(text) if text.contains("not found") => {
+                    "name tables by --table NAME=URL, or files in the query: FROM 'sales.parquet'"
+                }
+                DataFusionError::SQL(..) => "docs/sql.md has examples; text is quoted by ', names by \"",
+                DataFusionError::ParquetError(_) => DAMAGED,
+                _ => return None,
+            },
+            Self::Parquet(_) | Self::Arrow(_) => DAMAGED,
+            Self::Csv(_) => {
+                "a table is CSV in UTF-8 with names in its first row, a comma between fields, and as many fields \
+                 in every row"
+            }
+            _ => return None,
+        };
+        Some(hint.to_owned())
+    }
+
+    /// Whether the reader of the output left.
+    pub fn is_broken_pipe(&self) -> bool {
+        let broken = |error: &std::io::Error| error.kind() == std::io::ErrorKind::BrokenPipe;
+        match self {
+            Self::Io(error) => broken(error),
+            Self::Csv(error) => matches!(error.kind(), csv::ErrorKind::Io(error) if broken(error)),
+            Self::Files(error) => error.is_broken_pipe(),
+            _ => false,
+        }
+    }
+}
+
+/// What is at the root of an engine's error, without the stages that it went through.
+fn engine_text(error: &DataFusionError) -> String {
+    match error.find_root() {
+        DataFusionError::External(error) => error.to_string(),
+        DataFusionError::ObjectStore(error) => crate::place::said(error),
+        DataFusionError::SQL(error, _) => error.to_string(),
+        DataFusionError::ParquetError(error) => error.to_string(),
+        DataFusionError::ArrowError(error, _) => error.to_string(),
+        DataFusionError::Internal(text) => text.clone(),
+        root => {
+            let line = root.message().lines().collect::<Vec<_>>().join(" ");
+            of_executor(&line).map_or(line.clone(), str::to_owned)
+        }
+    }
+}
+
+/// The error of this crate in what Ballista says of a job that failed, such as
+/// `Job 7 failed: Task failed: DataFusionError(External(a damaged cell))`.
+fn of_executor(line: &str) -> Option<&str> {
+    let (wrapper, rest) = line.strip_prefix("Job ")?.rsplit_once("External(")?;
+    let mut text = rest.trim_end();
+    for _ in 0..=wrapper.matches('(').count() {
+        text = text.strip_suffix(')')?;
+    }
+    Some(text)
+}
+
+/// Errors of this crate come back from the engine as what they were.
+impl From<DataFusionError> for Error {
+    fn from(error: DataFusionError) -> Self {
+        match error {
+            DataFusionError::External(error) => match error.downcast::<Self>() {
+                Ok(own) => *own,
+                Err(other) => Self::Engine(DataFusionError::External(other)),
+            },
+            error => Self::Engine(error),
+        }
+    }
+}
+
 impl From<Error> for DataFusionError {
     fn from(error: Error) -> Self {
         match error {
@@ -207,5 +349,22 @@ impl From<Error> for DataFusionError {
 impl From<he_core::wire::WireError> for Error {
     fn from(error: he_core::wire::WireError) -> Self {
         Self::Core(error.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_of_executors_are_unwrapped() {
+        let own = Error::Table("a cell (the third) is damaged (twice)".to_owned());
+        let told = format!("{:?}", DataFusionError::Shared(std::sync::Arc::new(own.into())));
+        let job = format!("Job 7 failed: Task failed: DataFusionError({told})");
+        let text = Error::from(DataFusionError::Execution(job)).to_string();
+        assert_eq!(text, "a cell (the third) is damaged (twice)");
+        for other in ["Job 7 failed: no room", "Job 7 failed: External(cut", "a table"] {
+            assert_eq!(Error::from(DataFusionError::Execution(other.to_owned())).to_string(), other);
+        }
     }
 }

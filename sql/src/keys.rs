@@ -4,19 +4,20 @@
 use crate::engine::{Engine, Keys};
 use crate::error::{Error, Result};
 use crate::params::Params;
+use crate::place;
 use he::Device;
 use he_core::KeySetId;
 use he_core::ring::{galois_conjugation, galois_rotation};
 use he_core::rlwe::{KeyRequirements, rotation_path};
-use he_core::wire::{FrameReader, first_frame_limit};
+use he_core::wire::{FrameHeader, first_frame_limit};
 use he_files::io::input::Input;
 use he_files::key_file::{AnyKey, Key};
 use he_files::scheme::OneOf;
 use he_files::tfhe;
-use object_store::ObjectStoreExt;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
+use std::io::BufReader;
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -68,7 +69,9 @@ impl KeySet {
     /// # Errors
     /// There is nothing, or something else than evaluation keys of CKKS, BFV, BGV or TFHE.
     pub fn open(url: &str) -> Result<Self> {
-        Self::loaded(url, load(url, None, None)?)
+        let url = place::absolute(url)?;
+        let loaded = load(&url, None, None)?;
+        Self::loaded(url, loaded)
     }
 
     /// The same for keys as bytes of the library or of the Python package
@@ -77,20 +80,24 @@ impl KeySet {
     /// # Errors
     /// The same as for [`open`](Self::open).
     pub fn open_with(url: &str, params: &Path) -> Result<Self> {
-        let params = Params::from_bytes(&std::fs::read(params)?)?;
-        Self::loaded(url, load(url, Some(&params), None)?)
+        /// Parameters have a few hundred bytes.
+        const MOST: u64 = 1 << 16;
+        let name = params.display().to_string();
+        let params = Params::from_bytes(&Input::open(params)?.read_all(MOST)?);
+        let wrong = |error: Error| Error::Place {
+            url: name,
+            why: format!("not parameters ({error}); give the bytes of Params.to_bytes"),
+        };
+        let params = params.map_err(wrong)?;
+        let url = place::absolute(url)?;
+        let loaded = load(&url, Some(&params), None)?;
+        Self::loaded(url, loaded)
     }
 
-    fn loaded(url: &str, loaded: Loaded) -> Result<Self> {
+    fn loaded(url: String, loaded: Loaded) -> Result<Self> {
         let Loaded { params, key_set, galois, relin, compute } = loaded;
-        let description = Description {
-            url: url.to_owned(),
-            params: params.to_bytes()?,
-            key_set,
-            relin,
-            galois,
-            rows: DEFAULT_ROWS,
-        };
+        let description =
+            Description { url, params: params.to_bytes()?, key_set, relin, galois, rows: DEFAULT_ROWS };
         let set = Self { params: Arc::new(params), description: Arc::new(description) };
         keep(&set, compute);
         Ok(set)
@@ -261,9 +268,6 @@ pub fn device() -> Device {
     DEVICE.get_or_init(Device::cpu).clone()
 }
 
-/// Makes keys for an engine, and says what their key set is.
-type MakeKeys<'a> = dyn Fn(&Engine) -> Result<(Keys, Option<KeySetId>)> + 'a;
-
 struct Loaded {
     params: Params,
     key_set: Option<String>,
@@ -272,14 +276,13 @@ struct Loaded {
     compute: Compute,
 }
 
-/// Reads a file of evaluation keys, or their bytes under known parameters, for an engine of the
-/// same parameters if there is one.
-fn load(url: &str, known: Option<&Params>, engine: Option<&Engine>) -> Result<Loaded> {
-    let bytes = fetch(url)?;
-    if he_files::passphrase::is_sealed(&bytes) {
-        return Err(Error::Secret { url: url.to_owned(), found: "a sealed secret key" });
-    }
-    let loaded = |params: Params, keys: &MakeKeys<'_>| {
+impl Loaded {
+    /// What `keys` makes, for the engine of the same parameters if there is one.
+    fn new(
+        params: Params,
+        engine: Option<&Engine>,
+        keys: impl FnOnce(&Engine) -> Result<(Keys, Option<KeySetId>)>,
+    ) -> Result<Self> {
         let engine = match engine.filter(|engine| engine.is_of(&params)) {
             Some(engine) => engine.clone(),
             None => Engine::new(&params, device())?,
@@ -287,11 +290,25 @@ fn load(url: &str, known: Option<&Params>, engine: Option<&Engine>) -> Result<Lo
         let (keys, key_set) = keys(&engine)?;
         let (relin, galois) = keys.parts();
         let (key_set, keys) = (key_set.map(|id| id.to_string()), Mutex::new(Some(Arc::new(keys))));
-        Ok(Loaded { params, key_set, relin, galois, compute: Compute { engine, set: None, keys } })
-    };
-    let first = FrameReader::new(&bytes[..]).next_frame(|kind, _| first_frame_limit(kind));
-    if let (Some(params), Err(_)) = (known, first) {
-        return loaded(params.clone(), &|engine| engine.keys_from_bytes(&bytes));
+        Ok(Self { params, key_set, relin, galois, compute: Compute { engine, set: None, keys } })
+    }
+}
+
+/// Reads a file of evaluation keys, or their bytes under known parameters, for an engine of the
+/// same parameters if there is one.
+fn load(url: &str, known: Option<&Params>, engine: Option<&Engine>) -> Result<Loaded> {
+    let mut input = place::open(url)?;
+    let start = input.peek(FrameHeader::SIZE)?;
+    if he_files::passphrase::is_sealed(start) {
+        return Err(Error::Secret { url: url.to_owned(), found: "a sealed secret key" });
+    }
+    // A key file begins with its parameters, and the bytes of keys do not.
+    let header = start.first_chunk().and_then(|header| FrameHeader::parse(header).ok());
+    let is_file = header.is_none_or(|header| first_frame_limit(header.kind) > 0);
+    if let (Some(params), false) = (known, is_file) {
+        return Loaded::new(params.clone(), engine, |engine| {
+            engine.read_keys(BufReader::with_capacity(1 << 16, input))
+        });
     }
     let secret = || Error::Secret { url: url.to_owned(), found: "a secret key" };
     macro_rules! rlwe {
@@ -303,19 +320,21 @@ fn load(url: &str, known: Option<&Params>, engine: Option<&Engine>) -> Result<Lo
                     _ => file.wrong_kind("an evaluation key").into(),
                 });
             };
-            loaded(Params::$variant(file.params.clone()), &|engine| {
+            Loaded::new(Params::$variant(file.params.clone()), engine, |engine| {
                 Ok((engine.keys(frames, file.id.key_set())?, file.id.key_set()))
             })
         }};
     }
-    match AnyKey::read(Input::from_bytes(url, bytes), "an evaluation key", None)? {
+    match AnyKey::read(input, "an evaluation key", None)? {
         AnyKey::Scheme(OneOf::Ckks(file)) => rlwe!(file, Ckks),
         AnyKey::Scheme(OneOf::Bfv(file)) => rlwe!(file, Bfv),
         AnyKey::Scheme(OneOf::Bgv(file)) => rlwe!(file, Bgv),
         AnyKey::Tfhe(file) => match &file.key {
-            tfhe::keys::Key::Evaluation(key) => loaded(Params::Tfhe(file.params.clone()), &|engine| {
-                Ok((engine.bootstrap_key(key)?, file.id.key_set()))
-            }),
+            tfhe::keys::Key::Evaluation(key) => {
+                Loaded::new(Params::Tfhe(file.params.clone()), engine, |engine| {
+                    Ok((engine.bootstrap_key(key)?, file.id.key_set()))
+                })
+            }
             tfhe::keys::Key::Secret(_) => Err(secret()),
         },
         AnyKey::Scheme(OneOf::BigCkks(_)) | AnyKey::Aes(_) => Err(Error::Keys {
@@ -323,31 +342,6 @@ fn load(url: &str, known: Option<&Params>, engine: Option<&Engine>) -> Result<Lo
             why: "columns are of ckks, bfv, bgv or tfhe; give the evaluation key of one of them".to_owned(),
         }),
     }
-}
-
-/// The bytes of an object: a file's, or those of a store whose feature is compiled in.
-fn fetch(url: &str) -> Result<Vec<u8>> {
-    let wrong = |why: String| Error::Keys { url: url.to_owned(), why };
-    // Drives and relative paths have no scheme of more than one letter.
-    let parsed = match url::Url::parse(url) {
-        Ok(parsed) if parsed.scheme().len() > 1 => parsed,
-        _ => return std::fs::read(url).map_err(|error| wrong(error.to_string())),
-    };
-    if parsed.scheme() == "file" {
-        let path = parsed.to_file_path().map_err(|()| wrong("a file URL without a path".to_owned()))?;
-        return std::fs::read(path).map_err(|error| wrong(error.to_string()));
-    }
-    let (store, path) =
-        object_store::parse_url_opts(&parsed, std::env::vars()).map_err(|error| wrong(error.to_string()))?;
-    // Functions are called on threads of a runtime, which must not wait for another task.
-    let got = std::thread::scope(|scope| {
-        let task = scope.spawn(|| {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-            runtime.block_on(async { Ok(store.get(&path).await?.bytes().await?.to_vec()) })
-        });
-        task.join().map_err(|_| wrong("reading it failed".to_owned()))
-    })?;
-    got.map_err(|error: Box<dyn std::error::Error + Send + Sync>| wrong(error.to_string()))
 }
 
 /// The keys that a function needs, in words.

@@ -14,6 +14,7 @@ pub mod function;
 pub mod keys;
 pub mod owner;
 pub mod params;
+pub mod place;
 pub mod resolve;
 pub mod scalar;
 pub mod session;

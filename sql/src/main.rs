@@ -1,11 +1,13 @@
 //! The command `he-sql`: queries over encrypted tables, the tables and the answers, and the
 //! processes of a cluster.
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, value_parser};
 use datafusion::arrow::array::{ArrayRef, RecordBatch, StringArray};
 use datafusion::arrow::util::pretty::pretty_format_batches;
 use datafusion::logical_expr::LogicalPlan;
 use futures::StreamExt;
+use he_files::io::input::Input;
+use he_files::io::output::{Output, OutputOptions};
 use he_files::passphrase::{Passphrase, Purpose};
 use he_sql::cells::Cells;
 use he_sql::column::CellType;
@@ -15,12 +17,12 @@ use he_sql::keys::{self, KeySet};
 use he_sql::owner::OwnerKey;
 use he_sql::session::{Options, Session};
 use he_sql::{Error, Result, table};
-use std::fs::File;
 use std::io::{Write, stdout};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// SQL on tables whose columns are ciphertexts.
 #[derive(Parser)]
@@ -43,8 +45,11 @@ enum Task {
     #[cfg(feature = "cluster")]
     Scheduler {
         /// The address to listen on; whoever reaches it can send queries.
-        #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:50050")]
+        #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:50050", value_parser = address)]
         bind: SocketAddr,
+        /// The name of this machine, to which executors report; the address of --bind by default.
+        #[arg(long, value_name = "HOST")]
+        name: Option<String>,
     },
     /// Run an executor of a cluster.
     #[cfg(feature = "cluster")]
@@ -56,8 +61,8 @@ struct Query {
     /// The query; tables are named with --table, or files in it: FROM 'sales.parquet'.
     sql: String,
     /// A table: a Parquet file, a folder of them, or a URL.
-    #[arg(long, value_name = "NAME=URL")]
-    table: Vec<String>,
+    #[arg(long, value_name = "NAME=URL", value_parser = table_name)]
+    table: Vec<(String, String)>,
     /// The evaluation key: a path or a URL that every executor can read.
     #[arg(long, value_name = "URL")]
     keys: String,
@@ -67,17 +72,23 @@ struct Query {
     /// The Parquet file of the answer; without one, clear columns are shown.
     #[arg(short, long, value_name = "PARQUET")]
     output: Option<PathBuf>,
+    /// Replace the output if it exists.
+    #[arg(long)]
+    force: bool,
     /// The scheduler of a Ballista cluster, such as df://localhost:50050; this process by default.
     #[cfg(feature = "cluster")]
     #[arg(long, value_name = "URL")]
     ballista: Option<String>,
     /// Partitions, which run beside each other.
-    #[arg(long, value_name = "N")]
-    partitions: Option<usize>,
+    #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(1..=MOST_THREADS))]
+    partitions: Option<u16>,
     /// The most rows of a group, for which noise is predicted; those of the largest table by
     /// default.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..))]
     group_rows: Option<u64>,
+    /// Give up after so many seconds; a cluster without executors never answers.
+    #[arg(long, value_name = "SECONDS", value_parser = value_parser!(u32).range(1..))]
+    timeout: Option<u32>,
     /// The device of this process: cpu or cuda:N.
     #[arg(long, value_name = "DEVICE", default_value = "cpu")]
     device: String,
@@ -96,9 +107,12 @@ struct Encrypt {
     /// The Parquet file.
     #[arg(short, long, value_name = "PARQUET")]
     output: PathBuf,
+    /// Replace the output if it exists.
+    #[arg(long)]
+    force: bool,
     /// The most values of a cell: rows that follow each other and agree in all clear columns.
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pack: usize,
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = value_parser!(u32).range(1..))]
+    pack: u32,
     /// The width of integers under TFHE.
     #[arg(long, value_name = "BITS", default_value_t = 32)]
     bits: usize,
@@ -120,6 +134,9 @@ struct Decrypt {
     /// The CSV file; without one, standard output.
     #[arg(short, long, value_name = "CSV")]
     output: Option<PathBuf>,
+    /// Replace the output if it exists.
+    #[arg(long)]
+    force: bool,
     /// A file with the passphrase of a sealed key.
     #[arg(long, value_name = "FILE")]
     passphrase_file: Option<PathBuf>,
@@ -129,20 +146,52 @@ struct Decrypt {
 #[derive(Args)]
 struct Executor {
     /// The scheduler.
-    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:50050")]
-    scheduler: String,
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:50050", value_parser = host_port)]
+    scheduler: (String, u16),
+    /// Seconds to wait for the scheduler.
+    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    wait: u32,
     /// The address of this executor; it takes the next port as well.
-    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:50051")]
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:50051", value_parser = address)]
     bind: SocketAddr,
     /// The tasks that run beside each other.
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    cores: usize,
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = value_parser!(u16).range(1..=MOST_THREADS))]
+    cores: u16,
     /// The folder of what tasks hand to each other.
     #[arg(long, value_name = "FOLDER")]
     work_dir: Option<PathBuf>,
     /// The device: cpu or cuda:N.
     #[arg(long, value_name = "DEVICE", default_value = "cpu")]
     device: String,
+}
+
+/// The most threads that are started at once.
+const MOST_THREADS: i64 = 1024;
+
+/// The name of a table, and its place.
+fn table_name(text: &str) -> std::result::Result<(String, String), &'static str> {
+    match text.split_once('=') {
+        Some((name, url)) if !name.is_empty() && !url.is_empty() => Ok((name.to_owned(), url.to_owned())),
+        _ => Err("NAME=URL is expected, such as sales=sales.parquet"),
+    }
+}
+
+/// A host and a port that something listens on.
+#[cfg(feature = "cluster")]
+fn host_port(text: &str) -> std::result::Result<(String, u16), &'static str> {
+    let found = text.rsplit_once(':').and_then(|(host, port)| Some((host.to_owned(), port.parse().ok()?)));
+    found
+        .filter(|(host, port)| !host.is_empty() && *port > 0)
+        .ok_or("HOST:PORT is expected, such as 10.0.0.1:50050")
+}
+
+/// An address of this machine.
+#[cfg(feature = "cluster")]
+fn address(text: &str) -> std::result::Result<SocketAddr, String> {
+    use std::net::ToSocketAddrs;
+    host_port(text)?;
+    let found = text.to_socket_addrs().map_err(|error| error.to_string())?;
+    found.min_by_key(SocketAddr::is_ipv6).ok_or_else(|| "the host has no address".to_owned())
 }
 
 /// Where passphrases come from.
@@ -160,7 +209,7 @@ async fn session(query: &Query, set: &KeySet, options: Options) -> Result<Sessio
         return he_sql::cluster::remote(url, set, options).await;
     }
     let _ = query;
-    Ok(Session::local(set, options))
+    Session::local(set, options)
 }
 
 async fn answer(query: Query) -> Result<()> {
@@ -169,12 +218,10 @@ async fn answer(query: Query) -> Result<()> {
         Some(params) => KeySet::open_with(&query.keys, params)?,
         None => KeySet::open(&query.keys)?,
     };
-    let options = Options { partitions: query.partitions, batch_rows: None, group_rows: query.group_rows };
+    let partitions = query.partitions.map(usize::from);
+    let options = Options { partitions, batch_rows: None, group_rows: query.group_rows };
     let mut session = session(&query, &set, options).await?;
-    for table in &query.table {
-        let (name, url) = table
-            .split_once('=')
-            .ok_or_else(|| Error::Table(format!("--table {table}: NAME=URL is expected")))?;
+    for (name, url) in &query.table {
         session.register(name, url).await?;
     }
     let frame = session.sql(&query.sql).await?;
@@ -182,75 +229,102 @@ async fn answer(query: Query) -> Result<()> {
         LogicalPlan::Explain(of) => Some(explain(&of.plan, session.set())?),
         _ => None,
     };
-    let stream = frame.execute_stream().await?;
     match &query.output {
         Some(path) => {
-            let rows = table::write(path, stream).await?;
+            let options = OutputOptions { force: query.force, ..OutputOptions::default() };
+            let output = Output::create(path, options, &[])?;
+            let rows = table::write(output, frame.execute_stream().await?).await?;
             eprintln!("{rows} rows in {}", path.display());
         }
-        None => show(stream).await?,
+        None => show(frame.execute_stream().await?).await?,
     }
     if let Some(text) = explained {
-        print!("{text}");
+        stdout().write_all(text.as_bytes())?;
     }
     Ok(())
 }
 
 /// Shows clear columns, and how long the cells of the others are.
 async fn show(mut stream: datafusion::execution::SendableRecordBatchStream) -> Result<()> {
+    let schema = stream.schema();
+    let mut shown = false;
     while let Some(batch) = stream.next().await {
-        let batch = batch?;
-        let mut columns: Vec<(String, ArrayRef)> = Vec::new();
-        for (field, array) in batch.schema().fields().iter().zip(batch.columns()) {
-            let shown = match CellType::of(field)? {
-                None => Arc::clone(array),
-                Some(cell) => {
-                    let cells = Cells::of(array)?;
-                    let text = (0..cells.len()).map(|row| {
-                        cells.get(row).map(|bytes| format!("[{}, {} KiB]", cell.scheme, bytes.len() >> 10))
-                    });
-                    Arc::new(StringArray::from_iter(text))
-                }
-            };
-            columns.push((field.name().clone(), shown));
-        }
-        writeln!(stdout(), "{}", pretty_format_batches(&[RecordBatch::try_from_iter(columns)?])?)?;
+        show_batch(&batch?)?;
+        shown = true;
     }
+    // The names of the columns are an answer, too.
+    if shown { Ok(()) } else { show_batch(&RecordBatch::new_empty(schema)) }
+}
+
+fn show_batch(batch: &RecordBatch) -> Result<()> {
+    let mut columns: Vec<(String, ArrayRef)> = Vec::new();
+    for (field, array) in batch.schema().fields().iter().zip(batch.columns()) {
+        let shown = match CellType::of(field)? {
+            None => Arc::clone(array),
+            Some(cell) => {
+                let cells = Cells::of(array)?;
+                let text = (0..cells.len()).map(|row| {
+                    cells.get(row).map(|bytes| format!("[{}, {} KiB]", cell.scheme, bytes.len() >> 10))
+                });
+                Arc::new(StringArray::from_iter(text))
+            }
+        };
+        columns.push((field.name().clone(), shown));
+    }
+    writeln!(stdout(), "{}", pretty_format_batches(&[RecordBatch::try_from_iter(columns)?])?)?;
     Ok(())
 }
 
 async fn run(task: Task) -> Result<()> {
     match task {
-        Task::Query(query) => answer(query).await,
+        Task::Query(query) => match query.timeout {
+            None => answer(query).await,
+            Some(seconds) => {
+                let limit = Duration::from_secs(seconds.into());
+                tokio::time::timeout(limit, answer(query)).await.unwrap_or(Err(Error::Timeout { seconds }))
+            }
+        },
         Task::Encrypt(task) => {
             let key = owner_key(&task.key, task.passphrase_file.as_ref())?;
-            let how =
-                Encryption { columns: task.columns, pack: task.pack, bits: task.bits, signed: task.signed };
-            let rows = csv_table::encrypt(File::open(&task.csv)?, &task.output, &key, &how)?;
+            let pack = usize::try_from(task.pack).unwrap_or(usize::MAX);
+            let how = Encryption { columns: task.columns, pack, bits: task.bits, signed: task.signed };
+            let csv = Input::open(&task.csv)?;
+            let options = OutputOptions { force: task.force, ..OutputOptions::default() };
+            let output = Output::create(&task.output, options, &[&task.csv, &task.key])?;
+            let rows = csv_table::encrypt(csv, output, &key, &how);
+            let rows = rows.map_err(|error| error.within(task.csv.display()))?;
             eprintln!("{rows} rows in {}", task.output.display());
             Ok(())
         }
         Task::Decrypt(task) => {
             let key = owner_key(&task.key, task.passphrase_file.as_ref())?;
             match &task.output {
-                Some(path) => csv_table::decrypt(&task.parquet, File::create(path)?, &key)?,
-                None => csv_table::decrypt(&task.parquet, stdout().lock(), &key)?,
-            };
+                Some(path) => {
+                    let options =
+                        OutputOptions { force: task.force, private: true, ..OutputOptions::default() };
+                    let mut output = Output::create(path, options, &[&task.parquet, &task.key])?;
+                    csv_table::decrypt(&task.parquet, &mut output, &key)?;
+                    output.commit()?;
+                }
+                None => {
+                    csv_table::decrypt(&task.parquet, stdout().lock(), &key)?;
+                }
+            }
             Ok(())
         }
         #[cfg(feature = "cluster")]
-        Task::Scheduler { bind } => he_sql::cluster::scheduler(bind).await,
+        Task::Scheduler { bind, name } => he_sql::cluster::scheduler(bind, name).await,
         #[cfg(feature = "cluster")]
         Task::Executor(task) => {
             keys::use_device(&task.device)?;
-            let wrong = || Error::Table(format!("--scheduler {}: HOST:PORT is expected", task.scheduler));
-            let (host, port) = task.scheduler.rsplit_once(':').ok_or_else(wrong)?;
+            let (scheduler_host, scheduler_port) = task.scheduler;
             he_sql::cluster::executor(he_sql::cluster::Executor {
                 bind: task.bind,
-                scheduler_host: host.to_owned(),
-                scheduler_port: port.parse().map_err(|_| wrong())?,
-                cores: task.cores,
-                work_dir: task.work_dir.clone(),
+                scheduler_host,
+                scheduler_port,
+                wait: Duration::from_secs(task.wait.into()),
+                cores: task.cores.into(),
+                work_dir: task.work_dir,
             })
             .await
         }
@@ -259,8 +333,9 @@ async fn run(task: Task) -> Result<()> {
 
 fn main() -> ExitCode {
     let command = Command::parse();
-    // What the processes of a cluster tell; RUST_LOG says how much.
-    env_logger::Builder::from_env(env_logger::Env::default().default_filter_or("warn")).init();
+    // What the processes of a cluster tell, unless RUST_LOG says how much. A query has one error.
+    let told = if matches!(command.task, Task::Query(_)) { "off" } else { "warn" };
+    env_logger::Builder::from_env(env_logger::Env::default().default_filter_or(told)).init();
     // Deep plans recurse. Each thread that reads files keeps memory of its own, which adds up if
     // there are hundreds.
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -274,8 +349,12 @@ fn main() -> ExitCode {
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
+        Err(error) if error.is_broken_pipe() => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("he-sql: error: {error}");
+            if let Some(hint) = error.hint() {
+                eprintln!("he-sql: hint: {hint}");
+            }
             ExitCode::FAILURE
         }
     }

@@ -136,8 +136,12 @@ impl OwnerKey {
     /// system has no randomness.
     pub fn encrypt(&self, column: &CellType, values: &Plain, bits: usize) -> Result<Vec<u8>> {
         let rng = &mut rng()?;
-        let wrong =
-            || Error::Table(format!("real numbers under {}; round them, or take ckks", self.params.scheme()));
+        let wrong = || {
+            Error::Table(format!(
+                "{} takes integers of 64 bits; round the numbers, or take ckks",
+                self.params.scheme()
+            ))
+        };
         macro_rules! exact {
             ($site:expr, $variant:ident) => {{
                 let Plain::Integers(values) = values else { return Err(wrong()) };
@@ -185,16 +189,28 @@ impl OwnerKey {
         Ok(self.engine.encode(&value)?)
     }
 
+    /// Checks that this key decrypts a column.
+    ///
+    /// # Errors
+    /// It is not the secret one, or another than the column's.
+    pub fn check(&self, name: &str, column: &CellType) -> Result<()> {
+        check_owner(&self.params, self.key_set.as_deref(), name, column)?;
+        match self.role {
+            Role::Public(_) => {
+                Err(Error::Table(format!("column {name}: a public key decrypts nothing; give secret.key")))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Decrypts a cell of a column.
     ///
     /// # Errors
     /// The key is not the secret one, or another than the column's; a damaged cell, or one that
     /// does not decrypt to anything.
     pub fn decrypt(&self, name: &str, column: &CellType, cell: &[u8]) -> Result<Plain> {
-        check_owner(&self.params, self.key_set.as_deref(), name, column)?;
+        self.check(name, column)?;
         let value = self.engine.decode(column.kind, cell)?;
-        let public =
-            || Error::Table(format!("column {name}: a public key decrypts nothing; give secret.key"));
         Ok(match (&self.engine, &self.role, value) {
             (Engine::Ckks(site), Role::Ckks(pair), Value::Ckks(ct)) => {
                 let rows = site.ev.encoder().decode_real(&pair.1.decrypt(&ct)?)?;
@@ -212,7 +228,11 @@ impl OwnerKey {
             (_, Role::Tfhe(key), Value::Flags(x)) => {
                 Plain::Integers(key.decrypt_flags(&x)?.into_iter().map(i64::from).collect())
             }
-            _ => return Err(public()),
+            _ => {
+                return Err(Error::Table(format!(
+                    "column {name}: cells of another kind; write the file again"
+                )));
+            }
         })
     }
 }

@@ -2,15 +2,16 @@
 
 use crate::aggregate::aggregate;
 use crate::check::check;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::function::{AGGREGATES, FUNCTIONS};
 use crate::keys::{DEFAULT_ROWS, KeySet};
 use crate::params::Params;
+use crate::place;
 use crate::resolve::resolve;
 use crate::scalar::function;
-use datafusion::common::TableReference;
+use datafusion::common::{DataFusionError, TableReference};
 use datafusion::dataframe::DataFrame;
-use datafusion::execution::context::SessionContext;
+use datafusion::execution::context::{SQLOptions, SessionContext};
 use datafusion::prelude::{ParquetReadOptions, SessionConfig};
 
 /// Bytes of ciphertexts that go through a query at once, per column and partition.
@@ -51,6 +52,18 @@ pub fn configured(config: SessionConfig, params: &Params, options: &Options) -> 
     }
 }
 
+/// What the planner says of a query. Functions of the engine that take numbers get bytes.
+fn planning(error: DataFusionError) -> Error {
+    match error.find_root() {
+        DataFusionError::Plan(text) if text.contains("Binary") => {
+            let line = text.lines().next().unwrap_or_default();
+            let line = line.strip_prefix("Internal error: ").unwrap_or(line);
+            Error::Unplanned(line.split(", errors:").next().unwrap_or(line).to_owned())
+        }
+        _ => error.into(),
+    }
+}
+
 /// A context of queries, and the key set that they compute with.
 pub struct Session {
     context: SessionContext,
@@ -62,9 +75,13 @@ pub struct Session {
 
 impl Session {
     /// A session in this process.
-    pub fn local(set: &KeySet, options: Options) -> Self {
+    ///
+    /// # Errors
+    /// None in practice.
+    pub fn local(set: &KeySet, options: Options) -> Result<Self> {
         let config = configured(SessionConfig::new(), set.params(), &options);
-        Self::over(SessionContext::new_with_config(config), set, options)
+        let context = SessionContext::new_with_config_rt(config, place::runtime(None)?);
+        Ok(Self::over(context, set, options))
     }
 
     /// A session over a context that was made elsewhere: of a cluster, or of a program.
@@ -99,10 +116,18 @@ impl Session {
     /// # Errors
     /// There is none that can be read.
     pub async fn register(&mut self, name: &str, url: &str) -> Result<()> {
+        let url = place::absolute(url)?;
         let options = ParquetReadOptions::default().skip_metadata(false);
-        let reference = TableReference::bare(name);
-        self.context.register_parquet(reference, url, options.clone()).await?;
-        let counted = SessionContext::new().read_parquet(url, options).await?.count().await?;
+        let here = SessionContext::new_with_config_rt(SessionConfig::new(), place::runtime(None)?);
+        let registered = async {
+            self.context.register_parquet(TableReference::bare(name), &url, options.clone()).await?;
+            here.read_parquet(&url, options).await?.count().await
+        };
+        let counted = registered.await.map_err(|source| Error::Registration {
+            name: name.to_owned(),
+            url,
+            source: Box::new(source.into()),
+        })?;
         self.rows = self.rows.max(counted as u64);
         Ok(())
     }
@@ -124,7 +149,9 @@ impl Session {
         let rows = self.options.group_rows.unwrap_or(if self.rows > 0 { self.rows } else { DEFAULT_ROWS });
         self.set = self.set.with_rows(rows);
         self.register_functions(&self.set);
-        let frame = self.context.sql(query).await?;
+        let reading =
+            SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
+        let frame = self.context.sql_with_options(query, reading).await.map_err(planning)?;
         check(frame.logical_plan())?;
         let (state, plan) = frame.into_parts();
         Ok(DataFrame::new(state, resolve(plan)?))

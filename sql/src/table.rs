@@ -2,7 +2,7 @@
 
 use crate::cells::Cells;
 use crate::column::CellType;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use datafusion::arrow::array::{ArrayRef, LargeBinaryBuilder, RecordBatch};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
@@ -12,19 +12,17 @@ use datafusion::parquet::basic::{Compression, ZstdLevel};
 use datafusion::parquet::file::properties::{EnabledStatistics, WriterProperties};
 use datafusion::parquet::schema::types::ColumnPath;
 use futures::StreamExt;
-use std::fs::File;
-use std::path::{Path, PathBuf};
+use he_files::io::output::Output;
 use std::sync::Arc;
 
 /// Rows of a row group, which readers take at once.
 pub const ROW_GROUP: usize = 64;
 
-/// A Parquet file that appears under its name when it is finished.
+/// A Parquet file that appears under its name when it is finished, and not at all if it is dropped
+/// before.
 pub struct Writer {
-    writer: ArrowWriter<File>,
+    writer: ArrowWriter<Output>,
     schema: SchemaRef,
-    partial: PathBuf,
-    path: PathBuf,
     rows: usize,
 }
 
@@ -34,7 +32,7 @@ impl Writer {
     ///
     /// # Errors
     /// The file cannot be written; damaged metadata of a column.
-    pub fn create(path: &Path, schema: &Schema) -> Result<Self> {
+    pub fn new(output: Output, schema: &Schema) -> Result<Self> {
         let mut properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(ZstdLevel::default()))
             .set_max_row_group_row_count(Some(ROW_GROUP));
@@ -52,14 +50,8 @@ impl Writer {
             fields.push(cell.stored(field.name(), field.is_nullable()));
         }
         let schema = Arc::new(Schema::new(fields));
-        let partial = path.with_file_name(format!(
-            ".{}.{}.partial",
-            path.file_name().unwrap_or_default().to_string_lossy(),
-            std::process::id()
-        ));
-        let writer =
-            ArrowWriter::try_new(File::create(&partial)?, Arc::clone(&schema), Some(properties.build()))?;
-        Ok(Self { writer, schema, partial, path: path.to_owned(), rows: 0 })
+        let writer = ArrowWriter::try_new(output, Arc::clone(&schema), Some(properties.build()))?;
+        Ok(Self { writer, schema, rows: 0 })
     }
 
     /// Writes a batch of a query.
@@ -79,17 +71,8 @@ impl Writer {
     /// # Errors
     /// The file cannot be written.
     pub fn finish(self) -> Result<usize> {
-        let file = self.writer.into_inner()?;
-        file.sync_all()?;
-        std::fs::rename(&self.partial, &self.path)?;
+        self.writer.into_inner()?.commit()?;
         Ok(self.rows)
-    }
-
-    /// Removes what was written.
-    pub fn discard(self) {
-        drop(self.writer);
-        // It is already an error that is reported.
-        let _ = std::fs::remove_file(self.partial);
     }
 }
 
@@ -119,14 +102,10 @@ fn stored(array: &ArrayRef, field: &Field) -> Result<ArrayRef> {
 ///
 /// # Errors
 /// The query fails; the file cannot be written.
-pub async fn write(path: &Path, mut answer: SendableRecordBatchStream) -> Result<usize> {
-    let mut writer = Writer::create(path, &answer.schema())?;
+pub async fn write(output: Output, mut answer: SendableRecordBatchStream) -> Result<usize> {
+    let mut writer = Writer::new(output, &answer.schema())?;
     while let Some(batch) = answer.next().await {
-        let written = batch.map_err(Error::from).and_then(|batch| writer.write(&batch));
-        if let Err(error) = written {
-            writer.discard();
-            return Err(error);
-        }
+        writer.write(&batch?)?;
     }
     writer.finish()
 }

@@ -6,86 +6,13 @@
 
 mod common;
 
+use common::cluster::Cluster;
 use common::{World, decrypted, partitions};
 use he_core::bfv::{self, Bfv};
 use he_files::scheme::Rotations;
 use he_sql::csv_table::Encryption;
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
-
-/// A process that ends with the test.
-struct Process(Child);
-
-impl Process {
-    fn start(arguments: &[String]) -> Self {
-        let child = Command::new(env!("CARGO_BIN_EXE_he-sql")).args(arguments).stdout(Stdio::null()).spawn();
-        Self(child.unwrap())
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        // It may have been killed already.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-/// A port that is free with the next one.
-fn port() -> u16 {
-    loop {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = listener.local_addr().unwrap().port();
-        if port < u16::MAX && TcpListener::bind(("127.0.0.1", port + 1)).is_ok() {
-            return port;
-        }
-    }
-}
-
-fn wait_for(port: u16) {
-    let started = Instant::now();
-    while TcpStream::connect(SocketAddr::from(([127, 0, 0, 1], port))).is_err() {
-        assert!(started.elapsed() < Duration::from_secs(60), "nothing listens on port {port}");
-        std::thread::sleep(Duration::from_millis(50));
-    }
-}
-
-struct Cluster {
-    scheduler: (Process, u16),
-    executors: Vec<Process>,
-}
-
-impl Cluster {
-    fn start(world: &World, executors: usize) -> Self {
-        let words = |text: String| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
-        let at = port();
-        let scheduler = Process::start(&words(format!("scheduler --bind 127.0.0.1:{at}")));
-        wait_for(at);
-        let executors = (0..executors).map(|number| {
-            let port = port();
-            let folder = world.path(&format!("executor-{number}"));
-            std::fs::create_dir(&folder).unwrap();
-            let arguments = format!("executor --scheduler 127.0.0.1:{at} --bind 127.0.0.1:{port} --work-dir");
-            let mut arguments = words(arguments);
-            arguments.push(folder.to_str().unwrap().to_owned());
-            let process = Process::start(&arguments);
-            wait_for(port);
-            process
-        });
-        let executors = executors.collect();
-        Self { scheduler: (scheduler, at), executors }
-    }
-
-    /// The arguments of a query on it.
-    fn query(&self, world: &World, sql: &str, answer: &str) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_he-sql"));
-        command.args(["query", sql, "--partitions", "4", "--keys", &world.url("eval.key")]);
-        command.args(["--table", &format!("t={}", world.url("t")), "--output", &world.url(answer)]);
-        command.args(["--ballista", &format!("df://127.0.0.1:{}", self.scheduler.1)]);
-        command
-    }
-}
+use std::process::Command;
+use std::time::Duration;
 
 const QUERY: &str = "SELECT region, he_sum(price), he_sum(he_mul(price, qty)), he_dot(price, he_add(qty, 1)) \
                      FROM t WHERE day <> 1 GROUP BY region ORDER BY region";
@@ -101,6 +28,13 @@ fn world(files: usize) -> World {
         std::fs::copy(world.path("t/0.parquet"), world.path(&format!("t/{at}.parquet"))).unwrap();
     });
     world
+}
+
+/// A query on the table in a folder, with keys in a file.
+fn query(cluster: &Cluster, world: &World, answer: &str) -> Command {
+    let mut command = cluster.query(world, QUERY, answer);
+    command.args(["--keys", &world.url("eval.key"), "--table", &format!("t={}", world.url("t"))]);
+    command
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -120,7 +54,7 @@ async fn a_killed_executor_changes_no_bit() {
     let expected = std::fs::read(world.path("answer.parquet")).unwrap();
 
     let mut cluster = Cluster::start(&world, 2);
-    let status = cluster.query(&world, QUERY, "cluster.parquet").status().unwrap();
+    let status = query(&cluster, &world, "cluster.parquet").status().unwrap();
     assert!(status.success());
     assert_eq!(decrypted(&world.owner(), &world.path("cluster.parquet")), answer);
     assert!(std::fs::read(world.path("cluster.parquet")).unwrap() == expected, "the cluster changes bits");
@@ -128,20 +62,20 @@ async fn a_killed_executor_changes_no_bit() {
     // It ends when it has begun to work on the query: each has a folder of its own there.
     let jobs = || std::fs::read_dir(world.path("executor-1")).unwrap().count();
     let before = jobs();
-    let mut query = cluster.query(&world, QUERY, "killed.parquet").spawn().unwrap();
+    let mut running = query(&cluster, &world, "killed.parquet").spawn().unwrap();
     while jobs() == before {
-        assert!(query.try_wait().unwrap().is_none(), "the query ended before the executor began");
+        assert!(running.try_wait().unwrap().is_none(), "the query ended before the executor began");
         std::thread::sleep(Duration::from_millis(5));
     }
     cluster.executors.truncate(1);
-    assert!(query.wait().unwrap().success());
+    assert!(running.wait().unwrap().success());
     assert!(std::fs::read(world.path("killed.parquet")).unwrap() == expected, "a lost executor changes bits");
 
     // An executor refuses a secret key in the place of evaluation keys.
     let keys = std::fs::read(world.path("eval.key")).unwrap();
     let set = world.set();
     std::fs::copy(world.path("secret.key"), world.path("eval.key")).unwrap();
-    let refused = cluster.query(&world, QUERY, "refused.parquet").output().unwrap();
+    let refused = query(&cluster, &world, "refused.parquet").output().unwrap();
     assert!(!refused.status.success());
     let words = String::from_utf8(refused.stderr).unwrap();
     assert!(words.contains("never see a secret"), "{words}");

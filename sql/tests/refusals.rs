@@ -87,13 +87,13 @@ async fn rows_of_groups_count() {
 #[tokio::test(flavor = "multi_thread")]
 async fn other_keys_are_refused_by_the_planner() {
     let (own, other) = (world(3), world(4));
-    let mut session = Session::local(&own.set(), partitions(1));
+    let mut session = Session::local(&own.set(), partitions(1)).unwrap();
     session.register("t", &other.url("t.parquet")).await.unwrap();
     let refusal = own.refusal(&mut session, "SELECT he_sum(price) FROM t").await;
     assert!(refusal.contains("price") && refusal.contains("key set"), "{refusal}");
 
     let deeper = World::new::<Bfv>(&bfv::presets::bfv_n13_d4().unwrap(), &all_sums(0), 5);
-    let mut session = Session::local(&deeper.set(), partitions(1));
+    let mut session = Session::local(&deeper.set(), partitions(1)).unwrap();
     session.register("t", &own.url("t.parquet")).await.unwrap();
     let refusal = own.refusal(&mut session, "SELECT he_sum(qty) FROM t").await;
     assert!(refusal.contains("qty") && refusal.contains("parameters"), "{refusal}");

@@ -2,9 +2,13 @@
 
 #![allow(dead_code)] // Each test takes a part.
 
+pub mod cluster;
+pub mod server;
+
 use he::Device;
 use he_core::tfhe::{BootstrapKey, TfheSecretKey, presets};
 use he_core::wire::Wire;
+use he_files::io::output::{Output, OutputOptions};
 use he_files::key_set::KeyFiles;
 use he_files::note::KeyId;
 use he_files::passphrase::{Passphrase, Purpose};
@@ -79,12 +83,12 @@ impl World {
         let key = if self.path("public.key").exists() { "public.key" } else { "secret.key" };
         let key = OwnerKey::open(&self.path(key), &no_passphrase).unwrap();
         let how = Encryption { columns: columns.iter().map(|&name| name.to_owned()).collect(), ..how };
-        csv_table::encrypt(csv.as_bytes(), &self.path(name), &key, &how).unwrap()
+        csv_table::encrypt(csv.as_bytes(), output(&self.path(name)), &key, &how).unwrap()
     }
 
     /// Sessions with some tables of this folder.
     pub async fn session(&self, tables: &[(&str, &str)], options: Options) -> Session {
-        let mut session = Session::local(&self.set(), options);
+        let mut session = Session::local(&self.set(), options).unwrap();
         for (name, file) in tables {
             session.register(name, &self.url(file)).await.unwrap();
         }
@@ -96,7 +100,7 @@ impl World {
         let path = self.path("answer.parquet");
         let frame = session.sql(query).await.unwrap_or_else(|error| panic!("{query}: {error}"));
         let stream = frame.execute_stream().await.unwrap();
-        table::write(&path, stream).await.unwrap_or_else(|error| panic!("{query}: {error}"));
+        table::write(output(&path), stream).await.unwrap_or_else(|error| panic!("{query}: {error}"));
         decrypted(&self.owner(), &path)
     }
 
@@ -107,6 +111,12 @@ impl World {
             Err(error) => error.to_string(),
         }
     }
+}
+
+/// A file that replaces one of its name.
+fn output(path: &Path) -> Output {
+    let options = OutputOptions { force: true, ..OutputOptions::default() };
+    Output::create(path, options, &[]).unwrap()
 }
 
 /// The rows of an answer.
