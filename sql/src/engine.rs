@@ -3,6 +3,7 @@
 use crate::column::Kind;
 use crate::error::{Error, Result};
 use crate::params::{Number, Params, power_sum, reals};
+use crate::thread::compute_alone;
 use he::Device;
 use he_core::bfv::Bfv;
 use he_core::bgv::Bgv;
@@ -278,11 +279,12 @@ impl Engine {
         }
     }
 
-    /// A cell from its bytes, which are checked.
+    /// A cell from its bytes, which are checked. What a thread computes on cells it computes alone.
     ///
     /// # Errors
     /// They are damaged, or those of something else.
     pub fn decode(&self, kind: Kind, bytes: &[u8]) -> Result<Value> {
+        compute_alone();
         let value = || -> CoreResult<Value> {
             macro_rules! read {
                 ($site:expr, $seeded:pat, $of:ty, $of_seeded:ty) => {{

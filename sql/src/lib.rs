@@ -20,5 +20,6 @@ pub mod scalar;
 pub mod session;
 pub mod sum;
 pub mod table;
+mod thread;
 
 pub use error::{Error, Result};
