@@ -330,14 +330,15 @@ fn load(url: &str, known: Option<&Params>, engine: Option<&Engine>) -> Result<Lo
         AnyKey::Scheme(OneOf::Bfv(file)) => rlwe!(file, Bfv),
         AnyKey::Scheme(OneOf::Bgv(file)) => rlwe!(file, Bgv),
         AnyKey::Tfhe(file) => match &file.key {
-            tfhe::keys::Key::Evaluation(key) => {
+            tfhe::keys::Key::Evaluation(key, _) => {
                 Loaded::new(Params::Tfhe(file.params.clone()), engine, |engine| {
                     Ok((engine.bootstrap_key(key)?, file.id.key_set()))
                 })
             }
             tfhe::keys::Key::Secret(_) => Err(secret()),
+            tfhe::keys::Key::Sensor(..) => Err(file.wrong_kind("an evaluation key").into()),
         },
-        AnyKey::Scheme(OneOf::BigCkks(_)) | AnyKey::Aes(_) => Err(Error::Keys {
+        AnyKey::Scheme(OneOf::BigCkks(_)) | AnyKey::Aes(_) | AnyKey::Sensor(_) => Err(Error::Keys {
             url: url.to_owned(),
             why: "columns are of ckks, bfv, bgv or tfhe; give the evaluation key of one of them".to_owned(),
         }),

@@ -154,7 +154,7 @@ def xchacha20_poly1305_open(key, nonce, aad, sealed):
     return out
 
 
-# --- AES-256-GCM -------------------------------------------------------------------------------
+# --- AES, CTR and GCM --------------------------------------------------------------------------
 
 
 def _sbox():
@@ -178,25 +178,27 @@ SBOX = _sbox()
 TIMES2 = [(x << 1 ^ (0x1B if x & 0x80 else 0)) & 0xFF for x in range(256)]
 
 
-class Aes256:
+class Aes:
     def __init__(self, key):
-        words, constant = [list(key[4 * i : 4 * i + 4]) for i in range(8)], 1
-        for i in range(8, 60):
+        size = len(key) // 4
+        self.rounds = size + 6
+        words, constant = [list(key[4 * i : 4 * i + 4]) for i in range(size)], 1
+        for i in range(size, 4 * self.rounds + 4):
             word = list(words[-1])
-            if i % 8 == 0:
+            if i % size == 0:
                 word = [SBOX[x] for x in word[1:] + word[:1]]
                 word[0] ^= constant
                 constant = TIMES2[constant]
-            elif i % 8 == 4:
+            elif size == 8 and i % 8 == 4:
                 word = [SBOX[x] for x in word]
-            words.append([a ^ b for a, b in zip(words[i - 8], word)])
-        self.keys = [sum(words[4 * i : 4 * i + 4], []) for i in range(15)]
+            words.append([a ^ b for a, b in zip(words[i - size], word)])
+        self.keys = [sum(words[4 * i : 4 * i + 4], []) for i in range(self.rounds + 1)]
 
     def encrypt(self, block):
         state = [a ^ b for a, b in zip(block, self.keys[0])]
         for number, key in enumerate(self.keys[1:], 1):
             state = [SBOX[state[(i + 4 * (i % 4)) % 16]] for i in range(16)]
-            if number < 14:
+            if number < self.rounds:
                 mixed = []
                 for c in range(0, 16, 4):
                     a = state[c : c + 4]
@@ -207,9 +209,18 @@ class Aes256:
         return bytes(state)
 
 
+def aes_ctr(key, counter, text):
+    """SP 800-38A, with a counter of 128 bits."""
+    aes, first, out = Aes(key), int.from_bytes(counter, "big"), b""
+    for i in range(0, len(text), 16):
+        stream = aes.encrypt(((first + i // 16) % (1 << 128)).to_bytes(16, "big"))
+        out += bytes(a ^ b for a, b in zip(text[i : i + 16], stream))
+    return out
+
+
 def aes_gcm_open(key, nonce, aad, text, tag):
     """The plaintext, or None if the tag is wrong (SP 800-38D)."""
-    aes = Aes256(key)
+    aes = Aes(key)
     h = int.from_bytes(aes.encrypt(bytes(16)), "big")
     # Products of h by each bit, so that a block takes 128 steps without shifting h again.
     powers, x = [], h
@@ -366,8 +377,16 @@ def check():
     # Of the reference implementation (argon2-cffi 25.1), as in `examples/golden.rs`.
     salt = bytes.fromhex(SALT)
     assert argon2id(b"correct horse", salt, 8, 1, 1).hex().startswith("976e4ad11ad02bf028028b993cde6700")
-    block = Aes256(bytes(range(32))).encrypt(bytes.fromhex("00112233445566778899aabbccddeeff"))
+    block = Aes(bytes(range(32))).encrypt(bytes.fromhex("00112233445566778899aabbccddeeff"))
     assert block.hex() == "8ea2b7ca516745bfeafc49904b496089"
+    # The first block of SP 800-38A, F.5.1 and F.5.3.
+    counter = bytes.fromhex("f0f1f2f3f4f5f6f7f8f9fafbfcfdfeff")
+    plain = bytes.fromhex("6bc1bee22e409f96e93d7e117393172a")
+    for key, text in [
+        ("2b7e151628aed2a6abf7158809cf4f3c", "874d6191b620e3261bef6864990db6ce"),
+        ("8e73b0f7da0e6452c810f32b809079e562f8ead2522c6b7b", "1abc932417521ca24f2b0459fe7e6e0b"),
+    ]:
+        assert aes_ctr(bytes.fromhex(key), counter, bytes.fromhex(text)) == plain
     # SP 800-38D's test case 14: zero key, zero nonce, one zero block.
     text, tag = bytes.fromhex("cea7403d4d606b6e074ec5d3baf39d18"), bytes.fromhex("d0d1c8a799996bf0265b98b5d48ab919")
     assert aes_gcm_open(bytes(32), bytes(12), b"", text, tag) == bytes(16)

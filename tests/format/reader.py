@@ -1,5 +1,5 @@
 """A second reader of the file formats, from docs/format.md alone: frames, parameters, keys and
-ciphertexts of every scheme, key sets, files under AES, sealed keys and compiled models.
+ciphertexts of every scheme, key sets, files under AES, sealed keys, compiled models and sensor files.
 
     python3 tests/format/reader.py tests/data/golden
     python3 tests/format/reader.py tests/data/golden/files
@@ -17,7 +17,16 @@ from pathlib import Path
 
 # Nothing is left in the folder of the sources.
 sys.dont_write_bytecode = True
-from primitives import Stream, aes_gcm_open, argon2id, blake3, check, derive_key, xchacha20_poly1305_open
+from primitives import (
+    Stream,
+    aes_ctr,
+    aes_gcm_open,
+    argon2id,
+    blake3,
+    check,
+    derive_key,
+    xchacha20_poly1305_open,
+)
 
 
 class Refused(Exception):
@@ -1040,6 +1049,12 @@ def show(values):
     return " ".join(map(one, values))
 
 
+def with_sign(values, bits):
+    """Two's complement."""
+    half = 1 << bits - 1
+    return [(x + half) % (2 * half) - half for x in values]
+
+
 # Argon2id of the passphrase of the golden files, by salt, at the least memory of version 2, which
 # takes seconds here: `--slow` computes it.
 STRETCHED = {
@@ -1057,7 +1072,7 @@ class Reader:
 
     def __init__(self, folder, say, slow=False):
         self.folder, self.say, self.slow = Path(folder), say, slow
-        self.params, self.secrets, self.identities = {}, {}, {}
+        self.params, self.secrets, self.identities, self.sensor_keys = {}, {}, {}, {}
         self.files = {path.name: path.read_bytes() for path in sorted(self.folder.glob("*.he"))}
 
     def run(self):
@@ -1085,6 +1100,8 @@ class Reader:
                 self.sealed(name, data)
             elif data[:8] == b"HE-MODEL":
                 self.model(name, data)
+            elif data[:8] == b"HEAESCTR":
+                self.sensor_file(name, data)
 
     def session_of(self, frames):
         """The session, the secrets of its parties, of which the sum decrypts, and all their shares."""
@@ -1145,6 +1162,11 @@ class Reader:
                 need(derive_key(context, frame.body) == frame.fingerprint, "the fingerprint of an AES key")
                 self.aes_key = frame.body
                 continue
+            if frame.kind == 52:
+                context = "he 2026-11 AES-CTR key: fingerprint of sensor key, version 1"
+                need(derive_key(context, frame.body) == frame.fingerprint, "the fingerprint of a sensor key")
+                self.sensor_keys[frame.fingerprint[:16].hex()] = name, frame.body
+                continue
             if frame.kind in (36, 37):
                 continue
             if frame.kind in (40, 41):
@@ -1180,7 +1202,12 @@ class Reader:
             elif frame.kind == 42:
                 params.check_circuit(frame, secret)
             elif frame.kind == 43:
-                self.say(f"{name} {number} round keys {params.read_aes_key(frame, secret).hex()}")
+                round_keys = params.read_aes_key(frame, secret)
+                self.say(f"{name} {number} round keys {round_keys.hex()}")
+                if note:
+                    sensor, key = self.sensor_keys[note["sensor"]]
+                    need(round_keys[: len(key)] == key == round_keys[: frame.body[0]], "a sensor key under TFHE")
+                    self.say(f"{name} is {sensor} under TFHE")
             elif frame.kind == 8:
                 self.say(f"{name} {number} text {frame.body.decode()}")
                 if frame.body[:1] == b"{":
@@ -1191,8 +1218,10 @@ class Reader:
             for entry, values in enumerate(entries or []):
                 self.say(f"{name} {number} {entry} = {show(values)}")
         if note:
-            signed = note.get("content", {}).get("signed", False)
-            need(note.get("version") == (2 if signed else None), "the version of a description")
+            content = note.get("content", {})
+            latest = "sensor" in note or "picture" in content
+            version = 3 if latest else 2 if content.get("signed") else None
+            need(note.get("version") == version, "the version of a description")
         if note and "content" in note:
             self.content(name, note["content"], vectors, params)
         keys = [frame for frame in frames if frame.kind in (36, 37)]
@@ -1211,9 +1240,37 @@ class Reader:
             for number, values in enumerate(vectors):
                 need(len(values) == content["rows"], "the rows of a file of TFHE")
                 if content.get("signed"):
-                    half = 1 << content["width"] - 1
-                    values = [(x + half) % (2 * half) - half for x in values]
+                    values = with_sign(values, content["width"])
                 self.say(f"{name} column {number} = {show(values)}")
+            if "picture" in content:
+                pixels = content["picture"]["width"] * content["picture"]["height"]
+                need(pixels == content["rows"] and len(vectors) <= 4, "the size of an image of TFHE")
+                need(content["width"] in (1, 8, 16) and not content.get("signed"), "the samples of an image")
+
+    def sensor_file(self, name, data):
+        """The columns of a table, or the channels of a picture."""
+        fields = Fields(data)
+        need(fields.take(8) == b"HEAESCTR" and fields.number(1) == 1, "not a sensor file of version 1")
+        kind, size, signed, columns = fields.number(1), fields.number(1), fields.number(1), fields.number(4)
+        need(size in (1, 2, 4, 8, 16, 32) and signed < 2 and columns > 0, "the integers of a sensor file")
+        if kind == 1:
+            rows = fields.number(8)
+        else:
+            need(kind == 2 and size <= 2 and not signed and columns <= 4, "the picture of a sensor file")
+            rows = fields.number(4) * fields.number(4)
+        _, key = self.sensor_keys[fields.take(16).hex()]
+        counter = fields.take(16)
+        for number in range(columns if kind == 1 else 0):
+            length = fields.number(2)
+            if length != 0xFFFF:
+                self.say(f"{name} column {number} is {fields.take(length).decode()}")
+        plain = aes_ctr(key, counter, fields.take(rows * columns * size))
+        fields.end()
+        numbers = [int.from_bytes(plain[at : at + size], "little") for at in range(0, len(plain), size)]
+        if signed:
+            numbers = with_sign(numbers, 8 * size)
+        for number in range(columns):
+            self.say(f"{name} column {number} = {show(numbers[number * rows : (number + 1) * rows])}")
 
     def examples(self, name, content, vectors):
         """Their layout in the slots follows from the model and is not in the file."""

@@ -4,6 +4,7 @@ use super::Secret;
 use super::valgrind::{public, public_value, secret};
 use he::aes::container::UserKey;
 use he::aes::{Bulk, BulkCipher, Cpu, Direction, Key, KeySchedule, KeySize, XtsKey};
+use he::transcipher::SensorKey;
 use rand::Rng;
 
 const SIZES: [KeySize; 3] = [KeySize::Bits128, KeySize::Bits192, KeySize::Bits256];
@@ -80,4 +81,8 @@ fn aes_keys() {
     // The fingerprint is public, the body is not.
     let read = UserKey::from_frame(&frame).unwrap();
     assert_eq!(read.id(), key.id());
+    for size in SIZES {
+        let key = SensorKey::generate(size, &mut rng);
+        assert_eq!(SensorKey::from_frame(&key.to_frame()).unwrap().id(), key.id());
+    }
 }

@@ -3,6 +3,7 @@
 
 use super::common::rng;
 use he::aes::container::UserKey;
+use he::aes::{Key, KeySize};
 use he::backend::Cpu;
 use he::bfv::Bfv;
 use he::bgv::Bgv;
@@ -13,8 +14,10 @@ use he::exact::{self, ExactSpec, Params};
 use he::ring::{Ring, RingSpec};
 use he::rlwe::{EvaluationKeys, Fingerprint, KeyRequirements, PublicKey, SecretKey};
 use he::tfhe::{
-    BootstrapKey, EncryptedBits, EncryptedFlags, EncryptedUint, Gadget, TfheParams, TfheSecretKey, TfheSpec,
+    BootstrapKey, CircuitKey, CircuitParams, CircuitSpec, EncryptedBits, EncryptedFlags, EncryptedUint,
+    Gadget, TfheParams, TfheSecretKey, TfheSpec,
 };
+use he::transcipher::{EncryptedAesKey, SensorKey};
 use he::wire::{Frame, FrameKind, FrameReader, FrameWriter, WireError, WireScheme};
 use he::{Error, KeySetId, Result};
 use num_bigint::BigUint;
@@ -215,6 +218,9 @@ fn tfhe_cases(cases: &mut Vec<Case>) {
     let bits = secret.encrypt_bits(cpu, &[true, false], rng).unwrap();
     let uint = secret.encrypt_uint(cpu, &[BigUint::from(200u8)], 8, rng).unwrap();
     let flags = EncryptedFlags::from_ciphertexts(secret.encrypt(cpu, &[0, 1 << 59], rng).unwrap());
+    let circuit = CircuitParams::new(&params, CircuitSpec::default()).unwrap();
+    let circuit = CircuitKey::generate(&secret, &circuit, rng).unwrap();
+    let aes = EncryptedAesKey::generate(&secret, &Key::generate(KeySize::Bits128, rng), rng).unwrap();
     let (own, of_key) = (params.clone(), params.clone());
     cases.extend([
         params_case!("tfhe parameters", params, TfheParams),
@@ -236,6 +242,8 @@ fn tfhe_cases(cases: &mut Vec<Case>) {
                 Ok((key.to_bytes(&of_key)?, key.key_set()))
             }),
         },
+        case!("key of circuit bootstrapping", circuit, CircuitKey, params),
+        case!("encrypted aes key", aes, EncryptedAesKey, params),
         batch_case!("bits", bits, EncryptedBits<Cpu>, params),
         batch_case!("integers", uint, EncryptedUint<Cpu>, params),
         batch_case!("conditions", flags, EncryptedFlags<Cpu>, params),
@@ -261,6 +269,12 @@ static CASES: LazyLock<Vec<Case>> = LazyLock::new(|| {
         bytes: UserKey::generate(&mut rng(5)).to_bytes().unwrap().to_vec(),
         key_set: None,
         read: Box::new(|bytes| Ok((UserKey::from_bytes(bytes)?.to_bytes()?.to_vec(), None))),
+    });
+    cases.push(Case {
+        name: "sensor key",
+        bytes: SensorKey::generate(KeySize::Bits192, &mut rng(6)).to_bytes().unwrap().to_vec(),
+        key_set: None,
+        read: Box::new(|bytes| Ok((SensorKey::from_bytes(bytes)?.to_bytes()?.to_vec(), None))),
     });
     cases
 });
@@ -298,7 +312,8 @@ fn every_object_comes_back_with_its_key_set() {
     kinds.sort_unstable();
     kinds.dedup();
     // All kinds but attachments, end marks, and parameters of bootstrapping for integers.
-    let all: Vec<u16> = (1..=7).chain([10]).chain(11..=16).chain(20..=31).chain(35..=37).collect();
+    let all = (1..=7).chain([10]).chain(11..=16).chain(20..=31).chain(35..=37);
+    let all: Vec<u16> = all.chain(42..=43).chain([52]).collect();
     assert_eq!(kinds, all);
 }
 

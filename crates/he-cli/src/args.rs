@@ -23,6 +23,7 @@ mod shell;
 #[cfg(feature = "sql")]
 mod sql;
 mod table;
+mod transcipher;
 mod value;
 
 pub use decrypt::Decrypt;
@@ -33,7 +34,7 @@ pub use eval::{Eval, EvalFiles, Operation};
 pub use info::Info;
 pub use keygen::{KeyFolder, Keygen, KeygenAes, KeygenBigCkks, KeygenCkks, KeygenExact, KeygenTfhe, Scheme};
 pub use model::{Compile, Infer};
-pub use needs::{BigCkksNeeds, CkksNeeds, ExactNeeds, Failure, Needs, TfheNeeds};
+pub use needs::{BigCkksNeeds, CkksNeeds, ExactNeeds, Needs, TfheNeeds};
 pub use params::{Params, ParamsScheme};
 pub use party::{CombineStep, Party, PartyInit, PartyStep, Quorum, ShareStep};
 pub use publishing::{PublishNeeds, Published};
@@ -46,6 +47,7 @@ pub use shell::{Completions, Man};
 #[cfg(feature = "sql")]
 pub use sql::Sql;
 pub use table::TableFlags;
+pub use transcipher::Transcipher;
 
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
@@ -135,8 +137,9 @@ pub enum Command {
     /// Encrypt an image or a table to compute on it, or any file to keep it secret
     ///
     /// The key decides. Keys of ckks, bfv, bgv and bigckks encrypt images (PNG, JPEG, BMP, TIFF,
-    /// WebP) and CSV tables of numbers; the secret key of tfhe encrypts CSV tables of integers. An
-    /// AES key or a passphrase encrypts any file or folder.
+    /// WebP) and CSV tables of numbers; the secret key of tfhe encrypts images and CSV tables of
+    /// integers. An AES key or a passphrase encrypts any file or folder; an AES key of keygen aes
+    /// --transcipher encrypts images and tables of integers for he-cli transcipher.
     ///
     /// If you have the secret key, encrypt with it: under ckks, bfv and bgv, -k secret.key makes
     /// files half as large as -k public.key, because the second half of each ciphertext is then a
@@ -163,6 +166,19 @@ pub enum Command {
         he-cli eval blur --help shows the options of blur, and so on."
     )]
     Eval(Eval),
+    /// Turn what a sensor sends under AES into an encrypted table or image under tfhe
+    ///
+    /// A sensor encrypts with an AES key of its own, which adds no bytes. Whoever has that key
+    /// under tfhe, and an evaluation key, makes of it what encrypt makes with keys of tfhe, and
+    /// learns neither the key nor the numbers. A block of AES, 16 bytes, takes seconds on a CPU.
+    #[command(after_help = "Example, by the owner of the keys, the sensor, and whoever computes:\n  \
+        he-cli keygen tfhe --transcipher -o keys/\n  \
+        he-cli keygen aes --transcipher -o sensor.key\n  \
+        he-cli encrypt sensor.key --transcipher -k keys/secret.key -o sensor.he\n\n  \
+        he-cli encrypt readings.csv --width 16 --signed -k sensor.key -o readings.aes\n\n  \
+        he-cli transcipher readings.aes --sensor-key sensor.he -k keys/eval.key -o readings.he\n  \
+        he-cli eval sort readings.he -k keys/eval.key -o sorted.he")]
+    Transcipher(Transcipher),
     /// Compute the encrypted outputs of a model from encrypted examples
     #[command(after_help = "Example:\n  \
         he-cli infer x.he --model model.plan -k keys/eval.key -o y.he")]

@@ -11,9 +11,11 @@ use crate::note::{Content, Described, KeyId, Note};
 use crate::passphrase;
 use crate::scheme::{BigCkks, Ckks, Scheme, Start};
 use crate::tfhe::{self, Tfhe};
+use crate::transcipher;
 use he_core::aes::container::{self, UserKey};
 use he_core::bfv::Bfv;
 use he_core::bgv::Bgv;
+use he_core::transcipher::SensorKey;
 use he_core::wire::{Frame, FrameKind, FrameReader, WireParams, first_frame_limit};
 use serde_json::Value;
 use std::io::Read;
@@ -59,7 +61,7 @@ impl<S: Scheme> FileFormat for S {
     fn take(start: AnyStart) -> Option<FileStart<Self>> {
         match start {
             AnyStart::Scheme(start) => <S as Scheme>::take(start),
-            AnyStart::Tfhe(_) | AnyStart::Bootstrap(..) | AnyStart::Aes(_) => None,
+            AnyStart::Tfhe(_) | AnyStart::Bootstrap(..) | AnyStart::Aes(_) | AnyStart::Sensor(_) => None,
         }
     }
 
@@ -92,6 +94,8 @@ pub enum AnyStart {
     Bootstrap(AnyParams, KeyId),
     /// An AES key, which is the whole content.
     Aes(UserKey),
+    /// A sensor key, likewise.
+    Sensor(SensorKey),
 }
 
 impl AnyStart {
@@ -100,7 +104,7 @@ impl AnyStart {
         match self {
             Self::Scheme(start) => matches!(start.note(), Note::Payload(_)).then(|| start.scheme()),
             Self::Tfhe((_, note)) => matches!(note, Note::Payload(_)).then_some(tfhe::NAME),
-            Self::Bootstrap(..) | Self::Aes(_) => None,
+            Self::Bootstrap(..) | Self::Aes(_) | Self::Sensor(_) => None,
         }
     }
 }
@@ -118,6 +122,8 @@ pub fn check_start(input: &mut Input, needed: &str, wanted: Wanted) -> Result<()
         "a sealed secret key".to_owned()
     } else if start.starts_with(&container::MAGIC) {
         "a file encrypted by AES".to_owned()
+    } else if start.starts_with(&transcipher::MAGIC) {
+        "a sensor file".to_owned()
     } else if let Some(format) = Format::sniff(start) {
         format!("a {} picture", format.name())
     } else {
@@ -136,10 +142,11 @@ pub fn read_start<R: Read>(reader: &mut FrameReader<R>, name: &str) -> Result<An
     Ok(AnyStart::Scheme(match first.kind {
         FrameKind::AesKey => {
             let key = UserKey::from_frame(&first).in_file(name)?;
-            return match reader.next_frame(|_, _| 0).in_file(name)? {
-                None => Ok(AnyStart::Aes(key)),
-                Some(_) => Err(KeyError::Several { name: name.to_owned() }.into()),
-            };
+            return end_of_key(reader, name).map(|()| AnyStart::Aes(key));
+        }
+        FrameKind::SensorKey => {
+            let key = SensorKey::from_frame(&first).in_file(name)?;
+            return end_of_key(reader, name).map(|()| AnyStart::Sensor(key));
         }
         FrameKind::CkksBootstrapParams => return bootstrapping(reader, &first, name, AnyParams::Ckks),
         FrameKind::BfvBootstrapParams => return bootstrapping(reader, &first, name, AnyParams::Bfv),
@@ -151,6 +158,17 @@ pub fn read_start<R: Read>(reader: &mut FrameReader<R>, name: &str) -> Result<An
         FrameKind::BigCkksParams => Start::BigCkks(described::<BigCkks, R>(reader, &first, name)?),
         _ => return Err(no_params(name)),
     }))
+}
+
+/// Checks that nothing follows the key of a file.
+///
+/// # Errors
+/// Something does.
+pub fn end_of_key<R: Read>(reader: &mut FrameReader<R>, name: &str) -> Result<()> {
+    match reader.next_frame(|_, _| 0).in_file(name)? {
+        None => Ok(()),
+        Some(_) => Err(KeyError::Several { name: name.to_owned() }.into()),
+    }
 }
 
 /// The parameters of the first frame, and the description that follows.

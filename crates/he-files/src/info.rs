@@ -12,7 +12,8 @@ use crate::key_file::{AesKey, AnyKey, Key, KeyFile, KeyFiles};
 use crate::note::{Content, IntegerColumnNote, KeyId, Note, rows_and_columns};
 use crate::passphrase::{self, Passphrases};
 use crate::scheme::{BigCkks, Ckks, KeyPart, OneOf, Scheme, Start, State, Taken};
-use crate::tfhe;
+use crate::tfhe::{self, note::ColumnsNote};
+use crate::transcipher::{self, SensorFile};
 use crate::units;
 use crate::{on_refreshing, on_scheme};
 use he::Device;
@@ -22,6 +23,7 @@ use he_core::bgv::Bgv;
 use he_core::exact::{Decryptor, Params};
 use he_core::ring::Ring;
 use he_core::tfhe::TfheParams;
+use he_core::transcipher::SensorKey;
 use he_core::wire::{Frame, FrameReader};
 use serde_json::{Map, Value, json};
 use std::io::BufReader;
@@ -64,30 +66,38 @@ pub fn describe(
     key: Option<OneOf<KeyFiles>>,
     passphrase: Option<&dyn Passphrases>,
 ) -> Result<Description> {
-    let is_container = aes_file::is_container(input.peek(aes_file::SNIFF_LEN)?);
-    match (is_container || passphrase::is_sealed(input.peek(8)?), key) {
+    let start = input.peek(SNIFF_LEN)?;
+    let is_other = [aes_file::is_container, transcipher::is_sensor_file, passphrase::is_sealed];
+    match (is_other.iter().any(|is| is(start)), key) {
         (false, key) => describe_frames(input, key),
         (true, None) => describe_other(input, passphrase),
         (true, Some(_)) => Err(no_budget(input.name().to_owned())),
     }
 }
 
+/// Bytes by which all of these files are recognised.
+const SNIFF_LEN: usize = 8;
+
 /// A file without a noise budget, and a key to measure it.
 fn no_budget(name: String) -> Error {
     ContentError::NoBudget { name }.into()
 }
 
-/// A file under AES, or a sealed key.
+/// A file under AES, a sensor file, or a sealed key.
 fn describe_other(mut input: Input, passphrase: Option<&dyn Passphrases>) -> Result<Description> {
-    let (name, size) = (input.name().to_owned(), input.known_len());
+    let size = input.known_len();
     if aes_file::is_container(input.peek(aes_file::SNIFF_LEN)?) {
         return describe_file(&Sealed::read(input)?, size);
+    }
+    if transcipher::is_sensor_file(input.peek(transcipher::SNIFF_LEN)?) {
+        return Ok(describe_sensor_file(&SensorFile::read(input)?, size));
     }
     if let Some(passphrase) = passphrase {
         return Ok(match AnyKey::read_sealed(input, passphrase)? {
             AnyKey::Scheme(file) => on_scheme!(file, file => describe_key(&file, size)),
             AnyKey::Tfhe(file) => describe_tfhe_key(&file, size),
-            AnyKey::Aes(key) => describe_aes_key(&AesKey { name, ..key }, size),
+            AnyKey::Aes(key) => describe_aes_key(&key, size),
+            AnyKey::Sensor(key) => describe_sensor_key(&key, size),
         });
     }
     let mut facts = vec![("file", json!("sealed secret key"), "sealed secret key".to_owned())];
@@ -103,7 +113,9 @@ fn describe_frames(mut input: Input, key: Option<OneOf<KeyFiles>>) -> Result<Des
     let mut reader = FrameReader::new(BufReader::with_capacity(1 << 18, input));
     let start = match read_start(&mut reader, &name)? {
         AnyStart::Scheme(start) => start,
-        AnyStart::Aes(_) | AnyStart::Tfhe(_) | AnyStart::Bootstrap(..) if key.is_some() => {
+        AnyStart::Aes(_) | AnyStart::Sensor(_) | AnyStart::Tfhe(_) | AnyStart::Bootstrap(..)
+            if key.is_some() =>
+        {
             return Err(no_budget(name));
         }
         AnyStart::Tfhe((params, Note::Payload(payload))) => {
@@ -120,6 +132,7 @@ fn describe_frames(mut input: Input, key: Option<OneOf<KeyFiles>>) -> Result<Des
             });
         }
         AnyStart::Aes(key) => return Ok(describe_aes_key(&AesKey { name, key, sealed: false }, size)),
+        AnyStart::Sensor(key) => return Ok(describe_sensor_key(&AesKey { name, key, sealed: false }, size)),
     };
     let file = File { reader, name, size };
     match (start, key) {
@@ -221,11 +234,41 @@ fn sealed_fact(sealed: bool) -> (&'static str, Value, String) {
 }
 
 fn describe_aes_key(file: &AesKey, size: Option<u64>) -> Description {
-    let id = file.key.id().to_string();
-    let mut facts =
-        vec![("file", json!("AES key"), "AES key, 256 bits".to_owned()), ("key", json!(id), id.clone())];
+    let kind = ("file", json!("AES key"), "AES key, 256 bits".to_owned());
+    one_key(kind, file.key.id(), size, file.sealed)
+}
+
+fn describe_sensor_key(file: &AesKey<SensorKey>, size: Option<u64>) -> Description {
+    let bits = file.key.key().size().bits();
+    let kind = ("file", json!("sensor key"), "sensor key".to_owned());
+    let mut description = one_key(kind, file.key.id(), size, file.sealed);
+    description.facts.push(("bits", json!(bits), bits.to_string()));
+    description
+}
+
+/// A key of AES, which has an identity of its own.
+fn one_key(
+    kind: (&'static str, Value, String),
+    id: container::KeyId,
+    size: Option<u64>,
+    sealed: bool,
+) -> Description {
+    let mut facts = vec![kind, ("key", json!(id.to_string()), id.to_string())];
     facts.extend(size.map(size_fact));
-    facts.push(sealed_fact(file.sealed));
+    facts.push(sealed_fact(sealed));
+    Description { params: None, facts }
+}
+
+/// The header of a sensor file, which nobody can verify, and its length.
+fn describe_sensor_file(file: &SensorFile, size: Option<u64>) -> Description {
+    let (content, key) = (&file.header.content, file.header.key.to_string());
+    let mut facts = vec![
+        ("file", json!("sensor file"), "sensor file".to_owned()),
+        ("cipher", json!("AES-CTR"), "AES-CTR, without authentication".to_owned()),
+        ("key", json!(key), key.clone()),
+    ];
+    facts.extend(columns_facts(content));
+    facts.extend(size.map(size_fact));
     Description { params: None, facts }
 }
 
@@ -237,8 +280,17 @@ fn describe_tfhe_key(file: &tfhe::keys::KeyFile, size: Option<u64>) -> Descripti
     let (_, kind) = file.kind().split_once(' ').unwrap_or_default();
     let mut facts = vec![("file", json!(kind), kind.to_owned()), key_set_fact(&file.id)];
     facts.extend(size.map(size_fact));
-    if matches!(file.key, tfhe::keys::Key::Secret(_)) {
-        facts.push(sealed_fact(file.sealed));
+    match &file.key {
+        tfhe::keys::Key::Secret(_) => facts.push(sealed_fact(file.sealed)),
+        tfhe::keys::Key::Evaluation(_, circuit) => {
+            let text = if circuit.is_some() { "yes" } else { "no" };
+            facts.push(("transciphers", json!(circuit.is_some()), text.to_owned()));
+        }
+        tfhe::keys::Key::Sensor(key, sensor) => {
+            let (bits, id) = (key.size().bits(), sensor.short());
+            facts.push(("sensor key", json!(id), id.to_owned()));
+            facts.push(("bits", json!(bits), bits.to_string()));
+        }
     }
     Description { params: tfhe_parameters(&file.params), facts }
 }
@@ -265,17 +317,23 @@ fn describe_tfhe_table(mut reader: tfhe::file::Reader, size: Option<u64>) -> Res
         reader.column(&cpu)?;
     }
     reader.end()?;
-    let names: Vec<Option<&str>> = note.columns.iter().map(Option::as_deref).collect();
-    let table = serde_json::to_value(&note).unwrap_or_default();
-    let mut facts = vec![
-        ("file", json!("encrypted table"), "encrypted table".to_owned()),
-        ("table", table, table_text(note.rows, &names)),
-        ("width", json!(note.width), note.width_text()),
-        history_fact(&reader.payload.history),
-        key_set_fact(&reader.payload.key_id),
-    ];
+    let kind = if note.picture.is_some() { "encrypted image" } else { "encrypted table" };
+    let mut facts = vec![("file", json!(kind), kind.to_owned())];
+    facts.extend(columns_facts(&note));
+    facts.extend([history_fact(&reader.payload.history), key_set_fact(&reader.payload.key_id)]);
     facts.extend(size.map(size_fact));
     Ok(Description { params: tfhe_parameters(&reader.params), facts })
+}
+
+/// The numbers of a file of TFHE, or of a sensor file.
+fn columns_facts(note: &ColumnsNote) -> [(&'static str, Value, String); 2] {
+    let names: Vec<Option<&str>> = note.columns.iter().map(Option::as_deref).collect();
+    let (name, text) = match note.picture {
+        Some(_) => ("image", note.shape()),
+        None => ("table", table_text(note.rows, &names)),
+    };
+    let table = serde_json::to_value(note).unwrap_or_default();
+    [(name, table, text), ("width", json!(note.width), note.width_text())]
 }
 
 /// The header of a file under AES, which nobody can verify without the key.

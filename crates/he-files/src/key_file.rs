@@ -12,6 +12,7 @@ use he::Device;
 use he_core::aes::container::UserKey;
 use he_core::ring::Ring;
 use he_core::rlwe::Fingerprint;
+use he_core::transcipher::SensorKey;
 use he_core::wire::{Frame, FrameKind, FrameReader, FrameWriter, Wire, WireError, WireKeys, WireParams};
 use std::collections::BTreeSet;
 use std::io::{BufReader, Read, Write};
@@ -35,14 +36,16 @@ pub enum AnyKey {
     Tfhe(Box<tfhe::keys::KeyFile>),
     /// For files under AES.
     Aes(AesKey),
+    /// For what is to be transciphered.
+    Sensor(AesKey<SensorKey>),
 }
 
-/// A key for files under AES.
-pub struct AesKey {
+/// A key of AES: for files, or a [`SensorKey`].
+pub struct AesKey<K = UserKey> {
     /// Its name in errors.
     pub name: String,
     /// The key.
-    pub key: UserKey,
+    pub key: K,
     /// Whether a passphrase protects it.
     pub sealed: bool,
 }
@@ -94,6 +97,7 @@ impl AnyKey {
                 return Err(KeyError::Bootstrapping { name, needed }.into());
             }
             AnyStart::Aes(key) => return Ok(Self::Aes(AesKey { name: name.to_owned(), key, sealed })),
+            AnyStart::Sensor(key) => return Ok(Self::Sensor(AesKey { name: name.to_owned(), key, sealed })),
         };
         if matches!(start.note(), Note::Payload(_)) {
             return Err(not_a_key());
@@ -116,8 +120,8 @@ impl AnyKey {
             Self::Tfhe(file) => {
                 Err(KeyError::OfTfhe { name: file.name.clone(), needed: needed.to_owned() }.into())
             }
-            Self::Aes(key) => {
-                Err(KeyError::OfAes { name: key.name.clone(), needed: needed.to_owned() }.into())
+            Self::Aes(AesKey { name, .. }) | Self::Sensor(AesKey { name, .. }) => {
+                Err(KeyError::OfAes { name, needed: needed.to_owned() }.into())
             }
         }
     }
@@ -125,14 +129,58 @@ impl AnyKey {
     /// A key for files.
     ///
     /// # Errors
-    /// It is a key for ciphertexts.
+    /// It is another kind of key.
     pub fn aes(self) -> Result<AesKey> {
-        let not_aes =
-            |name: &str, found: &'static str| Err(KeyError::NotAes { name: name.to_owned(), found }.into());
         match self {
             Self::Aes(key) => Ok(key),
-            Self::Tfhe(file) => not_aes(&file.name, file.kind()),
-            Self::Scheme(file) => on_scheme!(file, file => not_aes(&file.name, file.kind())),
+            other => {
+                let (name, found) = other.named();
+                Err(KeyError::NotAes { name, found }.into())
+            }
+        }
+    }
+
+    /// A key for what is to be transciphered.
+    ///
+    /// # Errors
+    /// It is another kind of key.
+    pub fn sensor(self) -> Result<AesKey<SensorKey>> {
+        match self {
+            Self::Sensor(key) => Ok(key),
+            other => {
+                let (name, found) = other.named();
+                Err(KeyError::NotSensor { name, found }.into())
+            }
+        }
+    }
+
+    /// A key of TFHE; `needed` is the expected kind.
+    ///
+    /// # Errors
+    /// It is another kind of key.
+    pub fn tfhe(self, needed: &str) -> Result<tfhe::keys::KeyFile> {
+        match self {
+            Self::Tfhe(file) => Ok(*file),
+            other => {
+                let (name, found) = other.named();
+                Err(KeyError::NotTfhe { name, found, needed: needed.to_owned() }.into())
+            }
+        }
+    }
+
+    /// Its name in errors, and the kind of the key, with an article.
+    fn named(self) -> (String, &'static str) {
+        match self {
+            Self::Aes(key) => (key.name, "an AES key"),
+            Self::Sensor(key) => (key.name, "a sensor key"),
+            Self::Tfhe(file) => {
+                let kind = file.kind();
+                (file.name, kind)
+            }
+            Self::Scheme(file) => on_scheme!(file, file => {
+                let kind = file.kind();
+                (file.name, kind)
+            }),
         }
     }
 }
@@ -149,7 +197,7 @@ pub trait KeyFormat: FileFormat {
     fn read_key(
         reader: &mut FrameReader<impl Read>,
         params: &Self::Params,
-        id: &KeyId,
+        note: &KeyNote,
         name: &str,
     ) -> Result<Self::Key>;
     /// The kind of a key, with an article.
@@ -184,7 +232,7 @@ impl<F: KeyFormat> KeyFile<F> {
         sealed: bool,
     ) -> Result<Self> {
         let Note::Key(note) = note else { return Err(not_a_key(name)) };
-        let key = F::read_key(&mut reader, &params, &note.key_id, name)?;
+        let key = F::read_key(&mut reader, &params, &note, name)?;
         Ok(Self { name: name.to_owned(), params, id: note.key_id, key, sealed })
     }
 
@@ -249,9 +297,12 @@ impl<S: Scheme> KeyFormat for S {
     fn read_key(
         reader: &mut FrameReader<impl Read>,
         params: &Self::Params,
-        id: &KeyId,
+        note: &KeyNote,
         name: &str,
     ) -> Result<Key<S>> {
+        if note.sensor.is_some() {
+            return Err(not_a_key(name));
+        }
         let limit = |kind, _| params.key_frame_limit(kind);
         // Every Galois element once, and the relinearisation key.
         let most = S::ring(params).n() + 1;
@@ -281,7 +332,7 @@ impl<S: Scheme> KeyFormat for S {
         let evaluation = |frame: &Frame| matches!(S::key_part(frame), Some(KeyPart::Relin | KeyPart::Galois));
         Ok(match frames.as_mut_slice() {
             [frame] if S::key_part(frame) == Some(KeyPart::Secret) => {
-                Key::Secret(S::Secret::from_frame(params, (), frame).in_file(name)?.of(id))
+                Key::Secret(S::Secret::from_frame(params, (), frame).in_file(name)?.of(&note.key_id))
             }
             [frame] if S::key_part(frame) == Some(KeyPart::Public) => match frames.pop() {
                 Some(frame) => Key::Public(frame),
@@ -345,14 +396,14 @@ impl<S: Scheme> KeyFile<S> {
     }
 }
 
-/// Writes an AES key; returns the bytes.
+/// Writes an AES key, which is its frame; returns the bytes.
 ///
 /// # Errors
 /// The output cannot be written.
-pub fn write_aes_key(out: impl Write, key: &UserKey, name: &str) -> Result<u64> {
+pub fn write_aes_key(out: impl Write, key: &Frame, name: &str) -> Result<u64> {
     let mut writer = FrameWriter::new(out);
-    let bytes = writer.write(&key.to_frame()).in_output(name)?;
-    writer.finish(Fingerprint(key.fingerprint())).in_output(name)?;
+    let bytes = writer.write(key).in_output(name)?;
+    writer.finish(key.fingerprint).in_output(name)?;
     Ok(bytes + Frame::size(END_MARK))
 }
 
@@ -384,7 +435,7 @@ pub fn write_key<S: Scheme>(
     frames: impl IntoIterator<Item = he_core::Result<Frame>>,
     name: &str,
 ) -> Result<u64> {
-    write_frames(out, &params.to_frame(), id, frames, name)
+    write_frames(out, &params.to_frame(), &KeyNote::of(id), frames, name)
 }
 
 /// The same with the parameters as a frame, of any scheme.
@@ -394,14 +445,13 @@ pub fn write_key<S: Scheme>(
 pub fn write_frames(
     out: impl Write,
     params: &Frame,
-    id: &KeyId,
+    note: &KeyNote,
     frames: impl IntoIterator<Item = he_core::Result<Frame>>,
     name: &str,
 ) -> Result<u64> {
     let mut writer = FrameWriter::new(out);
     let mut bytes = writer.write(params).in_output(name)?;
-    let note = note::to_frame(params.fingerprint, &KeyNote { key_id: id.clone() })?;
-    bytes += writer.write(&note).in_output(name)?;
+    bytes += writer.write(&note::key_frame(params.fingerprint, note)?).in_output(name)?;
     for frame in frames {
         bytes += writer.write(&frame?).in_output(name)?;
     }

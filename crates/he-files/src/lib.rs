@@ -16,6 +16,7 @@
 //! - [`operation`]: the computations by name, on opened files;
 //! - [`models`]: neural networks on encrypted examples;
 //! - [`tfhe`]: columns of integers under TFHE;
+//! - [`transcipher`]: what sensors send under AES-CTR, and its way into TFHE;
 //! - [`aes_file`], [`archive`], [`pipeline`]: files and folders under AES;
 //! - [`info`]: what any of these files is;
 //! - [`data`]: pictures and tables in the clear;
@@ -108,6 +109,7 @@ pub mod scan;
 pub mod scheme;
 pub mod team;
 pub mod tfhe;
+pub mod transcipher;
 pub mod units;
 pub mod watch;
 

@@ -15,6 +15,7 @@ pub use tables::{ColumnNote, EXPONENT, TableNote, pair_name, scale};
 
 use crate::error::{Error, NoteError, Result};
 use he_core::KeySetId;
+use he_core::aes::container;
 use he_core::rlwe::Fingerprint;
 use he_core::wire::{Frame, FrameKind};
 use rand::Rng;
@@ -43,6 +44,11 @@ impl KeyId {
         Self(key_set.to_string())
     }
 
+    /// The identity of a sensor key, in the same form.
+    pub fn of_sensor(id: container::KeyId) -> Self {
+        Self(format!("{:032x}", u128::from_be_bytes(id.0)))
+    }
+
     fn check(&self) -> Result<()> {
         if self.0.len() == 32 && self.0.bytes().all(|b| b.is_ascii_hexdigit()) {
             Ok(())
@@ -68,6 +74,20 @@ impl KeyId {
 pub struct KeyNote {
     /// The key set.
     pub key_id: KeyId,
+    /// The sensor key that is encrypted in it: from version 3 on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sensor: Option<KeyId>,
+}
+
+impl KeyNote {
+    /// Of a key that belongs to a key set.
+    pub fn of(key_id: &KeyId) -> Self {
+        Self { key_id: key_id.clone(), sensor: None }
+    }
+
+    fn version(&self) -> Option<u64> {
+        self.sensor.is_some().then_some(3)
+    }
 }
 
 /// The information in an encrypted file besides its ciphertexts.
@@ -93,7 +113,7 @@ impl<C> Payload<C> {
 
 /// The newest version of descriptions. The first is written without its number, and so is all that
 /// it can hold.
-const VERSION: u64 = 2;
+const VERSION: u64 = 3;
 
 /// What encrypted files can hold, as their descriptions say it.
 pub trait Described: Serialize + DeserializeOwned {
@@ -149,7 +169,8 @@ impl<C: Described> Note<C> {
         let least = match &note {
             Self::Key(note) => {
                 note.key_id.check()?;
-                None
+                note.sensor.iter().try_for_each(KeyId::check)?;
+                note.version()
             }
             Self::Payload(payload) => {
                 payload.key_id.check()?;
@@ -168,25 +189,35 @@ impl<C: Described> Note<C> {
 /// The description of an encrypted file as an attachment, under the least version that can hold it.
 ///
 /// # Errors
-/// The same as for [`to_frame`].
+/// The description is too long, because the table has very many columns.
 pub fn payload_frame<C: Described>(fingerprint: Fingerprint, payload: &Payload<C>) -> Result<Frame> {
+    numbered(fingerprint, payload.content.version(), payload)
+}
+
+/// The same of a key file.
+///
+/// # Errors
+/// None in practice.
+pub fn key_frame(fingerprint: Fingerprint, note: &KeyNote) -> Result<Frame> {
+    numbered(fingerprint, note.version(), note)
+}
+
+/// A description under the number of a version, unless that is the first.
+fn numbered(fingerprint: Fingerprint, version: Option<u64>, note: &impl Serialize) -> Result<Frame> {
     #[derive(Serialize)]
-    struct Numbered<'a, C> {
+    struct Numbered<'a, T> {
         version: u64,
         #[serde(flatten)]
-        payload: &'a Payload<C>,
+        note: &'a T,
     }
-    match payload.content.version() {
-        None => to_frame(fingerprint, payload),
-        Some(version) => to_frame(fingerprint, &Numbered { version, payload }),
+    match version {
+        None => to_frame(fingerprint, note),
+        Some(version) => to_frame(fingerprint, &Numbered { version, note }),
     }
 }
 
 /// A description as an attachment.
-///
-/// # Errors
-/// The description is too long, because the table has very many columns.
-pub fn to_frame(fingerprint: Fingerprint, note: &impl Serialize) -> Result<Frame> {
+fn to_frame(fingerprint: Fingerprint, note: &impl Serialize) -> Result<Frame> {
     let bytes = serde_json::to_vec(note).map_err(|_| bad("value"))?;
     if bytes.len() as u64 > Frame::MAX_ATTACHMENT {
         return Err(NoteError::TooLong.into());
@@ -245,11 +276,11 @@ mod tests {
             Note::<Content>::checked(Fingerprint([1; 32]), &frame, |_| Ok(()))
         };
         assert!(read(format!(r#"{{"key_id":"{id}"}}"#)).is_ok());
-        for (found, rest) in [(3, ""), (7, r#","new":[{"deep":1}]"#), (u64::MAX, r#","key_id":3"#)] {
+        for (found, rest) in [(4, ""), (7, r#","new":[{"deep":1}]"#), (u64::MAX, r#","key_id":3"#)] {
             let error = read(format!(r#"{{"version":{found}{rest}}}"#)).unwrap_err();
             let expected = found;
             match &error {
-                Error::Note(NoteError::Version { found, newest: 2 }) => assert_eq!(*found, expected),
+                Error::Note(NoteError::Version { found, newest: 3 }) => assert_eq!(*found, expected),
                 other => panic!("{other}"),
             }
             assert_eq!(error.hint().as_deref(), Some("update the program"));

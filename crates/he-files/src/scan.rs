@@ -162,7 +162,7 @@ impl Scan {
             };
             let FrameHeader { kind, length, .. } = FrameHeader::parse(header).in_file(name)?;
             let most = match place {
-                0 if kind != FrameKind::AesKey => first_frame_limit(kind),
+                0 if !of_aes(kind) => first_frame_limit(kind),
                 1 if kind == FrameKind::Attachment => Frame::MAX_ATTACHMENT,
                 2 => {
                     third = (kind, length);
@@ -170,7 +170,7 @@ impl Scan {
                 }
                 _ => 0,
             };
-            if kind == FrameKind::AesKey {
+            if of_aes(kind) {
                 return Err(refused(name, self.scanned, kind, length, 0));
             }
             if length > most {
@@ -194,13 +194,17 @@ impl Scan {
     }
 }
 
+/// Whether it is the one frame of a file of an AES key.
+fn of_aes(kind: FrameKind) -> bool {
+    matches!(kind, FrameKind::AesKey | FrameKind::SensorKey)
+}
+
 /// A frame that may not follow, or is too long.
 fn refused(name: &str, scanned: Scanned, kind: FrameKind, found: u64, expected: u64) -> Error {
     let (name, needed) = (name.to_owned(), NEEDED.to_owned());
     let named = match kind {
-        FrameKind::SecretKey | FrameKind::BigCkksSecretKey | FrameKind::TfheSecretKey | FrameKind::AesKey => {
-            Some("a secret key")
-        }
+        FrameKind::SecretKey | FrameKind::BigCkksSecretKey | FrameKind::TfheSecretKey => Some("a secret key"),
+        kind if of_aes(kind) => Some("a secret key"),
         FrameKind::PublicKey | FrameKind::BigCkksPublicKey => Some("a public key"),
         _ => None,
     };
@@ -226,11 +230,13 @@ fn keys(start: AnyStart, name: &str) -> Result<Limit> {
         AnyStart::Scheme(Start::Bfv((params, _))) => limit(params, RLWE),
         AnyStart::Scheme(Start::Bgv((params, _))) => limit(params, RLWE),
         AnyStart::Scheme(Start::BigCkks((params, _))) => limit(params, &[FrameKind::BigCkksSwitchKey]),
-        AnyStart::Tfhe((params, _)) => limit(params, &[FrameKind::TfheBootstrapKey]),
+        AnyStart::Tfhe((params, _)) => {
+            limit(params, &[FrameKind::TfheBootstrapKey, FrameKind::TfheCircuitKey])
+        }
         AnyStart::Bootstrap(params, _) => on_refreshing!(params, params => {
             limit(params, &[FrameKind::CkksSparseKey, FrameKind::CkksBootstrapKey])
         }),
-        AnyStart::Aes(_) => {
+        AnyStart::Aes(_) | AnyStart::Sensor(_) => {
             return Err(KeyError::OfAes { name: name.to_owned(), needed: NEEDED.to_owned() }.into());
         }
     })
@@ -256,6 +262,8 @@ fn ciphertexts(start: AnyStart, name: &str) -> Result<Limit> {
         AnyStart::Scheme(Start::Bgv(start)) => limit::<he_core::bgv::Bgv>(start, name),
         AnyStart::Scheme(Start::BigCkks(start)) => limit::<crate::scheme::BigCkks>(start, name),
         AnyStart::Tfhe(start) => limit::<crate::tfhe::Tfhe>(start, name),
-        AnyStart::Bootstrap(..) | AnyStart::Aes(_) => Err(FileError::IsKey { name: name.to_owned() }.into()),
+        AnyStart::Bootstrap(..) | AnyStart::Aes(_) | AnyStart::Sensor(_) => {
+            Err(FileError::IsKey { name: name.to_owned() }.into())
+        }
     }
 }

@@ -211,3 +211,35 @@ fn errors_have_values() {
     let error = read("");
     assert!(error.hint().is_some(), "{error}");
 }
+
+/// Evaluation keys that transcipher are passed on as they arrive; sensor keys are not, in the clear
+/// or encrypted.
+#[test]
+fn keys_of_transciphering_on_their_way() {
+    use he_core::aes::KeySize;
+    use he_core::tfhe::TfheSecretKey;
+    use he_core::transcipher::SensorKey;
+    use he_core::wire::Wire;
+    use he_files::key_file::write_aes_key;
+    use he_files::note::KeyId;
+    use he_files::scan::{Scan, Scanned};
+    use he_files::tfhe::keys::{write_evaluation, write_key, write_sensor};
+
+    let rng = &mut rng().unwrap();
+    let circuit = he_files::transcipher::params(true).unwrap();
+    let (id, params) = (KeyId::random(rng), circuit.tfhe());
+    let (secret, sensor) = (TfheSecretKey::generate(params, rng), SensorKey::generate(KeySize::Bits256, rng));
+    let [mut plain, mut both, mut hidden, mut key, mut encrypted] = [(); 5].map(|()| Vec::new());
+    write_evaluation(&mut plain, &secret, None, &id, rng, "key").unwrap();
+    write_evaluation(&mut both, &secret, Some(&circuit), &id, rng, "key").unwrap();
+    write_key(&mut hidden, params, &id, secret.to_frame(params).unwrap(), "key").unwrap();
+    write_aes_key(&mut key, &sensor.to_frame(), "key").unwrap();
+    write_sensor(&mut encrypted, &secret, &sensor, &id, rng, "key").unwrap();
+    for (file, passes) in [(plain, true), (both, true), (hidden, false), (key, false), (encrypted, false)] {
+        let (mut scan, mut passed) = (Scan::new("key", Scanned::EvaluationKeys), Vec::new());
+        let mut pieces = file.chunks(777);
+        let scanned = pieces.try_for_each(|piece| scan.push(piece, |bytes| passed.extend_from_slice(bytes)));
+        assert_eq!(scanned.is_ok(), passes, "{scanned:?}");
+        assert!(if passes { passed == file && scan.end().is_ok() } else { passed.is_empty() });
+    }
+}

@@ -120,7 +120,7 @@ impl<S: Contents> Keys<S> {
         let fingerprint = params.fingerprint();
         let mut frames = FrameWriter::new(written);
         let mut bytes = frames.write(&params.to_frame())?;
-        let note = note::to_frame(fingerprint, &KeyNote { key_id: id.clone() })?;
+        let note = note::key_frame(fingerprint, &KeyNote::of(id))?;
         bytes += frames.write(&note)?;
         let parts = S::Secret::evaluation_parts(ring, &self.rotations);
         tell.begin(parts.len());

@@ -456,7 +456,7 @@ pub fn file_key(passphrase: Option<Zeroizing<Vec<u8>>>) -> Result<Zeroizing<Vec<
     // The buffer has its full size from the start, because growing would leave copies of the secret
     // behind.
     let mut plain = Wiped::with_capacity(1 << 10);
-    write_aes_key(&mut plain, &UserKey::generate(&mut rng()?), "the key")?;
+    write_aes_key(&mut plain, &UserKey::generate(&mut rng()?).to_frame(), "the key")?;
     Ok(sealed(plain, passphrase.as_ref())?)
 }
 

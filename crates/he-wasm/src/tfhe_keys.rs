@@ -124,7 +124,7 @@ impl Keys {
         };
         let columns = columns.into_iter().enumerate().map(unsigned).collect::<Result<Vec<_>>>()?;
         let table = Table::new(names, columns)?;
-        let content = describe(&table, Integers::unsigned(width), params)?;
+        let content = describe(&table, Integers::unsigned(width), None, params)?;
         let payload = Payload { key_id: self.file.id.clone(), history: Vec::new(), content };
         let mut writer = Writer::new(written.output(FILE), params, &payload)?;
         tell.begin(table.columns().len());

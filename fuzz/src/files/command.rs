@@ -68,5 +68,6 @@ pub fn seeds() -> Vec<Vec<u8>> {
     seeds.extend(world::public_key_files().iter().map(|file| [&[6][..], file].concat()));
     seeds.extend(world::key_files().iter().map(|(_, file)| [&[0][..], file].concat()));
     seeds.push([&[7][..], &super::onnx::network()].concat());
+    seeds.extend([0, 3].map(|command| [&[command][..], &super::sensor::good()].concat()));
     seeds
 }

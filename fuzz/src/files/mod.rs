@@ -10,6 +10,7 @@ pub mod onnx;
 pub mod picture;
 pub mod scan;
 pub mod sealed;
+pub mod sensor;
 pub mod table;
 #[path = "../target.rs"]
 pub mod target;
@@ -25,4 +26,4 @@ macro_rules! targets {
     };
 }
 
-targets!(archive, arguments, command, description, model, onnx, picture, scan, sealed, table);
+targets!(archive, arguments, command, description, model, onnx, picture, scan, sealed, sensor, table);

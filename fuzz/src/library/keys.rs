@@ -7,17 +7,18 @@
 
 use super::world::{self, Rlwe, recode};
 use he_core::KeySetId;
+use he_core::aes::Key;
 use he_core::aes::container::UserKey;
 use he_core::backend::Cpu;
 use he_core::rlwe::{EvaluationKeys, Fingerprint, PublicKey, SecretKey};
 use he_core::tfhe::{
     BitTables, BootstrapKey, CircuitBootstrapper, CircuitKey, CircuitParams, CircuitSpec, TfheSecretKey,
 };
-use he_core::transcipher::EncryptedAesKey;
+use he_core::transcipher::{EncryptedAesKey, SensorKey};
 use he_core::wire::{Frame, FrameKind, SchemeParams, SwitchKeyUse, Wire, WireKeys, WireParams};
 use he_core::{bigckks, tfhe};
 
-const KINDS: [FrameKind; 13] = [
+const KINDS: [FrameKind; 14] = [
     FrameKind::SecretKey,
     FrameKind::PublicKey,
     FrameKind::RelinKey,
@@ -31,6 +32,7 @@ const KINDS: [FrameKind; 13] = [
     FrameKind::KeySet,
     FrameKind::TfheCircuitKey,
     FrameKind::EncryptedAesKey,
+    FrameKind::SensorKey,
 ];
 
 pub fn run(data: &[u8]) {
@@ -51,6 +53,14 @@ pub fn run(data: &[u8]) {
             let fingerprint = own.map_or([3; 32], |bytes| UserKey::new(&bytes).fingerprint());
             let frame = frame(Fingerprint(fingerprint));
             let read = UserKey::from_frame(&frame);
+            assert_eq!(read.is_ok(), own.is_some());
+            assert!(read.is_ok_and(|key| key.to_frame().body == frame.body) || own.is_none());
+        }
+        FrameKind::SensorKey => {
+            let own = Key::from_slice(body).ok().filter(|_| scheme & 1 == 0).map(SensorKey::new);
+            let fingerprint = own.as_ref().map_or([3; 32], SensorKey::fingerprint);
+            let frame = frame(Fingerprint(fingerprint));
+            let read = SensorKey::from_frame(&frame);
             assert_eq!(read.is_ok(), own.is_some());
             assert!(read.is_ok_and(|key| key.to_frame().body == frame.body) || own.is_none());
         }
@@ -162,7 +172,7 @@ pub fn seeds() -> Vec<Vec<u8>> {
     let (wide, tfhe) = (world::bigckks(), world::tfhe());
     let circuit = CircuitParams::new(&tfhe.params, CircuitSpec::default()).expect("parameters");
     let circuit = CircuitKey::generate(&tfhe.secret, &circuit, &mut world::rng(1)).expect("a key");
-    let aes = he_core::aes::Key::from_slice(&[7; 16]).expect("a key");
+    let aes = Key::from_slice(&[7; 16]).expect("a key");
     let aes = EncryptedAesKey::generate(&tfhe.secret, &aes, &mut world::rng(1)).expect("a key");
     let frames = [
         (5, wide.secret.to_frame(&wide.params)),
@@ -176,5 +186,7 @@ pub fn seeds() -> Vec<Vec<u8>> {
     ];
     seeds.extend(frames.map(|(number, frame)| [&[number, 0][..], &frame.expect("a frame").body].concat()));
     seeds.extend([vec![4; 34], vec![10; 18]]);
+    // Of every size, and of none.
+    seeds.extend([16, 24, 32, 17].map(|length| [vec![13, 0], vec![7; length]].concat()));
     seeds
 }

@@ -32,14 +32,21 @@ pub struct Encrypt {
     /// Numbers start at 1; animated PNG and WebP files and TIFF files may hold several images.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub frame: Option<u32>,
-    /// Under tfhe: bits of each integer, 8 to 256 [default: 32]
+    /// Under tfhe, and for it: bits of each integer, 8 to 256 [default: 32]
     ///
     /// One of 8, 16, 32, 64, 128 and 256.
     #[arg(long, value_name = "BITS", value_parser = value::width)]
     pub width: Option<u32>,
-    /// Under tfhe: integers have a sign
+    /// Under tfhe, and for it: integers have a sign
     #[arg(long)]
     pub signed: bool,
+    /// Encrypt the key of a sensor under tfhe, once, for he-cli transcipher
+    ///
+    /// The input is a key of keygen aes --transcipher, and -k the secret key of tfhe. The result is
+    /// for those who compute: it reveals nothing of the key.
+    #[arg(long, hide_short_help = true)]
+    #[arg(conflicts_with_all = ["model", "halo", "frame", "width", "signed"])]
+    pub transcipher: bool,
     #[command(flatten)]
     pub table: TableFlags,
     #[command(flatten)]

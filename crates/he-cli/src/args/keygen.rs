@@ -2,6 +2,7 @@
 
 use super::{BigCkksNeeds, CkksNeeds, DeviceFlag, ExactNeeds, SealFlags, TfheNeeds, value};
 use clap::{Args, Subcommand};
+use he_core::aes::KeySize;
 use he_files::bootstrap::Named;
 use std::path::PathBuf;
 
@@ -66,7 +67,8 @@ pub enum Scheme {
     Bigckks(KeygenBigCkks),
     /// One key that encrypts and decrypts files of any kind
     #[command(after_help = "Example:\n  \
-        he-cli keygen aes -o my.key\n\n\
+        he-cli keygen aes -o my.key\n  \
+        he-cli keygen aes --transcipher -o sensor.key\n\n\
         Keep the key to yourself, and keep a copy: nothing else decrypts the files.")]
     Aes(KeygenAes),
     /// Keys for integers, computed exactly: sums, products, comparisons, sorting and lookups
@@ -129,6 +131,13 @@ pub struct KeygenAes {
     /// File for the key, or - for standard output
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
+    /// Make the key of a sensor, of 128, 192 or 256 bits, in place of one for files [default: 128]
+    ///
+    /// It encrypts tables of integers and images, which he-cli transcipher takes to keys of tfhe
+    /// once it has the key itself under them (encrypt --transcipher). Longer keys take longer.
+    #[arg(long, value_name = "BITS", num_args = 0..=1, default_missing_value = "128")]
+    #[arg(value_parser = value::key_size)]
+    pub transcipher: Option<KeySize>,
     #[command(flatten)]
     pub seal: SealFlags,
     /// Replace an existing key

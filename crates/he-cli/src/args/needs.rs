@@ -6,9 +6,11 @@ use clap::Args;
 use he_core::ckks::CkksParams;
 use he_core::exact::Params;
 use he_core::exact::bootstrapping::BootstrapParams;
+use he_core::tfhe::{CircuitParams, TfheParams, presets};
 use he_files::bootstrap::{TOY, exact::toy};
 use he_files::needs::{IntegerNeeds, RealNeeds};
 use he_files::scheme::Taken;
+use he_files::transcipher;
 
 /// The needs from which parameters are chosen.
 #[derive(Clone, Debug, Args)]
@@ -172,6 +174,36 @@ pub struct TfheNeeds {
     /// 2^-128 there are no errors to be found.
     #[arg(long, value_enum, value_name = "P", default_value_t)]
     pub failure: Failure,
+    /// Keys that transcipher as well: he-cli transcipher takes what sensors send under AES to them
+    ///
+    /// An operation takes about twice as long as with other keys. The value insecure_toy stands for
+    /// tiny parameters that protect nothing, for tests.
+    #[arg(long, value_name = "insecure_toy", num_args = 0..=1, value_parser = [TOY])]
+    #[arg(hide_possible_values = true, conflicts_with = "failure")]
+    pub transcipher: Option<Option<String>>,
+}
+
+impl TfheNeeds {
+    /// Chooses parameters.
+    ///
+    /// # Errors
+    /// None: the presets are valid.
+    pub fn params(&self) -> Result<TfheParams> {
+        Ok(match (self.circuit()?, self.failure) {
+            (Some(circuit), _) => circuit.tfhe().clone(),
+            (None, Failure::Negligible) => presets::digits_2m128()?,
+            (None, Failure::Rare) => presets::digits_2m40()?,
+        })
+    }
+
+    /// What transciphering takes besides, if it is asked for.
+    ///
+    /// # Errors
+    /// None: the presets are valid.
+    pub fn circuit(&self) -> Result<Option<CircuitParams>> {
+        let params = |toy: &Option<String>| transcipher::params(toy.is_some());
+        Ok(self.transcipher.as_ref().map(params).transpose()?)
+    }
 }
 
 /// The failure probability of TFHE.

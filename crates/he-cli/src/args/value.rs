@@ -1,5 +1,6 @@
 //! Parsers of the values of options.
 
+use he_core::aes::KeySize;
 use he_files::bootstrap::Named;
 use he_files::tfhe::note::WIDTHS;
 #[cfg(feature = "bench")]
@@ -14,6 +15,12 @@ pub fn preset(text: &str) -> Result<Named, String> {
 pub fn width(text: &str) -> Result<u32, String> {
     let known = text.parse().ok().filter(|width| WIDTHS.contains(width));
     known.ok_or_else(|| "give 8, 16, 32, 64, 128 or 256".to_owned())
+}
+
+/// Bits of an AES key.
+pub fn key_size(text: &str) -> Result<KeySize, String> {
+    let known = KeySize::ALL.into_iter().find(|size| size.bits().to_string() == text);
+    known.ok_or_else(|| "give 128, 192 or 256".to_owned())
 }
 
 /// What separates fields: a character, or a word for one.

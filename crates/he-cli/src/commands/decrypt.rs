@@ -7,6 +7,8 @@ use crate::progress::Shown;
 use crate::stdio::{self, Text, stdin_once};
 use crate::summary::{Summary, shown, time};
 use he_core::Publisher;
+use he_core::backend::{Backend, Cpu};
+use he_core::transcipher::SensorKey;
 use he_files::aes_file::{self, Sealed, Secret, Target};
 use he_files::cipher_file::CipherReader;
 use he_files::contents::Contents;
@@ -14,14 +16,15 @@ use he_files::contents::clear::{Plain, View};
 use he_files::data::picture::metadata::Metadata;
 use he_files::data::picture::{Channels, Depth, Format};
 use he_files::io::input::Input;
-use he_files::io::output::{NewFolder, OutputOptions};
-use he_files::key_file::{AnyKey, KeyFile};
+use he_files::io::output::{NewFolder, Output, OutputOptions};
+use he_files::key_file::{AesKey, AnyKey, KeyFile};
 use he_files::note::Content;
 use he_files::on_scheme;
 use he_files::publication::Publication;
 use he_files::scheme::engine::rng;
-use he_files::tfhe;
-use he_files::units;
+use he_files::tfhe::note::{ColumnsNote, Pixels};
+use he_files::transcipher::SensorFile;
+use he_files::{tfhe, transcipher, units};
 use std::path::Path;
 
 const NEEDED: &str = "a secret key";
@@ -42,12 +45,7 @@ pub(super) fn run(args: &Decrypt) -> Result<Summary> {
         let options = OutputOptions { force: args.force, private: true, ..OutputOptions::default() };
         let file = Sealed::read(input)?;
         no_image_flag(args)?;
-        if args.publish {
-            return Err(CliError::usage(
-                "--publish is for homomorphic schemes, and this is a file under AES",
-            )
-            .hint("leave it out: what AES decrypts reveals nothing of its key"));
-        }
+        no_publication(args)?;
         // Before anything is written.
         file.check(secret, args.range)?;
         let target = target(args, file.is_folder(), options, &inputs)?;
@@ -56,18 +54,36 @@ pub(super) fn run(args: &Decrypt) -> Result<Summary> {
         let size = units::bytes(done.written);
         return Ok(summary(args, &size, done.encrypted).fact("scheme", "aes").facts(done.facts()));
     }
+    let is_sensor_file = transcipher::is_sensor_file(input.peek(transcipher::SNIFF_LEN)?);
+    if is_sensor_file || matches!(key, Some(AnyKey::Sensor(_))) {
+        let Some(key) = key else { return Err(no_passphrase(input.name())) };
+        let key = key.sensor()?;
+        return sensor_file(args, SensorFile::read(input)?, &key, &inputs);
+    }
     if matches!(key, Some(AnyKey::Aes(_))) && !input.peek(FRAMES.len())?.starts_with(FRAMES) {
         return Err(CliError::new(format!("{} is not a file encrypted by AES", input.name()))
             .hint("encrypt first, then give what encrypt wrote"));
     }
-    let Some(key) = key else {
-        return Err(CliError::new(format!("{} was not encrypted by a passphrase", input.name()))
-            .hint("give the key that decrypts it with -k"));
-    };
+    let Some(key) = key else { return Err(no_passphrase(input.name())) };
     match key {
         AnyKey::Tfhe(key) => integers(args, input, &key, &inputs),
         key => on_scheme!(key.scheme(NEEDED)?, key => decrypt(args, input, &key, &inputs)),
     }
+}
+
+/// A passphrase was given for a file that a key decrypts.
+fn no_passphrase(name: &str) -> CliError {
+    CliError::new(format!("{name} was not encrypted by a passphrase"))
+        .hint("give the key that decrypts it with -k")
+}
+
+/// Checks that a file under AES is not to be published.
+fn no_publication(args: &Decrypt) -> Result<()> {
+    if !args.publish {
+        return Ok(());
+    }
+    Err(CliError::usage("--publish is for homomorphic schemes, and this is a file under AES")
+        .hint("leave it out: what AES decrypts reveals nothing of its key"))
 }
 
 /// The destination of a file that was encrypted by AES: a folder goes to a folder, or to an
@@ -188,7 +204,58 @@ fn no_image_flag(args: &Decrypt) -> Result<()> {
     })
 }
 
-/// Decrypts a table of integers.
+/// How columns of integers are written: as CSV, or as a picture if they are the channels of one.
+fn columns_view(args: &Decrypt, note: &ColumnsNote) -> Result<(View, Format)> {
+    let (Some(Pixels { width, height }), Some(samples)) = (note.picture, note.samples()) else {
+        no_image_flag(args)?;
+        return Ok((View::Light, Format::Png));
+    };
+    if let Some(flag) = args.image_flag() {
+        return Err(CliError::usage(format!("{flag} is not for images of tfhe, whose numbers are samples"))
+            .hint("leave it out"));
+    }
+    let view = view(args)?;
+    Ok((view, fits(args, view, width, height, samples, Metadata::default())?))
+}
+
+/// Starts the output of columns of integers.
+fn columns_output(args: &Decrypt, note: &ColumnsNote, view: View, inputs: &[&Path]) -> Result<Output> {
+    let options = OutputOptions { force: args.force, private: true, secret: false };
+    let is_text = note.picture.is_none() || view == View::Numbers;
+    stdio::create(&args.output, options, if is_text { Text::Yes } else { Text::No }, inputs)
+}
+
+/// Decrypts a sensor file.
+fn sensor_file(
+    args: &Decrypt,
+    file: SensorFile,
+    key: &AesKey<SensorKey>,
+    inputs: &[&Path],
+) -> Result<Summary> {
+    if args.range.is_some() {
+        return Err(no_range());
+    }
+    no_publication(args)?;
+    let (note, length) = (file.header.content.clone(), file.length());
+    let (view, format) = columns_view(args, &note)?;
+    let mut output = columns_output(args, &note, view, inputs)?;
+    let clear = transcipher::columns::decrypt(file, &key.key, &key.name, &Shown::default())?;
+    clear.write(view, format, &mut output).map_err(|error| error.written_to(&output.name()))?;
+    let bytes = output.bytes();
+    output.commit()?;
+    let what = format!("{} ({})", units::bytes(bytes), note.shape());
+    Ok(summary(args, &what, length)
+        .fact("view", note.picture.map(|_| view.name()))
+        .fact("scheme", "aes")
+        .fact("cipher", "AES-CTR")
+        .fact("key", key.key.id().to_string())
+        .fact("content", serde_json::to_value(&note).unwrap_or_default())
+        .fact("values", note.values())
+        .fact("bytes", bytes)
+        .fact("device", Cpu::new().name()))
+}
+
+/// Decrypts a table of integers, or an image of them.
 fn integers(args: &Decrypt, input: Input, key: &tfhe::keys::KeyFile, inputs: &[&Path]) -> Result<Summary> {
     let secret = key.secret()?;
     let length = input.length();
@@ -196,17 +263,16 @@ fn integers(args: &Decrypt, input: Input, key: &tfhe::keys::KeyFile, inputs: &[&
     if args.range.is_some() {
         return Err(no_range());
     }
-    no_image_flag(args)?;
     key.check_owner(&reader.params, &reader.payload.key_id, &reader.name)?;
-    let options = OutputOptions { force: args.force, private: true, secret: false };
-    let mut output = stdio::create(&args.output, options, Text::Yes, inputs)?;
+    let (view, format) = columns_view(args, &reader.payload.content)?;
+    let mut output = columns_output(args, &reader.payload.content, view, inputs)?;
     let devices = args.device.choice.open()?;
     let publication = publication(args)?;
     if let Some(publication) = &publication {
         tfhe::columns::publish(secret, &reader.payload.content, publication)?;
     }
-    let table = tfhe::columns::decrypt(devices.lead(), secret, &mut reader, &Shown::default())?;
-    table.write(&mut output, b',').map_err(|error| error.written_to(&output.name()))?;
+    let clear = tfhe::columns::decrypt(devices.lead(), secret, &mut reader, &Shown::default())?;
+    clear.write(view, format, &mut output).map_err(|error| error.written_to(&output.name()))?;
     let bytes = output.bytes();
     output.commit()?;
     if let Some(publication) = &publication {
@@ -215,6 +281,7 @@ fn integers(args: &Decrypt, input: Input, key: &tfhe::keys::KeyFile, inputs: &[&
     let note = &reader.payload.content;
     let what = format!("{} ({})", units::bytes(bytes), note.shape());
     Ok(summary(args, &what, length.bytes())
+        .fact("view", note.picture.map(|_| view.name()))
         .fact("scheme", tfhe::NAME)
         .fact("key_set", key.id.short())
         .fact("history", reader.payload.history.clone())

@@ -1,4 +1,5 @@
-//! `encrypt`: an image or a table to ciphertexts, or any file under AES.
+//! `encrypt`: an image or a table to ciphertexts or to a sensor file, any file under AES, and a
+//! sensor key under TFHE.
 
 use crate::args::Encrypt;
 use crate::console;
@@ -7,23 +8,23 @@ use crate::progress::Shown;
 use crate::stdio::{self, Text, stdin_once};
 use crate::summary::{Summary, expansion, growth, shown, time};
 use he_core::backend::{Backend, Cpu};
+use he_core::tfhe::TfheParams;
+use he_core::transcipher::SensorKey;
 use he_files::aes_file::{self, Secret, Source};
 use he_files::bootstrap::TOY;
-use he_files::contents::clear::Clear;
+use he_files::contents::clear::Clear as AnyClear;
 use he_files::contents::{Contents, encrypt};
 use he_files::io::input::Input;
 use he_files::io::output::OutputOptions;
-use he_files::key_file::{AnyKey, Key, KeyFile};
+use he_files::key_file::{AesKey, AnyKey, Key, KeyFile};
 use he_files::key_set::KEY_NAMES;
 use he_files::note::Payload;
 use he_files::on_scheme;
 use he_files::scheme::Scheme;
 use he_files::scheme::engine::rng;
-use he_files::tfhe::{self, note::Integers};
+use he_files::tfhe::columns::{Clear, ReadOptions};
+use he_files::{tfhe, transcipher};
 use std::path::{Path, PathBuf};
-
-/// The default width of integers, in bits.
-const WIDTH: u32 = 32;
 
 pub(super) fn run(args: &Encrypt) -> Result<Summary> {
     const NEEDED: &str = "a public or secret key";
@@ -31,16 +32,35 @@ pub(super) fn run(args: &Encrypt) -> Result<Summary> {
         return super::model::encrypt(args, model);
     }
     let Some(path) = &args.unlock.key else {
+        if args.transcipher {
+            return Err(no_key_of_tfhe("a passphrase"));
+        }
         return file(args, Secret::Passphrase(&args.unlock.passphrase_file), &[&args.input]);
     };
     stdin_once([&*args.input, path])?;
     match AnyKey::read(Input::open(path)?, NEEDED, Some(&args.unlock.passphrase_file))? {
+        AnyKey::Tfhe(key) if args.transcipher => sensor_key(args, &key, path),
+        _ if args.transcipher => Err(no_key_of_tfhe(&path.display().to_string())),
+        AnyKey::Sensor(key) => sensor_file(args, &key, path),
         AnyKey::Aes(key) => file(args, Secret::Key(&key.key), &[&args.input, path]),
         AnyKey::Tfhe(key) => integers(args, &key, path),
         AnyKey::Scheme(key) => on_scheme!(key, key => match &key.key {
             Key::Evaluation(_) => Err(key.wrong_kind(NEEDED).into()),
             _ => content(args, &key, path),
         }),
+    }
+}
+
+/// A sensor key is to be encrypted by something else than a key of tfhe.
+fn no_key_of_tfhe(given: &str) -> CliError {
+    CliError::usage(format!("--transcipher is for keys of tfhe, and {given} is none"))
+        .hint("give the secret.key of keygen tfhe --transcipher with -k")
+}
+
+/// Says that keys of the toy are for tests.
+fn warn_of_toy(is_secure: bool) {
+    if !is_secure {
+        warn(&format!("keys of {TOY} protect nothing"), "use any other keys for data");
     }
 }
 
@@ -83,15 +103,13 @@ fn content<S: Contents>(args: &Encrypt, key: &KeyFile<S>, path: &Path) -> Result
     let output = stdio::create(&args.output, options, Text::No, &[&args.input, path])?;
     let input = Input::open(&args.input)?;
     let length = input.length();
-    let clear = Clear::read::<S>(input, args.table.flags(), args.frame, &Shown::default())?;
-    if let Clear::Picture(picture) = &clear
+    let clear = AnyClear::read::<S>(input, args.table.flags(), args.frame, &Shown::default())?;
+    if let AnyClear::Picture(picture) = &clear
         && let Some(kept) = picture.metadata().text()
     {
         console::note(&format!("{} goes with its {kept}, for all to see", args.input.display()));
     }
-    if !S::is_secure(&key.params) {
-        warn(&format!("keys of {TOY} protect nothing"), "use any other keys for data");
-    }
+    warn_of_toy(S::is_secure(&key.params));
     let content = S::describe(&clear, &key.params, args.halo, &Shown::default())?;
     let payload = Payload { key_id: key.id.clone(), history: Vec::new(), content };
     let devices = args.device.choice.open()?;
@@ -120,31 +138,87 @@ fn half_as_large<S: Scheme>(key: &KeyFile<S>, path: &Path) -> Option<PathBuf> {
     (smaller && path.as_os_str() != "-" && secret.is_file()).then_some(secret)
 }
 
-/// Encrypts a table of integers.
-fn integers(args: &Encrypt, key: &tfhe::keys::KeyFile, path: &Path) -> Result<Summary> {
-    let secret = key.secret()?;
+/// Reads what becomes columns of integers, under `keys` (`keys of tfhe`) of these parameters; also
+/// its bytes.
+fn columns(args: &Encrypt, keys: &str, params: &TfheParams) -> Result<(Clear, u64)> {
     let categories = (!args.table.categories.is_empty()).then_some("--categories");
     let offset = (!args.table.offset.is_empty()).then_some("--offset");
     let unpacked = args.table.unpacked.then_some("--unpacked");
-    let frame = args.frame.map(|_| "--frame");
-    if let Some(flag) = args.halo.map(|_| "--halo").or(frame).or(categories).or(offset).or(unpacked) {
-        return Err(CliError::usage(format!("{flag} is not for keys of tfhe"))
-            .hint("leave it out: tfhe encrypts tables of integers"));
+    if let Some(flag) = args.halo.map(|_| "--halo").or(categories).or(offset).or(unpacked) {
+        return Err(CliError::usage(format!("{flag} is not for {keys}"))
+            .hint("leave it out: they encrypt images and tables of integers"));
     }
-    let options = OutputOptions { force: args.force, ..OutputOptions::default() };
-    let output = stdio::create(&args.output, options, Text::No, &[&args.input, path])?;
-    let integers = Integers { bits: args.width.unwrap_or(WIDTH), signed: args.signed };
     let input = Input::open(&args.input)?;
     let length = input.length();
-    let table = tfhe::columns::read(input, args.table.flags().options, integers, &Shown::default())?;
-    let content = tfhe::columns::describe(&table, integers, &key.params)?;
-    let payload = Payload { key_id: key.id.clone(), history: Vec::new(), content };
+    let table = args.table.flags().options;
+    let options = ReadOptions { table, width: args.width, signed: args.signed, frame: args.frame };
+    let clear = Clear::read(input, options, params, &Shown::default())?;
+    Ok((clear, length.bytes()))
+}
+
+/// Encrypts a table of integers, or an image, under TFHE.
+fn integers(args: &Encrypt, key: &tfhe::keys::KeyFile, path: &Path) -> Result<Summary> {
+    let secret = key.secret()?;
+    let options = OutputOptions { force: args.force, ..OutputOptions::default() };
+    let output = stdio::create(&args.output, options, Text::No, &[&args.input, path])?;
+    let (clear, length) = columns(args, "keys of tfhe", &key.params)?;
+    warn_of_toy(key.params.is_secure());
+    let payload =
+        Payload { key_id: key.id.clone(), history: Vec::new(), content: clear.describe(&key.params)? };
     // A device that is named must exist, although the CPU makes the ciphertexts, which are one word
     // each and a seed.
     args.device.choice.open()?;
     let writer = tfhe::file::Writer::new(output, &key.params, &payload)?;
-    let written = tfhe::columns::encrypt(secret, &table, integers, writer, &mut rng()?, &Shown::default())?;
+    let Clear { table, integers, .. } = &clear;
+    let written = tfhe::columns::encrypt(secret, table, *integers, writer, &mut rng()?, &Shown::default())?;
     let (values, more) = (payload.content.values(), format!("; {}", payload.content.shape()));
-    let summary = summary(args, length.bytes(), written.bytes, &more);
+    let summary = summary(args, length, written.bytes, &more);
     Ok(summary.fact("values", values).fact("device", Cpu::new().name()).facts(written.facts))
+}
+
+/// Encrypts a table of integers, or an image, into a sensor file.
+fn sensor_file(args: &Encrypt, key: &AesKey<SensorKey>, path: &Path) -> Result<Summary> {
+    let options = OutputOptions { force: args.force, ..OutputOptions::default() };
+    let output = stdio::create(&args.output, options, Text::No, &[&args.input, path])?;
+    let (clear, length) = columns(args, "sensor keys", transcipher::params(false)?.tfhe())?;
+    args.device.choice.open()?;
+    let (header, bytes) =
+        transcipher::columns::encrypt(&key.key, &clear, output, &mut rng()?, &Shown::default())?;
+    let content = &header.content;
+    Ok(summary(args, length, bytes, &format!("; {}", content.shape()))
+        .fact("scheme", "aes")
+        .fact("cipher", "AES-CTR")
+        .fact("key", header.key.to_string())
+        .fact("values", content.values())
+        .fact("content", serde_json::to_value(content).unwrap_or_default())
+        .fact("bytes", bytes)
+        .fact("device", Cpu::new().name()))
+}
+
+/// Encrypts a sensor key under TFHE.
+fn sensor_key(args: &Encrypt, key: &tfhe::keys::KeyFile, path: &Path) -> Result<Summary> {
+    let secret = key.secret()?;
+    if let Some(flag) = args.table.given() {
+        return Err(CliError::usage(format!("{flag} is for tables, and --transcipher encrypts a key"))
+            .hint("leave it out"));
+    }
+    let input = Input::open(&args.input)?;
+    let length = input.length();
+    let sensor = AnyKey::read(input, "a sensor key", Some(&args.unlock.passphrase_file))?.sensor()?;
+    let options = OutputOptions { force: args.force, ..OutputOptions::default() };
+    let mut output = stdio::create(&args.output, options, Text::No, &[&args.input, path])?;
+    args.device.choice.open()?;
+    warn_of_toy(key.params.is_secure());
+    let name = output.name();
+    let bytes = tfhe::keys::write_sensor(&mut output, secret, &sensor.key, &key.id, &mut rng()?, &name)?;
+    output.commit()?;
+    let (id, bits) = (sensor.key.id().to_string(), sensor.key.key().size().bits());
+    Ok(summary(args, length.bytes(), bytes, &format!("; sensor key {id}, {bits} bits"))
+        .fact("scheme", tfhe::NAME)
+        .fact("key_set", key.id.short())
+        .fact("sensor_key", id)
+        .fact("bits", bits)
+        .fact("parameters", tfhe::params_json(&key.params))
+        .fact("bytes", bytes)
+        .fact("device", Cpu::new().name()))
 }

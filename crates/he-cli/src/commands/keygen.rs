@@ -1,19 +1,20 @@
 //! `keygen`: the three key files of a scheme, the one of AES.
 
 use crate::args::{
-    self, BigCkksNeeds, Failure, KeyFolder, Keygen, KeygenAes, KeygenBigCkks, KeygenCkks, KeygenExact,
-    KeygenTfhe, TfheNeeds,
+    self, BigCkksNeeds, KeyFolder, Keygen, KeygenAes, KeygenBigCkks, KeygenCkks, KeygenExact, KeygenTfhe,
 };
 use crate::error::warn;
 use crate::error::{CliError, IoContext, Result};
 use crate::progress::Shown;
 use crate::stdio::{self, Text};
 use crate::summary::{Summary, shown};
+use he_core::aes::KeySize;
 use he_core::aes::container::UserKey;
 use he_core::bfv::Bfv;
 use he_core::bgv::Bgv;
 use he_core::bigckks::BigCkksParams;
-use he_core::tfhe::{BootstrapKey, TfheParams, TfheSecretKey, presets};
+use he_core::tfhe::TfheSecretKey;
+use he_core::transcipher::SensorKey;
 use he_core::wire::Wire;
 use he_files::bootstrap::{self, Refreshing};
 use he_files::contents::{images, integers};
@@ -26,7 +27,7 @@ use he_files::scheme::Taken;
 use he_files::scheme::engine::{Engine, rng, security};
 use he_files::scheme::{BigCkks, Ckks, Rotations, Scheme};
 use he_files::tfhe;
-use he_files::tfhe::keys::write_key as write_tfhe_key;
+use he_files::tfhe::keys::{write_evaluation, write_key as write_tfhe_key};
 use he_files::units;
 use serde_json::{Value, json};
 use std::io::Write;
@@ -64,6 +65,11 @@ fn ckks(args: &KeygenCkks) -> Result<Summary> {
     }
 }
 
+/// Says that keys of the toy are for tests.
+fn warn_of_toy() {
+    warn(&format!("keys of {} protect nothing", bootstrap::TOY), "use them for tests, and others for data");
+}
+
 /// The three keys of parameters with bootstrapping, and those of bootstrapping. `preset` is what
 /// the parameters are called, or true where they were chosen from needs.
 fn bootstrapping<P: Refreshing>(
@@ -79,10 +85,7 @@ fn bootstrapping<P: Refreshing>(
     let devices = args.options.device.choice.open()?;
     let passphrase = args.options.seal.obtain(&args.output.join(KEY_NAMES[0]).display().to_string())?;
     if !boot.circuit().is_secure() {
-        warn(
-            &format!("keys of {} protect nothing", bootstrap::TOY),
-            "use them for tests, and others for data",
-        );
+        warn_of_toy();
     }
     let mut rng = rng()?;
     let engine = Engine::<P::Scheme>::new(params, devices.lead().clone())?;
@@ -156,20 +159,9 @@ fn keys<S: Scheme>(params: &S::Params, rotations: &Rotations, args: &KeyFolder) 
         .fact("parameters", S::params_json(params)))
 }
 
-/// Parameters of TFHE for digits.
-///
-/// # Errors
-/// None: the presets are valid.
-pub(super) fn tfhe_params(needs: &TfheNeeds) -> Result<TfheParams> {
-    Ok(match needs.failure {
-        Failure::Negligible => presets::digits_2m128()?,
-        Failure::Rare => presets::digits_2m40()?,
-    })
-}
-
 /// Both keys of TFHE, made on the CPU.
 fn tfhe(args: &KeygenTfhe) -> Result<Summary> {
-    let params = tfhe_params(&args.needs)?;
+    let (params, circuit) = (args.needs.params()?, args.needs.circuit()?);
     let folder = create_dir(&args.output)?;
     let names = [KEY_NAMES[0], KEY_NAMES[2]];
     let [secret, evaluation] = names.map(|name| {
@@ -179,6 +171,9 @@ fn tfhe(args: &KeygenTfhe) -> Result<Summary> {
     });
     let (mut secret, mut evaluation) = (secret?, evaluation?);
     let passphrase = args.seal.obtain(&args.output.join(KEY_NAMES[0]).display().to_string())?;
+    if !params.is_secure() {
+        warn_of_toy();
+    }
     let mut rng = rng()?;
     let (id, key) = (KeyId::random(&mut rng), TfheSecretKey::generate(&params, &mut rng));
 
@@ -192,13 +187,15 @@ fn tfhe(args: &KeygenTfhe) -> Result<Summary> {
     secret.write_all(&bytes).writing(&name)?;
 
     let name = evaluation.name();
-    let frame = BootstrapKey::generate(&key, &mut rng).to_frame(&params)?;
-    let size = write_tfhe_key(&mut evaluation, &params, &id, frame, &name)?;
+    let size = write_evaluation(&mut evaluation, &key, circuit.as_ref(), &id, &mut rng, &name)?;
     Output::commit_all([secret, evaluation])?;
     folder.keep();
     let sizes = names.into_iter().zip([bytes.len() as u64, size]);
     let made = summary(tfhe::NAME, &args.output, sizes, passphrase.is_some());
-    Ok(made.fact("key_set", id.short()).fact("parameters", tfhe::params_json(&params)))
+    Ok(made
+        .fact("key_set", id.short())
+        .fact("transciphers", circuit.is_some())
+        .fact("parameters", tfhe::params_json(&params)))
 }
 
 /// The summary of new keys: the sizes of their files and, for programs, whether a passphrase
@@ -224,20 +221,30 @@ fn aes(args: &KeygenAes) -> Result<Summary> {
     let mut output = stdio::create(&args.output, options, Text::No, &[])?;
     let name = output.name();
     let passphrase = args.seal.obtain(&name)?;
-    let key = UserKey::generate(&mut rng()?);
+    let (frame, id) = match args.transcipher {
+        None => {
+            let key = UserKey::generate(&mut rng()?);
+            (key.to_frame(), key.id())
+        }
+        Some(size) => {
+            let key = SensorKey::generate(size, &mut rng()?);
+            (key.to_frame(), key.id())
+        }
+    };
     // The buffer has its full size from the start, because growing would leave copies of the secret
     // behind.
     let mut plain = Wiped::with_capacity(1 << 10);
-    write_aes_key(&mut plain, &key, &name)?;
+    write_aes_key(&mut plain, &frame, &name)?;
     let bytes = sealed(plain, passphrase.as_ref())?;
     output.write_all(&bytes).writing(&name)?;
     output.commit()?;
-    let (name, size, id) = (shown(&args.output), bytes.len() as u64, key.id().to_string());
+    let (name, size, id) = (shown(&args.output), bytes.len() as u64, id.to_string());
     Ok(Summary::new("keygen")
         .fact("scheme", "aes")
         .output(&args.output)
         .fact("files", vec![json!({ "path": args.output.display().to_string(), "bytes": size })])
         .fact("sealed", passphrase.is_some())
+        .fact("bits", args.transcipher.unwrap_or(KeySize::Bits256).bits())
         .line(format!("{name}: {}, key {id}", units::bytes(size)))
         .fact("key", id))
 }

@@ -21,6 +21,7 @@ mod party;
 mod serve;
 #[cfg(feature = "sql")]
 mod sql;
+mod transcipher;
 
 use crate::args::Command;
 use crate::error::Result;
@@ -36,6 +37,7 @@ pub fn run(command: Command) -> Result<()> {
         Command::Keygen(args) => keygen::run(&args)?.tell(),
         Command::Encrypt(args) => encrypt::run(&args)?.tell(),
         Command::Eval(args) => eval::run(&args.operation)?.tell(),
+        Command::Transcipher(args) => transcipher::run(&args)?.tell(),
         Command::Decrypt(args) => decrypt::run(&args)?.tell(),
         Command::Info(args) => info::run(&args),
         Command::Params(args) => params::run(&args),

@@ -3,13 +3,14 @@
 
 use super::bootstrap::{self, Circuit, Facts, why_exact};
 use super::info::print_params;
-use super::keygen::{bigckks_params, tfhe_params};
+use super::keygen::bigckks_params;
 use crate::args::{BigCkksNeeds, CkksNeeds, ExactNeeds, Params, ParamsScheme, TfheNeeds};
 use crate::console;
 use crate::error::{IoContext, Result};
 use he_core::bfv::Bfv;
 use he_core::bgv::Bgv;
 use he_core::exact::bootstrapping::BootstrapParams;
+use he_core::wire::tfhe::circuit_key_len;
 use he_core::wire::{Frame, FrameKind, WireParams};
 use he_files::bootstrap::{Named, Refreshing};
 use he_files::contents::images::rotations;
@@ -164,7 +165,7 @@ fn exact_refreshing<E: Taken>(boot: &BootstrapParams<E>) -> Result<Explanation> 
 }
 
 fn tfhe_digits(needs: &TfheNeeds) -> Result<Explanation> {
-    let params = tfhe_params(needs)?;
+    let (params, circuit) = (needs.params()?, needs.circuit()?);
     let spec = params.spec();
     let why = format!(
         "integers in digits of two bits, with two more bits of the message for sums and carries\n\
@@ -178,10 +179,12 @@ fn tfhe_digits(needs: &TfheNeeds) -> Result<Explanation> {
         spec.bootstrap.levels,
     );
     let mut told = Explanation { json: tfhe::params_json(&params), lines: tfhe::params_text(&params), why };
-    let file = |kind| file_bytes(&params.to_frame(), Frame::size(params.key_frame_limit(kind)));
+    let key = |kind| Frame::size(params.key_frame_limit(kind));
+    let file = |keys| file_bytes(&params.to_frame(), keys);
     told.add("depth", Value::Null, Some(("depth", "any".to_owned())));
-    told.bytes("secret_key_bytes", "secret.key", file(FrameKind::TfheSecretKey), "");
-    told.bytes("evaluation_key_bytes", "eval.key", file(FrameKind::TfheBootstrapKey), "");
+    told.bytes("secret_key_bytes", "secret.key", file(key(FrameKind::TfheSecretKey)), "");
+    let circuit = circuit.map_or(0, |circuit| Frame::size(circuit_key_len(&circuit) as u64));
+    told.bytes("evaluation_key_bytes", "eval.key", file(key(FrameKind::TfheBootstrapKey) + circuit), "");
     let digit = 8 * params.words() as u64;
     let more = format!(" a digit of two bits: {} for 32 bits", units::bytes(16 * digit));
     told.bytes("ciphertext_bytes", "ciphertext", digit, &more);

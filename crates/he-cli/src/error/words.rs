@@ -11,7 +11,7 @@ use he_cuda::gpu;
 use he_files::Error;
 use he_files::error::{
     AesFileError, ArchiveError, ContentError, FileError, HaloRemedy, KeyError, NoteError, OperationError,
-    OutputError, PictureError, Problem, TableError, Wanted,
+    OutputError, PictureError, Problem, TableError, TranscipherError, Wanted,
 };
 use he_files::watch::Remedy;
 
@@ -28,6 +28,8 @@ const REFRESH_KEYS: &str = "keygen --bootstrap of ckks, bfv and bgv writes boots
 /// The same for TFHE.
 const TFHE_KEYS: &str =
     "keygen tfhe writes secret.key for encrypt and decrypt, eval.key for eval; there is no public key";
+/// The keys of transciphering.
+const TRANSCIPHER_KEYS: &str = "keygen tfhe --transcipher writes eval.key, and encrypt SENSOR.KEY --transcipher the encrypted sensor key";
 /// The remedy if an encrypted file is missing.
 const ENCRYPT: &str = "encrypt first, then give what encrypt or eval wrote";
 /// The remedy if either is.
@@ -110,6 +112,7 @@ pub fn hint(error: &Error) -> Option<String> {
         Error::AesFile(error) => aes_file(error),
         Error::Content(error) => content(error),
         Error::Operation(error) => operation(error),
+        Error::Transcipher(error) => transcipher(error).map(str::to_owned),
         _ => None,
     }
 }
@@ -270,6 +273,8 @@ fn key(error: &KeyError) -> Option<&'static str> {
         KeyError::NotBootstrapping { .. } => REFRESH_KEYS,
         KeyError::TfheKind { .. } => TFHE_KEYS,
         KeyError::OfTfhe { .. } | KeyError::Other { .. } | KeyError::Foreign { .. } => SAME_SET,
+        KeyError::NotSensor { .. } => "keygen aes --transcipher makes the keys of sensors",
+        KeyError::NotTfhe { .. } => TRANSCIPHER_KEYS,
         KeyError::NotAes { .. } => {
             "give the key that the file was encrypted with; keygen aes makes such keys"
         }
@@ -296,6 +301,21 @@ fn aes_file(error: &AesFileError) -> Option<String> {
             "leave it out, or decrypt to a .tar file and cut that".to_owned()
         }
         AesFileError::Range { bytes, .. } => format!("give a --range within 0..{bytes}"),
+        _ => return None,
+    })
+}
+
+fn transcipher(error: &TranscipherError) -> Option<&'static str> {
+    Some(match error {
+        TranscipherError::NotASensorFile { .. } => {
+            "give what encrypt wrote with a key of keygen aes --transcipher"
+        }
+        TranscipherError::NoCircuitKey { .. } => {
+            "make keys with keygen tfhe --transcipher, and encrypt the sensor key under them"
+        }
+        TranscipherError::Version { .. } | TranscipherError::Header { .. } => {
+            "get an undamaged copy of the file, or a newer he-cli"
+        }
         _ => return None,
     })
 }
@@ -341,6 +361,7 @@ fn content(error: &ContentError) -> Option<String> {
         ContentError::RefreshRange { .. } => {
             "make them smaller first: images by eval contrast --by 0.5 and the like, tables before they are encrypted"
         }
+        ContentError::SampleIntegers { .. } => "leave --width and --signed out",
         ContentError::Widths { .. } => "encrypt both with the same --width",
         ContentError::Signs { .. } => "encrypt both with --signed, or both without",
         ContentError::Entry { .. } => "give a larger --width, up to 256",

@@ -41,4 +41,4 @@ macro_rules! replay {
     };
 }
 
-replay!(archive, arguments, command, description, model, onnx, picture, scan, sealed, table);
+replay!(archive, arguments, command, description, model, onnx, picture, scan, sealed, sensor, table);

@@ -240,8 +240,8 @@ fn files_of_one_picture_need_no_number() {
     let tfhe = Keys::tfhe();
     he(["encrypt", "t.csv", "-k", &tfhe.secret, "-o", "x.he", "--frame", "1"]).at(dir.path()).fails(
         2,
-        "--frame is not for keys of tfhe",
-        "leave it out: tfhe encrypts tables of integers",
+        "--frame is for images, and t.csv is a table",
+        "leave it out",
     );
 }
 

@@ -255,7 +255,9 @@ fn a_failed_demo_leaves_nothing() {
 fn every_command_has_help_with_an_example() {
     let text = he(["--help"]).text();
     assert!(text.contains("Exit codes: 0 done, 1 failed, 2 wrong usage"), "{text}");
-    for command in ["keygen", "encrypt", "eval", "decrypt", "info", "params", "demo", "devices"] {
+    for command in
+        ["keygen", "encrypt", "eval", "transcipher", "decrypt", "info", "params", "demo", "devices"]
+    {
         assert!(text.contains(&format!("\n  {command} ")), "{text}");
         let long = he([command, "--help"]).text();
         assert!(long.contains(&format!("\n  he-cli {command} ")), "{long}");

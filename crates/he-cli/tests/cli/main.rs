@@ -37,3 +37,4 @@ mod surface;
 mod tables;
 mod terminal;
 mod tfhe;
+mod transcipher;

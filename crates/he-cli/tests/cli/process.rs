@@ -376,6 +376,12 @@ impl Keys {
         Self::shared(&KEYS, "other-tfhe", "tfhe", &[])
     }
 
+    /// TFHE that transciphers, insecure and quick.
+    pub fn toy_tfhe() -> &'static Self {
+        static KEYS: OnceLock<Keys> = OnceLock::new();
+        Self::shared(&KEYS, "toy-tfhe", "tfhe", &["--transcipher", "insecure_toy"])
+    }
+
     /// bigckks of default parameters.
     pub fn bigckks() -> &'static Self {
         static KEYS: OnceLock<Keys> = OnceLock::new();

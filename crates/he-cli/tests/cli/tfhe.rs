@@ -452,7 +452,7 @@ fn what_does_not_fit_together_is_refused() {
         at(&["encrypt", "in.csv", flag, value, "-k", &keys.secret, "-o", "out"]).fails(
             2,
             &format!("{flag} is not for keys of tfhe"),
-            "leave it out: tfhe encrypts tables of integers",
+            "leave it out: they encrypt images and tables of integers",
         );
     }
     at(&["encrypt", "in.csv", "--width", "8", "-k", &bfv.public, "-o", "out"]).fails(

@@ -172,9 +172,7 @@ impl UserKey {
 
     /// The identity by which files name the key that opens them: the first half of the fingerprint.
     pub fn id(&self) -> KeyId {
-        let mut id = KeyId([0; ID]);
-        id.0.copy_from_slice(&self.fingerprint()[..ID]);
-        id
+        KeyId::of_fingerprint(&self.fingerprint())
     }
 }
 
@@ -184,9 +182,18 @@ impl fmt::Debug for UserKey {
     }
 }
 
-/// 128 bits of a hash of a [`UserKey`], public.
+/// 128 bits of a hash of a key, public.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct KeyId(pub [u8; ID]);
+
+impl KeyId {
+    /// The first half of a fingerprint.
+    pub(crate) fn of_fingerprint(fingerprint: &[u8; 32]) -> Self {
+        let mut id = Self([0; ID]);
+        id.0.copy_from_slice(&fingerprint[..ID]);
+        id
+    }
+}
 
 impl fmt::Display for KeyId {
     /// The first four bytes in hexadecimal.
@@ -203,7 +210,7 @@ impl fmt::Debug for KeyId {
 
 /// BLAKE3 in its key-derivation mode over the parts in sequence, all of which except the last have
 /// fixed lengths.
-fn derive(context: &str, parts: &[&[u8]]) -> Zeroizing<[u8; 32]> {
+pub(crate) fn derive(context: &str, parts: &[&[u8]]) -> Zeroizing<[u8; 32]> {
     let mut hasher = blake3::Hasher::new_derive_key(context);
     for part in parts {
         hasher.update(part);

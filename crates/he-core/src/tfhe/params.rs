@@ -284,6 +284,16 @@ pub mod presets {
             switch: Gadget { base_log: 5, levels: 4 },
         })
     }
+
+    /// The same with bootstraps of as little noise as circuit bootstrapping needs, for tests and
+    /// examples of transciphering.
+    ///
+    /// # Errors
+    /// None in practice.
+    pub fn insecure_phases() -> Result<TfheParams, ParamsError> {
+        let bootstrap = Gadget { base_log: 15, levels: 2 };
+        TfheParams::insecure(TfheSpec { bootstrap, glwe_sigma_log2: -52.0, ..*insecure_small()?.spec() })
+    }
 }
 
 #[cfg(test)]

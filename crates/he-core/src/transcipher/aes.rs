@@ -12,7 +12,7 @@ const BITS: usize = 8;
 /// What is looked up of a byte x: S(x), 2 S(x) and 3 S(x), the multiples in MixColumns.
 const MULTIPLES: [u8; 3] = [1, 2, 3];
 /// The blocks that go through the rounds together: 4096 bootstraps per round, which fill a GPU.
-const BLOCKS: usize = 32;
+pub const BLOCKS: usize = 32;
 
 /// Computes AES-CTR key streams of one encrypted key.
 ///
@@ -193,8 +193,7 @@ mod tests {
     use crate::aes::{Bulk, BulkCipher, Key, KeySize, Reference};
     use crate::error::Error;
     use crate::tfhe::{
-        BootstrapKey, CircuitKey, CircuitParams, CircuitSpec, Gadget, GateEvaluator, TfheParams,
-        TfheSecretKey, TfheSpec, presets,
+        BootstrapKey, CircuitKey, CircuitParams, CircuitSpec, GateEvaluator, TfheSecretKey, presets,
     };
     use rand::{Rng, SeedableRng, rngs::ChaCha20Rng};
 
@@ -206,9 +205,7 @@ mod tests {
     }
 
     fn small() -> CircuitParams {
-        let spec = *presets::insecure_small().unwrap().spec();
-        let bootstrap = Gadget { base_log: 15, levels: 2 };
-        let tfhe = TfheParams::insecure(TfheSpec { bootstrap, glwe_sigma_log2: -52.0, ..spec }).unwrap();
+        let tfhe = presets::insecure_phases().unwrap();
         CircuitParams::new(&tfhe, CircuitSpec::default()).unwrap()
     }
 

@@ -18,9 +18,7 @@
 //! use he_core::transcipher::{EncryptedAesKey, Transcipher};
 //! # let mut rng = he_core::rand::rng();
 //! // Quick, and insecure by name. Otherwise: presets::phases_2m128()?.
-//! let spec = *presets::insecure_small()?.spec();
-//! let bootstrap = Gadget { base_log: 15, levels: 2 };
-//! let tfhe = TfheParams::insecure(TfheSpec { bootstrap, glwe_sigma_log2: -52.0, ..spec })?;
+//! let tfhe = presets::insecure_phases()?;
 //! let params = CircuitParams::new(&tfhe, CircuitSpec::default())?;
 //!
 //! // The owner of both keys, once.
@@ -54,6 +52,8 @@
 mod aes;
 mod key;
 pub mod packed;
+mod sensor;
 
-pub use aes::Transcipher;
+pub use aes::{BLOCKS, Transcipher};
 pub use key::EncryptedAesKey;
+pub use sensor::SensorKey;

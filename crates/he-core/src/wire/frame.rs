@@ -117,11 +117,13 @@ pub enum FrameKind {
     RecipientKey = 50,
     /// A key of re-encryption.
     ReencryptionKey = 51,
+    /// An AES key for what is to be transciphered.
+    SensorKey = 52,
 }
 
 impl FrameKind {
     /// The greatest number of a kind.
-    pub(super) const LAST: u16 = Self::ReencryptionKey as u16;
+    pub(super) const LAST: u16 = Self::SensorKey as u16;
 
     fn from_number(found: u16) -> Result<Self, WireError> {
         Ok(match found {
@@ -173,6 +175,7 @@ impl FrameKind {
             49 => Self::EphemeralKey,
             50 => Self::RecipientKey,
             51 => Self::ReencryptionKey,
+            52 => Self::SensorKey,
             _ => return Err(WireError::UnknownKind { found }),
         })
     }
@@ -190,6 +193,7 @@ impl FrameKind {
                 | Self::PartyKey
                 | Self::ThresholdKey
                 | Self::EphemeralKey
+                | Self::SensorKey
         )
     }
 }
@@ -245,6 +249,7 @@ impl std::fmt::Display for FrameKind {
             Self::EphemeralKey => "ephemeral secret of a party",
             Self::RecipientKey => "recipient's key",
             Self::ReencryptionKey => "re-encryption key",
+            Self::SensorKey => "secret key of a sensor",
         })
     }
 }

@@ -141,7 +141,7 @@ pub fn first_frame_limit(kind: FrameKind) -> u64 {
         Params::<Bgv>::KIND => Params::<Bgv>::MAX_BODY,
         BigCkksParams::KIND => BigCkksParams::MAX_BODY,
         TfheParams::KIND => TfheParams::MAX_BODY,
-        FrameKind::AesKey => UserKey::LEN as u64,
+        FrameKind::AesKey | FrameKind::SensorKey => UserKey::LEN as u64,
         _ => 0,
     }
 }

@@ -6,6 +6,7 @@ use super::{
     Frame, FrameKind, SchemeParams, SwitchKeyUse, Wire, WireError, WireKeys, WireParams, as_written,
 };
 use crate::aes::container::UserKey;
+use crate::aes::{Key, KeySize};
 use crate::backend::RingOps;
 use crate::ckks::{Ciphertext, CkksParams, CkksSpec, LevelGroup, SeededCiphertext};
 use crate::error::{Error, Result};
@@ -13,6 +14,7 @@ use crate::ring::{Eval, Poly, Ring, Seed, Span};
 use crate::rlwe::{
     EvaluationKeys, Fingerprint, KeyParams, PublicKey, RlweCiphertext, RlweParams, SecretKey, SwitchKey,
 };
+use crate::transcipher::SensorKey;
 use zeroize::Zeroizing;
 
 /// No set of parameters takes more bytes: three bytes and lists of at most 64 entries each, two of
@@ -236,6 +238,30 @@ impl UserKey {
         let found = frame.body.len() as u64;
         let wrong = WireError::Length { kind: frame.kind, found, expected: Self::LEN as u64 };
         let key = Self::new(frame.body.as_slice().try_into().map_err(|_| wrong)?);
+        if key.fingerprint() != frame.fingerprint.0 {
+            return Err(WireError::Field { kind: frame.kind, field: "fingerprint" }.into());
+        }
+        Ok(key)
+    }
+}
+
+impl SensorKey {
+    /// The key as a frame, under its own fingerprint.
+    pub fn to_frame(&self) -> Frame {
+        let fingerprint = Fingerprint(self.fingerprint());
+        Frame { kind: FrameKind::SensorKey, fingerprint, body: self.key().expose_bytes().to_vec() }
+    }
+
+    /// The key from [`to_frame`](Self::to_frame). Constant time for valid keys.
+    ///
+    /// # Errors
+    /// [`WireError::UnexpectedKind`], [`WireError::Length`], and [`WireError::Field`] for a
+    /// fingerprint that is not the key's.
+    pub fn from_frame(frame: &Frame) -> Result<Self> {
+        frame.expect(FrameKind::SensorKey, frame.fingerprint)?;
+        let (found, expected) = (frame.body.len() as u64, KeySize::Bits256.bytes() as u64);
+        let wrong = WireError::Length { kind: frame.kind, found, expected };
+        let key = Self::new(Key::from_slice(&frame.body).map_err(|_| wrong)?);
         if key.fingerprint() != frame.fingerprint.0 {
             return Err(WireError::Field { kind: frame.kind, field: "fingerprint" }.into());
         }

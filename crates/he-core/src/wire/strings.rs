@@ -18,9 +18,10 @@ use crate::exact::{self, Params};
 use crate::ring::Ring;
 use crate::rlwe::{EvaluationKeys, Fingerprint, PublicKey, SecretKey};
 use crate::tfhe::{
-    BootstrapKey, EncryptedBits, EncryptedFlags, EncryptedUint, LweOps, SeededBits, SeededFlags, SeededUint,
-    TfheParams, TfheSecretKey,
+    BootstrapKey, CircuitKey, EncryptedBits, EncryptedFlags, EncryptedUint, LweOps, SeededBits, SeededFlags,
+    SeededUint, TfheParams, TfheSecretKey,
 };
+use crate::transcipher::{EncryptedAesKey, SensorKey};
 use zeroize::Zeroizing;
 
 /// The bytes of the end mark's body.
@@ -218,6 +219,8 @@ objects_as_bytes! {
     [] SeededUint, TfheParams;
     [] SeededFlags, TfheParams;
     [] BootstrapKey, TfheParams;
+    [] CircuitKey, TfheParams;
+    [] EncryptedAesKey, TfheParams;
 }
 
 /// Secret keys.
@@ -298,24 +301,31 @@ keys_as_bytes! {
     [B: WideOps] bigckks::EvaluationKeys<B>, BigCkksParams;
 }
 
-impl UserKey {
-    /// **The key** as bytes (`docs/format.md`: those of a key file), wiped when dropped, for
-    /// [`from_bytes`](Self::from_bytes).
-    ///
-    /// # Errors
-    /// None in practice.
-    pub fn to_bytes(&self) -> Result<Zeroizing<Vec<u8>>> {
-        write_secret(None, &self.to_frame())
-    }
+/// Keys of AES, which belong to no parameters.
+macro_rules! aes_keys_as_bytes {
+    ($($name:ident),+) => {$(
+        impl $name {
+            /// **The key** as bytes (`docs/format.md`: those of a key file), wiped when dropped,
+            /// for [`from_bytes`](Self::from_bytes).
+            ///
+            /// # Errors
+            /// None in practice.
+            pub fn to_bytes(&self) -> Result<Zeroizing<Vec<u8>>> {
+                write_secret(None, &self.to_frame())
+            }
 
-    /// From the bytes of [`to_bytes`](Self::to_bytes). Constant time for valid keys.
-    ///
-    /// # Errors
-    /// [`Error::Wire`](crate::Error::Wire) for anything but the bytes of an AES key.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
-        Self::from_frame(&read_alone(bytes)?)
-    }
+            /// From the bytes of [`to_bytes`](Self::to_bytes). Constant time for valid keys.
+            ///
+            /// # Errors
+            /// [`Error::Wire`](crate::Error::Wire) for anything but the bytes of such a key.
+            pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
+                Self::from_frame(&read_alone(bytes)?)
+            }
+        }
+    )+};
 }
+
+aes_keys_as_bytes! { UserKey, SensorKey }
 
 #[cfg(test)]
 mod tests {

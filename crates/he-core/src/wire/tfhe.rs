@@ -178,8 +178,9 @@ impl Wire<TfheParams> for BootstrapKey {
     }
 }
 
-/// The decompositions, base and levels of each, the seed and the bodies.
-fn circuit_key_len(params: &CircuitParams) -> usize {
+/// The length of the body of a frame with a key of circuit bootstrapping: the decompositions, base
+/// and levels of each, the seed and the bodies.
+pub fn circuit_key_len(params: &CircuitParams) -> usize {
     4 + SEED + 8 * params.key_rows() * params.tfhe().degree()
 }
 

@@ -7,7 +7,7 @@ use crate::file_start::{AnyStart, check_start, read_start};
 use crate::io::input::Input;
 use crate::io::output::Output;
 use crate::key_file::write_frames;
-use crate::note::KeyId;
+use crate::note::{KeyId, KeyNote};
 use crate::scheme::Scheme;
 use crate::watch::{Meter, Stage, Watch};
 use he::Device;
@@ -151,5 +151,5 @@ pub fn generate<P: Refreshing>(
         meter.inc(1);
         frame
     });
-    write_frames(out, &params.to_frame(), id, frames, &name)
+    write_frames(out, &params.to_frame(), &KeyNote::of(id), frames, &name)
 }

@@ -4,22 +4,17 @@ use super::clear::Clear;
 use super::options::TableFlags;
 use super::{Columns, Contents};
 use crate::cipher_file::{CipherWriter, Written};
-use crate::data::picture::{Format, Picture};
-use crate::data::table::looks_like_table;
-use crate::error::{ContentError, Result};
+use crate::data::kind::Kind;
+use crate::data::picture::Picture;
+use crate::error::Result;
 use crate::io::input::Input;
 use crate::io::output::Output;
 use crate::note::Payload;
-use crate::passphrase::is_sealed;
 use crate::scheme::{Encrypt, KeyMaker};
 use crate::team::{Jobs, Team};
 use crate::watch::Watch;
-use he_core::aes::container;
 use rand::SeedableRng;
 use rand::rngs::ChaCha20Rng;
-
-/// The bytes by which the kind of a file is recognised.
-const PEEK: usize = 4096;
 
 impl<T> Clear<T> {
     /// Reads a file for a scheme, recognised by its content; from a file of several images, the one
@@ -36,21 +31,10 @@ impl<T> Clear<T> {
     where
         T: Columns<S>,
     {
-        let name = input.name().to_owned();
-        let start = input.peek(PEEK)?;
-        if start.is_empty() || Format::sniff(start).is_some() || Format::sniff_foreign(start).is_some() {
-            return Ok(Self::Picture(Picture::read(input, frame)?));
-        }
-        if start.starts_with(b"HEWF") || start.starts_with(&container::MAGIC) || is_sealed(start) {
-            return Err(ContentError::OurFile { name }.into());
-        }
-        if looks_like_table(start) && frame.is_some() {
-            return Err(ContentError::FrameOfTable { name }.into());
-        }
-        if looks_like_table(start) {
-            return Ok(Self::Table(T::read(input, flags, watch)?));
-        }
-        Err(ContentError::Unknown { name }.into())
+        Ok(match Kind::of(&mut input, frame)? {
+            Kind::Picture => Self::Picture(Picture::read(input, frame)?),
+            Kind::Table => Self::Table(T::read(input, flags, watch)?),
+        })
     }
 }
 

@@ -64,12 +64,7 @@ impl Numbers {
     /// # Errors
     /// The output cannot be written.
     pub fn write(&self, out: &mut impl Write) -> Result<()> {
-        let names: &[&str] = match self.channels {
-            Channels::Gray => &["gray"],
-            Channels::GrayAlpha => &["gray", "alpha"],
-            Channels::Rgb => &["red", "green", "blue"],
-            Channels::Rgba => &["red", "green", "blue", "alpha"],
-        };
+        let names = self.channels.names();
         let written = match &self.planes {
             Planes::Whole(planes) => lines(out, names, planes, self.width, |&x| x.to_string()),
             Planes::Real(planes, decimals) => lines(out, names, planes, self.width, |&x| text(x, *decimals)),

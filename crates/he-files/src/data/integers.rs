@@ -34,6 +34,14 @@ impl Integers {
         }
     }
 
+    /// The one of these bits.
+    pub fn number_of(self, bits: BigUint) -> BigInt {
+        if self.signed && bits.bit(u64::from(self.bits) - 1) {
+            return BigInt::from(bits) - (BigInt::from(1u8) << self.bits);
+        }
+        bits.into()
+    }
+
     /// What they are, for people.
     pub fn text(self) -> String {
         format!("{} bits{}", self.bits, if self.signed { " with a sign" } else { "" })
@@ -57,6 +65,9 @@ mod tests {
             }
             let word = |number: i64| u64::try_from(integers.bits_of(&number.into())).unwrap();
             assert_eq!([word(least), word(most)], [least, most].map(|x| x as u64 & ((1 << bits) - 1)));
+            for number in [least, most, 0].map(BigInt::from) {
+                assert_eq!(integers.number_of(integers.bits_of(&number)), number);
+            }
         }
     }
 }

@@ -52,6 +52,22 @@ impl Channels {
         }
     }
 
+    /// Those of so many samples in a pixel.
+    pub fn of_count(count: usize) -> Option<Self> {
+        let all = [Self::Gray, Self::GrayAlpha, Self::Rgb, Self::Rgba];
+        all.into_iter().find(|channels| channels.count() == count)
+    }
+
+    /// What each sample of a pixel is, as columns of numbers are called.
+    pub fn names(self) -> &'static [&'static str] {
+        match self {
+            Self::Gray => &["gray"],
+            Self::GrayAlpha => &["gray", "alpha"],
+            Self::Rgb => &["red", "green", "blue"],
+            Self::Rgba => &["red", "green", "blue", "alpha"],
+        }
+    }
+
     /// Whether the last sample is the opacity.
     pub fn has_alpha(self) -> bool {
         matches!(self, Self::GrayAlpha | Self::Rgba)

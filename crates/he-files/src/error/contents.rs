@@ -80,7 +80,7 @@ errors! {
         /// It is not a table.
         NotATable { name: String }:
             ("{name} is not a table"),
-            ("keys of tfhe encrypt CSV tables of integers, in UTF-8");
+            ("give a CSV table of integers, in UTF-8");
         /// Categories are asked for under a scheme of real numbers.
         [request] Categories { scheme: String }:
             ("categories are for bfv and bgv, and this is a key of {scheme}"),
@@ -116,9 +116,17 @@ errors! {
             ("{what} may be from {low} to {high}, and these keys hold {t} numbers (t)"),
             ("use parameters with a larger plaintext modulus, and encrypt again");
         /// A table is too long for TFHE.
-        Rows { rows: usize, width: u32, most: u64 }:
+        Rows { rows: u64, width: u32, most: u64 }:
             ("{rows} rows of {width} bits are too many: at most {most} fit a file"),
             ("cut the table into parts of fewer rows, or encrypt with a smaller width");
+        /// A width or a sign is asked for of samples.
+        [request] SampleIntegers { name: String }:
+            ("{name} is a picture, whose samples have 8 or 16 bits and no sign"),
+            ("ask for neither a width nor a sign");
+        /// A picture is too large for TFHE.
+        Pixels { width: u32, height: u32, most: u64 }:
+            ("a picture of {width} x {height} pixels is too large: at most {most} pixels fit a file"),
+            ("make it smaller, or cut it into parts");
         /// Keys for filters of such a radius are too many.
         [request] Radius { radius: usize, most: usize }:
             ("a radius of {radius} would take too many keys"),

@@ -63,6 +63,13 @@ errors! {
         NotAes { name: String, found: &'static str }:
             ("{name} is {found}, not an AES key"),
             ("give the key that the file was encrypted with");
+        /// It is not a sensor key.
+        NotSensor { name: String, found: &'static str }:
+            ("{name} is {found}, not a sensor key"),
+            ("give the AES key of a sensor, which is made for transciphering");
+        /// It is not a key of TFHE.
+        NotTfhe { name: String, found: &'static str, needed: String }:
+            ("{name} is {found}, not {needed} of tfhe"), ("{TFHE_KEYS}");
         /// It holds no key.
         NoKey { name: String }: ("{name} holds no key"), ("{DAMAGED}");
         /// It holds more keys than a ring has.

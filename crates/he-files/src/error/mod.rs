@@ -11,6 +11,7 @@ mod library;
 mod macros;
 mod models;
 mod operations;
+mod transcipher;
 
 pub use contents::{ContentError, HaloRemedy};
 pub use data::{PictureError, Place, Problem, TableError};
@@ -20,6 +21,7 @@ pub use library::{InFile, Located, bad_params};
 pub(crate) use macros::errors;
 pub use models::ModelError;
 pub use operations::OperationError;
+pub use transcipher::TranscipherError;
 
 use files::SAME_SET;
 use he_core::aes::AesError;
@@ -143,6 +145,9 @@ pub enum Error {
     /// A file or a key does not serve a model.
     #[error(transparent)]
     Model(#[from] ModelError),
+    /// A sensor file cannot be used, or not with these keys.
+    #[error(transparent)]
+    Transcipher(#[from] TranscipherError),
     /// An operation cannot be computed as it was asked for.
     #[error(transparent)]
     Operation(#[from] OperationError),
@@ -181,6 +186,7 @@ impl Error {
             Self::Content(error) => error.hint(),
             Self::Model(error) => error.hint(),
             Self::Operation(error) => error.hint(),
+            Self::Transcipher(error) => error.hint(),
             Self::Nn(error) => error.hint(),
         }
     }
@@ -197,6 +203,7 @@ impl Error {
             Self::AesFile(error) => error.is_request(),
             Self::Content(error) => error.is_request(),
             Self::Operation(error) => error.is_request(),
+            Self::Transcipher(error) => error.is_request(),
             _ => false,
         }
     }

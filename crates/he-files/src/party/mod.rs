@@ -12,7 +12,7 @@ use crate::error::{Error, FileError, InFile, Result};
 use crate::file_start::{AnyStart, read_start};
 use crate::io::input::Input;
 use crate::key_file::{not_a_key, write_frames};
-use crate::note::{KeyId, Note, bad};
+use crate::note::{KeyId, KeyNote, Note, bad};
 use crate::random;
 use crate::scheme::{Rotations, Start};
 use he::Device;
@@ -130,7 +130,8 @@ impl Agreed {
     /// # Errors
     /// The output cannot be written.
     pub fn write_frames(&self, out: impl Write, frames: Vec<Frame>, name: &str) -> Result<u64> {
-        write_frames(out, &self.params.to_frame(), &self.id, frames.into_iter().map(Ok), name)
+        let note = KeyNote::of(&self.id);
+        write_frames(out, &self.params.to_frame(), &note, frames.into_iter().map(Ok), name)
     }
 
     /// The ring, on the CPU, where parties compute.

@@ -194,6 +194,8 @@ of_key_set! {
     [] he_core::bigckks::Ciphertext<Device>, id => Some(id);
     [] he_core::tfhe::TfheSecretKey, id => id;
     [] he_core::tfhe::BootstrapKey, id => Some(id);
+    [] he_core::tfhe::CircuitKey, id => Some(id);
+    [] he_core::transcipher::EncryptedAesKey, id => Some(id);
     [] he_core::tfhe::EncryptedUint<Device>, id => Some(id);
     [] he_core::tfhe::EncryptedFlags<Device>, id => Some(id);
 }

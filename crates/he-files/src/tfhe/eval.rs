@@ -104,7 +104,8 @@ fn of_pair(left: &Reader, right: &Reader, operation: &str) -> Result<ColumnsNote
     }
     same_shape(a, b, operation)?;
     let name = |(x, y): (&Option<String>, &Option<String>)| if x == y { x.clone() } else { pair_name(x, y) };
-    Ok(ColumnsNote { columns: a.columns.iter().zip(&b.columns).map(name).collect(), ..a.clone() })
+    let columns = a.columns.iter().zip(&b.columns).map(name).collect();
+    Ok(ColumnsNote { columns, picture: a.picture.filter(|_| a.picture == b.picture), ..a.clone() })
 }
 
 impl Job {
@@ -129,17 +130,22 @@ impl Job {
                     return Err(ContentError::NotConditions { name, operation }.into());
                 }
                 same_shape(note, &yes.payload.content, operation)?;
-                of_pair(yes, no, operation)
+                let result = of_pair(yes, no, operation)?;
+                let picture = result.picture.filter(|_| result.picture == note.picture);
+                Ok(ColumnsNote { picture, ..result })
             }
             Self::Sort | Self::Sum | Self::Lookup(_) => {
                 numbers(left, operation)?;
                 match self {
-                    Self::Sum => Ok(ColumnsNote { rows: 1, ..note.clone() }),
+                    Self::Sum => Ok(ColumnsNote { rows: 1, picture: None, ..note.clone() }),
                     Self::Lookup(entries) => {
-                        let integers = entries.integers(note, &left.params)?;
-                        ColumnsNote::new(integers, note.rows as usize, note.columns.clone(), &left.params)
+                        let (integers, rows) = (entries.integers(note, &left.params)?, note.rows as usize);
+                        let result =
+                            ColumnsNote::new(integers, rows, note.columns.clone(), None, &left.params)?;
+                        Ok(result.with_picture(note.picture))
                     }
-                    _ => Ok(note.clone()),
+                    // The places of sorted pixels mean nothing.
+                    _ => Ok(ColumnsNote { picture: None, ..note.clone() }),
                 }
             }
         }

@@ -1,13 +1,17 @@
-//! Key files of TFHE: the secret key, which encrypts and decrypts, and the bootstrapping key, which
-//! computes.
+//! Key files of TFHE: the secret key, which encrypts and decrypts; the bootstrapping key, which
+//! computes, with the key of circuit bootstrapping if it transciphers as well; and encrypted sensor
+//! keys.
 
 use super::Tfhe;
-use crate::error::{InFile, KeyError, Result};
+use crate::error::{InFile, KeyError, Result, TranscipherError};
+use crate::file_start::end_of_key;
 use crate::key_file::{self, KeyFormat, not_a_key, write_frames};
-use crate::note::KeyId;
+use crate::note::{KeyId, KeyNote};
 use crate::scheme::OfKeySet;
-use he_core::tfhe::{BootstrapKey, TfheParams, TfheSecretKey};
+use he_core::tfhe::{BootstrapKey, CircuitKey, CircuitParams, TfheParams, TfheSecretKey};
+use he_core::transcipher::{EncryptedAesKey, SensorKey};
 use he_core::wire::{Frame, FrameKind, FrameReader, Wire, WireParams};
+use rand::CryptoRng;
 use std::io::{Read, Write};
 
 /// A key file.
@@ -17,8 +21,10 @@ pub type KeyFile = key_file::KeyFile<Tfhe>;
 pub enum Key {
     /// A secret key.
     Secret(TfheSecretKey),
-    /// A bootstrapping key.
-    Evaluation(BootstrapKey),
+    /// A bootstrapping key, and what transciphering takes besides.
+    Evaluation(BootstrapKey, Option<CircuitKey>),
+    /// An encrypted sensor key, and the identity of that key.
+    Sensor(EncryptedAesKey, KeyId),
 }
 
 impl KeyFormat for Tfhe {
@@ -27,25 +33,43 @@ impl KeyFormat for Tfhe {
     fn read_key(
         reader: &mut FrameReader<impl Read>,
         params: &TfheParams,
-        id: &KeyId,
+        note: &KeyNote,
         name: &str,
     ) -> Result<Key> {
-        let limit = |kind, _| match kind {
-            FrameKind::TfheSecretKey | FrameKind::TfheBootstrapKey => params.key_frame_limit(kind),
+        let id = &note.key_id;
+        let limit = |kind, _| match (kind, &note.sensor) {
+            (FrameKind::TfheSecretKey | FrameKind::TfheBootstrapKey, None)
+            | (FrameKind::EncryptedAesKey, Some(_)) => params.key_frame_limit(kind),
             _ => 0,
         };
         let frame = reader.next_frame(limit).in_file(name)?.ok_or_else(|| not_a_key(name))?;
-        if reader.next_frame(|_, _| 0).in_file(name)?.is_some() {
-            return Err(KeyError::Several { name: name.to_owned() }.into());
-        }
-        match frame.kind {
-            FrameKind::TfheSecretKey => {
+        match (frame.kind, &note.sensor) {
+            (FrameKind::TfheSecretKey, _) => {
+                end_of_key(reader, name)?;
                 let key = TfheSecretKey::from_frame(params, (), &frame).in_file(name)?;
                 Ok(Key::Secret(key.of(id)))
             }
-            FrameKind::TfheBootstrapKey => {
+            (FrameKind::TfheBootstrapKey, _) => {
                 let key = BootstrapKey::from_frame(params, (), &frame).in_file(name)?;
-                Ok(Key::Evaluation(key.of(id)))
+                // It need not be in memory twice while the other key is read.
+                drop(frame);
+                let limit = |kind, _| match kind {
+                    FrameKind::TfheCircuitKey => params.key_frame_limit(kind),
+                    _ => 0,
+                };
+                let circuit = match reader.next_frame(limit).in_file(name)? {
+                    None => None,
+                    Some(frame) => {
+                        end_of_key(reader, name)?;
+                        Some(CircuitKey::from_frame(params, (), &frame).in_file(name)?.of(id))
+                    }
+                };
+                Ok(Key::Evaluation(key.of(id), circuit))
+            }
+            (FrameKind::EncryptedAesKey, Some(sensor)) => {
+                end_of_key(reader, name)?;
+                let key = EncryptedAesKey::from_frame(params, (), &frame).in_file(name)?;
+                Ok(Key::Sensor(key.of(id), sensor.clone()))
             }
             _ => Err(not_a_key(name)),
         }
@@ -54,7 +78,8 @@ impl KeyFormat for Tfhe {
     fn key_name(key: &Key) -> &'static str {
         match key {
             Key::Secret(_) => "a secret key",
-            Key::Evaluation(_) => "an evaluation key",
+            Key::Evaluation(..) => "an evaluation key",
+            Key::Sensor(..) => "an encrypted sensor key",
         }
     }
 
@@ -71,7 +96,7 @@ impl KeyFile {
     pub fn secret(&self) -> Result<&TfheSecretKey> {
         match &self.key {
             Key::Secret(key) => Ok(key),
-            Key::Evaluation(_) => Err(self.wrong_kind("a secret key")),
+            _ => Err(self.wrong_kind("a secret key")),
         }
     }
 
@@ -81,8 +106,33 @@ impl KeyFile {
     /// The file holds another kind of key.
     pub fn evaluation(&self) -> Result<&BootstrapKey> {
         match &self.key {
-            Key::Evaluation(key) => Ok(key),
-            Key::Secret(_) => Err(self.wrong_kind("an evaluation key")),
+            Key::Evaluation(key, _) => Ok(key),
+            _ => Err(self.wrong_kind("an evaluation key")),
+        }
+    }
+
+    /// The keys that transcipher.
+    ///
+    /// # Errors
+    /// The file holds another kind of key, or one that does not transcipher.
+    pub fn transciphering(&self) -> Result<(&BootstrapKey, &CircuitKey)> {
+        match &self.key {
+            Key::Evaluation(key, Some(circuit)) => Ok((key, circuit)),
+            Key::Evaluation(_, None) => {
+                Err(TranscipherError::NoCircuitKey { name: self.name.clone() }.into())
+            }
+            _ => Err(self.wrong_kind("an evaluation key")),
+        }
+    }
+
+    /// The encrypted sensor key, and the identity of that key.
+    ///
+    /// # Errors
+    /// The file holds another kind of key.
+    pub fn sensor(&self) -> Result<(&EncryptedAesKey, &KeyId)> {
+        match &self.key {
+            Key::Sensor(key, id) => Ok((key, id)),
+            _ => Err(self.wrong_kind("an encrypted sensor key")),
         }
     }
 }
@@ -92,6 +142,45 @@ impl KeyFile {
 /// # Errors
 /// The output cannot be written.
 pub fn write_key(out: impl Write, params: &TfheParams, id: &KeyId, key: Frame, name: &str) -> Result<u64> {
-    let start = params.to_frame();
-    write_frames(out, &start, id, [Ok(key)], name)
+    write_frames(out, &params.to_frame(), &KeyNote::of(id), [Ok(key)], name)
+}
+
+/// Makes the evaluation key of a secret one and writes it, with the key of circuit bootstrapping if
+/// there are parameters for it; returns the bytes. One of both keys is in memory at a time.
+///
+/// # Errors
+/// The output cannot be written.
+pub fn write_evaluation(
+    out: impl Write,
+    secret: &TfheSecretKey,
+    circuit: Option<&CircuitParams>,
+    id: &KeyId,
+    rng: &mut (impl CryptoRng + ?Sized),
+    name: &str,
+) -> Result<u64> {
+    let params = secret.params();
+    let frame = |circuit: Option<&CircuitParams>| match circuit {
+        None => BootstrapKey::generate(secret, rng).to_frame(params),
+        Some(circuit) => CircuitKey::generate(secret, circuit, rng)?.to_frame(params),
+    };
+    let frames = std::iter::once(None).chain(circuit.map(Some)).map(frame);
+    write_frames(out, &params.to_frame(), &KeyNote::of(id), frames, name)
+}
+
+/// Encrypts a sensor key and writes it; returns the bytes.
+///
+/// # Errors
+/// The output cannot be written.
+pub fn write_sensor(
+    out: impl Write,
+    secret: &TfheSecretKey,
+    key: &SensorKey,
+    id: &KeyId,
+    rng: &mut (impl CryptoRng + ?Sized),
+    name: &str,
+) -> Result<u64> {
+    let params = secret.params();
+    let frame = EncryptedAesKey::generate(secret, key.key(), rng)?.to_frame(params);
+    let note = KeyNote { sensor: Some(KeyId::of_sensor(key.id())), ..KeyNote::of(id) };
+    write_frames(out, &params.to_frame(), &note, [frame], name)
 }

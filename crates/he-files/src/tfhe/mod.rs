@@ -12,10 +12,11 @@ pub mod keys;
 pub mod note;
 pub mod sort;
 
+use crate::bootstrap::secure_or_toy;
 use crate::error::Result;
 use crate::file_start::{AnyStart, FileFormat, FileStart};
-use he_core::tfhe::{DIGIT_LOOKUP, TfheParams};
-use he_core::wire::{self, FrameKind, WireParams};
+use he_core::tfhe::{DIGIT_LOOKUP, TfheParams, presets};
+use he_core::wire::{self, Frame, FrameKind, WireParams};
 use note::ColumnsNote;
 use serde_json::{Value, json};
 
@@ -30,8 +31,12 @@ impl FileFormat for Tfhe {
     fn take(start: AnyStart) -> Option<FileStart<Self>> {
         match start {
             AnyStart::Tfhe(start) => Some(start),
-            AnyStart::Scheme(_) | AnyStart::Bootstrap(..) | AnyStart::Aes(_) => None,
+            AnyStart::Scheme(_) | AnyStart::Bootstrap(..) | AnyStart::Aes(_) | AnyStart::Sensor(_) => None,
         }
+    }
+
+    fn read_params(frame: &Frame) -> he_core::Result<TfheParams> {
+        secure_or_toy(frame, || presets::insecure_phases().ok().map(|toy| toy.fingerprint()))
     }
 
     fn params_json(params: &TfheParams) -> Value {
@@ -74,7 +79,7 @@ pub fn params_json(params: &TfheParams) -> Value {
         "lwe_sigma_log2": spec.lwe_sigma_log2,
         "glwe_sigma_log2": spec.glwe_sigma_log2,
         "failure_log2": failure_log2(params),
-        "security_bits": 128,
+        "security_bits": if params.is_secure() { 128 } else { 0 },
     })
 }
 
@@ -83,7 +88,7 @@ pub fn params_text(params: &TfheParams) -> Vec<(&'static str, String)> {
     let spec = params.spec();
     vec![
         ("parameters", format!("{NAME} {}", params.fingerprint())),
-        ("security", "128 bits".to_owned()),
+        ("security", if params.is_secure() { "128 bits" } else { "none" }.to_owned()),
         (
             "dimensions",
             format!("n = {}, k = {}, N = {}", spec.lwe_dimension, spec.glwe_dimension, params.degree()),

@@ -2,6 +2,7 @@
 
 pub use crate::data::integers::Integers;
 
+use crate::data::picture::{Channels, Depth, check_size};
 use crate::data::table::MAX_VALUES;
 use crate::error::{ContentError, Result};
 use crate::note::{Described, bad, rows_and_columns};
@@ -12,7 +13,7 @@ use serde::{Deserialize, Serialize};
 /// Widths of integers, in bits.
 pub const WIDTHS: [u32; 6] = [8, 16, 32, 64, 128, 256];
 /// The width of conditions.
-const CONDITION: u32 = 1;
+pub(super) const CONDITION: u32 = 1;
 /// Bits of a digit.
 const DIGIT: u32 = 2;
 /// Most bytes of the ciphertexts of a column, which is in memory as a whole.
@@ -31,11 +32,44 @@ pub struct ColumnsNote {
     pub rows: u64,
     /// The columns' names, if the table has a header.
     pub columns: Vec<Option<String>>,
+    /// The picture whose channels the columns are: from version 3 on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub picture: Option<Pixels>,
+}
+
+/// The size of a picture, whose pixels are rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pixels {
+    /// Pixels in a row of the picture.
+    pub width: u32,
+    /// Rows of the picture.
+    pub height: u32,
+}
+
+impl Pixels {
+    /// All of them.
+    pub fn count(self) -> u64 {
+        u64::from(self.width) * u64::from(self.height)
+    }
+}
+
+/// The depth of samples that such integers are; conditions are black and white.
+pub fn sample_depth(integers: Integers) -> Option<Depth> {
+    match (integers.bits, integers.signed) {
+        (CONDITION | 8, false) => Some(Depth::Eight),
+        (16, false) => Some(Depth::Sixteen),
+        _ => None,
+    }
 }
 
 impl Described for ColumnsNote {
     fn version(&self) -> Option<u64> {
-        self.signed.then_some(2)
+        match (self.picture, self.signed) {
+            (Some(_), _) => Some(3),
+            (None, true) => Some(2),
+            (None, false) => None,
+        }
     }
 }
 
@@ -48,16 +82,39 @@ impl ColumnsNote {
         Integers { bits: width, signed }: Integers,
         rows: usize,
         columns: Vec<Option<String>>,
+        picture: Option<Pixels>,
         params: &TfheParams,
     ) -> Result<Self> {
-        let note = Self { width, signed, rows: rows as u64, columns };
-        match note.ciphertexts(params) {
-            Some(_) => Ok(note),
-            None => {
-                let most = MAX_COLUMN / (8 * params.words() as u64) / u64::from(width / DIGIT);
-                Err(ContentError::Rows { rows, width, most }.into())
-            }
+        let note = Self { width, signed, rows: rows as u64, columns, picture };
+        note.check_size(params)?;
+        Ok(note)
+    }
+
+    /// Checks that the columns fit a file.
+    ///
+    /// # Errors
+    /// They are too large.
+    pub fn check_size(&self, params: &TfheParams) -> Result<()> {
+        if self.ciphertexts(params).is_some() {
+            return Ok(());
         }
+        let most = MAX_COLUMN / (8 * params.words() as u64) / u64::from(self.width.div_ceil(DIGIT));
+        Err(match self.picture {
+            Some(Pixels { width, height }) => ContentError::Pixels { width, height, most }.into(),
+            None => ContentError::Rows { rows: self.rows, width: self.width, most }.into(),
+        })
+    }
+
+    /// The same numbers as a picture, if they can be the samples of one.
+    #[must_use]
+    pub fn with_picture(self, picture: Option<Pixels>) -> Self {
+        let picture = picture.filter(|_| self.samples().is_some());
+        Self { picture, ..self }
+    }
+
+    /// What samples the numbers are, if they can be those of a picture.
+    pub fn samples(&self) -> Option<(Channels, Depth)> {
+        Channels::of_count(self.columns.len()).zip(sample_depth(self.integers()))
     }
 
     /// What comparisons of it leave.
@@ -112,7 +169,15 @@ impl ColumnsNote {
         if values.is_none_or(|v| v == 0 || v > MAX_VALUES as u64) || self.ciphertexts(params).is_none() {
             return Err(bad("number of rows or columns"));
         }
-        Ok(())
+        match self.picture {
+            Some(picture)
+                if picture.count() != self.rows || check_size(picture.width, picture.height).is_err() =>
+            {
+                Err(bad("size of a picture"))
+            }
+            Some(_) if self.samples().is_none() => Err(bad("kind of samples")),
+            _ => Ok(()),
+        }
     }
 
     /// How many numbers it holds.
@@ -122,6 +187,9 @@ impl ColumnsNote {
 
     /// Its size, for people.
     pub fn shape(&self) -> String {
+        if let (Some(Pixels { width, height }), Some((channels, _))) = (self.picture, self.samples()) {
+            return format!("{width} x {height}, {}, {}", channels.name(), self.width_text());
+        }
         format!("{}, {}", rows_and_columns(self.rows, self.columns.len()), self.width_text())
     }
 
@@ -140,12 +208,13 @@ mod tests {
     fn impossible_descriptions_are_refused() {
         let params = presets::digits_2m128().unwrap();
         let names = |count| vec![None; count];
-        let good = ColumnsNote::new(Integers::unsigned(32), 3, names(2), &params).unwrap();
+        let good = ColumnsNote::new(Integers::unsigned(32), 3, names(2), None, &params).unwrap();
         for width in WIDTHS.into_iter().chain([CONDITION]) {
             ColumnsNote { width, ..good.clone() }.check(&params).unwrap();
         }
         let bad = |width, rows, columns| {
-            let note = ColumnsNote { width, signed: false, rows, columns: names(columns) };
+            let (signed, picture) = (false, None);
+            let note = ColumnsNote { width, signed, rows, columns: names(columns), picture };
             note.check(&params).unwrap_err().to_string().to_owned()
         };
         for width in [0, 2, 7, 10, 512, u32::MAX] {
@@ -165,8 +234,37 @@ mod tests {
         let signed = ColumnsNote { signed: true, ..good.conditions() };
         assert!(signed.check(&params).unwrap_err().to_string().ends_with("impossible sign of conditions"));
         let error =
-            ColumnsNote::new(Integers::unsigned(32), most as usize + 1, names(1), &params).unwrap_err();
+            ColumnsNote::new(Integers::unsigned(32), most as usize + 1, names(1), None, &params).unwrap_err();
         assert!(error.to_string().contains(&format!("at most {most} fit")), "{error}");
+    }
+
+    #[test]
+    fn impossible_pictures_are_refused() {
+        let params = presets::digits_2m128().unwrap();
+        let picture = Some(Pixels { width: 3, height: 2 });
+        let good = ColumnsNote { width: 8, signed: false, rows: 6, columns: vec![None; 3], picture };
+        for columns in 1..=4 {
+            for width in [CONDITION, 8, 16] {
+                let note = ColumnsNote { width, columns: vec![None; columns], ..good.clone() };
+                note.check(&params).unwrap();
+                assert_eq!((note.version(), note.clone().with_picture(picture)), (Some(3), note));
+            }
+        }
+        let bad = |note: ColumnsNote| note.check(&params).unwrap_err().to_string();
+        for (width, height) in [(3, 1), (0, 0), (6, 0), (u32::MAX, u32::MAX), (1 << 31, 1 << 31)] {
+            let error = bad(ColumnsNote { picture: Some(Pixels { width, height }), ..good.clone() });
+            assert!(error.ends_with("impossible size of a picture"), "{width} x {height}: {error}");
+        }
+        for note in [
+            ColumnsNote { width: 32, ..good.clone() },
+            ColumnsNote { signed: true, ..good.clone() },
+            ColumnsNote { columns: vec![None; 5], ..good.clone() },
+        ] {
+            assert!(bad(note.clone()).ends_with("impossible kind of samples"));
+            assert_eq!(note.with_picture(picture).picture, None);
+        }
+        let tall = Some(Pixels { width: 1, height: 6 });
+        ColumnsNote { picture: tall, ..good }.check(&params).unwrap();
     }
 
     #[test]

@@ -3,13 +3,14 @@
 
 use he::Device;
 use he_core::aes::container::{Content as Kept, Cost, Header, Layout, UserKey};
-use he_core::aes::{Bulk, Cpu};
+use he_core::aes::{Bulk, Cpu, KeySize};
 use he_core::bfv::Bfv;
 use he_core::bgv::Bgv;
 use he_core::bigckks::BigCkksParams;
 use he_core::ckks::CkksParams;
 use he_core::exact::Params;
 use he_core::tfhe::{EncryptedFlags, Gadget, TfheParams, TfheSecretKey, TfheSpec};
+use he_core::transcipher::SensorKey;
 use he_core::wire::{Wire, WireKeys};
 use he_files::contents::clear::Clear;
 use he_files::contents::options::{ColumnCategories, TableFlags};
@@ -26,6 +27,7 @@ use he_files::passphrase::{Passphrase, seal_with};
 use he_files::scheme::{BigCkks, Ckks, OfKeySet, Rotations, Scheme, Taken};
 use he_files::team::Team;
 use he_files::tfhe::{self, columns, file::Column, note::Integers};
+use he_files::transcipher;
 use he_nn::graph::{Decision, Dense, Graph, Node, Op};
 use he_nn::{CompiledModel, Options, Parameters};
 use rand::SeedableRng;
@@ -44,6 +46,8 @@ pub const CATEGORIES: &str = "kind\nred\nblue\nred\n";
 pub const UNSIGNED: &str = "x,y\n200,7\n";
 /// The same with a sign: the least and the greatest.
 pub const SIGNED: &str = "x,y\n-128,127\n";
+/// Those of a sensor, of 16 bits with a sign; the block of AES ends within the second column.
+pub const READINGS: &str = "in,out\n2150,-340\n-1,32767\n0,-32768\n1875,12\n7,8\n";
 /// Examples of the model, a row each.
 pub const EXAMPLES: [f64; 6] = [0.5, -1.0, 0.25, 1.0, 0.0, -0.5];
 /// What the passphrase of sealed files is.
@@ -173,7 +177,7 @@ fn tfhe() -> Vec<File> {
     let key = key.of(&id);
     let encrypted = |text: &str, integers: Integers, rng: &mut ChaCha20Rng| {
         let table = columns::read(input(text.as_bytes()), TableOptions::default(), integers, &()).unwrap();
-        let content = columns::describe(&table, integers, &params).unwrap();
+        let content = columns::describe(&table, integers, None, &params).unwrap();
         let payload = Payload { key_id: id.clone(), history: Vec::new(), content };
         let bytes = written(|output| {
             let writer = tfhe::file::Writer::new(output, &params, &payload).unwrap();
@@ -196,6 +200,44 @@ fn tfhe() -> Vec<File> {
     [("secret_key", secret), ("integers", integers), ("conditions", conditions), ("signed_integers", signed)]
         .map(|(name, bytes)| (format!("tfhe_{name}.he"), bytes))
         .into()
+}
+
+/// A sensor key, what it encrypts, and the key itself and an image under TFHE.
+fn transcipher() -> Vec<File> {
+    let rng = &mut rng(8);
+    let params = TfheParams::try_from(TFHE).unwrap();
+    let AnyKey::Tfhe(file) = AnyKey::read(input(&tfhe().swap_remove(0).1), "a secret key", None).unwrap()
+    else {
+        panic!("a key of TFHE")
+    };
+    let (secret, sensor) = (file.secret().unwrap(), SensorKey::generate(KeySize::Bits192, rng));
+    let (mut key, mut encrypted) = (Vec::new(), Vec::new());
+    write_aes_key(&mut key, &sensor.to_frame(), "golden").unwrap();
+    tfhe::keys::write_sensor(&mut encrypted, secret, &sensor, &file.id, rng, "golden").unwrap();
+    let read = |bytes: &[u8], width, signed| {
+        let options = columns::ReadOptions { width, signed, ..columns::ReadOptions::default() };
+        columns::Clear::read(input(bytes), options, &params, &()).unwrap()
+    };
+    let (table, image) = (read(READINGS.as_bytes(), Some(16), true), read(&picture(), None, false));
+    let mut sent = |clear: &columns::Clear| {
+        written(|output| transcipher::columns::encrypt(&sensor, clear, output, rng, &()).unwrap())
+    };
+    let (sent_table, sent_image) = (sent(&table), sent(&image));
+    let content = image.describe(&params).unwrap();
+    let payload = Payload { key_id: file.id.clone(), history: vec!["transcipher".to_owned()], content };
+    let bytes = written(|output| {
+        let writer = tfhe::file::Writer::new(output, &params, &payload).unwrap();
+        columns::encrypt(secret, &image.table, image.integers, writer, rng, &()).unwrap()
+    });
+    [
+        ("sensor_key", key),
+        ("sensor_table", sent_table),
+        ("sensor_image", sent_image),
+        ("tfhe_sensor_key", encrypted),
+        ("tfhe_image", bytes),
+    ]
+    .map(|(name, bytes)| (format!("{name}.he"), bytes))
+    .into()
 }
 
 /// Three numbers to two, without a function between.
@@ -262,7 +304,7 @@ fn aes() -> Vec<File> {
     let rng = &mut rng(7);
     let user = UserKey::generate(rng);
     let mut key = Vec::new();
-    write_aes_key(&mut key, &user, "golden").unwrap();
+    write_aes_key(&mut key, &user.to_frame(), "golden").unwrap();
     let cost = Cost { memory_kib: 19 << 10, passes: 1, lanes: 1 };
     let sealed = seal_with(cost, &key, &passphrase(), rng).unwrap();
 
@@ -300,6 +342,7 @@ pub fn files() -> Vec<File> {
         .extend(bgv.into_iter().filter(|(name, _)| ["bgv_secret_key.he", "bgv_table.he"].contains(&&**name)));
     files.extend(scheme::<BigCkks>(&bigckks(), 4, &[("table", REALS.as_bytes())]));
     files.extend(tfhe());
+    files.extend(transcipher());
     files.extend(model());
     files.extend(aes());
     files

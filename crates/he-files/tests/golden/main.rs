@@ -6,7 +6,7 @@
 mod generator;
 mod versions;
 
-use generator::{CATEGORIES, ENTRIES, EXAMPLES, INTEGERS, REALS, SIGNED, UNSIGNED};
+use generator::{CATEGORIES, ENTRIES, EXAMPLES, INTEGERS, READINGS, REALS, SIGNED, UNSIGNED};
 use he::Device;
 use he_core::ring::Ring;
 use he_files::aes_file::{FileCipher, Sealed, Secret, Target};
@@ -18,13 +18,14 @@ use he_files::io::input::Input;
 use he_files::io::output::NewFolder;
 use he_files::key_file::{AnyKey, KeyFile, KeyFiles};
 use he_files::models::ModelFile;
-use he_files::note::Content;
+use he_files::note::{Content, KeyId};
 use he_files::on_scheme;
 use he_files::passphrase::Purpose;
 use he_files::scheme::engine::Engine;
 use he_files::scheme::{OneOf, Scheme};
 use he_files::team::Team;
 use he_files::tfhe::{columns, file::Reader};
+use he_files::transcipher::{self, SensorFile};
 use std::collections::BTreeMap;
 use std::io::Cursor;
 use std::path::PathBuf;
@@ -163,12 +164,40 @@ fn todays_readers_open_the_golden_files_of_tfhe() {
         key.check_owner(&reader.params, &reader.payload.key_id, "golden").unwrap();
         let table = columns::decrypt(&Device::cpu(), key.secret().unwrap(), &mut reader, &()).unwrap();
         let mut text = Vec::new();
-        table.write(&mut text, b',').unwrap();
+        table.table.write(&mut text, b',').unwrap();
         String::from_utf8(text).unwrap()
     };
     assert_eq!(table("tfhe_integers.he"), UNSIGNED);
     assert_eq!(table("tfhe_conditions.he"), "x\n1\n");
     assert_eq!(table("tfhe_signed_integers.he"), SIGNED);
+}
+
+/// What a sensor sent, and an image under TFHE.
+#[test]
+fn todays_readers_open_the_golden_sensor_files() {
+    let key = any_key("sensor_key.he").sensor().unwrap();
+    let text = |name: &str, view: View| {
+        let file = SensorFile::read(input(committed(name))).unwrap();
+        let clear = transcipher::columns::decrypt(file, &key.key, "golden", &()).unwrap();
+        let mut text = Vec::new();
+        clear.write(view, Format::Png, &mut text).unwrap();
+        String::from_utf8(text).unwrap()
+    };
+    assert_eq!(text("sensor_table.he", View::Light), READINGS);
+    let pixels = (0..5).flat_map(|y| (0..7).map(move |x| format!("{x},{y},{}\n", generator::sample(x, y))));
+    let pixels = "x,y,gray\n".to_owned() + &pixels.collect::<String>();
+    assert_eq!(text("sensor_image.he", View::Numbers), pixels);
+
+    let AnyKey::Tfhe(secret) = any_key("tfhe_secret_key.he") else { panic!("a key of TFHE") };
+    let mut reader = Reader::new(input(committed("tfhe_image.he"))).unwrap();
+    let clear = columns::decrypt(&Device::cpu(), secret.secret().unwrap(), &mut reader, &()).unwrap();
+    let mut text = Vec::new();
+    clear.write(View::Numbers, Format::Png, &mut text).unwrap();
+    assert_eq!(String::from_utf8(text).unwrap(), pixels);
+    let AnyKey::Tfhe(encrypted) = any_key("tfhe_sensor_key.he") else { panic!("a key of TFHE") };
+    let (bits, id) = encrypted.sensor().unwrap();
+    assert_eq!((bits.size(), id), (key.key.key().size(), &KeyId::of_sensor(key.key.id())));
+    secret.check_owner(&encrypted.params, &encrypted.id, "golden").unwrap();
 }
 
 /// The compiled model computes, and its examples are those that were encrypted for it.
@@ -248,6 +277,13 @@ fn another_program_reads_the_golden_files() {
     assert_eq!(values["tfhe_conditions.he column 0"], "1");
     assert_eq!(values["tfhe_signed_integers.he column 0"], "-128");
     assert_eq!(values["tfhe_signed_integers.he column 1"], "127");
+    assert_eq!(values["sensor_table.he column 0"], "2150 -1 0 1875 7");
+    assert_eq!(values["sensor_table.he column 1"], "-340 32767 -32768 12 8");
+    let samples: Vec<String> = samples.iter().map(|x| x.to_string()).collect();
+    for image in ["sensor_image.he", "tfhe_image.he"] {
+        assert_eq!(values[&*format!("{image} column 0")], samples.join(" "), "{image}");
+    }
+    assert!(told.contains("tfhe_sensor_key.he is sensor_key.he under TFHE\n"), "{told}");
     assert!(told.contains("model_examples.he 2 examples of 3 numbers for model_plan.he\n"), "{told}");
     assert!(told.contains("aes_sealed_key.he opens to aes_key.he\n"), "{told}");
     for (name, content) in ENTRIES {

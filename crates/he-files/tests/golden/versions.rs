@@ -8,12 +8,13 @@ use he_core::wire::{FrameKind, WireError};
 use he_files::Error;
 use he_files::aes_file::Sealed;
 use he_files::cipher_file::CipherReader;
-use he_files::error::{NoteError, PassphraseError};
+use he_files::error::{NoteError, PassphraseError, TranscipherError};
 use he_files::key_file::AnyKey;
 use he_files::models::ModelFile;
 use he_files::passphrase::{Passphrase, Purpose};
 use he_files::scheme::{BigCkks, Ckks};
 use he_files::tfhe;
+use he_files::transcipher::SensorFile;
 
 /// The fields of a frame: 48 bytes of header, the body, 32 bytes of checksum.
 fn frames(bytes: &[u8]) -> Vec<Vec<u8>> {
@@ -122,9 +123,9 @@ fn bodies_of_other_versions() {
 fn descriptions_of_other_versions() {
     let newer = |frame: &mut Vec<u8>| {
         assert_eq!(frame[48], b'{');
-        frame.splice(49..49, br#""version":3,"#.iter().copied());
+        frame.splice(49..49, br#""version":4,"#.iter().copied());
     };
-    let of_note = |error: Error| matches!(error, Error::Note(NoteError::Version { found: 3, newest: 2 }));
+    let of_note = |error: Error| matches!(error, Error::Note(NoteError::Version { found: 4, newest: 3 }));
     for name in ["ckks", "bfv", "bgv", "bigckks", "tfhe"] {
         assert!(of_note(cause(key(with(&format!("{name}_secret_key.he"), 1, newer)))), "{name}");
     }
@@ -140,7 +141,19 @@ fn descriptions_of_other_versions() {
         assert_eq!(frame[49..49 + number.len()], number[..]);
         frame.drain(49..49 + number.len());
     };
-    for bytes in [with("tfhe_integers.he", 1, numbered), with("tfhe_signed_integers.he", 1, earlier)] {
+    // Images are of version 3, and so are encrypted sensor keys.
+    let second = |frame: &mut Vec<u8>| {
+        let number = br#""version":3,"#;
+        assert_eq!(frame[49..49 + number.len()], number[..]);
+        frame[49 + 10] = b'2';
+    };
+    let error = key(with("tfhe_sensor_key.he", 1, second)).map(|_| ()).unwrap_err().to_string();
+    assert_eq!(error, "golden: the description of the file holds an impossible version");
+    for bytes in [
+        with("tfhe_integers.he", 1, numbered),
+        with("tfhe_signed_integers.he", 1, earlier),
+        with("tfhe_image.he", 1, second),
+    ] {
         let error = tfhe::file::Reader::new(input(bytes)).map(|_| ()).unwrap_err().to_string();
         assert_eq!(error, "golden: the description of the file holds an impossible version");
     }
@@ -155,6 +168,10 @@ fn other_files_of_other_versions() {
     };
     let error = cause(key(changed("aes_sealed_key.he", 8, 3)));
     assert!(matches!(error, Error::Passphrase(PassphraseError::Version { found: 3, newest: 2 })), "{error}");
+    let error = cause(SensorFile::read(input(changed("sensor_table.he", 8, 2))));
+    let by_number =
+        matches!(error, Error::Transcipher(TranscipherError::Version { found: 2, newest: 1, .. }));
+    assert!(by_number, "{error}");
     let error = cause(Sealed::read(input(changed("aes_folder.he", 8, 2))));
     assert!(matches!(error, Error::Container(ContainerError::Version { found: 2 })), "{error}");
     let error = cause(ModelFile::from_bytes("golden", &changed("model_plan.he", 8, 3)));

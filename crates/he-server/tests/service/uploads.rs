@@ -48,23 +48,28 @@ fn secret_keys_are_refused_before_a_byte_is_stored() {
     let service = Service::start();
     let guest = service.guest();
     let files = files();
-    let aes = {
-        let key = he_core::aes::container::UserKey::generate(&mut he_files::scheme::engine::rng().unwrap());
+    let rng = &mut he_files::scheme::engine::rng().unwrap();
+    let file = |key: &he_core::wire::Frame| {
         let mut file = Vec::new();
-        he_files::key_file::write_aes_key(&mut file, &key, "key").unwrap();
+        he_files::key_file::write_aes_key(&mut file, key, "key").unwrap();
         file
     };
+    let aes = file(&he_core::aes::container::UserKey::generate(rng).to_frame());
+    let size = he_core::aes::KeySize::Bits128;
+    let sensor = file(&he_core::transcipher::SensorKey::generate(size, rng).to_frame());
     for (route, file, said) in [
         (KEYS, &files.secret, "a secret key"),
         (KEYS, &files.sealed, "a sealed secret key"),
         (KEYS, &files.public, "a public key"),
         (KEYS, &files.image, "an encrypted file"),
         (KEYS, &aes, "a secret key"),
+        (KEYS, &sensor, "a secret key"),
         (OBJECTS, &files.secret, "a key"),
         (OBJECTS, &files.sealed, "a sealed secret key"),
         (OBJECTS, &files.evaluation, "a key"),
         (OBJECTS, &files.public, "a key"),
         (OBJECTS, &aes, "a key"),
+        (OBJECTS, &sensor, "a key"),
     ] {
         let answer = guest.whole(route, file);
         let hint = answer.json()["hint"].clone();

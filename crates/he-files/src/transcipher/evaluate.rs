@@ -1,0 +1,132 @@
+//! From sensor files to files of TFHE, by whoever has evaluation keys and the encrypted sensor key.
+
+use super::stream::SensorFile;
+use crate::cipher_file::Written;
+use crate::error::Result;
+use crate::io::output::Output;
+use crate::note::Payload;
+use crate::scheme::OfKeySet;
+use crate::tfhe::file::{Column, Writer};
+use crate::tfhe::keys::KeyFile;
+use crate::tfhe::note::ColumnsNote;
+use crate::watch::{Meter, Stage, Watch};
+use he::Device;
+use he_core::aes::BLOCK;
+use he_core::tfhe::{CircuitBootstrapper, EncryptedUint};
+use he_core::transcipher::{BLOCKS, EncryptedAesKey, Transcipher};
+
+/// What the result says of its history.
+pub const NAME: &str = "transcipher";
+/// The blocks that the CPU works on at once: few, so that progress is seen. Most of what blocks
+/// have in common, few of them have in common as well.
+const CPU_BLOCKS: usize = 4;
+
+/// The blocks that a device works on at once.
+pub fn blocks_at_once(device: &Device) -> usize {
+    if device.is_cpu() { CPU_BLOCKS } else { BLOCKS }
+}
+
+/// Numbers of consecutive pieces of what AES-CTR encrypted.
+pub struct Numbers<'a> {
+    boot: &'a CircuitBootstrapper<Device>,
+    transcipher: Transcipher<'a, Device>,
+    counter: u128,
+    width: usize,
+}
+
+impl<'a> Numbers<'a> {
+    /// From the first counter block on; the numbers have `width` bits.
+    ///
+    /// # Errors
+    /// The keys are of other parameters or of different key sets; the device fails.
+    pub fn new(
+        boot: &'a CircuitBootstrapper<Device>,
+        key: &EncryptedAesKey,
+        counter: &[u8; BLOCK],
+        width: usize,
+    ) -> he_core::Result<Self> {
+        let transcipher = Transcipher::new(boot, key)?;
+        Ok(Self { boot, transcipher, counter: u128::from_be_bytes(*counter), width })
+    }
+
+    /// Those of the next piece: whole numbers, and whole blocks unless it is the last piece.
+    ///
+    /// # Errors
+    /// The device fails.
+    pub fn next(&mut self, piece: &[u8]) -> he_core::Result<EncryptedUint<Device>> {
+        let bits = self.transcipher.decrypt(&self.counter.to_be_bytes(), piece)?;
+        self.counter = self.counter.wrapping_add(piece.len().div_ceil(BLOCK) as u128);
+        bits.integers(self.boot.bootstrapper(), self.width)
+    }
+}
+
+/// A sensor file and the keys that were found to fit it.
+pub struct Transciphering {
+    evaluation: KeyFile,
+    sensor: KeyFile,
+    file: SensorFile,
+    payload: Payload<ColumnsNote>,
+}
+
+impl Transciphering {
+    /// Checks that file and keys belong together, and that the result fits a file.
+    ///
+    /// # Errors
+    /// `evaluation` is not an evaluation key that transciphers, or `sensor` not an encrypted sensor
+    /// key of the same key set; the file is encrypted under another sensor key, or has more rows
+    /// than fit.
+    pub fn new(evaluation: KeyFile, sensor: KeyFile, file: SensorFile) -> Result<Self> {
+        evaluation.transciphering()?;
+        let (_, id) = sensor.sensor()?;
+        evaluation.check_owner(&sensor.params, &sensor.id, &sensor.name)?;
+        file.check_sensor(id, &sensor.name)?;
+        let content = file.header.content.clone();
+        content.check_size(&evaluation.params)?;
+        let payload = Payload { key_id: evaluation.id.clone(), history: vec![NAME.to_owned()], content };
+        Ok(Self { evaluation, sensor, file, payload })
+    }
+
+    /// What the result will hold.
+    pub fn content(&self) -> &ColumnsNote {
+        &self.payload.content
+    }
+
+    /// Writes the file of TFHE: column by column, each in batches of blocks.
+    ///
+    /// # Errors
+    /// The sensor file is truncated, or goes on after its end; the output cannot be written; the
+    /// device fails.
+    pub fn write(mut self, device: &Device, output: Output, watch: &dyn Watch) -> Result<Written> {
+        let (key, circuit) = self.evaluation.transciphering()?;
+        let (sensor, _) = self.sensor.sensor()?;
+        let header = self.file.header.clone();
+        let (rows, width) = (header.content.rows as usize, header.content.width as usize);
+        let mut writer = Writer::new(output, &self.evaluation.params, &self.payload)?;
+        let boot = CircuitBootstrapper::new(device, key, circuit)?;
+        let mut numbers = Numbers::new(&boot, sensor, &header.counter, width)?;
+        let progress = Meter::new(watch, Stage::Computing, header.data_len().div_ceil(BLOCK as u64));
+        // Numbers of the next column, which has as many rows as it needs when it is written.
+        let (mut parts, mut held) = (Vec::new(), 0);
+        loop {
+            let piece = self.file.piece(blocks_at_once(device) * BLOCK)?;
+            if piece.is_empty() {
+                break;
+            }
+            let found = numbers.next(&piece)?.of(&self.payload.key_id);
+            let mut at = 0;
+            while at < found.batch() {
+                let end = found.batch().min(at + rows - held);
+                parts.push(found.part(at..end)?);
+                (held, at) = (held + end - at, end);
+                if held == rows {
+                    let column = EncryptedUint::concat(&parts.iter().collect::<Vec<_>>())?;
+                    (parts, held) = (Vec::new(), 0);
+                    writer.column(&Column::Integers(column))?;
+                }
+            }
+            progress.inc(piece.len().div_ceil(BLOCK) as u64);
+        }
+        progress.finish();
+        writer.commit()
+    }
+}
