@@ -9,6 +9,7 @@ use crate::model::PyModel;
 use crate::params::PyParams;
 use crate::run::detached;
 use crate::secrets;
+use crate::transcipher::{self, PyEncryptedSensorKey, PySensorKey, PyTranscipherKey};
 use crate::uint::{self, PyFlags, PyInt, PyUint};
 use he::Device;
 use he_core::bfv::Bfv;
@@ -180,7 +181,7 @@ impl PySecretKey {
 }
 
 /// The exception of an attempt to pickle or copy a secret.
-fn never_pickled(what: &str) -> PyErr {
+pub fn never_pickled(what: &str) -> PyErr {
     PyTypeError::new_err(format!(
         "{what} holds a secret and is neither pickled nor copied; write it where it belongs with \
          to_bytes, and send public and evaluation keys alone"
@@ -354,6 +355,16 @@ impl PySecretKey {
         uint::decrypt_flags(self, values, py)
     }
 
+    /// Make the key that `Transcipher` takes besides evaluation keys, under TFHE.
+    fn transcipher_key(&self, py: Python<'_>) -> PyResult<PyTranscipherKey> {
+        transcipher::transcipher_key(self, py)
+    }
+
+    /// Encrypt the key of a sensor under TFHE, for `Transcipher`.
+    fn encrypt_sensor_key(&self, sensor: &PySensorKey, py: Python<'_>) -> PyResult<PyEncryptedSensorKey> {
+        transcipher::encrypt_sensor_key(self, sensor, py)
+    }
+
     /// The bits of noise budget that are left in each vector of a ciphertext of BFV or BGV.
     fn noise_budget<'py>(&self, ciphertext: &PyCiphertext, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         ciphertext.noise_budget(py, self)
@@ -474,7 +485,8 @@ impl PyPublicKey {
 /// How an object is pickled: by its parameters and its bytes.
 pub type Reduced<'py> = (Bound<'py, PyAny>, (PyParams, Bound<'py, PyBytes>));
 
-fn reduced<'py>(
+/// The pickled form of an object of a context, which the function `name` of the module reads.
+pub fn reduced<'py>(
     py: Python<'py>,
     name: &str,
     core: &Core,

@@ -20,6 +20,7 @@ mod model;
 mod params;
 mod run;
 mod secrets;
+mod transcipher;
 mod uint;
 
 use pyo3::prelude::*;
@@ -56,6 +57,11 @@ mod _he {
     use super::run::panic_on_purpose;
     #[pymodule_export]
     use super::secrets::renounce;
+    #[pymodule_export]
+    use super::transcipher::{
+        PyEncryptedSensorKey, PySensorKey, PyTranscipher, PyTranscipherKey, unpickled_sensor_key,
+        unpickled_transcipher_key,
+    };
     #[pymodule_export]
     use super::uint::{PyFlags, PyInt, PyUint, unpickled_flags, unpickled_int, unpickled_uint};
 

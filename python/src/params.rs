@@ -258,7 +258,7 @@ impl PyParams {
     }
 
     /// TFHE for integers: ``digits_2m128``, ``digits_2m40``, or ``insecure_small``, which protects
-    /// nothing.
+    /// nothing; for integers and transciphering ``phases_2m128``, or ``insecure_phases`` likewise.
     #[classmethod]
     #[pyo3(signature = (preset = "digits_2m128"))]
     fn tfhe(_class: &Bound<'_, PyType>, py: Python<'_>, preset: &str) -> PyResult<Self> {
@@ -266,10 +266,13 @@ impl PyParams {
             Ok(Self(AnyParams::Tfhe(match preset {
                 "digits_2m128" => presets::digits_2m128()?,
                 "digits_2m40" => presets::digits_2m40()?,
+                "phases_2m128" => presets::phases_2m128()?,
                 "insecure_small" => presets::insecure_small()?,
+                "insecure_phases" => presets::insecure_phases()?,
                 other => {
                     return Err(Fault::Value(format!(
-                        "preset {other:?}: there are digits_2m128, digits_2m40, insecure_small"
+                        "preset {other:?}: there are digits_2m128, digits_2m40, phases_2m128, \
+                         insecure_small, insecure_phases"
                     )));
                 }
             })))

@@ -253,6 +253,10 @@ fn plain_amount(other: &Bound<'_, PyAny>) -> PyResult<Option<usize>> {
 macro_rules! integers_with_operators {
     ($($class:ident $kind:ident $name:literal $unpickle:literal),*) => {$(
         impl $class {
+            pub(crate) fn new(core: Arc<Core>, value: Ints<$kind>) -> Self {
+                Self { core, value }
+            }
+
             fn with(&self, value: Ints<$kind>) -> Self {
                 Self { core: Arc::clone(&self.core), value }
             }
