@@ -36,7 +36,7 @@ pub use keygen::{KeyFolder, Keygen, KeygenAes, KeygenBigCkks, KeygenCkks, Keygen
 pub use model::{Compile, Infer};
 pub use needs::{BigCkksNeeds, CkksNeeds, ExactNeeds, Needs, TfheNeeds};
 pub use params::{Params, ParamsScheme};
-pub use party::{CombineStep, Party, PartyInit, PartyStep, Quorum, ShareStep};
+pub use party::{CombineStep, Party, PartyFolder, PartyInit, PartyStep, Quorum, ShareStep};
 pub use publishing::{PublishNeeds, Published};
 pub use secret::{PassphraseFile, SealFlags, Unlock};
 #[cfg(feature = "server")]

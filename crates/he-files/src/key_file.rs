@@ -74,10 +74,8 @@ impl AnyKey {
     /// The same as for [`read`](Self::read).
     pub fn read_sealed(input: Input, passphrase: &dyn Passphrases) -> Result<Self> {
         let name = input.name().to_owned();
-        let bytes = input.read_all(MAX_SEALED)?;
-        passphrase::check_version(&bytes).in_file(&name)?;
-        let passphrase = passphrase.obtain(Purpose::Open, &name)?;
-        let plain = passphrase::open(&bytes, &passphrase).in_file(&name)?;
+        let plain =
+            passphrase::read_sealed(input, MAX_SEALED, |name| passphrase.obtain(Purpose::Open, name))?;
         Self::read_plain(&plain[..], &name, "a secret key", true)
     }
 

@@ -26,8 +26,10 @@
 //! and data and on the costs, not on their contents (Argon2id's memory accesses of the later passes
 //! excepted, as its definition has them).
 
-use crate::error::{Error, IoContext, PassphraseError, Result};
+use crate::error::{Error, InFile, IoContext, PassphraseError, Result};
+use crate::io::input::Input;
 use crate::scheme::engine::rng;
+use std::borrow::Borrow;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -119,6 +121,24 @@ impl<F: Fn(Purpose, &str) -> Result<Passphrase>> Passphrases for F {
 /// Whether a file that begins with these bytes is sealed (8 bytes suffice).
 pub fn is_sealed(start: &[u8]) -> bool {
     start.starts_with(&MAGIC)
+}
+
+/// Reads and opens a sealed file of at most so many bytes. What `obtain` gives, for the name of the
+/// file, is its passphrase.
+///
+/// # Errors
+/// The file is too large, damaged or of another version; the passphrase is wrong; the errors of
+/// `obtain`.
+pub fn read_sealed<P: Borrow<Passphrase>>(
+    input: Input,
+    limit: u64,
+    obtain: impl FnOnce(&str) -> Result<P>,
+) -> Result<Zeroizing<Vec<u8>>> {
+    let name = input.name().to_owned();
+    let bytes = input.read_all(limit)?;
+    check_version(&bytes).in_file(&name)?;
+    let passphrase = obtain(&name)?;
+    open(&bytes, passphrase.borrow()).in_file(&name)
 }
 
 /// Checks the version of a sealed file, which needs no passphrase.

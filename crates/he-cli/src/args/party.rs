@@ -1,6 +1,6 @@
 //! The options of `party`.
 
-use super::Needs;
+use super::{Needs, PassphraseFile, SealFlags};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
@@ -56,6 +56,8 @@ pub struct PartyInit {
     pub needs: Needs,
     #[command(flatten)]
     pub decryptions: Decryptions,
+    #[command(flatten)]
+    pub seal: SealFlags,
 }
 
 /// How many results are decrypted, and how safely: part of what the parties agree on.
@@ -77,6 +79,8 @@ pub struct Decryptions {
 pub struct PartyFolder {
     /// The folder of the party, as party init made it
     pub folder: PathBuf,
+    #[command(flatten)]
+    pub passphrase_file: PassphraseFile,
 }
 
 /// Messages of other parties.

@@ -1,11 +1,11 @@
 //! `party`: keys of several parties, and what they decrypt together.
 
-use crate::args::{CombineStep, Party, PartyInit, PartyStep, Quorum, ShareStep};
-use crate::error::{CliError, Result};
+use crate::args::{CombineStep, Party, PartyFolder, PartyInit, PartyStep, Quorum, ShareStep};
+use crate::error::{CliError, IoContext, Result};
 use crate::stdio::{self, Text, stdin_once};
 use crate::summary::{Summary, shown};
 use he::Device;
-use he_core::mhe::KeyShare;
+use he_core::mhe::{KeyShare, PartyKey};
 use he_core::ring::Ring;
 use he_core::wire::{Frame, Wire, WireKeys};
 use he_files::cipher_file::CipherReader;
@@ -14,15 +14,18 @@ use he_files::data::picture::Format;
 use he_files::io::input::Input;
 use he_files::io::output::{Output, OutputOptions, create_dir};
 use he_files::key_file::write_key;
+use he_files::key_set::{Wiped, sealed};
 use he_files::needs::{Published, RealNeeds};
 use he_files::note::Content;
 use he_files::party::{self, Agreed, Named, Plan};
+use he_files::passphrase::{Passphrase, Passphrases, Purpose, is_sealed, read_sealed};
 use he_files::publication::Publication;
 use he_files::scheme::Ckks;
 use he_files::scheme::engine::rng;
 use he_files::team::Team;
 use he_files::units;
 use serde_json::json;
+use std::io::{Cursor, Write};
 use std::path::{Path, PathBuf};
 
 /// The files of a party.
@@ -33,26 +36,32 @@ const ROUND_KEY: &str = "round.key";
 const RELIN: &str = "relin.share";
 const THRESHOLD_KEY: &str = "threshold.key";
 
+/// The longest sealed secret of a party that is read: a threshold key is as long as a polynomial
+/// over all primes.
+const MAX_SEALED: u64 = 1 << 26;
+
 /// Bits of precision that several parties lose beside one: by the noise of their keys.
 const PARTY_BITS: u32 = 11;
 
 pub(super) fn run(args: &Party) -> Result<Summary> {
     match &args.step {
         PartyStep::Init(args) => init(args),
-        PartyStep::Share(ShareStep::Keys(args)) => share_keys(&args.folder),
-        PartyStep::Share(ShareStep::Relin { folder, shares }) => share_relin(&folder.folder, &shares.shares),
-        PartyStep::Share(ShareStep::Secret(args)) => share_secret(&args.folder),
+        PartyStep::Share(ShareStep::Keys(folder)) => share_keys(&Own::unlock(folder)?),
+        PartyStep::Share(ShareStep::Relin { folder, shares }) => {
+            share_relin(&Own::unlock(folder)?, &shares.shares)
+        }
+        PartyStep::Share(ShareStep::Secret(folder)) => share_secret(&Own::unlock(folder)?),
         PartyStep::Share(ShareStep::Decrypt { folder, input, quorum, output }) => {
-            share_decryption(&folder.folder, input, quorum, output)
+            share_decryption(&Own::unlock(folder)?, input, quorum, output)
         }
         PartyStep::Combine(CombineStep::Keys { folder, shares, second }) => {
-            combine_keys(&folder.folder, &shares.shares, second)
+            combine_keys(&Own::open(folder)?, &shares.shares, second)
         }
         PartyStep::Combine(CombineStep::Secret { folder, shares }) => {
-            combine_secret(&folder.folder, &shares.shares)
+            combine_secret(&Own::unlock(folder)?, &shares.shares)
         }
         PartyStep::Combine(CombineStep::Decrypt { folder, input, shares, quorum, output }) => {
-            combine_decryption(&folder.folder, input, &shares.shares, quorum, output)
+            combine_decryption(&Own::open(folder)?, input, &shares.shares, quorum, output)
         }
     }
 }
@@ -62,17 +71,50 @@ struct Own {
     folder: PathBuf,
     agreed: Agreed,
     ring: Ring<Device>,
+    /// What seals the secrets that the party keeps, if they are sealed.
+    passphrase: Option<Passphrase>,
 }
 
 impl Own {
-    fn open(folder: &Path) -> Result<Self> {
+    fn open(args: &PartyFolder) -> Result<Self> {
+        let folder = args.folder.clone();
         let agreed = Agreed::read(Input::open(folder.join(SESSION))?)?;
         let ring = agreed.ring()?;
-        Ok(Self { folder: folder.to_owned(), agreed, ring })
+        Ok(Self { folder, agreed, ring, passphrase: None })
     }
 
-    fn input(&self, name: &str) -> Result<Input> {
-        Ok(Input::open(self.folder.join(name))?)
+    /// The same with the passphrase, if the party's secrets are sealed.
+    fn unlock(args: &PartyFolder) -> Result<Self> {
+        let own = Self::open(args)?;
+        let mut passphrase = None;
+        for name in [PARTY_KEY, THRESHOLD_KEY] {
+            let path = own.folder.join(name);
+            if passphrase.is_none() && path.exists() && is_sealed(Input::open(&path)?.peek(8)?) {
+                let name = path.display().to_string();
+                passphrase = Some(args.passphrase_file.obtain(Purpose::Open, &name)?);
+            }
+        }
+        Ok(Self { passphrase, ..own })
+    }
+
+    /// A secret that the party keeps, opened if it is sealed.
+    fn secret(&self, name: &str) -> Result<Input> {
+        let mut input = Input::open(self.folder.join(name))?;
+        if !is_sealed(input.peek(8)?) {
+            return Ok(input);
+        }
+        let name = input.name().to_owned();
+        let Some(passphrase) = &self.passphrase else {
+            let what = format!("{name} is sealed by a passphrase, and {PARTY_KEY} is not");
+            return Err(CliError::new(what).hint("use the secrets of one party init"));
+        };
+        let plain = read_sealed(input, MAX_SEALED, |_| Ok(passphrase))?;
+        Ok(Input::from_reader(name, Cursor::new(plain)))
+    }
+
+    /// The party's own secret.
+    fn key(&self) -> Result<PartyKey> {
+        Ok(self.agreed.party_key(self.secret(PARTY_KEY)?)?)
     }
 
     /// Files of the session.
@@ -81,7 +123,7 @@ impl Own {
         paths.iter().map(|path| Ok(self.agreed.frames(Input::open(path)?)?)).collect()
     }
 
-    /// A new file of the folder, not yet named.
+    /// A new file of the folder for others, not yet named.
     fn written(&self, name: &str, secret: bool, frames: Vec<Frame>) -> Result<Output> {
         self.written_to(&self.folder.join(name), secret, frames)
     }
@@ -91,6 +133,22 @@ impl Own {
         let mut output = Output::create(path, options, &[])?;
         let name = output.name();
         self.agreed.write_frames(&mut output, frames, &name)?;
+        Ok(output)
+    }
+
+    /// A new secret of the party itself, likewise: sealed if its other secrets are.
+    fn kept(&self, name: &str, frame: Frame) -> Result<Output> {
+        let Some(passphrase) = &self.passphrase else {
+            return self.written(name, true, vec![frame]);
+        };
+        let options = OutputOptions { secret: true, ..OutputOptions::default() };
+        let mut output = Output::create(self.folder.join(name), options, &[])?;
+        let name = output.name();
+        // The buffer has its full size from the start, because growing would leave copies of the
+        // secret behind.
+        let mut plain = Wiped::with_capacity(frame.body.len() + (1 << 16));
+        self.agreed.write_frames(&mut plain, vec![frame], &name)?;
+        output.write_all(&sealed(plain, Some(passphrase))?).writing(&name)?;
         Ok(output)
     }
 }
@@ -144,9 +202,10 @@ fn init(args: &PartyInit) -> Result<Summary> {
     let key = agreed.new_party(args.party, &mut rng()?)?;
     let folder = create_dir(&args.output)?;
     let ring = agreed.ring()?;
-    let own = Own { folder: args.output.clone(), agreed, ring };
+    let passphrase = args.seal.obtain(&args.output.join(PARTY_KEY).display().to_string())?;
+    let own = Own { folder: args.output.clone(), agreed, ring, passphrase };
     let frame = key.to_frame(&own.agreed.params).map_err(he_files::Error::from)?;
-    let secret = own.written(PARTY_KEY, true, vec![frame])?;
+    let secret = own.kept(PARTY_KEY, frame)?;
     let mut session = Output::create(args.output.join(SESSION), OutputOptions::default(), &[])?;
     let name = session.name();
     own.agreed.write(&mut session, &name)?;
@@ -159,40 +218,38 @@ fn init(args: &PartyInit) -> Result<Summary> {
         .fact("party", args.party)
         .fact("parties", parties)
         .fact("threshold", threshold)
+        .fact("sealed", own.passphrase.is_some())
         .fact("parameters", <Ckks as he_files::scheme::Scheme>::params_json(&own.agreed.params)))
 }
 
-fn share_keys(folder: &Path) -> Result<Summary> {
-    let own = Own::open(folder)?;
-    let key = own.agreed.party_key(own.input(PARTY_KEY)?)?;
+fn share_keys(own: &Own) -> Result<Summary> {
+    let key = own.key()?;
     let (shares, kept) = party::key_shares(&own.agreed, &key, &own.ring, &mut rng()?)?;
-    let outputs = vec![own.written(KEYS, false, shares)?, own.written(ROUND_KEY, true, vec![kept])?];
-    place("share keys", &own, outputs)
+    let outputs = vec![own.written(KEYS, false, shares)?, own.kept(ROUND_KEY, kept)?];
+    place("share keys", own, outputs)
 }
 
-fn share_relin(folder: &Path, shares: &[PathBuf]) -> Result<Summary> {
-    let own = Own::open(folder)?;
-    let key = own.agreed.party_key(own.input(PARTY_KEY)?)?;
-    let kept = own.agreed.frames(own.input(ROUND_KEY)?)?;
+fn share_relin(own: &Own, shares: &[PathBuf]) -> Result<Summary> {
+    let key = own.key()?;
+    let kept = own.agreed.frames(own.secret(ROUND_KEY)?)?;
     let first = own.read(shares)?;
     let share = party::relinearisation_share(&own.agreed, &key, &kept, &first, &own.ring, &mut rng()?)?;
     let output = own.written(RELIN, false, vec![share])?;
-    let summary = place("share relin", &own, vec![output])?;
+    let summary = place("share relin", own, vec![output])?;
     // A second share with it would reveal the difference of two errors.
-    let used = folder.join(ROUND_KEY);
+    let used = own.folder.join(ROUND_KEY);
     std::fs::remove_file(&used).map_err(|error| he_files::Error::io(error, "remove", used.display()))?;
     Ok(summary)
 }
 
-fn share_secret(folder: &Path) -> Result<Summary> {
-    let own = Own::open(folder)?;
-    let key = own.agreed.party_key(own.input(PARTY_KEY)?)?;
+fn share_secret(own: &Own) -> Result<Summary> {
+    let key = own.key()?;
     let shares = party::secret_shares(&own.agreed, &key, &own.ring, &mut rng()?)?;
     let outputs = shares
         .into_iter()
         .map(|(to, frame)| own.written(&format!("secret-for-{to}.share"), true, vec![frame]))
         .collect::<Result<_>>()?;
-    place("share secret", &own, outputs)
+    place("share secret", own, outputs)
 }
 
 /// The party's summand of the collective secret: of its threshold key if it has one.
@@ -200,10 +257,9 @@ fn summand(own: &Own, quorum: &[u32]) -> Result<KeyShare<Device>> {
     let everybody = quorum == own.agreed.session.parties();
     let core = he_files::Error::from;
     if everybody && !own.folder.join(THRESHOLD_KEY).exists() {
-        let key = own.agreed.party_key(own.input(PARTY_KEY)?)?;
-        return Ok(key.share(&own.ring).map_err(core)?);
+        return Ok(own.key()?.share(&own.ring).map_err(core)?);
     }
-    let key = own.agreed.threshold_key(&own.ring, own.input(THRESHOLD_KEY)?)?;
+    let key = own.agreed.threshold_key(&own.ring, own.secret(THRESHOLD_KEY)?)?;
     Ok(key.share(quorum).map_err(core)?)
 }
 
@@ -227,15 +283,14 @@ fn reader(own: &Own, input: &Path) -> Result<CipherReader<Ckks>> {
     Ok(reader)
 }
 
-fn share_decryption(folder: &Path, input: &Path, quorum: &Quorum, output: &Path) -> Result<Summary> {
-    let own = Own::open(folder)?;
-    let mut reader = reader(&own, input)?;
-    let quorum = named(&own, quorum)?;
-    let key = summand(&own, &quorum)?;
+fn share_decryption(own: &Own, input: &Path, quorum: &Quorum, output: &Path) -> Result<Summary> {
+    let mut reader = reader(own, input)?;
+    let quorum = named(own, quorum)?;
+    let key = summand(own, &quorum)?;
     let publication = Publication::new(own.agreed.plan.publisher()?, rng()?);
     let frames = party::decryption_shares(&own.agreed, &key, &mut reader, &own.ring, &publication)?;
     let output = own.written_to(output, false, frames)?;
-    let summary = place("share decrypt", &own, vec![output])?;
+    let summary = place("share decrypt", own, vec![output])?;
     let published = publication.published();
     Ok(summary
         .line(format!("{published} decryptions shared: keep count of them"))
@@ -246,41 +301,38 @@ fn share_decryption(folder: &Path, input: &Path, quorum: &Quorum, output: &Path)
         .fact("flood_error_log2", publication.error_log2()))
 }
 
-fn combine_keys(folder: &Path, first: &[PathBuf], second: &[PathBuf]) -> Result<Summary> {
-    let own = Own::open(folder)?;
+fn combine_keys(own: &Own, first: &[PathBuf], second: &[PathBuf]) -> Result<Summary> {
     let (first, second) = (own.read(first)?, own.read(second)?);
     let Agreed { params, id, .. } = &own.agreed;
     let (public, keys) = party::combined_keys(&own.agreed, &first, &second, &own.ring)?;
     let [mut public_file, mut keys_file] = {
-        let create = |name: &str| Output::create(folder.join(name), OutputOptions::default(), &[]);
+        let create = |name: &str| Output::create(own.folder.join(name), OutputOptions::default(), &[]);
         [create("public.key")?, create("eval.key")?]
     };
     let name = public_file.name();
     write_key::<Ckks>(&mut public_file, params, id, [public.to_frame(params)], &name)?;
     let name = keys_file.name();
     write_key::<Ckks>(&mut keys_file, params, id, keys.to_frames(params), &name)?;
-    place("combine keys", &own, vec![public_file, keys_file])
+    place("combine keys", own, vec![public_file, keys_file])
 }
 
-fn combine_secret(folder: &Path, shares: &[PathBuf]) -> Result<Summary> {
-    let own = Own::open(folder)?;
-    let party = own.agreed.party_key(own.input(PARTY_KEY)?)?.party();
+fn combine_secret(own: &Own, shares: &[PathBuf]) -> Result<Summary> {
+    let party = own.key()?.party();
     let key = party::threshold_key(&own.agreed, party, &own.read(shares)?, &own.ring)?;
     let frame = key.to_frame(&own.agreed.params).map_err(he_files::Error::from)?;
-    let output = own.written(THRESHOLD_KEY, true, vec![frame])?;
-    place("combine secret", &own, vec![output])
+    let output = own.kept(THRESHOLD_KEY, frame)?;
+    place("combine secret", own, vec![output])
 }
 
 fn combine_decryption(
-    folder: &Path,
+    own: &Own,
     input: &Path,
     shares: &[PathBuf],
     quorum: &Quorum,
     output: &Path,
 ) -> Result<Summary> {
-    let own = Own::open(folder)?;
-    let mut reader = reader(&own, input)?;
-    let quorum = named(&own, quorum)?;
+    let mut reader = reader(own, input)?;
+    let quorum = named(own, quorum)?;
     let files = own.read(shares)?;
     let options = OutputOptions { private: true, ..OutputOptions::default() };
     let mut out = stdio::create(output, options, Text::Yes, &[input])?;

@@ -202,3 +202,49 @@ fn sessions_do_not_mix() {
     );
     assert!(!one.path().join("x").exists());
 }
+
+/// A passphrase seals every secret that a party keeps, each is opened with it alone, and what goes
+/// to others is not sealed.
+#[test]
+fn secrets_of_a_party_are_sealed_by_its_passphrase() {
+    let dir = folder();
+    let dir = dir.path();
+    fs::write(dir.join("phrase"), "correct horse\n").unwrap();
+    fs::write(dir.join("wrong"), "battery staple\n").unwrap();
+    let begin = ["init", "--parties", "2", "--threshold", "1", "--party", "1", "-o", "a", "--json"];
+    let sealed = ["--passphrase-file", "phrase"];
+    let told = call(dir, begin.into_iter().chain(QUICK).chain(sealed)).ok();
+    let told: Value = serde_json::from_slice(&told).unwrap();
+    assert_eq!(told["sealed"], true);
+    let told = call(dir, ["init", "--session", "a/session.he", "--party", "2", "-o", "b", "--json"]).ok();
+    let told: Value = serde_json::from_slice(&told).unwrap();
+    assert_eq!(told["sealed"], false);
+    let is_sealed = |name: &str| fs::read(dir.join(name)).unwrap().starts_with(b"HESEALED");
+    assert!(is_sealed("a/party.key") && !is_sealed("b/party.key"));
+
+    refused(call(dir, ["share", "keys", "a"]), "there is no terminal to ask for the passphrase at");
+    refused(call(dir, ["share", "keys", "a", "--passphrase-file", "wrong"]), "a/party.key: wrong passphrase");
+    let with = |words: &[&'static str]| call(dir, words.iter().copied().chain(sealed)).ok();
+    with(&["share", "keys", "a"]);
+    assert!(is_sealed("a/round.key") && !is_sealed("a/keys.share"));
+    call(dir, ["share", "keys", "b"]).ok();
+    let first = ["--shares", "a/keys.share", "b/keys.share"];
+    with(&["share", "relin", "a", first[0], first[1], first[2]]);
+    call(dir, ["share", "relin", "b"].into_iter().chain(first)).ok();
+    let second = ["--second", "a/relin.share", "b/relin.share"];
+    call(dir, ["combine", "keys", "a"].into_iter().chain(first).chain(second)).ok();
+
+    // For others as it is, for the party itself sealed.
+    with(&["share", "secret", "a"]);
+    call(dir, ["share", "secret", "b"]).ok();
+    assert!(!is_sealed("a/secret-for-2.share"));
+    with(&["combine", "secret", "a", "--shares", "a/secret-for-1.share", "b/secret-for-1.share"]);
+    assert!(is_sealed("a/threshold.key"));
+    fs::write(dir.join("t.csv"), "x\n1.5\n-2\n").unwrap();
+    he(["encrypt", "t.csv", "-k", "a/public.key", "-o", "t.he"]).at(dir).ok();
+    with(&["share", "decrypt", "a", "t.he", "--quorum", "1", "-o", "t.share"]);
+    let words = ["combine", "decrypt", "b", "t.he", "--quorum", "1", "--shares", "t.share", "-o", "-"];
+    let found = String::from_utf8(call(dir, words).ok()).unwrap();
+    let found: Vec<f64> = found.lines().skip(1).map(|line| line.parse().unwrap()).collect();
+    assert!((found[0] - 1.5).abs() < 0.2 && (found[1] + 2.0).abs() < 0.2, "{found:?}");
+}
