@@ -26,7 +26,8 @@ fn has_unnamed_files(dir: &Path) -> bool {
     has
 }
 
-/// A folder with what the commands below read: under AES a file and a folder, under BFV a table.
+/// A folder with what the commands below read: under AES a file and a folder, under BFV and as a
+/// sensor file a table.
 fn inputs() -> TempDir {
     let (keys, dir) = (Keys::narrow(), files(3 << 20));
     let at = |arguments: &[&str]| he(arguments).at(dir.path()).ok();
@@ -38,6 +39,9 @@ fn inputs() -> TempDir {
     at(&["encrypt", "plain", "-k", "my.key", "-o", "x.he"]);
     at(&["encrypt", "in", "-k", "my.key", "-o", "in.he"]);
     at(&["encrypt", "t.csv", "-k", &keys.public, "-o", "t.he"]);
+    at(&["keygen", "aes", "--transcipher", "-o", "sensor.key"]);
+    at(&["encrypt", "sensor.key", "--transcipher", "-k", &Keys::toy_tfhe().secret, "-o", "sensor.he"]);
+    at(&["encrypt", "t.csv", "--signed", "-k", "sensor.key", "-o", "t.aes"]);
     dir
 }
 
@@ -69,7 +73,7 @@ impl Work {
 
 /// Commands of every kind that write one thing. They run in the folder of [`inputs`].
 fn works() -> Vec<Work> {
-    let keys = Keys::narrow();
+    let (keys, toy) = (Keys::narrow(), Keys::toy_tfhe());
     vec![
         Work::new(&["keygen", "aes"], |dir, name| {
             he(["encrypt", "t.csv", "-k", name, "-o", "-"]).at(dir).run().code == Some(0)
@@ -88,6 +92,12 @@ fn works() -> Vec<Work> {
         }),
         Work::new(&["decrypt", "t.he", "-k", &keys.secret], |dir, name| {
             fs::read_to_string(dir.join(name)).unwrap() == TABLE
+        }),
+        Work::new(&["encrypt", "t.csv", "--signed", "-k", "sensor.key"], |dir, name| {
+            decrypted(dir, name, "sensor.key") == Some(TABLE.into())
+        }),
+        Work::new(&["transcipher", "t.aes", "--sensor-key", "sensor.he", "-k", &toy.eval], |dir, name| {
+            decrypted(dir, name, &Keys::toy_tfhe().secret) == Some(TABLE.into())
         }),
         Work::new(&["decrypt", "in.he", "-k", "my.key"], |dir, name| {
             tree(&dir.join(name)) == tree(&dir.join("in"))
@@ -267,7 +277,9 @@ fn keys_of_two_sets_are_refused_together() {
 /// Whether a result takes less than a page.
 fn is_small(line: &[String]) -> bool {
     let line = line.join(" ");
-    ["keygen aes", "decrypt t.he", "compile"].iter().any(|start| line.starts_with(start))
+    ["keygen aes", "decrypt t.he", "encrypt t.csv --signed", "compile"]
+        .iter()
+        .any(|start| line.starts_with(start))
 }
 
 /// Whether it replaces one file.
