@@ -33,7 +33,7 @@ def main(program: str) -> None:
         answer = str(folder / "answer.parquet")
         query = f"""SELECT region, he_sum(price) AS total, he_dot(price, qty) AS dot
                     FROM '{table}' GROUP BY region ORDER BY region"""
-        options = ["--params", str(folder / "params"), "--keys", str(folder / "eval"), "-o", answer]
+        options = ["--params", str(folder / "params"), "--keys", str(folder / "eval"), "-o", answer, "--force"]
         subprocess.run([program, "query", query, *options], check=True)
         found = parquet.read(answer, context=context, keys=keys)
         assert found["region"].to_pylist() == ["n", "s"]
@@ -50,7 +50,7 @@ def main(program: str) -> None:
         # What Python wrote of an answer is a table again.
         again = str(folder / "again.parquet")
         parquet.write(again, {"region": ["n", "s"]}, {"total": found["total"]})
-        options = ["--params", str(folder / "params"), "--keys", str(folder / "eval"), "-o", answer]
+        options = ["--params", str(folder / "params"), "--keys", str(folder / "eval"), "-o", answer, "--force"]
         subprocess.run([program, "query", f"SELECT he_sum(total) AS total FROM '{again}'", *options], check=True)
         values = keys.decrypt(parquet.read(answer, context=context, keys=keys)["total"][0])
         expected = [sum(cell[i] for cell in columns["price"] if cell is not None) for i in range(3)]
