@@ -252,8 +252,8 @@ mod tests {
         }
     }
 
-    /// The noise with the parameters that programs use, against the prediction: outputs of a lookup
-    /// share the noise of its bits, so that few indices say little more than its size.
+    /// The noise with the parameters that programs use, against the prediction. Outputs of a lookup
+    /// share the noise of its bits: sixteen indices are as many samples, and not a thousand.
     #[test]
     fn the_preset_leaves_the_predicted_noise() {
         let (mut rng, cpu) = (seeded(), Cpu::new());
@@ -263,7 +263,7 @@ mod tests {
         let boot = CircuitBootstrapper::new(&cpu, &key, &circuit).unwrap();
         let entries: Vec<Vec<u64>> = (0..256).map(|_| (0..64).map(|_| rng.next_u64()).collect()).collect();
         let tables = BitTables::new(&cpu, &tfhe, &entries).unwrap();
-        let indices: Vec<u64> = (0..4).map(|_| rng.next_u64() >> 56).collect();
+        let indices: Vec<u64> = (0..16).map(|_| rng.next_u64() >> 56).collect();
         let words: Vec<u64> = indices.iter().flat_map(|&x| bits_of(x, 8)).collect();
         let found = boot.lookup(&secret.encrypt(&cpu, &words, &mut rng).unwrap(), &tables).unwrap();
         let phases = secret.phases(&found).unwrap();
@@ -274,7 +274,7 @@ mod tests {
         let rms = (errors.iter().map(|e| e * e).sum::<f64>() / errors.len() as f64).sqrt();
         let predicted = (8.0 * params.noise().selection).sqrt();
         println!("{:.3} of 2^{:.2}", rms / predicted, predicted.log2());
-        assert!(rms < 1.2 * predicted && rms > 0.25 * predicted, "{rms:e}, predicted {predicted:e}");
+        assert!(rms < 1.5 * predicted && rms > 0.4 * predicted, "{rms:e}, predicted {predicted:e}");
     }
 
     /// Results are indices again: sums modulo 2 of results of lookups, and so on.
