@@ -31,7 +31,8 @@ impl Circuit {
         self.facts.key_bytes as u64
     }
 
-    fn security(&self) -> [u32; 2] {
+    /// The bits of security of both secrets.
+    pub fn security(&self) -> [u32; 2] {
         [&self.facts.dense, &self.facts.sparse].map(|secret| secret.security_bits(self.facts.log_n))
     }
 
@@ -45,7 +46,7 @@ impl Circuit {
     pub fn lines(&self) -> Vec<(&'static str, String)> {
         let (facts, [dense, sparse]) = (&self.facts, self.security());
         let secret = |secret: &SecretFacts, bits: u32| {
-            let bits = if bits == 0 { "INSECURE".to_owned() } else { format!("{bits} bits") };
+            let bits = security_text(bits);
             let limit = secret.limit.map_or("no bound known".to_owned(), |limit| format!("{limit} allowed"));
             format!("{bits}: a modulus of {:.0} bits, {limit}", secret.log_modulus)
         };
@@ -55,6 +56,11 @@ impl Circuit {
             ("refresh", format!("{}, for a secret of weight {weight}", secret(&facts.sparse, sparse))),
         ]
     }
+}
+
+/// Bits of security for people.
+pub fn security_text(bits: u32) -> String {
+    if bits == 0 { "INSECURE".to_owned() } else { format!("{bits} bits") }
 }
 
 /// Why parameters of integers with bootstrapping are as they are.

@@ -136,6 +136,13 @@ fn bigckks(needs: &BigCkksNeeds) -> Result<Explanation> {
 /// Parameters with bootstrapping, as those of any keys, and the sizes of their own.
 fn refreshing<P: Refreshing>(boot: &P, circuit: &Circuit, rotations: &Rotations, why: &str) -> Explanation {
     let mut told = explain::<P::Scheme>(boot.programs(), RLWE_KEYS, rotations, why);
+    // The secret is that of the whole chain, of which programs have a part.
+    let weakest = circuit.security().into_iter().min().unwrap_or(0);
+    if told.json["security_bits"].as_u64().is_some_and(|bits| bits > weakest.into()) {
+        told.json["security_bits"] = json!(weakest);
+        let line = told.lines.iter_mut().find(|(name, _)| *name == "security");
+        line.into_iter().for_each(|(_, text)| *text = bootstrap::security_text(weakest));
+    }
     let bytes = file_bytes(&boot.to_frame(), circuit.file_bytes);
     told.bytes("bootstrap_key_bytes", "bootstrap.key", bytes, "");
     told.bytes("bootstrap_memory_bytes", "in memory", circuit.memory_bytes(), ": the same keys in use");

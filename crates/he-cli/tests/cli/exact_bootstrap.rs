@@ -61,7 +61,8 @@ fn parameters_for_programs() {
         let usual = json(&he(["params", scheme, "--bootstrap", "--json"]).ok());
         assert_eq!((&usual["degree"], &usual["slots"]), (&65536.into(), &65536.into()));
         assert_eq!((&usual["depth"], &usual["bootstraps"]), (&2.into(), &bootstraps.into()));
-        for secret in ["security_bits_of_secret", "security_bits_of_sparse_secret"] {
+        // The chain of programs alone would be 256 bits, under the secret of the whole one.
+        for secret in ["security_bits", "security_bits_of_secret", "security_bits_of_sparse_secret"] {
             assert_eq!(usual[secret], 128, "{scheme}: {secret}");
         }
         // The modulus is that of keys without bootstrapping, and the needs are heeded.
