@@ -673,7 +673,8 @@ fn deep_adder<S: Scheme>(rng: &mut ChaCha20Rng) {
     let too_deep = SlotGates::new(Encrypted::new(&ev, &keys));
     let spent = circuit.run(&too_deep, &too_deep.bits(ct.duplicate().unwrap()));
     assert!(matches!(spent, Err(Error::BudgetSpent { .. })));
-    let arithmetic = Encrypted::new(&ev, &keys).with_refreshes(&bootstrapper, &boot_keys, 8.0);
+    let arithmetic =
+        Encrypted::new(&ev, &keys).with_refreshes(bootstrapper.with_keys(&boot_keys).reserve_bits(8.0));
     let gates = SlotGates::new(arithmetic);
     let outputs = circuit.run(&gates, &gates.bits(ct)).unwrap();
     assert!(gates.arithmetic().refreshes() > 5, "{}", gates.arithmetic().refreshes());

@@ -81,22 +81,25 @@ impl ExactSpec {
         plain_modulus: u64,
     ) -> Result<Self, ParamsError> {
         let mut spec = Self::from_bits(log_n, q_bits, p_bits, plain_modulus)?;
-        let two_n = 2u64 << log_n;
-        let shared = 1u64 << plain_modulus.trailing_zeros().min(log_n + 1);
-        let step = u128::from(two_n / shared) * u128::from(plain_modulus);
         let mut taken = spec.p.clone();
         for (&bits, prime) in q_bits.iter().zip(&mut spec.q) {
-            let top = (1u128 << bits) - 1;
-            let candidates =
-                (1..=top / step).rev().map(|i| i * step + 1).take_while(|c| c >> (bits - 1) == 1);
-            let found =
-                candidates.filter_map(|c| u64::try_from(c).ok()).find(|c| is_prime(*c) && !taken.contains(c));
+            let found = unit_prime(log_n, bits, plain_modulus, &taken);
             *prime = found.ok_or(ParamsError::NotEnoughPrimes { bits, log_n, count: q_bits.len() })?;
             taken.push(*prime);
         }
         spec.digits = RlweParams::greedy_digits(&spec.q, &spec.p);
         Ok(spec)
     }
+}
+
+/// The greatest prime of that many bits that is 1 modulo 2N and modulo t, and not taken.
+pub(super) fn unit_prime(log_n: u32, bits: u32, plain_modulus: u64, taken: &[u64]) -> Option<u64> {
+    let two_n = 2u64 << log_n;
+    let shared = 1u64 << plain_modulus.trailing_zeros().min(log_n + 1);
+    let step = u128::from(two_n / shared) * u128::from(plain_modulus);
+    let top = (1u128 << bits) - 1;
+    let candidates = (1..=top / step).rev().map(|i| i * step + 1).take_while(|c| c >> (bits - 1) == 1);
+    candidates.filter_map(|c| u64::try_from(c).ok()).find(|c| is_prime(*c) && !taken.contains(c))
 }
 
 #[derive(Debug)]

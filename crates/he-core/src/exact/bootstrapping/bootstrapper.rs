@@ -60,7 +60,7 @@ impl<S: Scheme, B: RingOps> Bootstrapper<S, B> {
         ct.predicted_budget(self.params.params())
     }
 
-    fn check(&self, ct: &Ciphertext<S, B>, keys: &BootstrapKeys<B>) -> Result<()> {
+    pub(super) fn check(&self, ct: &Ciphertext<S, B>, keys: &BootstrapKeys<B>) -> Result<()> {
         self.circuit.check_keys(&ct.pair, keys)?;
         ct.check(self.params.params())?;
         let (left_bits, needed_bits) = (self.budget(ct), self.params.needed_budget());

@@ -43,13 +43,24 @@
 //! # }
 //! ```
 //!
+//! Parameters that [`BootstrapParams::for_depth`] chooses for one product between two refreshes of
+//! BFV, at N = 2^16 and 128 bits of security. A refresh needs 8 bits of budget:
+//!
+//! | t | primes of programs | bootstraps per refresh | bits of budget after it |
+//! |---|---|---|---|
+//! | 2^8, 65537, 786433, 2^20 | 3 | 2 | 54.0 |
+//! | 2^32, 2^40 | 4 | 3 | 77.0 |
+//! | 65537, for three products | 4 | 5 | 123.0 |
+//!
 //! Source: Kim, Seo, Song, *Simpler and Faster BFV Bootstrapping for Arbitrary Plaintext Modulus
 //! from CKKS*, CCS 2024.
 
 mod bootstrapper;
 mod params;
+mod refresher;
 #[cfg(test)]
 mod tests;
 
 pub use bootstrapper::Bootstrapper;
 pub use params::{BootstrapParams, BootstrapSpec};
+pub use refresher::RefreshWith;

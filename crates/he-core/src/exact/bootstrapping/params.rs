@@ -3,7 +3,7 @@
 use crate::backend::RingOps;
 use crate::bootstrapping::{self, LevelRun, Order, added_to_coefficients, presets::Preset};
 use crate::error::{Error, Result};
-use crate::exact::params::after_products;
+use crate::exact::params::{after_products, unit_prime};
 use crate::exact::{Noise, Params, PlainModulus, Scheme, TAIL};
 use crate::params::{ParamsError, Security, max_log_qp};
 use crate::ring::{Ring, RingSpec};
@@ -17,6 +17,8 @@ const WIDTHS: [u32; 4] = [50, 44, 38, 32];
 /// tries to save an iteration by.
 const MAX_PRIMES: usize = 12;
 const MORE_PRIMES: usize = 2;
+/// More levels than any secure chain has.
+const MAX_LEVELS: usize = 64;
 /// log2 of the scale of level 0. The nearer it is to q_0, the less budget a refresh needs, and the
 /// greater is the arcsine's error, of the fourth power of its argument: twice as near, it would be
 /// a part of the noise that is left.
@@ -35,7 +37,7 @@ const FEW_SPECIAL: usize = 3;
 const FACTOR_BITS: f64 = 3.0;
 /// The bits that products between two refreshes leave beside what a refresh needs: for sums and
 /// rotations, as in parameters without bootstrapping.
-const MARGIN_BITS: f64 = 10.0;
+pub(super) const MARGIN_BITS: f64 = 10.0;
 /// What is lost of each bootstrap's precision by working with powers of two.
 const LOST_BITS: f64 = 1.0;
 
@@ -67,7 +69,29 @@ impl BootstrapSpec {
         Self::chosen(plain_modulus, depth, Preset::ExactBound.spec().log_n, BootstrapParams::<S>::try_from)
     }
 
-    /// The same at another degree 2^`log_n`, whatever the security; for experiments and tests only.
+    /// [`for_depth`](Self::for_depth) with as many primes of programs as security leaves room for:
+    /// for programs whose first products, of fresh ciphertexts, are many and whose last ones are
+    /// few, such as sums, so that only the last ones are refreshed. A refresh leaves the same
+    /// budget, and takes longer.
+    ///
+    /// # Errors
+    /// The same as for [`for_depth`](Self::for_depth).
+    pub fn longest_for_depth<S: Scheme>(plain_modulus: u64, depth: usize) -> Result<Self> {
+        let mut longest = Self::for_depth::<S>(plain_modulus, depth)?;
+        let few = *SPECIAL.iter().min().unwrap_or(&0);
+        longest.circuit.special.truncate(few);
+        while longest.circuit.program.levels < MAX_LEVELS {
+            let mut longer = longest.clone();
+            longer.circuit.program.levels += 1;
+            if BootstrapParams::<S>::try_from(longer.clone()).is_err() {
+                break;
+            }
+            longest = longer;
+        }
+        Ok(longest)
+    }
+
+    /// The same as [`for_depth`](Self::for_depth) at another degree 2^`log_n`, whatever the security; for experiments and tests only.
     ///
     /// # Errors
     /// The same as for [`for_depth`](Self::for_depth).
@@ -206,6 +230,29 @@ impl<S: Scheme> BootstrapParams<S> {
         Self::build_over(spec, q, p, false)
     }
 
+    /// Parameters of at least 128-bit security whose primes of programs, but for q_0, are 1 modulo
+    /// t: see [`ExactSpec::with_unit_correction_factors`](crate::exact::ExactSpec), which says what
+    /// BGV gains by it. The others are those of the description.
+    ///
+    /// # Errors
+    /// [`ParamsError::NotEnoughPrimes`] if there are too few of that width, and any other
+    /// [`ParamsError`].
+    pub fn with_unit_correction_factors(spec: BootstrapSpec) -> Result<Self> {
+        let others = Self::try_from(spec.clone())?;
+        let ring = others.ring_spec();
+        let (mut q, p) = (ring.q().to_vec(), ring.p().to_vec());
+        let mut taken = ring.primes().collect::<Vec<_>>();
+        let (log_n, count) = (spec.circuit.log_n, spec.circuit.program.levels);
+        // Levels of programs have one prime each.
+        let widths = spec.circuit.program.primes.iter().cycle();
+        for (prime, &bits) in q[1..=count].iter_mut().zip(widths) {
+            let found = unit_prime(log_n, bits, spec.plain_modulus, &taken);
+            *prime = found.ok_or(ParamsError::NotEnoughPrimes { bits, log_n, count })?;
+            taken.push(*prime);
+        }
+        Self::over_primes(spec, q, p)
+    }
+
     fn build_over(spec: BootstrapSpec, q: Vec<u64>, p: Vec<u64>, secure: bool) -> Result<Self> {
         let (circuit, order) = (spec.circuit.clone(), Order::CoefficientsFirst);
         Self::around(spec, bootstrapping::BootstrapParams::build_over(circuit, order, q, p, secure)?)
@@ -323,10 +370,22 @@ impl<S: Scheme> BootstrapParams<S> {
         if iterations > self.most_iterations() {
             return false;
         }
-        let model = self.params().noise();
         let noise = self.noise_of(self.budget_after(iterations));
-        after_products::<S>(model, noise, model.chain(), depth)
-            .is_some_and(|(primes, noise)| model.budget(noise, primes) >= self.needed_budget() + MARGIN_BITS)
+        let left = self.budget_after_products(noise, self.params().noise().chain(), depth);
+        left >= self.needed_budget() + MARGIN_BITS
+    }
+
+    /// The predicted budget that successive products leave of such a ciphertext, in bits; none if
+    /// they lose the message.
+    pub(super) fn budget_after_products(&self, noise: Noise, primes: usize, depth: usize) -> f64 {
+        let model = self.params().noise();
+        after_products::<S>(model, noise, primes, depth)
+            .map_or(0.0, |(primes, noise)| model.budget(noise, primes))
+    }
+
+    /// The greatest noise of a refreshed ciphertext.
+    pub(super) fn refreshed_noise(&self) -> Noise {
+        self.noise_of(self.refreshed_budget())
     }
 
     /// Root mean square and bound of the error of a bootstrap, relative to its greatest message.

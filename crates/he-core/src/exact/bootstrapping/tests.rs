@@ -273,7 +273,10 @@ fn secure_parameters_are_as_stated() {
         (2, 1, 3, 2),
         (257, 1, 3, 2),
         (65537, 1, 3, 2),
+        (786_433, 1, 3, 2),
         (1 << 20, 1, 3, 2),
+        (1 << 32, 1, 4, 3),
+        (1 << 40, 1, 4, 3),
         (65537, 3, 4, 5),
     ] {
         let boot = BootstrapParams::<Bfv>::for_depth(t, depth).unwrap();
@@ -291,4 +294,104 @@ fn secure_parameters_are_as_stated() {
         // No integer that the sparse secret can leave exceeds what the reduction removes.
         assert_eq!(facts.failure_log2, f64::NEG_INFINITY);
     }
+}
+
+/// As many primes as security leaves room for, and the budget of the shortest chain after a
+/// refresh.
+#[test]
+fn long_chains_are_for_programs_that_become_narrow() {
+    for depth in [1, 2, 3] {
+        let short = BootstrapParams::<Bgv>::for_depth(786_433, depth).unwrap();
+        let spec = BootstrapSpec::longest_for_depth::<Bgv>(786_433, depth).unwrap();
+        let long = BootstrapParams::<Bgv>::try_from(spec.clone()).unwrap();
+        println!(
+            "depth {depth}: {} primes of {:?}, {} iterations, {:.1} bits; longest {}, {:.1} bits, log QP {:.1}, fresh {:.1}",
+            short.params().max_level() + 1,
+            spec.circuit.program.primes,
+            spec.iterations,
+            short.refreshed_budget(),
+            long.params().max_level() + 1,
+            long.refreshed_budget(),
+            long.ring_spec().log_qp(),
+            long.params().noise().log_q(long.params().max_level() + 1),
+        );
+        assert!(long.params().max_level() >= short.params().max_level() + 5);
+        assert!((long.refreshed_budget() - short.refreshed_budget()).abs() < 1.0);
+        let mut longer = spec;
+        longer.circuit.program.levels += 1;
+        let error = BootstrapParams::<Bgv>::try_from(longer).unwrap_err();
+        assert!(matches!(error, Error::InvalidParams(ParamsError::Insecure { .. })), "{error}");
+    }
+}
+
+/// Programs whose divisions leave correction factors at 1.
+#[test]
+fn primes_of_programs_may_be_units() {
+    let t = 786_433;
+    let spec = BootstrapSpec::longest_for_depth::<Bgv>(t, 1).unwrap();
+    let boot = BootstrapParams::<Bgv>::with_unit_correction_factors(spec.clone()).unwrap();
+    let ordinary = BootstrapParams::<Bgv>::try_from(spec.clone()).unwrap();
+    let (q, others) = (boot.ring_spec().q(), ordinary.ring_spec().q());
+    let programs = 1..boot.params().max_level() + 1;
+    assert!(q[programs.clone()].iter().all(|q| q % t == 1));
+    assert!(!others[programs.clone()].iter().all(|q| q % t == 1));
+    assert_eq!((q[0], &q[programs.end..]), (others[0], &others[programs.end..]));
+    assert!(boot.circuit().is_secure());
+    assert_eq!(boot.spec(), ordinary.spec());
+    // 2 N t has 37 bits: there are not so many primes of 38.
+    let mut narrow = spec;
+    narrow.circuit.program.primes = vec![38];
+    let error = BootstrapParams::<Bgv>::with_unit_correction_factors(narrow).unwrap_err();
+    assert!(
+        matches!(error, Error::InvalidParams(ParamsError::NotEnoughPrimes { bits: 38, log_n: 16, .. })),
+        "{error}"
+    );
+}
+
+/// A loop refreshes where its budget runs out, and refuses steps that no refresh makes possible
+/// before the first product.
+#[test]
+fn loops_of_any_length() {
+    fn check<S: Scheme>() {
+        let mut w = World::<S>::new(spec::<S>(257, 2));
+        let needs = KeyRequirements::new().relinearisation();
+        let keys = EvaluationKeys::generate(&w.secret, &w.ring, needs, &mut w.rng).unwrap();
+        let refresher = w.bootstrapper.with_keys(&w.keys);
+        let ct = {
+            let plain = w.encoder().encode_coefficients(&[3u64]).unwrap();
+            let encryptor = SecretEncryptor::new(w.boot.params(), &w.secret, &w.ring).unwrap();
+            encryptor.encrypt(&plain, &mut w.rng).unwrap().expand().unwrap()
+        };
+        let mut refreshed = 0;
+        let mut before = f64::INFINITY;
+        let found = refresher
+            .repeat(&ct, 9, 2, |i, x| {
+                let budget = x.predicted_budget(w.boot.params());
+                refreshed += usize::from(budget > before);
+                let y = w.ev.square(&w.ev.square(x, &keys)?, &keys)?;
+                before = y.predicted_budget(w.boot.params());
+                w.ev.add_scalar(&y, i as i64)
+            })
+            .unwrap();
+        let expected = (0..9).fold(3u64, |x, i| (x * x % 257 * (x * x % 257) + i) % 257);
+        assert_eq!(w.decrypt(&found)[0], expected, "{}", S::NAME);
+        assert!(refreshed > 2, "{refreshed}");
+        // Steps that are too deep, and ciphertexts that are spent.
+        let mut steps = 0;
+        let refused = refresher.repeat(&found, 3, 40, |_, x| {
+            steps += 1;
+            x.duplicate()
+        });
+        let Err(Error::BudgetTooLow { left_bits, needed_bits }) = refused else { panic!("{refused:?}") };
+        assert!(left_bits < needed_bits && needed_bits == w.boot.needed_budget() + 10.0);
+        assert_eq!(steps, 0);
+        let none = refresher.sequence(&ct, [], |_, x| x.duplicate()).unwrap();
+        assert_eq!(w.decrypt(&none)[0], 3);
+        let left = w.boot.needed_budget() - 1.0;
+        let spent = w.spent(&ct, left);
+        let refused = w.bootstrapper.with_keys(&w.keys).repeat(&spent, 1, 0, |_, x| x.duplicate());
+        assert!(matches!(refused, Err(Error::BudgetTooLow { .. })), "{refused:?}");
+    }
+    check::<Bfv>();
+    check::<Bgv>();
 }

@@ -2,9 +2,8 @@
 
 use super::Arithmetic;
 use crate::backend::{Cpu, RingOps};
-use crate::bootstrapping::BootstrapKeys;
 use crate::error::Result;
-use crate::exact::bootstrapping::Bootstrapper;
+use crate::exact::bootstrapping::RefreshWith;
 use crate::exact::{Ciphertext, Evaluator, Scheme};
 use crate::rlwe::EvaluationKeys;
 use std::ops::Range;
@@ -21,9 +20,7 @@ pub struct Encrypted<'a, S: Scheme, B: RingOps = Cpu> {
 /// What refreshes products.
 #[derive(Debug)]
 struct Refreshing<'a, S: Scheme, B: RingOps> {
-    bootstrapper: &'a Bootstrapper<S, B>,
-    keys: &'a BootstrapKeys<B>,
-    reserve_bits: f64,
+    refresher: RefreshWith<'a, S, B>,
     /// The vectors that have been refreshed.
     count: AtomicUsize,
 }
@@ -31,14 +28,11 @@ struct Refreshing<'a, S: Scheme, B: RingOps> {
 impl<S: Scheme, B: RingOps> Refreshing<'_, S, B> {
     /// As it is, or refreshed.
     fn renewed(&self, x: Ciphertext<S, B>) -> Result<Ciphertext<S, B>> {
-        let boot = self.bootstrapper.params();
-        let (params, needed) = (boot.params(), boot.needed_budget() + self.reserve_bits);
-        let product = params.after_product(x.noise(), x.level() + 1);
-        if product.is_some_and(|(primes, noise)| params.noise().budget(noise, primes) >= needed) {
+        if self.refresher.fits(&x, 1)? {
             return Ok(x);
         }
         self.count.fetch_add(x.batch(), Ordering::Relaxed);
-        self.bootstrapper.refresh(&x, self.keys)
+        self.refresher.refresh(&x)
     }
 }
 
@@ -49,18 +43,11 @@ impl<'a, S: Scheme, B: RingOps> Encrypted<'a, S, B> {
         Self { ev, keys, refreshing: None }
     }
 
-    /// Refreshes every product that could not be multiplied again and refreshed with `reserve_bits`
-    /// of budget to spare, for the sums and rotations in between.
-    /// [`BootstrapParams::for_depth`](crate::exact::bootstrapping::BootstrapParams::for_depth)
-    /// leaves ten bits for them.
+    /// Refreshes every product that could not be multiplied again and refreshed after that with the
+    /// refresher's reserve to spare, for the sums and rotations in between.
     #[must_use]
-    pub fn with_refreshes(
-        mut self,
-        bootstrapper: &'a Bootstrapper<S, B>,
-        keys: &'a BootstrapKeys<B>,
-        reserve_bits: f64,
-    ) -> Self {
-        self.refreshing = Some(Refreshing { bootstrapper, keys, reserve_bits, count: AtomicUsize::new(0) });
+    pub fn with_refreshes(mut self, refresher: RefreshWith<'a, S, B>) -> Self {
+        self.refreshing = Some(Refreshing { refresher, count: AtomicUsize::new(0) });
         self
     }
 
