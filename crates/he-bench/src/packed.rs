@@ -7,11 +7,13 @@ use super::report::Value;
 use crate::error::Result;
 use he_core::Error;
 use he_core::backend::RingOps;
+use he_core::bootstrapping::BootstrapKeys;
 use he_core::circuits::bits::packed::{
     Arithmetic, Bit, Encrypted, ParamsChoice, SlotGates, WordGates, WordLayout, params_for,
 };
 use he_core::circuits::bits::{Builder, Circuit, less_than};
-use he_core::exact::{Ciphertext, Decryptor, Encryptor, Evaluator, Scheme};
+use he_core::exact::bootstrapping::{BootstrapParams, BootstrapSpec, Bootstrapper};
+use he_core::exact::{Ciphertext, Decryptor, Encryptor, Evaluator, Params, Scheme};
 use he_core::params::ParamsError;
 use he_core::ring::Ring;
 use he_core::rlwe::{EvaluationKeys, KeyRequirements, PublicKey, SecretKey};
@@ -192,8 +194,24 @@ fn value(bits: impl DoubleEndedIterator<Item = u64>) -> u128 {
     bits.rev().fold(0, |all, bit| all << 1 | u128::from(bit))
 }
 
+/// Where the depth of a job comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Depth {
+    /// Parameters that are as long as the job takes.
+    Parameters,
+    /// Refreshes, on the same parameters for all jobs.
+    Refreshes,
+}
+
+/// The least prime that is 1 modulo 2N for N = 2^16, the degree of parameters with bootstrapping:
+/// the plaintext modulus of refreshed bits.
+const REFRESHED_PLAIN: u64 = 786_433;
+/// The successive products between two refreshes. With more, a refresh takes longer by as much.
+const REFRESHED_DEPTH: usize = 1;
+
 /// Keys and encrypted numbers of one job on one device.
 struct World<S: Scheme, B: RingOps> {
+    refreshes: Option<(Bootstrapper<S, B>, BootstrapKeys<B>)>,
     layout: Option<WordLayout>,
     decryptor: Decryptor<S, B>,
     keys: EvaluationKeys<B>,
@@ -218,28 +236,47 @@ impl<S: Scheme, B: RingOps> World<S, B> {
             job.run(gates, job.layout(1 << 12)?, &bits).map(drop)
         })?;
         let ring = params.rlwe().ring();
-        let layout = job.layout(ring.n())?;
-        let steps = layout.map_or(Vec::new(), |layout| job.steps(layout));
         if !place.apart {
-            let digits = params.rlwe().digits().len() * (steps.len() + 1);
+            let steps = job.layout(ring.n())?.map_or(0, |layout| job.steps(layout).len());
+            let digits = params.rlwe().digits().len() * (steps + 1);
             let rows = job.vectors() * ring.q().len() + digits * (ring.q().len() + ring.p().len());
             if rows.saturating_mul(16 * ring.n()) > HOST_BYTES {
                 return Err(Error::Backend { op: "a job", source: Box::new(TooLarge) });
             }
         }
-        let rng = &mut rng();
         let ring = Ring::new(place.backend.clone(), ring.clone())?;
+        Self::with_params(&params, ring, job, |_| Ok(None))
+    }
+
+    /// Numbers whose products are refreshed: N = 2^16. Refreshed ones are added to others, so the
+    /// correction factors of all are 1.
+    fn refreshing(place: &Place<B>, job: &Job) -> he_core::Result<Self> {
+        let spec = BootstrapSpec::longest_for_depth::<S>(REFRESHED_PLAIN, REFRESHED_DEPTH)?;
+        let boot = BootstrapParams::<S>::with_unit_correction_factors(spec)?;
+        let ring = boot.ring(place.backend.clone())?;
+        Self::with_params(boot.params(), ring.clone(), job, |secret| {
+            let keys = BootstrapKeys::generate(secret, boot.circuit(), &ring, &mut rng())?;
+            Ok(Some((Bootstrapper::new(&boot, &ring)?, keys)))
+        })
+    }
+
+    fn with_params(
+        params: &Params<S>,
+        ring: Ring<B>,
+        job: &Job,
+        refreshes: impl FnOnce(&SecretKey) -> he_core::Result<Option<(Bootstrapper<S, B>, BootstrapKeys<B>)>>,
+    ) -> he_core::Result<Self> {
+        let layout = job.layout(ring.n())?;
+        let steps = layout.map_or(Vec::new(), |layout| job.steps(layout));
+        let rng = &mut rng();
         let secret = SecretKey::generate(params.rlwe(), rng);
         let public = PublicKey::generate(&secret, &ring, rng)?;
-        let keys = EvaluationKeys::generate(
-            &secret,
-            &ring,
-            KeyRequirements::new().relinearisation().rotations(steps),
-            rng,
-        )?;
-        let decryptor = Decryptor::new(&params, &secret, &ring)?;
-        let ev = Evaluator::new(&params, &ring)?;
-        let encryptor = Encryptor::new(&params, &public)?;
+        let needs = KeyRequirements::new().relinearisation().rotations(steps);
+        let keys = EvaluationKeys::generate(&secret, &ring, needs, rng)?;
+        let refreshes = refreshes(&secret)?;
+        let decryptor = Decryptor::new(params, &secret, &ring)?;
+        let ev = Evaluator::new(params, &ring)?;
+        let encryptor = Encryptor::new(params, &public)?;
         let operands = job.random(layout.map_or(ring.n(), |layout| layout.capacity()), rng);
         let mut inputs = Vec::new();
         for vectors in job.pack(layout, &operands)?.chunks(BATCH) {
@@ -247,11 +284,16 @@ impl<S: Scheme, B: RingOps> World<S, B> {
             let ct = encryptor.encrypt(&ev.encoder().encode_batch(&rows)?, rng)?;
             inputs.extend(SlotGates::new(Encrypted::new(&ev, &keys)).bits(ct));
         }
-        Ok(Self { layout, decryptor, keys, ev, operands, inputs })
+        Ok(Self { refreshes, layout, decryptor, keys, ev, operands, inputs })
     }
 
     fn gates(&self) -> SlotGates<Encrypted<'_, S, B>> {
-        SlotGates::new(Encrypted::new(&self.ev, &self.keys)).with_batch(BATCH)
+        let arithmetic = Encrypted::new(&self.ev, &self.keys);
+        let arithmetic = match &self.refreshes {
+            Some((bootstrapper, keys)) => arithmetic.with_refreshes(bootstrapper.with_keys(keys)),
+            None => arithmetic,
+        };
+        SlotGates::new(arithmetic).with_batch(BATCH)
     }
 
     /// The seconds of the job, whose results are checked.
@@ -321,6 +363,7 @@ pub struct Point {
 /// would be worse.
 pub struct Series<'a, B> {
     places: Vec<&'a Place<B>>,
+    depth: Depth,
     last: Vec<Value>,
     /// The first of a series is the smallest, and may load a device's kernels.
     first: bool,
@@ -340,9 +383,9 @@ fn skipped(lab: &Lab, previous: Value) -> Option<Value> {
 
 impl<'a, B: RingOps> Series<'a, B> {
     /// Starts without jobs.
-    pub fn new(places: impl IntoIterator<Item = &'a Place<B>>) -> Self {
+    pub fn new(places: impl IntoIterator<Item = &'a Place<B>>, depth: Depth) -> Self {
         let places: Vec<_> = places.into_iter().collect();
-        Self { last: vec![Value::Number(0.0); places.len()], places, first: true, log_n: 12 }
+        Self { last: vec![Value::Number(0.0); places.len()], places, depth, first: true, log_n: 12 }
     }
 
     /// The seconds of the next job in every place; results are decrypted and checked.
@@ -357,8 +400,13 @@ impl<'a, B: RingOps> Series<'a, B> {
             return everywhere(all.unwrap_or_default());
         };
         lab.announce(&format!("{job} ({})", S::NAME));
-        let (begin, log_n) = (Instant::now(), self.log_n);
-        let world: Option<World<S, B>> = place.on(|| if_it_fits(World::new(place, job, log_n)))?;
+        let (begin, log_n, depth) = (Instant::now(), self.log_n, self.depth);
+        let world: Option<World<S, B>> = place.on(|| {
+            if_it_fits(match depth {
+                Depth::Parameters => World::new(place, job, log_n),
+                Depth::Refreshes => World::refreshing(place, job),
+            })
+        })?;
         let slow = !self.first && lab.is_long_setup(begin.elapsed().as_secs_f64());
         self.first = false;
         let Some(world) = world else {
@@ -434,10 +482,10 @@ mod tests {
             assert!(point.shape.is_some_and(|(numbers, chain)| numbers > 1 && chain.starts_with("2^")));
         };
         for job in jobs(3) {
-            check(&job, Series::new(places()).run::<Bgv>(&lab, &job));
+            check(&job, Series::new(places(), Depth::Parameters).run::<Bgv>(&lab, &job));
         }
         let job = Job::Less { width: 4 };
-        check(&job, Series::new(places()).run::<Bfv>(&lab, &job));
+        check(&job, Series::new(places(), Depth::Parameters).run::<Bfv>(&lab, &job));
     }
 
     #[test]
@@ -448,7 +496,7 @@ mod tests {
         assert_eq!(skip(Value::Number(2e-3)), Some(Value::NotRun));
         assert_eq!(skip(Value::NotRun), Some(Value::NotRun));
         assert_eq!(skip(Value::Nothing), Some(Value::Nothing));
-        let mut series = Series::new([&lab.threads]);
+        let mut series = Series::new([&lab.threads], Depth::Parameters);
         assert!(series.run::<Bgv>(&lab, &Job::Less { width: 2 }).unwrap().shape.is_some());
         for width in [4, 8] {
             let point = series.run::<Bgv>(&lab, &Job::Less { width }).unwrap();
@@ -462,7 +510,7 @@ mod tests {
     fn what_does_not_fit_is_no_error() {
         let lab = lab(20.0);
         for job in [Job::Sum { count: 1024, width: 64, by_counting: false }, Job::sliced(1024)] {
-            let mut series = Series { log_n: 16, ..Series::new([&lab.threads]) };
+            let mut series = Series { log_n: 16, ..Series::new([&lab.threads], Depth::Parameters) };
             for _ in 0..2 {
                 let point = series.run::<Bgv>(&lab, &job).unwrap();
                 assert!(point.times == [Value::Nothing] && point.shape.is_none(), "{job}");

@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::gates::{Bits, circuit};
 use crate::keys::{Exact, rng};
 use crate::measure::{Lab, Place, on_places};
-use crate::packed::{Job, Point, Series};
+use crate::packed::{Depth, Job, Point, Series};
 use crate::report::{Show, Table, Unit, Value};
 use he_core::arith::ntt_primes_below;
 use he_core::backend::RingOps;
@@ -93,6 +93,28 @@ impl Packed {
         Ok(packed)
     }
 
+    /// The rows for which there are no parameters that are deep enough, with refreshes: on a GPU,
+    /// because the keys take gigabytes.
+    fn refreshed<S: Scheme>(lab: &Lab, name: &'static str, jobs: &[Job], rows: &[usize]) -> Result<Self> {
+        let mut packed = Self { name, columns: Vec::new(), shapes: vec![None; jobs.len()] };
+        let Some(gpu) = &lab.gpu else { return Ok(packed) };
+        let mut series = Series::new([gpu], Depth::Refreshes);
+        let mut times = vec![Value::Nothing; jobs.len()];
+        for &row in rows {
+            let point = series.run::<S>(lab, &jobs[row])?;
+            times[row] = point.times[0];
+            packed.shapes[row] = point.shape;
+        }
+        packed.columns.push((gpu.name.clone(), times));
+        Ok(packed)
+    }
+
+    /// The rows that did not fit the last place, which is the GPU if there is one.
+    fn too_deep(&self) -> Vec<usize> {
+        let times = self.columns.last().map_or(&[][..], |(_, times)| times);
+        (0..times.len()).filter(|&row| matches!(times[row], Value::Nothing)).collect()
+    }
+
     fn run<'a, S: Scheme, B: RingOps>(
         &mut self,
         lab: &Lab,
@@ -100,7 +122,7 @@ impl Packed {
         jobs: &[Job],
     ) -> Result<()> {
         let places: Vec<_> = places.into_iter().collect();
-        let mut series = Series::new(places.iter().copied());
+        let mut series = Series::new(places.iter().copied(), Depth::Parameters);
         let points: Vec<Point> = jobs.iter().map(|job| series.run::<S>(lab, job)).collect::<Result<_>>()?;
         for (i, place) in places.iter().enumerate() {
             self.columns.push((place.name.clone(), points.iter().map(|point| point.times[i]).collect()));
@@ -301,11 +323,18 @@ fn packed_sums(lab: &Lab, width: usize, counts: &[usize]) -> Result<Vec<Packed>>
     let jobs = |by_counting| -> Vec<Job> {
         counts.iter().map(|&count| Job::Sum { count, width, by_counting }).collect()
     };
-    Ok(vec![
-        Packed::new::<Bgv>(lab, "packed, BGV", &jobs(false))?,
-        Packed::new::<Bfv>(lab, "packed, BFV", &jobs(false))?,
+    let by_adders = jobs(false);
+    let bgv = Packed::new::<Bgv>(lab, "packed, BGV", &by_adders)?;
+    let too_deep = bgv.too_deep();
+    let mut packed = vec![
+        bgv,
+        Packed::new::<Bfv>(lab, "packed, BFV", &by_adders)?,
         Packed::new::<Bgv>(lab, "packed, BGV, by counting", &jobs(true))?,
-    ])
+    ];
+    if lab.gpu.is_some() && !too_deep.is_empty() {
+        packed.push(Packed::refreshed::<Bgv>(lab, "packed, BGV, refreshed", &by_adders, &too_deep)?);
+    }
+    Ok(packed)
 }
 
 fn packed_comparisons(lab: &Lab, widths: &[usize]) -> Result<Vec<Packed>> {
