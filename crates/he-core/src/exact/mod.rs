@@ -25,6 +25,7 @@ mod ciphertext;
 mod encoder;
 mod encrypt;
 mod evaluator;
+mod flooding;
 mod message;
 mod noise;
 mod params;

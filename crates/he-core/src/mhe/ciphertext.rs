@@ -4,7 +4,7 @@ use super::hash_poly;
 use super::share::sealed::Sealed;
 use crate::backend::RingOps;
 use crate::ckks::{self, CkksParams, Meta};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::exact::{self, DECRYPTION_MARGIN, Noise, Params, Plaintext, Scheme};
 use crate::ring::{ERROR_VARIANCE, Eval, PlainPoly, Poly, Ring, SecretPoly, Span};
 use crate::rlwe::{Flooding, RlweCiphertext, RlweParams, flood_poly};
@@ -219,16 +219,7 @@ impl<S: Scheme, B: RingOps> Encrypted for exact::Ciphertext<S, B> {
 
     /// The predicted budget beside the floods is that which a decryption is checked for.
     fn flood(&self, params: &Params<S>, flooding: Flooding, floods: usize) -> Result<u32> {
-        let needed_bits = flooding.bits(self.pair.ring().n(), Some(self.meta.noise.rms_log2))?;
-        let fits = |bits: u32| {
-            let noise = self.meta.noise.flooded(f64::from(bits) + libm::log2(floods as f64));
-            params.noise().budget(noise, self.meta.primes) >= DECRYPTION_MARGIN
-        };
-        if fits(needed_bits) {
-            return Ok(needed_bits);
-        }
-        let available_bits = (0..needed_bits).rev().find(|&bits| fits(bits)).unwrap_or(0);
-        Err(Error::FloodTooWide { needed_bits, available_bits })
+        params.flood_bits(self.state(), flooding, floods)
     }
 
     fn plaintext(&self, params: &Params<S>, phase: Poly<Eval, B>, _: f64) -> Result<Plaintext> {

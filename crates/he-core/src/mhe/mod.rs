@@ -15,6 +15,7 @@
 //! | [`RelinearisationRound1`], [`RelinearisationRound2`] | 2 | a relinearisation key |
 //! | [`GaloisKeyGeneration`] | 1 | a Galois key |
 //! | [`PartyKey::deal`], [`ThresholdAggregate`] | 1 | a [`ThresholdKey`], secret, for t of n |
+//! | [`Session::deal_secret`], by a dealer | 1 | the same, of a secret that the dealer made |
 //! | [`Decryption`] | 1 | the plaintext |
 //! | [`KeySwitching`] | 1 | a ciphertext under another collective secret |
 //! | [`PublicKeySwitching`] | 1 | a ciphertext under a recipient's public key |

@@ -5,7 +5,9 @@ use super::{KeyShare, MheError, PartyKey, Session};
 use crate::arith::Modulus;
 use crate::backend::{Cpu, RingOps};
 use crate::error::{Error, Result};
+use crate::key_set::common;
 use crate::ring::{Eval, Poly, Ring, SecretPoly, Seed};
+use crate::rlwe::SecretKey;
 use rand::CryptoRng;
 use std::collections::BTreeSet;
 
@@ -58,23 +60,61 @@ impl PartyKey {
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<Vec<SecretShare<B>>> {
         let session = self.session();
-        let (span, seed) = (session.params().key_span(), Seed::random(rng));
-        let mut coefficients = vec![self.for_keys(ring)?];
-        for k in 1..session.threshold() {
-            coefficients.push(SecretPoly::new(Poly::uniform(ring, span, 1, &seed, k as u32)?));
+        let share = |(&to, value)| SecretShare { session: session.clone(), from: self.party(), to, value };
+        let points = points(session, self.for_keys(ring)?, rng)?;
+        Ok(session.parties().iter().zip(points).map(share).collect())
+    }
+}
+
+/// The values at the parties' points of a random polynomial with this constant term.
+fn points<B: RingOps>(
+    session: &Session,
+    constant: SecretPoly<Eval, B>,
+    rng: &mut (impl CryptoRng + ?Sized),
+) -> Result<Vec<SecretPoly<Eval, B>>> {
+    let (ring, span) = (constant.get().ring().clone(), session.params().key_span());
+    let (seed, mut coefficients) = (Seed::random(rng), vec![constant]);
+    for k in 1..session.threshold() {
+        coefficients.push(SecretPoly::new(Poly::uniform(&ring, span, 1, &seed, k as u32)?));
+    }
+    let value = |&to: &u32| {
+        let point = residues(ring.spec().moduli_of(span), |q| q.reduce(to.into()));
+        // Horner's rule, from the highest coefficient on.
+        let mut value = Poly::zeros(&ring, span, 1)?;
+        for coefficient in coefficients.iter().rev() {
+            value.scale_assign(&point)?;
+            value.add_assign(coefficient.get())?;
         }
-        let value = |to: u32| {
-            let point = residues(ring.spec().moduli_of(span), |q| q.reduce(to.into()));
-            // Horner's rule, from the highest coefficient on.
-            let mut value = Poly::zeros(ring, span, 1)?;
-            for coefficient in coefficients.iter().rev() {
-                value.scale_assign(&point)?;
-                value.add_assign(coefficient.get())?;
-            }
-            let value = SecretPoly::new(value);
-            Ok(SecretShare { session: session.clone(), from: self.party(), to, value })
-        };
-        session.parties().iter().map(|&to| value(to)).collect()
+        Ok(SecretPoly::new(value))
+    };
+    session.parties().iter().map(value).collect()
+}
+
+impl Session {
+    /// Deals a secret that a dealer has made, to be the session's: the key of each party, in their
+    /// order, of which any `threshold` decrypt. It is for keys that no protocol makes, those of
+    /// bootstrapping and of [scheme switching](crate::switching).
+    ///
+    /// **The dealer decrypts alone** until it forgets the secret, and can deal values that fit no
+    /// polynomial. Parties that trust nobody so much make their keys together
+    /// ([`PartyKey::generate`]). Each key travels confidentially and authentically, to one party
+    /// alone.
+    ///
+    /// # Errors
+    /// [`Error::ParamsMismatch`] for a secret of other parameters; [`Error::KeyMismatch`] unless it
+    /// was given the session's key set ([`SecretKey::set_key_set`]), which all that is made with it
+    /// then has; [`Error::RingMismatch`] for a ring of other parameters; device errors.
+    pub fn deal_secret<B: RingOps>(
+        &self,
+        secret: &SecretKey,
+        ring: &Ring<B>,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Result<Vec<ThresholdKey<B>>> {
+        self.check_params(secret.params(), "secret key")?;
+        common("secret key", Some(secret.key_set()), Some(self.key_set()))?;
+        let points = points(self, secret.on(ring, self.params().key_span())?, rng)?;
+        let key = |(&party, value)| ThresholdKey { session: self.clone(), party, value };
+        Ok(self.parties().iter().zip(points).map(key).collect())
     }
 }
 

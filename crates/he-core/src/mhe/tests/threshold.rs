@@ -127,3 +127,42 @@ fn wrong_shares_and_quorums_are_refused() {
     assert_eq!(refused(&[1, 4]), MheError::Outsider { party: 4, parties: vec![1, 2, 3] });
     assert_eq!(refused(&[2, 3]), MheError::Outsider { party: 1, parties: vec![2, 3] });
 }
+
+/// A dealer's secret, under which everything is made as for one party, and which any two decrypt.
+#[test]
+fn dealt_secrets_decrypt() {
+    let mut rng = seeded(24);
+    let params = exact::<Bfv>(8);
+    let parties = [1, 4, 6];
+    let session = Session::new(params.rlwe(), parties, 2, rng.random()).unwrap();
+    let ring = Ring::new(Cpu::new(), params.rlwe().ring().clone()).unwrap();
+    let mut secret = SecretKey::generate(params.rlwe(), &mut rng);
+    // It needs the session's name, and its parameters.
+    assert!(matches!(session.deal_secret(&secret, &ring, &mut rng), Err(Error::KeyMismatch { .. })));
+    secret.set_key_set(session.key_set());
+    let foreign = outsider(exact::<Bfv>(9).rlwe(), &mut rng);
+    let refused = session.deal_secret(&foreign, &ring, &mut rng);
+    assert!(matches!(refused, Err(Error::ParamsMismatch { .. })));
+    let keys = session.deal_secret(&secret, &ring, &mut rng).unwrap();
+    assert_eq!(keys.iter().map(ThresholdKey::party).collect::<Vec<_>>(), parties);
+
+    let values: Vec<u64> = (0..256).map(|i| i * i % 12289).collect();
+    let encryptor = exact::SecretEncryptor::new(&params, &secret, &ring).unwrap();
+    let x = encryptor.encrypt_slots(&values, &mut rng).unwrap().expand().unwrap();
+    let encoder = exact::Encoder::new(&params).unwrap();
+    for pair in [[0, 1], [0, 2], [1, 2]] {
+        let quorum = pair.map(|i| parties[i]);
+        let decryption = Decryption::new(&session, &params, &x, &quorum, flooding()).unwrap();
+        let mut all = Aggregate::new(&decryption);
+        for i in pair {
+            let share = keys[i].share(&quorum).unwrap();
+            all.add(&decryption.share(&share, &mut publisher(), &mut rng).unwrap()).unwrap();
+        }
+        assert_eq!(encoder.decode::<u64>(&all.finish().unwrap()).unwrap().concat(), values, "{quorum:?}");
+    }
+    // One value is not the secret.
+    let span = Span::chain(params.rlwe().ring().q().len());
+    let alone = keys[0].share(&[1, 4]).unwrap();
+    let whole = secret.on(&ring, span).unwrap();
+    assert!(alone.secret.get().to_words().unwrap() != whole.get().to_words().unwrap());
+}
