@@ -221,9 +221,7 @@ impl<B: RingOps + LweOps> FromTfhe<B> {
     /// before any work; device errors.
     pub fn pack(&self, samples: &LweBatch<B>, key: &FromTfheKey<B>) -> Result<RlweCiphertext<B>> {
         let count = samples.count();
-        if count == 0 || count > self.ring.n() {
-            return Err(Error::BatchRange { start: 0, end: count, batch: self.ring.n() });
-        }
+        self.check(samples.params(), count, key)?;
         let indices: Vec<usize> = (0..count.next_power_of_two()).collect();
         self.packed(samples, &indices, Place::Everywhere, key)
     }
@@ -237,7 +235,7 @@ impl<B: RingOps + LweOps> FromTfhe<B> {
         place: Place,
         key: &FromTfheKey<B>,
     ) -> Result<RlweCiphertext<B>> {
-        self.check(samples, key)?;
+        self.check_key(samples.params(), key)?;
         let words = samples.download()?;
         // Ciphertexts that are merged early are far apart: those of a group have one remainder.
         let size = indices.len().min(GROUP);
@@ -268,8 +266,16 @@ impl<B: RingOps + LweOps> FromTfhe<B> {
         })
     }
 
-    fn check(&self, samples: &LweBatch<B>, key: &FromTfheKey<B>) -> Result<()> {
-        self.params.tfhe.check_same(samples.params(), "ciphertexts of TFHE")?;
+    /// Whether so many ciphertexts of these parameters can be packed by these keys.
+    pub(super) fn check(&self, tfhe: &TfheParams, count: usize, key: &FromTfheKey<B>) -> Result<()> {
+        if count == 0 || count > self.ring.n() {
+            return Err(Error::BatchRange { start: 0, end: count, batch: self.ring.n() });
+        }
+        self.check_key(tfhe, key)
+    }
+
+    fn check_key(&self, tfhe: &TfheParams, key: &FromTfheKey<B>) -> Result<()> {
+        self.params.tfhe.check_same(tfhe, "ciphertexts of TFHE")?;
         if key.params != self.params {
             let (why, hint) = ("they are of other parameters", "generate them for those of the packing");
             return Err(Error::domain("keys from TFHE", why, hint));

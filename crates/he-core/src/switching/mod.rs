@@ -12,6 +12,12 @@
 //! ([`FromTfhe`]). [`TfheToSlots`] goes on with the second half of a bootstrap, so that the phases
 //! are in slots, on a level that can be computed on.
 //!
+//! **Integers.** The phase of BFV and BGV is m / t of the torus, once the correction factor is
+//! taken into account. [`IntegersToTfhe`] makes integers of TFHE of their coefficients, which
+//! [`SlotTransform`] makes of slots, and [`TfheToIntegers`] coefficients of those.
+//! [`NoiseSquasher`] refreshes these for decryptions that are shared among several parties
+//! ([`mhe`](crate::mhe)).
+//!
 //! **Security.** Modulo X^N + 1, encryptions under s'(X^(N/N')) are N/N' independent ones of degree
 //! N' under s'. So q' p is as wide as TFHE's line of 128-bit security allows for their error
 //! ([`least_sigma_log2`](crate::tfhe::least_sigma_log2)): 51 bits for N' = 2048. The ciphertext is
@@ -65,6 +71,7 @@
 
 mod from_tfhe;
 mod functions;
+mod integers;
 mod params;
 mod slots;
 #[cfg(test)]
@@ -73,6 +80,7 @@ mod to_tfhe;
 
 pub use from_tfhe::{FromTfhe, FromTfheKey, FromTfheParams};
 pub use functions::{ExactFunctions, SwitchingKeys};
+pub use integers::{IntegersToTfhe, NoiseSquasher, SlotTransform, SquashSpec, TfheToIntegers, limbs};
 pub use params::SwitchingParams;
 pub use slots::{SlotsToTfhe, SlotsToTfheSpec, TfheToSlots};
 pub use to_tfhe::{ToTfhe, ToTfheKey};

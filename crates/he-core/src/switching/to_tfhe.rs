@@ -124,7 +124,8 @@ impl<B: RingOps + LweOps> ToTfhe<B> {
         coefficients: &[usize],
         key: &ToTfheKey<B>,
     ) -> Result<LweBatch<B>> {
-        self.check(ct, coefficients, key)?;
+        self.check_ciphertext(ct)?;
+        self.check(coefficients, key)?;
         let n = self.ring.n();
         let pair = self.rounded(ct)?.switch(&key.key)?;
         let words = |poly: &Poly<_, B>| -> Result<Vec<u64>> {
@@ -147,15 +148,18 @@ impl<B: RingOps + LweOps> ToTfhe<B> {
         Ok(batch)
     }
 
-    fn check(&self, ct: &RlweCiphertext<B>, coefficients: &[usize], key: &ToTfheKey<B>) -> Result<()> {
-        let (source, n) = (self.params.source().ring(), self.ring.n());
+    fn check_ciphertext(&self, ct: &RlweCiphertext<B>) -> Result<()> {
+        let source = self.params.source().ring();
         if !ct.ring().spec().is_prefix_of(source) && !source.is_prefix_of(ct.ring().spec()) {
             return Err(Error::RingMismatch);
         }
         let (left, right) = (ct.parts()[0].span(), Span::chain(self.params.base()));
-        if left != right {
-            return Err(Error::SpanMismatch { left, right });
-        }
+        if left == right { Ok(()) } else { Err(Error::SpanMismatch { left, right }) }
+    }
+
+    /// Whether there is such a key, and whether there are such coefficients.
+    pub(super) fn check(&self, coefficients: &[usize], key: &ToTfheKey<B>) -> Result<()> {
+        let n = self.ring.n();
         if key.params != self.params {
             let (why, hint) = ("it is of other parameters", "generate it for the switch's parameters");
             return Err(Error::domain("key to TFHE", why, hint));

@@ -4,12 +4,15 @@
 use super::devices::{emulated, gpu_or_skip};
 use super::program::seed;
 use he_core::backend::{Cpu, RingOps};
+use he_core::bgv::{BgvEvaluator, BgvParams, BgvSecretEncryptor};
 use he_core::ckks::{CkksParams, CkksSpec, Evaluator, SecretEncryptor};
+use he_core::exact::ExactSpec;
 use he_core::num_complex::Complex64;
 use he_core::ring::Ring;
 use he_core::rlwe::{EvaluationKeys, SecretKey};
 use he_core::switching::{
-    FromTfhe, FromTfheKey, FromTfheParams, SlotsToTfhe, SlotsToTfheSpec, SwitchingParams, ToTfheKey,
+    FromTfhe, FromTfheKey, FromTfheParams, IntegersToTfhe, SlotsToTfhe, SlotsToTfheSpec, SwitchingParams,
+    TfheToIntegers, ToTfheKey,
 };
 use he_core::tfhe::{LweOps, TfheSecretKey, presets};
 use he_cuda::{Arithmetic, Cuda};
@@ -62,6 +65,30 @@ fn packed<B: RingOps + LweOps>(
     Ok([c0?, c1?].concat())
 }
 
+/// The words of coefficients of BGV as ciphertexts of TFHE, and of these in coefficients again.
+fn integers<B: RingOps + LweOps>(backend: &B, log_n: u32, seed: u64) -> he_core::Result<Vec<u64>> {
+    let mut rng = ChaCha20Rng::seed_from_u64(seed);
+    let params = BgvParams::insecure(ExactSpec::from_bits(log_n, &[50, 40], &[50], 256)?)?;
+    let tfhe = presets::insecure_phases()?;
+    let switching = SwitchingParams::insecure(params.rlwe(), 1, &tfhe)?;
+    let ring = Ring::new(backend.clone(), params.rlwe().ring().clone())?;
+    let there = switching.ring(backend.clone())?;
+    let (secret, torus) =
+        (SecretKey::generate(params.rlwe(), &mut rng), TfheSecretKey::generate(&tfhe, &mut rng));
+    let to_key = ToTfheKey::generate(&secret, &torus, &switching, &there, &mut rng)?;
+    let packer = TfheToIntegers::new(&params, &tfhe, &ring)?;
+    let from_key = FromTfheKey::generate(&torus, &secret, packer.key_params(), &ring, &mut rng)?;
+    let ev = BgvEvaluator::new(&params, &ring)?;
+    let values: Vec<i64> = (0..100).map(|_| rng.random_range(-128..128)).collect();
+    let plain = ev.encoder().encode_coefficients(&values)?;
+    let x = BgvSecretEncryptor::new(&params, &secret, &ring)?.encrypt(&plain, &mut rng)?.expand()?;
+    let switcher = IntegersToTfhe::new(&params, &switching, &there, 8)?;
+    let samples = switcher.switch(&x, &(0..100).collect::<Vec<_>>(), &to_key)?;
+    let packed = packer.pack(&samples, switcher.deviation_log2(&x)?, &from_key)?;
+    let [c0, c1] = packed.pair().parts().map(|c| c.to_words());
+    Ok([samples.download()?, c0?, c1?].concat())
+}
+
 fn same_words(cuda: &Cuda, log_n: u32) -> he_core::Result<()> {
     let seed = seed();
     let (expected, error) = switched(&Cpu::new(), log_n, seed)?;
@@ -71,6 +98,7 @@ fn same_words(cuda: &Cuda, log_n: u32) -> he_core::Result<()> {
         let expected = packed(&Cpu::new(), log_n, count, seed)?;
         assert!(packed(cuda, log_n, count, seed)? == expected, "{count} in N = 2^{log_n}");
     }
+    assert!(integers(cuda, log_n, seed)? == integers(&Cpu::new(), log_n, seed)?, "N = 2^{log_n}");
     Ok(())
 }
 
