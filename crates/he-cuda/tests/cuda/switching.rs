@@ -1,5 +1,5 @@
-//! Slots become the same ciphertexts of TFHE on the device as on the CPU, and these the same
-//! coefficients.
+//! Slots and coefficients become the same ciphertexts of TFHE on the device as on the CPU, and
+//! these the same coefficients.
 
 use super::devices::{emulated, gpu_or_skip};
 use super::program::seed;
@@ -11,8 +11,8 @@ use he_core::num_complex::Complex64;
 use he_core::ring::Ring;
 use he_core::rlwe::{EvaluationKeys, SecretKey};
 use he_core::switching::{
-    FromTfhe, FromTfheKey, FromTfheParams, IntegersToTfhe, SlotsToTfhe, SlotsToTfheSpec, SwitchingParams,
-    TfheToIntegers, ToTfheKey,
+    FromTfhe, FromTfheKey, FromTfheParams, IntegersToTfhe, SlotTransform, SlotsToTfhe, SlotsToTfheSpec,
+    SwitchingParams, TfheToIntegers, ToTfheKey,
 };
 use he_core::tfhe::{LweOps, TfheSecretKey, presets};
 use he_cuda::{Arithmetic, Cuda};
@@ -89,6 +89,21 @@ fn integers<B: RingOps + LweOps>(backend: &B, log_n: u32, seed: u64) -> he_core:
     Ok([samples.download()?, c0?, c1?].concat())
 }
 
+/// The words of slots of BGV in coefficients.
+fn transformed<B: RingOps + LweOps>(backend: &B, log_n: u32, seed: u64) -> he_core::Result<Vec<u64>> {
+    let mut rng = ChaCha20Rng::seed_from_u64(seed);
+    let params = BgvParams::insecure(ExactSpec::from_bits(log_n, &[50; 4], &[50, 50], 65537)?)?;
+    let ring = Ring::new(backend.clone(), params.rlwe().ring().clone())?;
+    let secret = SecretKey::generate(params.rlwe(), &mut rng);
+    let ev = BgvEvaluator::new(&params, &ring)?;
+    let transform = SlotTransform::to_coefficients(&ev, 5, 2, params.max_level())?;
+    let keys = EvaluationKeys::generate(&secret, &ring, transform.requirements(), &mut rng)?;
+    let values: Vec<i64> = (0..32).map(|_| rng.random_range(-128..128)).collect();
+    let x = BgvSecretEncryptor::new(&params, &secret, &ring)?.encrypt_slots(&values, &mut rng)?.expand()?;
+    let [c0, c1] = transform.apply(&ev, &x, &keys)?.pair().parts().map(|c| c.to_words());
+    Ok([c0?, c1?].concat())
+}
+
 fn same_words(cuda: &Cuda, log_n: u32) -> he_core::Result<()> {
     let seed = seed();
     let (expected, error) = switched(&Cpu::new(), log_n, seed)?;
@@ -99,6 +114,7 @@ fn same_words(cuda: &Cuda, log_n: u32) -> he_core::Result<()> {
         assert!(packed(cuda, log_n, count, seed)? == expected, "{count} in N = 2^{log_n}");
     }
     assert!(integers(cuda, log_n, seed)? == integers(&Cpu::new(), log_n, seed)?, "N = 2^{log_n}");
+    assert!(transformed(cuda, log_n, seed)? == transformed(&Cpu::new(), log_n, seed)?, "N = 2^{log_n}");
     Ok(())
 }
 

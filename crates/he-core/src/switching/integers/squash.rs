@@ -91,7 +91,8 @@ fn refreshed<S: Scheme>(boot: &BootstrapParams<S>) -> Result<State> {
 /// 60 bits below what decryption tolerates. Ciphertexts of TFHE have 64 bits in all. So the phases
 /// are packed into one ciphertext of BFV or BGV ([`TfheToIntegers`]), which has the noise of TFHE,
 /// and that is refreshed ([`exact::bootstrapping`](crate::exact::bootstrapping)), which leaves as
-/// little as the flood needs, for all integers by the same bootstraps. TFHE-rs has a bootstrap
+/// little as the flood needs, for all integers by the same bootstraps: what the floods then reach
+/// is [`flood_security`](crate::exact::Params::flood_security). TFHE-rs has a bootstrap
 /// modulo 2^128 for this, which takes a key of its own, ciphertext by ciphertext.
 ///
 /// The results are ciphertexts of integers modulo t, integer i at coefficient

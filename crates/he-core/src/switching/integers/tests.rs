@@ -660,5 +660,8 @@ fn slots_at_full_degree() {
             rms.log2(),
         );
         assert!(rms < 1.15 * predicted.exp2() && greatest < 7.0 * predicted.exp2());
+        let (some, evaluator) = (&transform.coefficients()[..8], w.integers());
+        let integers = switcher.integers(&y, some, &to_key, &evaluator).unwrap();
+        assert_eq!(w.torus.decrypt_i64(&integers).unwrap(), values[..8]);
     }
 }
