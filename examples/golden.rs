@@ -23,8 +23,8 @@ use he::ring::Ring;
 use he::rlwe::{EvaluationKeys, Fingerprint, Flooding, KeyRequirements, PublicKey, SecretKey};
 use he::switching::{FromTfheKey, FromTfheParams, SwitchingParams, ToTfheKey};
 use he::tfhe::{
-    BootstrapKey, CircuitKey, CircuitParams, CircuitSpec, EncryptedFlags, Gadget, TfheParams, TfheSecretKey,
-    TfheSpec,
+    BootstrapKey, CircuitKey, CircuitParams, CircuitSpec, CompactPublicKey, EncryptedFlags, Gadget,
+    TfheParams, TfheSecretKey, TfheSpec,
 };
 use he::transcipher::EncryptedAesKey;
 use he::wire::{Frame, FrameWriter, Wire, WireKeys, WireParams, WireScheme};
@@ -249,6 +249,13 @@ fn tfhe_files(rng: impl Fn(u8) -> ChaCha20Rng) -> Result<Vec<(&'static str, Vec<
         secret.encrypt_u64_seeded(&UINTS.map(u64::from), 16, &mut rng(5))?.to_frame(&params)?,
         secret.encrypt_flags_seeded(&BITS, &mut rng(6))?.to_frame(&params)?,
     ];
+    // 40 digits have two masks of 32 ciphertexts.
+    let public = CompactPublicKey::generate(&secret, &mut rng(9));
+    let compact = [
+        public.encrypt_bits(&BITS, &mut rng(10))?.to_frame(&params)?,
+        public.encrypt_u64(&UINTS.map(u64::from), 40, &mut rng(11))?.to_frame(&params)?,
+        public.encrypt_flags(&BITS, &mut rng(12))?.to_frame(&params)?,
+    ];
     Ok(vec![
         ("tfhe_parameters.he", file(&[])?),
         ("tfhe_secret_key.he", file(&[secret.to_frame(&params)?])?),
@@ -259,6 +266,8 @@ fn tfhe_files(rng: impl Fn(u8) -> ChaCha20Rng) -> Result<Vec<(&'static str, Vec<
         ("tfhe_seeded_ciphertexts.he", file(&seeded)?),
         ("tfhe_circuit_key.he", file(&[circuit.to_frame(&params)?])?),
         ("tfhe_encrypted_aes_key.he", file(&[encrypted_aes_key.to_frame(&params)?])?),
+        ("tfhe_public_key.he", file(&[public.to_frame(&params)?])?),
+        ("tfhe_compact_ciphertexts.he", file(&compact)?),
     ])
 }
 

@@ -768,13 +768,26 @@ class Tfhe:
     def read(self, frame, secret):
         """Of bits and conditions 0 or 1, of integers the integers."""
         fields, kind = Fields(frame.body), frame.kind
-        seeded = kind >= 32
-        width = fields.number(2) if kind in (29, 33) else None
+        seeded, compact = kind in (32, 33, 34), kind in (54, 55, 56)
+        width = fields.number(2) if kind in (29, 33, 55) else None
         batch = fields.number(4)
         count = batch * (width // 2 if width else 1)
         seed = fields.take(32) if seeded else None
-        large, phases = secret[1], []
+        large, phases, n = secret[1], [], self.degree
+        groups = range(-(-count // n)) if compact else []
+        masks = [[fields.number(8) for _ in range(self.dimension)] for _ in groups]
+        # The phases of a group that come from its mask, all N of them.
+        products = []
+        for mask in masks:
+            sums = [0] * n
+            for c in range(self.k):
+                product = negacyclic(mask[c * n : (c + 1) * n], large[c * n : (c + 1) * n])
+                sums = [x + y for x, y in zip(sums, product)]
+            products += sums
         for i in range(count):
+            if compact:
+                phases.append((fields.number(8) - products[i]) % (1 << 64))
+                continue
             if seeded:
                 stream = Stream(seed, 20 << 56 | i)
                 a = [stream.number(8 * j, 8) for j in range(self.dimension)]
@@ -783,16 +796,30 @@ class Tfhe:
             b = fields.number(8)
             phases.append((b - sum(x for x, s in zip(a, large) if s)) % (1 << 64))
         fields.end()
-        if kind in (28, 32):
+        if kind in (28, 32, 54):
             return [1 if phase < 1 << 63 else 0 for phase in phases]
         digits = [(phase + (1 << 58)) >> 59 & 31 for phase in phases]
-        if kind in (30, 34):
+        if kind in (30, 34, 56):
             need(all(digit < 2 for digit in digits), "a condition")
             return digits
         need(all(digit < 4 for digit in digits), "a digit")
         return [
             sum(digits[place * batch + i] << 2 * place for place in range(width // 2)) for i in range(batch)
         ]
+
+    def check_public(self, frame, secret):
+        """Every row is an encryption of zero with a small error."""
+        fields, n = Fields(frame.body), self.degree
+        seed, worst = fields.take(32), 0
+        for i in range(self.k):
+            body, stream = [fields.number(8) for _ in range(n)], Stream(seed, 26 << 56 | i)
+            for c in range(self.k):
+                mask = [stream.number(8 * (c * n + e), 8) for e in range(n)]
+                body = [x - y for x, y in zip(body, negacyclic(mask, secret[1][c * n : (c + 1) * n]))]
+            errors = [(x + (1 << 63)) % (1 << 64) - (1 << 63) for x in body]
+            worst = max(worst, *(abs(e) / 2.0**64 for e in errors))
+        need(worst < 8 * 2.0**self.sigma_large, "an error of the public key")
+        fields.end()
 
     def check_bootstrapping(self, frame, secret):
         """Every row of both keys has a small error."""
@@ -1182,7 +1209,7 @@ class Reader:
                 entries = read_exact(params, frame, secret)
             elif frame.kind == 24:
                 entries = params.read(frame, secret)
-            elif frame.kind in (28, 29, 30, 32, 33, 34):
+            elif frame.kind in (28, 29, 30, 32, 33, 34, 54, 55, 56):
                 entries = [params.read(frame, secret)]
             elif frame.kind == 3:
                 check_public(params, frame, secret, 21 * self.parties(frame))
@@ -1199,6 +1226,8 @@ class Reader:
                 params.check_key(frame, secret)
             elif frame.kind == 27:
                 params.check_bootstrapping(frame, secret)
+            elif frame.kind == 53:
+                params.check_public(frame, secret)
             elif frame.kind == 42:
                 params.check_circuit(frame, secret)
             elif frame.kind == 43:

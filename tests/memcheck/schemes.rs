@@ -21,7 +21,8 @@ use he::ring::Ring;
 use he::rlwe::{EvaluationKeys, Flooding, KeyRequirements, PublicKey, RlweParams, SecretKey};
 use he::switching::{FromTfheKey, FromTfheParams, SwitchingParams, ToTfheKey};
 use he::tfhe::{
-    BootstrapKey, CircuitKey, CircuitParams, CircuitSpec, TfheParams, TfheSecretKey, TfheSpec, presets,
+    BootstrapKey, CircuitKey, CircuitParams, CircuitSpec, CompactPublicKey, TfheParams, TfheSecretKey,
+    TfheSpec, presets,
 };
 use he::transcipher::EncryptedAesKey;
 use he::transcipher::packed::PackedAesKey;
@@ -267,6 +268,36 @@ fn tfhe() {
     let mut wrong = key.encrypt(&cpu, &[1 << 62], &mut rng).unwrap();
     wrong.set_key_set(None);
     assert!(key.decrypt_bits(&he::tfhe::EncryptedBits::from_ciphertexts(wrong)).is_err());
+}
+
+/// The public key, and its compact lists of everything that the secret key encrypts, too.
+#[test]
+fn public_keys_of_tfhe() {
+    let mut rng = Secret::new(6);
+    for glwe_dimension in [1, 3] {
+        let spec = TfheSpec { glwe_dimension, log_degree: 6, ..*presets::insecure_small().unwrap().spec() };
+        let (params, cpu) = (TfheParams::insecure(spec).unwrap(), Cpu::new());
+        let key = stored(&params, &TfheSecretKey::generate(&params, &mut rng));
+        let public_key = sent(&params, (), &CompactPublicKey::generate(&key, &mut rng));
+        let bits = vec![true, false, true, true];
+        let mut message = bits.clone();
+        secret(&mut message);
+        let list = sent(&params, (), &public_key.encrypt_bits(&message, &mut rng).unwrap());
+        assert_eq!(shown(key.decrypt_bits(&list.expand(&cpu).unwrap()).unwrap()), bits);
+        let list = sent(&params, (), &public_key.encrypt_flags(&message, &mut rng).unwrap());
+        assert_eq!(shown(key.decrypt_flags(&list.expand(&cpu).unwrap()).unwrap()), bits);
+        // 96 digits under two masks.
+        let numbers = vec![0u64, 77, u64::MAX];
+        let mut message = numbers.clone();
+        secret(&mut message);
+        let list = sent(&params, (), &public_key.encrypt_u64(&message, 64, &mut rng).unwrap());
+        assert_eq!(shown(key.decrypt_u64(&list.expand(&cpu).unwrap()).unwrap()), numbers);
+        let numbers = vec![0i64, -77, i64::from(i16::MAX)];
+        let mut message = numbers.clone();
+        secret(&mut message);
+        let list = sent(&params, (), &public_key.encrypt_i64(&message, 16, &mut rng).unwrap());
+        assert_eq!(shown(key.decrypt_i64(&list.expand(&cpu).unwrap()).unwrap()), numbers);
+    }
 }
 
 /// The key of circuit bootstrapping, and an AES key under TFHE.

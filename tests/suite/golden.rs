@@ -11,8 +11,8 @@ use he::exact::{self, Params};
 use he::ring::Ring;
 use he::rlwe::{EvaluationKeys, PublicKey, SecretKey};
 use he::tfhe::{
-    BootstrapKey, EncryptedBits, EncryptedFlags, EncryptedUint, SeededBits, SeededFlags, SeededUint,
-    TfheParams, TfheSecretKey,
+    BootstrapKey, CompactBits, CompactFlags, CompactPublicKey, CompactUint, EncryptedBits, EncryptedFlags,
+    EncryptedUint, SeededBits, SeededFlags, SeededUint, TfheParams, TfheSecretKey,
 };
 use he::wire::{Frame, FrameReader, Wire, WireKeys, WireParams, WireScheme};
 use num_bigint::BigInt;
@@ -202,6 +202,18 @@ fn golden_files_of_tfhe_read_back() {
     assert!(words(expanded.ciphertexts()) == words(uints.ciphertexts()));
     let expanded = SeededFlags::from_frame(&params, (), &seeded[3]).unwrap().expand(cpu).unwrap();
     assert!(words(expanded.ciphertexts()) == words(flags.ciphertexts()));
+    // Those of the public key have its noise and the same messages.
+    let public = CompactPublicKey::from_frame(&params, (), &read("tfhe_public_key.he")).unwrap();
+    assert_eq!(public.to_frame(&params).unwrap().body, read("tfhe_public_key.he").body);
+    let compact = frames("tfhe_compact_ciphertexts.he");
+    let bits = CompactBits::from_frame(&params, (), &compact[1]).unwrap().expand(cpu).unwrap();
+    assert_eq!(secret.decrypt_bits(&bits).unwrap(), generator::BITS);
+    let uints = CompactUint::from_frame(&params, (), &compact[2]).unwrap().expand(cpu).unwrap();
+    assert_eq!(secret.decrypt_uint(&uints).unwrap(), expected);
+    let flags = CompactFlags::from_frame(&params, (), &compact[3]).unwrap().expand(cpu).unwrap();
+    assert_eq!(secret.decrypt_flags(&flags).unwrap(), generator::BITS);
+    let again = public.encrypt_bits(&generator::BITS, &mut super::common::rng(1)).unwrap();
+    assert_eq!(secret.decrypt_bits(&again.expand(cpu).unwrap()).unwrap(), generator::BITS);
     // A gate of these parameters may fail, but the frame shows that the key is the one that was
     // written.
     GateEvaluator::new(cpu, &key).unwrap();

@@ -9,8 +9,8 @@ use he::exact::{self, ExactSpec, Params, Scheme};
 use he::ring::Ring;
 use he::rlwe::{EvaluationKeys, KeyRequirements, PublicKey, RlweParams, SecretKey, SwitchKey};
 use he::tfhe::{
-    BootstrapKey, Carry, EncryptedBits, EncryptedFlags, EncryptedUint, GateEvaluator, IntegerEvaluator,
-    LweBatch, TfheSecretKey, presets,
+    BootstrapKey, Carry, CompactPublicKey, EncryptedBits, EncryptedFlags, EncryptedUint, GateEvaluator,
+    IntegerEvaluator, LweBatch, TfheSecretKey, presets,
 };
 use he::{Error, KeySetId, bigckks};
 use num_bigint::BigUint;
@@ -453,6 +453,16 @@ fn tfhe() {
     let mut foreign = EncryptedFlags::from_ciphertexts(secret_b.encrypt(cpu, &[0, 0], rng).unwrap());
     refused(ints.select(&foreign, &u, &u), b, a);
     assert_eq!(ints.select(&less, &u, &u).unwrap().key_set(), Some(a));
+
+    // What a public key encrypts belongs to the secret key's set.
+    let public = CompactPublicKey::generate(&secret_a, rng);
+    assert_eq!(public.key_set(), Some(a));
+    let list = public.encrypt_u64(&[200, 3], 8, rng).unwrap();
+    assert_eq!(list.key_set(), Some(a));
+    let w = list.expand(cpu).unwrap();
+    assert_eq!(ints.add(&u, &w).unwrap().key_set(), Some(a));
+    refused(ints.add(&v, &w), a, b);
+    refused(secret_b.decrypt_uint(&w), a, b);
 
     // Set by hand, and forgotten.
     foreign.set_key_set(None);

@@ -3,6 +3,7 @@
 mod circuits;
 mod clear;
 mod clear_operations;
+mod compact;
 mod gates;
 mod operations;
 mod transcipher;

@@ -2,10 +2,11 @@
 
 use super::{CPU, keys};
 use crate::seeds::for_seeds;
+use he::ring::Seed;
 use he::tfhe::{
-    BootstrapKey, Carry, EncryptedBits, EncryptedFlags, EncryptedUint, Gadget, GateEvaluator,
-    IntegerEvaluator, LweBatch, SeededBits, SeededFlags, SeededUint, TfheParams, TfheSecretKey, TfheSpec,
-    presets,
+    BootstrapKey, Carry, CompactBits, CompactFlags, CompactInt, CompactPublicKey, CompactUint, EncryptedBits,
+    EncryptedFlags, EncryptedUint, Gadget, GateEvaluator, GlweMasks, IntegerEvaluator, LweBatch, SeededBits,
+    SeededFlags, SeededUint, TfheParams, TfheSecretKey, TfheSpec, presets,
 };
 use he::wire::{self, Frame, FrameKind, FrameReader, FrameWriter, WireError};
 use he::wire::{Wire, WireParams};
@@ -71,6 +72,21 @@ fn seeded_frames(w: &mut World) -> Vec<Frame> {
     ]
 }
 
+/// The public key, and one frame of each kind of compact lists, in the order of their numbers. The
+/// integers have 40 digits, of which 32 share a mask.
+fn compact_frames(w: &mut World) -> Vec<Frame> {
+    let public = CompactPublicKey::generate(&w.secret, &mut w.rng);
+    let bits = public.encrypt_bits(&BITS, &mut w.rng).unwrap();
+    let uint = public.encrypt_u64(&[0xb7, 2], 40, &mut w.rng).unwrap();
+    let flags = public.encrypt_flags(&[false, true], &mut w.rng).unwrap();
+    vec![
+        public.to_frame(&w.params).unwrap(),
+        bits.to_frame(&w.params).unwrap(),
+        uint.to_frame(&w.params).unwrap(),
+        flags.to_frame(&w.params).unwrap(),
+    ]
+}
+
 /// Decodes a frame by its kind.
 fn decode(params: &TfheParams, frame: &Frame) -> Result<()> {
     match frame.kind {
@@ -78,6 +94,10 @@ fn decode(params: &TfheParams, frame: &Frame) -> Result<()> {
         FrameKind::TfheSecretKey => TfheSecretKey::from_frame(params, (), frame).map(drop),
         FrameKind::TfheBootstrapKey => BootstrapKey::from_frame(params, (), frame).map(drop),
         FrameKind::TfheBits => EncryptedBits::from_frame(params, &CPU(), frame).map(drop),
+        FrameKind::TfhePublicKey => CompactPublicKey::from_frame(params, (), frame).map(drop),
+        FrameKind::TfheCompactBits => CompactBits::from_frame(params, (), frame)?.expand(&CPU()).map(drop),
+        FrameKind::TfheCompactUint => CompactUint::from_frame(params, (), frame)?.expand(&CPU()).map(drop),
+        FrameKind::TfheCompactFlags => CompactFlags::from_frame(params, (), frame)?.expand(&CPU()).map(drop),
         FrameKind::TfheUint => EncryptedUint::from_frame(params, &CPU(), frame).map(drop),
         FrameKind::TfheSeededBits => SeededBits::from_frame(params, (), frame)?.expand(&CPU()).map(drop),
         FrameKind::TfheSeededUint => SeededUint::from_frame(params, (), frame)?.expand(&CPU()).map(drop),
@@ -414,7 +434,10 @@ fn impossible_fields() {
 #[test]
 fn random_bodies() {
     let mut w = world();
-    let kinds = frames(&mut w).iter().map(|frame| (frame.kind, frame.body.len())).collect::<Vec<_>>();
+    let mut all = frames(&mut w);
+    all.extend(seeded_frames(&mut w));
+    all.extend(compact_frames(&mut w));
+    let kinds = all.iter().map(|frame| (frame.kind, frame.body.len())).collect::<Vec<_>>();
     for_seeds(1, |seed| {
         let rng = &mut ChaCha20Rng::seed_from_u64(seed);
         for (kind, length) in &kinds {
@@ -444,7 +467,7 @@ fn seeded_objects_come_back() {
 
     let values: Vec<u64> = (0..32u64).map(|i| i * 0x0101_0101).collect();
     let frame = secret.encrypt_u64_seeded(&values, 32, &mut a).unwrap().to_frame(&params).unwrap();
-    assert_eq!(frame.body.len() as u64, wire::tfhe::seeded_frame_limit(16 * 32));
+    assert_eq!(frame.body.len() as u64, wire::tfhe::fresh_frame_limit::<Seed>(&params, 16 * 32));
     assert_eq!(frame.body.len(), 6 + 32 + 8 * 16 * 32);
     let read = SeededUint::from_frame(&params, (), &frame).unwrap();
     assert_eq!((read.bits(), read.batch()), (32, 32));
@@ -488,15 +511,108 @@ fn seeded_bytes_mean_what_the_specification_says() {
     }
 }
 
+/// Public keys and compact lists keep their words, are as long as limits say, and encrypt.
+#[test]
+fn compact_objects_come_back() {
+    let cpu = &CPU();
+    for params in [presets::insecure_small().unwrap(), presets::gates_2m40().unwrap()] {
+        let n = params.degree();
+        let mut rng = ChaCha20Rng::seed_from_u64(11);
+        let secret = TfheSecretKey::generate(&params, &mut rng);
+        let public = CompactPublicKey::generate(&secret, &mut rng);
+        let frame = public.to_frame(&params).unwrap();
+        assert_eq!(frame.body.len() as u64, params.key_frame_limit(frame.kind));
+        assert_eq!(frame.body.len(), 32 + 8 * params.dimension());
+        let read = CompactPublicKey::from_frame(&params, (), &frame).unwrap();
+        let words = |batch: &LweBatch<_>| batch.download().unwrap();
+
+        let bits: Vec<bool> = (0..2 * n + 5).map(|i| i % 3 == 0).collect();
+        let [mut a, mut b] = [1, 1].map(ChaCha20Rng::seed_from_u64);
+        let list = public.encrypt_bits(&bits, &mut a).unwrap();
+        let again = read.encrypt_bits(&bits, &mut b).unwrap();
+        let frame = list.to_frame(&params).unwrap();
+        assert_eq!(frame.body.len(), 4 + 8 * (3 * params.dimension() + 2 * n + 5));
+        assert!(frame.body == again.to_frame(&params).unwrap().body);
+        let list = list.expand(cpu).unwrap();
+        let found = CompactBits::from_frame(&params, (), &frame).unwrap().expand(cpu).unwrap();
+        assert!(words(found.ciphertexts()) == words(list.ciphertexts()));
+        assert_eq!(secret.decrypt_bits(&found).unwrap(), bits);
+
+        let values = [0, -1, i64::MIN, i64::MAX];
+        let frame = read.encrypt_i64(&values, 64, &mut a).unwrap().to_frame(&params).unwrap();
+        let limit = wire::tfhe::fresh_frame_limit::<GlweMasks>(&params, 4 * 32);
+        assert_eq!(frame.body.len() as u64, limit);
+        // The sign is not part of a frame, as in frames of whole integers.
+        let found = CompactInt::from_frame(&params, (), &frame).unwrap();
+        assert_eq!((found.bits(), found.batch()), (64, 4));
+        assert_eq!(secret.decrypt_i64(&found.expand(cpu).unwrap()).unwrap(), values);
+        let found = CompactUint::from_frame(&params, (), &frame).unwrap().expand(cpu).unwrap();
+        assert_eq!(secret.decrypt_u64(&found).unwrap(), values.map(|value| value as u64));
+
+        let flags = [true, false];
+        let frame = read.encrypt_flags(&flags, &mut a).unwrap().to_frame(&params).unwrap();
+        let found = CompactFlags::from_frame(&params, (), &frame).unwrap().expand(cpu).unwrap();
+        assert_eq!(secret.decrypt_flags(&found).unwrap(), flags);
+    }
+}
+
+/// Products are those of the specification, not of the library.
+#[test]
+fn compact_bytes_mean_what_the_specification_says() {
+    let mut w = world();
+    let secret = secret_of(&frames(&mut w)[1], 7 + 64)[7..].to_vec();
+    let all = compact_frames(&mut w);
+    let number = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().unwrap());
+    // Coefficient h of the sum of a_c S_c modulo X^32 + 1.
+    let product = |a: &[u64], h: usize| {
+        (0..64).fold(0u64, |sum, at| {
+            let (c, j) = (at / 32 * 32, at % 32);
+            let term = a[c + (h + 32 - j) % 32].wrapping_mul(secret[at]);
+            if j <= h { sum.wrapping_add(term) } else { sum.wrapping_sub(term) }
+        })
+    };
+    let small = |phase: u64, message: u64, what: &str| {
+        let error = (phase.wrapping_sub(message) as i64 as f64).abs() / 2f64.powi(64);
+        assert!(error < 7.0 * (-40f64).exp2() * 76f64.sqrt(), "{what}: off by {error:e}");
+    };
+    let (seed, bodies) = all[0].body.split_at(32);
+    assert_eq!((all[0].kind as u16, bodies.len()), (53, 8 * 64));
+    for (at, body) in bodies.chunks(8).enumerate() {
+        let mut stream = ChaCha20Rng::from_seed(seed.try_into().unwrap());
+        stream.set_stream(26 << 56 | (at / 32) as u64);
+        let mask: Vec<u64> = (0..64).map(|_| stream.next_u64()).collect();
+        small(number(body).wrapping_sub(product(&mask, at % 32)), 0, &format!("public key, {at}"));
+    }
+    let (one, digit) = (1u64 << 61, 1u64 << 59);
+    let mut digits = [3, 2, 1, 0, 3, 0, 2, 0].map(|d: u64| d * digit).to_vec();
+    digits.resize(40, 0);
+    for (frame, kind, fields, messages) in [
+        (&all[1], 54, &[3, 0, 0, 0][..], &[one, one.wrapping_neg(), one][..]),
+        (&all[2], 55, &[40, 0, 2, 0, 0, 0], &digits),
+        (&all[3], 56, &[2, 0, 0, 0], &[0, digit]),
+    ] {
+        assert_eq!((frame.kind as u16, &frame.body[..fields.len()]), (kind, fields));
+        let words: Vec<u64> = frame.body[fields.len()..].chunks(8).map(number).collect();
+        let (masks, bodies) = words.split_at(64 * messages.len().div_ceil(32));
+        assert_eq!(bodies.len(), messages.len());
+        for (i, (body, &message)) in bodies.iter().zip(messages).enumerate() {
+            let mask = &masks[i / 32 * 64..][..64];
+            small(body.wrapping_sub(product(mask, i % 32)), message, &format!("kind {kind}, ciphertext {i}"));
+        }
+    }
+}
+
 /// Every bit of the fields, bodies of every other length, and counts that nothing is allocated for.
 #[test]
-fn broken_seeded_bodies() {
+fn broken_fresh_bodies() {
     let mut w = world();
-    for frame in seeded_frames(&mut w) {
-        let fields = if frame.kind == FrameKind::TfheSeededUint { 6 } else { 4 };
+    let compact = compact_frames(&mut w);
+    for frame in seeded_frames(&mut w).into_iter().chain(compact.into_iter().skip(1)) {
+        let integers = [FrameKind::TfheSeededUint, FrameKind::TfheCompactUint];
+        let fields = if integers.contains(&frame.kind) { 6 } else { 4 };
         for bit in 0..8 * frame.body.len() {
             let changed = with(&frame, bit / 8, &[frame.body[bit / 8] ^ 1 << (bit % 8)]);
-            // Every seed and every body is one.
+            // Every seed, every mask and every body is one.
             assert_eq!(decode(&w.params, &changed).is_err(), bit < 8 * fields, "{} bit {bit}", frame.kind);
         }
         let count = frame.body.len();
@@ -517,4 +633,27 @@ fn broken_seeded_bodies() {
             Err(Error::Wire(WireError::UnexpectedKind { .. }))
         ));
     }
+}
+
+/// A public key of another length, of other parameters, or in a frame of another kind.
+#[test]
+fn broken_public_keys() {
+    let mut w = world();
+    let frame = compact_frames(&mut w).remove(0);
+    let count = frame.body.len();
+    let of = |kind, body| Frame { kind, fingerprint: w.params.fingerprint(), body };
+    for length in (0..count).chain([count + 1, count + 8, 2 * count]) {
+        let mut body = frame.body.clone();
+        body.resize(length, 0);
+        let error = decode(&w.params, &of(frame.kind, body));
+        assert!(matches!(error, Err(Error::Wire(WireError::Length { .. }))), "{length}: {error:?}");
+    }
+    let other = TfheParams::insecure(TfheSpec { lwe_sigma_log2: -21.0, ..spec() }).unwrap();
+    assert!(matches!(decode(&other, &frame), Err(Error::Wire(WireError::WrongParams { .. }))));
+    let key = CompactPublicKey::from_frame(&w.params, (), &of(FrameKind::PublicKey, frame.body.clone()));
+    assert!(matches!(key, Err(Error::Wire(WireError::UnexpectedKind { .. }))));
+    let key = CompactPublicKey::from_frame(&w.params, (), &frame).unwrap();
+    assert!(matches!(key.to_frame(&other), Err(Error::ParamsMismatch { .. })));
+    let list = key.encrypt_bits(&BITS, &mut w.rng).unwrap();
+    assert!(matches!(list.to_frame(&other), Err(Error::ParamsMismatch { .. })));
 }

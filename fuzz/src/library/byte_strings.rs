@@ -17,8 +17,8 @@ use he_core::ckks::{self, CkksParams};
 use he_core::exact::{self, Params};
 use he_core::rlwe::{EvaluationKeys, PublicKey, SecretKey};
 use he_core::tfhe::{
-    BootstrapKey, EncryptedBits, EncryptedFlags, EncryptedUint, SeededBits, SeededFlags, SeededUint,
-    TfheParams, TfheSecretKey,
+    BootstrapKey, CompactBits, CompactFlags, CompactInt, CompactPublicKey, EncryptedBits, EncryptedFlags,
+    EncryptedUint, SeededBits, SeededFlags, SeededUint, TfheParams, TfheSecretKey,
 };
 
 /// Frames that a secret key may lack: the identity of its key set.
@@ -53,7 +53,7 @@ pub fn run(data: &[u8]) {
     let (ck, bfv, bgv, big, tf) =
         (world::ckks(), world::bfv(), world::bgv(), world::bigckks(), world::tfhe());
     let cpu = &Cpu::new();
-    types! { bytes, number % 30;
+    types! { bytes, number % 34;
         [CkksParams::from_bytes_insecure(&bytes), |x: &CkksParams| x.to_bytes()],
         [Params::<Bfv>::from_bytes_insecure(&bytes), |x: &Params<Bfv>| x.to_bytes()],
         [Params::<Bgv>::from_bytes_insecure(&bytes), |x: &Params<Bgv>| x.to_bytes()],
@@ -94,6 +94,10 @@ pub fn run(data: &[u8]) {
         [SeededBits::from_bytes(&tf.params, &bytes), |x: &SeededBits| x.to_bytes(&tf.params)],
         [SeededUint::from_bytes(&tf.params, &bytes), |x: &SeededUint| x.to_bytes(&tf.params)],
         [SeededFlags::from_bytes(&tf.params, &bytes), |x: &SeededFlags| x.to_bytes(&tf.params)],
+        [CompactPublicKey::from_bytes(&tf.params, &bytes), |x: &CompactPublicKey| x.to_bytes(&tf.params)],
+        [CompactBits::from_bytes(&tf.params, &bytes), |x: &CompactBits| x.to_bytes(&tf.params)],
+        [CompactInt::from_bytes(&tf.params, &bytes), |x: &CompactInt| x.to_bytes(&tf.params)],
+        [CompactFlags::from_bytes(&tf.params, &bytes), |x: &CompactFlags| x.to_bytes(&tf.params)],
     }
 }
 
@@ -103,6 +107,8 @@ pub fn seeds() -> Vec<Vec<u8>> {
     let (cpu, rng) = (&Cpu::new(), &mut world::rng(1));
     let bits = tf.secret.encrypt_bits(cpu, &[true], rng).expect("bits");
     let uint = tf.secret.encrypt_u64(cpu, &[77], 8, rng).expect("an integer");
+    let public = CompactPublicKey::generate(&tf.secret, rng);
+    let list = public.encrypt_i64(&[-77], 8, rng).expect("an integer");
     let strings = [
         (0, ck.params.to_bytes()),
         (1, bfv.params.to_bytes()),
@@ -124,6 +130,8 @@ pub fn seeds() -> Vec<Vec<u8>> {
         (23, world::bigckks_ciphertext(big, 1).to_bytes(&big.params)),
         (24, bits.to_bytes(&tf.params)),
         (25, uint.to_bytes(&tf.params)),
+        (30, public.to_bytes(&tf.params)),
+        (32, list.to_bytes(&tf.params)),
     ];
     let with = |(number, bytes): (u8, he_core::Result<Vec<u8>>)| {
         let bytes = bytes.expect("bytes");

@@ -12,13 +12,14 @@ use he_core::aes::container::UserKey;
 use he_core::backend::Cpu;
 use he_core::rlwe::{EvaluationKeys, Fingerprint, PublicKey, SecretKey};
 use he_core::tfhe::{
-    BitTables, BootstrapKey, CircuitBootstrapper, CircuitKey, CircuitParams, CircuitSpec, TfheSecretKey,
+    BitTables, BootstrapKey, CircuitBootstrapper, CircuitKey, CircuitParams, CircuitSpec, CompactPublicKey,
+    TfheSecretKey,
 };
 use he_core::transcipher::{EncryptedAesKey, SensorKey};
 use he_core::wire::{Frame, FrameKind, SchemeParams, SwitchKeyUse, Wire, WireKeys, WireParams};
 use he_core::{bigckks, tfhe};
 
-const KINDS: [FrameKind; 14] = [
+const KINDS: [FrameKind; 15] = [
     FrameKind::SecretKey,
     FrameKind::PublicKey,
     FrameKind::RelinKey,
@@ -33,6 +34,7 @@ const KINDS: [FrameKind; 14] = [
     FrameKind::TfheCircuitKey,
     FrameKind::EncryptedAesKey,
     FrameKind::SensorKey,
+    FrameKind::TfhePublicKey,
 ];
 
 pub fn run(data: &[u8]) {
@@ -75,6 +77,7 @@ pub fn run(data: &[u8]) {
         FrameKind::TfheSecretKey
         | FrameKind::TfheBootstrapKey
         | FrameKind::TfheCircuitKey
+        | FrameKind::TfhePublicKey
         | FrameKind::EncryptedAesKey => of_tfhe(&frame(world::tfhe().params.fingerprint())),
         _ => of_bigckks(&frame(world::bigckks().params.fingerprint())),
     }
@@ -141,6 +144,12 @@ fn of_tfhe(frame: &Frame) {
                 tfhe::Bootstrapper::new(cpu, &key).expect("a key of these parameters");
             }
         }
+        FrameKind::TfhePublicKey => {
+            if let Some(key) = recode::<_, CompactPublicKey>(&w.params, (), frame) {
+                let bits = key.encrypt_bits(&[true, false], &mut world::rng(1)).expect("encrypted bits");
+                assert_eq!(bits.expand(cpu).expect("masks of all bits").count(), 2);
+            }
+        }
         FrameKind::TfheCircuitKey => {
             if let Some(key) = recode::<_, CircuitKey>(&w.params, (), frame) {
                 let boot = CircuitBootstrapper::new(cpu, &w.key, &key).expect("keys of these parameters");
@@ -174,6 +183,7 @@ pub fn seeds() -> Vec<Vec<u8>> {
     let circuit = CircuitKey::generate(&tfhe.secret, &circuit, &mut world::rng(1)).expect("a key");
     let aes = Key::from_slice(&[7; 16]).expect("a key");
     let aes = EncryptedAesKey::generate(&tfhe.secret, &aes, &mut world::rng(1)).expect("a key");
+    let public = CompactPublicKey::generate(&tfhe.secret, &mut world::rng(1));
     let frames = [
         (5, wide.secret.to_frame(&wide.params)),
         (6, wide.public.to_frame(&wide.params)),
@@ -183,6 +193,7 @@ pub fn seeds() -> Vec<Vec<u8>> {
         (9, tfhe.key.to_frame(&tfhe.params)),
         (11, circuit.to_frame(&tfhe.params)),
         (12, aes.to_frame(&tfhe.params)),
+        (14, public.to_frame(&tfhe.params)),
     ];
     seeds.extend(frames.map(|(number, frame)| [&[number, 0][..], &frame.expect("a frame").body].concat()));
     seeds.extend([vec![4; 34], vec![10; 18]]);

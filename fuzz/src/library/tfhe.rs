@@ -1,26 +1,30 @@
-//! Ciphertexts of TFHE: bits, integers and conditions, seeded and not.
+//! Ciphertexts of TFHE: bits, integers and conditions, whole, seeded, and as compact lists.
 //!
 //! Must hold: the body of a frame is refused or is an object that is written to the same bytes, and
 //! that decrypts; a gate on few bits ends in a result.
 //!
-//! Bytes: the kind modulo 6, then the body.
+//! Bytes: the kind modulo 9, then the body.
 
 use super::world::{self, computed, recode};
 use he_core::backend::Cpu;
 use he_core::num_bigint::BigUint;
 use he_core::tfhe::{
-    EncryptedBits, EncryptedFlags, EncryptedUint, GateEvaluator, SeededBits, SeededFlags, SeededUint,
+    CompactBits, CompactFlags, CompactPublicKey, CompactUint, EncryptedBits, EncryptedFlags, EncryptedUint,
+    GateEvaluator, SeededBits, SeededFlags, SeededUint,
 };
 use he_core::wire::{Frame, FrameKind, Wire};
 use std::sync::OnceLock;
 
-const KINDS: [FrameKind; 6] = [
+const KINDS: [FrameKind; 9] = [
     FrameKind::TfheBits,
     FrameKind::TfheUint,
     FrameKind::TfheFlags,
     FrameKind::TfheSeededBits,
     FrameKind::TfheSeededUint,
     FrameKind::TfheSeededFlags,
+    FrameKind::TfheCompactBits,
+    FrameKind::TfheCompactUint,
+    FrameKind::TfheCompactFlags,
 ];
 
 fn gates() -> &'static Option<GateEvaluator<Cpu>> {
@@ -59,9 +63,25 @@ pub fn run(data: &[u8]) {
                 let _ = computed(w.secret.decrypt_flags(&flags));
             }
         }
-        _ => {
+        FrameKind::TfheSeededFlags => {
             if let Some(flags) = recode::<_, SeededFlags>(&w.params, (), &frame) {
                 let _ = computed(w.secret.decrypt_flags(&flags.expand(cpu).expect("a seed gives masks")));
+            }
+        }
+        FrameKind::TfheCompactBits => {
+            if let Some(bits) = recode::<_, CompactBits>(&w.params, (), &frame) {
+                bits_of(&bits.expand(cpu).expect("masks of all bits"));
+            }
+        }
+        FrameKind::TfheCompactUint => {
+            if let Some(x) = recode::<_, CompactUint>(&w.params, (), &frame) {
+                uint_of(&x.expand(cpu).expect("masks of all digits"));
+            }
+        }
+        _ => {
+            if let Some(flags) = recode::<_, CompactFlags>(&w.params, (), &frame) {
+                let _ =
+                    computed(w.secret.decrypt_flags(&flags.expand(cpu).expect("masks of all conditions")));
             }
         }
     }
@@ -85,6 +105,7 @@ fn uint_of(x: &EncryptedUint<Cpu>) {
 pub fn seeds() -> Vec<Vec<u8>> {
     let (w, cpu, rng) = (world::tfhe(), &Cpu::new(), &mut world::rng(1));
     let (bits, values) = ([true, false, true], [200u64, 3]);
+    let public = CompactPublicKey::generate(&w.secret, rng);
     let frames = [
         w.secret.encrypt_bits(cpu, &bits, rng).and_then(|x| x.to_frame(&w.params)),
         w.secret.encrypt_u64(cpu, &values, 8, rng).and_then(|x| x.to_frame(&w.params)),
@@ -92,6 +113,9 @@ pub fn seeds() -> Vec<Vec<u8>> {
         w.secret.encrypt_bits_seeded(&bits, rng).and_then(|x| x.to_frame(&w.params)),
         w.secret.encrypt_u64_seeded(&values, 8, rng).and_then(|x| x.to_frame(&w.params)),
         w.secret.encrypt_flags_seeded(&bits, rng).and_then(|x| x.to_frame(&w.params)),
+        public.encrypt_bits(&bits, rng).and_then(|x| x.to_frame(&w.params)),
+        public.encrypt_u64(&values, 8, rng).and_then(|x| x.to_frame(&w.params)),
+        public.encrypt_flags(&bits, rng).and_then(|x| x.to_frame(&w.params)),
     ];
     let numbered = (0u8..).zip(frames);
     numbered.map(|(kind, frame)| [&[kind][..], &frame.expect("a frame").body].concat()).collect()

@@ -85,6 +85,9 @@ fn another_program_reads_the_golden_files() {
         ("tfhe_seeded_ciphertexts.he 3 0", &bits),
         ("tfhe_uints.he 1 0", &integers),
         ("tfhe_seeded_ciphertexts.he 2 0", &integers),
+        ("tfhe_compact_ciphertexts.he 1 0", &bits),
+        ("tfhe_compact_ciphertexts.he 2 0", &integers),
+        ("tfhe_compact_ciphertexts.he 3 0", &bits),
     ] {
         assert_eq!(found[place], expected_values, "{place}");
         expected += 1;
@@ -136,6 +139,12 @@ fn the_other_program_refuses_changed_files() {
             "public_key.he",
             resealed(committed("public_key.he"), 400),
             "an error is too large",
+        ),
+        (
+            &["tfhe_parameters.he", "tfhe_secret_key.he"],
+            "tfhe_public_key.he",
+            resealed(committed("tfhe_public_key.he"), 407),
+            "an error of the public key",
         ),
         (&["aes_key.he"], "aes_file.he", changed("aes_file.he", 80), "the header was changed"),
         (&["aes_key.he"], "aes_file.he", changed("aes_file.he", 5000), "a chunk was changed"),

@@ -116,12 +116,17 @@ pub fn wide_uniform_row(seed: &Seed, index: u32, word: usize, first: usize, out:
     });
 }
 
+/// floor(3 w / 2^64) - 1 for a 64-bit word w: uniform in {-1, 0, 1}, at distance below 2^-62.
+pub(crate) fn ternary(bytes: [u8; 8]) -> i64 {
+    ((u128::from(u64::from_le_bytes(bytes)) * 3) >> 64) as i64 - 1
+}
+
 /// Uniform coefficients in {-1, 0, 1}: floor(3 w / 2^64) - 1 for a 64-bit word w, at distance below
 /// 2^-62 per coefficient.
 pub fn ternary_row(seed: &Seed, index: u32, first: usize, out: &mut [i64]) {
     let count = out.len();
-    for_each_element::<8>(seed, stream(Kind::Ternary, 0, index), first, count, |i, bytes| {
-        out[i] = ((u128::from(u64::from_le_bytes(bytes)) * 3) >> 64) as i64 - 1;
+    for_each_element(seed, stream(Kind::Ternary, 0, index), first, count, |i, bytes| {
+        out[i] = ternary(bytes);
     });
 }
 

@@ -24,6 +24,12 @@ pub(super) fn rotate_difference(p: &[u64], a: usize, offset: u64, out: &mut [u64
 /// [`LweOps::blind_rotate`].
 pub(super) fn extract(acc: &[u64], place: usize, n: usize, out: &mut [u64]) {
     let (masks, body) = acc.split_at(acc.len() - n);
+    extract_mask(masks, place, n, out);
+    out[masks.len()] = body[place];
+}
+
+/// The mask of that coefficient, from the polynomials of the mask.
+pub(super) fn extract_mask(masks: &[u64], place: usize, n: usize, out: &mut [u64]) {
     for (out, a) in out.chunks_exact_mut(n).zip(masks.chunks_exact(n)) {
         let (first, second) = out.split_at_mut(place + 1);
         for (o, a) in first.iter_mut().zip(a[..=place].iter().rev()) {
@@ -33,7 +39,6 @@ pub(super) fn extract(acc: &[u64], place: usize, n: usize, out: &mut [u64]) {
             *o = a.wrapping_neg();
         }
     }
-    out[masks.len()] = body[place];
 }
 
 /// Products of accumulators of `components` polynomials and transformed rows.

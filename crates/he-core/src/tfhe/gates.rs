@@ -2,8 +2,8 @@
 
 use super::integers::expect_none;
 use super::{
-    BootstrapKey, Bootstrapper, Combination, LookupTables, LweBatch, LweOps, SeededBits, TfheParams,
-    TfheSecretKey,
+    BootstrapKey, Bootstrapper, Combination, CompactBits, CompactPublicKey, FreshBits, LookupTables,
+    LweBatch, LweOps, SeededBits, TfheParams, TfheSecretKey,
 };
 use crate::backend::Cpu;
 use crate::circuits::bits::{BitOps, Gate, PlacedGate, Signal};
@@ -96,6 +96,16 @@ impl TfheSecretKey {
         let bad = phases.iter().map(|phase| (phase >> 63) ^ (phase >> 62 & 1)).sum();
         expect_none(bad, phases.len())?;
         Ok(phases.iter().map(|phase| phase >> 63 == 0).collect())
+    }
+}
+
+impl CompactPublicKey {
+    /// Encrypts bits. Constant time.
+    ///
+    /// # Errors
+    /// The errors of [`encrypt`](Self::encrypt).
+    pub fn encrypt_bits(&self, bits: &[bool], rng: &mut (impl CryptoRng + ?Sized)) -> Result<CompactBits> {
+        Ok(FreshBits::from_ciphertexts(self.encrypt(&encode_all(bits), rng)?))
     }
 }
 

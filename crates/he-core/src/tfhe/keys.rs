@@ -152,7 +152,7 @@ impl TfheSecretKey {
     }
 }
 
-fn check_count(messages: &[u64]) -> Result<()> {
+pub(super) fn check_count(messages: &[u64]) -> Result<()> {
     if messages.len() > u32::MAX as usize {
         return Err(Error::domain(
             "messages",
@@ -287,10 +287,10 @@ impl BootstrapKey {
     }
 }
 
-/// Products of uniform polynomials and the secret ones, exact modulo 2^64. Words are cut into parts
-/// below 2^22: the error of the transform in a coefficient is at most eps times the 2-norm of the
-/// parts, 2^22 sqrt(N), times the secret's largest value, N, times k: below 1/4 for N up to 2^12
-/// and k up to 8.
+/// Products of uniform polynomials and secret ones with coefficients -1, 0 and 1, exact modulo
+/// 2^64. Words are cut into parts below 2^22: the error of the transform in a coefficient is at
+/// most eps times the 2-norm of the parts, 2^22 sqrt(N), times the secret's largest value, N, times
+/// k: below 1/4 for N up to 2^12 and k up to 8.
 pub(super) struct ExactProduct {
     transform: Transform,
     /// The transforms of the secret polynomials, interleaved.
@@ -300,7 +300,7 @@ pub(super) struct ExactProduct {
 impl ExactProduct {
     pub(super) fn new(secret: &[u64], log_degree: u32) -> Self {
         let transform = Transform::new(log_degree);
-        let mut values = Zeroizing::new(secret.iter().map(|&s| s as f64).collect::<Vec<_>>());
+        let mut values = Zeroizing::new(secret.iter().map(|&s| s as i64 as f64).collect::<Vec<_>>());
         for polynomial in values.chunks_exact_mut(transform.n()) {
             with_lanes!(l => transform.forward(l, polynomial, &mut Ahead::default()));
         }

@@ -15,14 +15,17 @@
 //!   [`circuits::bits`](crate::circuits::bits).
 //! - [`IntegerEvaluator`]: integers of 8 to 256 bits, signed or not, in digits of two bits, with
 //!   two more for carries; [`FheUint`] and [`FheInt`] have operators.
+//! - [`CompactPublicKey`]: encryption by others than the holder of the secret key.
 //! - [`CircuitBootstrapper`]: lookups of many bits by many bits, between which sums modulo 2 are
 //!   free.
 //! - [`LweOps`] is the interface to a device: batches of combinations, key switches, blind
 //!   rotations and lookups of bits.
 
 mod circuit;
+mod compact;
 mod cpu;
 mod external;
+mod fresh;
 mod gadget;
 mod gates;
 mod integers;
@@ -42,7 +45,11 @@ pub use circuit::{
 };
 
 pub(crate) use circuit::HALF;
+pub use compact::{
+    CompactBits, CompactFlags, CompactInt, CompactLwe, CompactPublicKey, CompactUint, GlweMasks,
+};
 pub use cpu::CpuLweKey;
+pub use fresh::{FreshBits, FreshFlags, FreshInteger, FreshLwe, Masks};
 pub use gadget::Gadget;
 pub use gates::{EncryptedBits, GATE_LOOKUP, GateEvaluator};
 pub(crate) use integers::digits_of;

@@ -7,7 +7,13 @@
 //! Homomorphic Encryption over the [Discretized] Torus*, TCHES 2022. Terms below 2^-64 of the torus
 //! are omitted.
 //!
+//! Joye, *TFHE Public-Key Encryption Revisited*, CT-RSA 2024, of encryption by the public key.
+//!
 //! With n the small dimension, k and N those of GLWE, and B and l those of the respective gadget:
+//! - encryption by the public key: (1 + k N / 2 + 2 k N / 3) sigma_glwe^2, of e_2 - <e_1, S> +
+//!   <r, e> for factors r uniform in {-1, 0, 1}. Their mean is zero, so that the errors e of one
+//!   key do not add a constant to all that it encrypts. A blind rotation leaves more: n (k + 1) N/2
+//!   sigma_glwe^2 at the least;
 //! - blind rotation: n (l (k + 1) N (B^2 + 2)/12 sigma_glwe^2 + (1 + k N / 2) / (24 B^2l));
 //! - key switch: k N (l (B^2 + 2)/12 sigma_lwe^2 + 1 / (24 B^2l));
 //!   Digits have the mean -1/2, so that the errors of one key add a constant to all lookups under
@@ -34,6 +40,8 @@ pub(super) const WORST_FAILURE_LOG2: f64 = -32.0;
 pub struct Noise {
     /// The variance of a fresh ciphertext.
     pub fresh: f64,
+    /// The variance of a fresh ciphertext that the public key encrypts.
+    pub public: f64,
     /// The variance that the blind rotation leaves in the result.
     pub blind_rotation: f64,
     /// A bound on the variance that the transform adds to it.
@@ -56,6 +64,7 @@ impl Noise {
         let eps = relative_error(spec.log_degree);
         Self {
             fresh: glwe,
+            public: glwe * (1.0 + k * degree * (1.0 / 2.0 + 2.0 / 3.0)),
             blind_rotation: n
                 * (rows * degree * boot.digit_square() * glwe
                     + 0.5 * boot.rounding_variance() * (1.0 + k * degree / 2.0)),
@@ -72,10 +81,16 @@ impl Noise {
         self.blind_rotation + self.transform
     }
 
-    /// The variance at the table lookup, for a combination of bootstrapped inputs whose squared
+    /// The greatest variance of what lookups combine: results of bootstraps, and ciphertexts that
+    /// either key encrypts.
+    pub fn input(&self) -> f64 {
+        self.bootstrapped().max(self.fresh).max(self.public)
+    }
+
+    /// The variance at the table lookup, for a combination of such inputs whose squared
     /// coefficients sum to `norm`.
     pub fn at_lookup(&self, norm: f64) -> f64 {
-        norm * self.bootstrapped().max(self.fresh) + self.key_switch + self.modulus_switch
+        norm * self.input() + self.key_switch + self.modulus_switch
     }
 
     /// log2 of the probability that a lookup errs if its inputs may be off by less than `margin` of
@@ -103,5 +118,39 @@ impl Noise {
             ));
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tfhe::{Gadget, TfheParams, TfheSpec, presets};
+
+    /// Encryption by the public key never decides how often a lookup fails.
+    #[test]
+    fn a_bootstrap_leaves_more_noise_than_public_encryption() {
+        let least = TfheSpec {
+            lwe_dimension: 3,
+            glwe_dimension: 8,
+            bootstrap: Gadget { base_log: 1, levels: 1 },
+            ..*presets::gates_2m40().unwrap().spec()
+        };
+        let all = [
+            presets::gates_2m128(),
+            presets::gates_2m40(),
+            presets::digits_2m128(),
+            presets::digits_2m40(),
+            presets::phases_2m128(),
+            presets::insecure_lambda100(),
+            presets::insecure_small(),
+            presets::insecure_phases(),
+            TfheParams::insecure(least),
+        ];
+        for params in all {
+            let params = params.unwrap();
+            let noise = params.noise();
+            println!("{:?}: 2^{:.1}", params.spec(), (noise.public / noise.bootstrapped()).log2());
+            assert!(noise.fresh < noise.public && noise.public < noise.blind_rotation);
+            assert_eq!(noise.input(), noise.bootstrapped());
+        }
     }
 }

@@ -7,7 +7,7 @@
 //! independent variables is close to a rounded Gaussian, has variance sigma^2, is bounded by 6.6
 //! sigma, and needs only integers.
 
-use crate::ring::{Seed, for_each_element};
+use crate::ring::{Seed, for_each_element, ternary};
 
 /// The variance of an error in units of its squared step: 21/2 + 1/12.
 const STEP_VARIANCE: f64 = 10.5 + 1.0 / 12.0;
@@ -35,6 +35,14 @@ pub(super) enum Row {
     CircuitMask(u32),
     /// Error of that row.
     CircuitError(u32),
+    /// Mask of row `0` of the public key.
+    PublicMask(u32),
+    /// Error of that row.
+    PublicError(u32),
+    /// The factors of an encryption by the public key: those of group `0` of ciphertexts.
+    Factors(u32),
+    /// Errors of such an encryption: polynomial `0`, counted over the groups.
+    FactorsError(u32),
 }
 
 impl Row {
@@ -50,6 +58,10 @@ impl Row {
             Self::GlweSecret => (23, 0),
             Self::CircuitMask(index) => (24, index),
             Self::CircuitError(index) => (25, index),
+            Self::PublicMask(index) => (26, index),
+            Self::PublicError(index) => (27, index),
+            Self::Factors(index) => (28, index),
+            Self::FactorsError(index) => (29, index),
         };
         kind << 56 | u64::from(index)
     }
@@ -72,6 +84,11 @@ pub(super) fn uniform_row_32(seed: &Seed, row: Row, out: &mut [u32]) {
 /// Uniform bits.
 pub(super) fn binary_row(seed: &Seed, row: Row, out: &mut [u64]) {
     for_each::<4>(seed, row, out.len(), |i, bytes| out[i] = u64::from(bytes[0] & 1));
+}
+
+/// Uniform words of {-1, 0, 1}, in two's complement.
+pub(super) fn ternary_row(seed: &Seed, row: Row, out: &mut [u64]) {
+    for_each(seed, row, out.len(), |i, bytes| out[i] = ternary(bytes) as u64);
 }
 
 /// The step whose errors have deviation 2^(bits + sigma_log2), at least 1.
@@ -124,6 +141,13 @@ mod tests {
         binary_row(&Seed([4; 32]), Row::LweSecret, &mut bits);
         let ones = bits.iter().filter(|&&b| b == 1).count() as f64;
         assert!((ones - n / 2.0).abs() < 3.0 * n.sqrt() && bits.iter().all(|&b| b < 2));
+        let mut factors = vec![0; COUNT];
+        ternary_row(&Seed([5; 32]), Row::Factors(0), &mut factors);
+        for value in [u64::MAX, 0, 1] {
+            let found = factors.iter().filter(|&&x| x == value).count() as f64;
+            assert!((found - n / 3.0).abs() < 6.0 * (n * 2.0 / 9.0).sqrt(), "{value:x}: {found}");
+        }
+        assert!(factors.iter().all(|x| x.wrapping_add(1) < 3));
     }
 
     #[test]

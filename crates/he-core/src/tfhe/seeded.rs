@@ -1,174 +1,39 @@
-//! Fresh encryptions in the form in which they are sent: bodies, and the seed of the masks.
-//!
-//! Encryption of TFHE is by the secret key, so the masks of fresh ciphertexts are uniform words,
-//! which a seed replaces. A ciphertext then takes one word instead of k N + 1.
+//! Fresh encryptions by the secret key: their masks are uniform words, which a seed replaces, so
+//! that a ciphertext takes one word instead of k N + 1.
 
+use super::fresh::sealed::Sealed;
 use super::sampler::{Row, uniform_row};
-use super::{EncryptedBits, EncryptedFlags, EncryptedUint, LweBatch, LweOps, TfheParams};
-use crate::error::Result;
-use crate::key_set::{KeySetId, key_set_accessors};
-use crate::parallel::*;
+use super::{FreshBits, FreshFlags, FreshInteger, FreshLwe, Masks, TfheParams};
 use crate::ring::Seed;
 
 /// Fresh ciphertexts, from [`TfheSecretKey::encrypt_seeded`](super::TfheSecretKey::encrypt_seeded).
-#[derive(Clone)]
-pub struct SeededLwe {
-    params: TfheParams,
-    masks: Seed,
-    bodies: Vec<u64>,
-    pub(crate) key_set: Option<KeySetId>,
-}
+pub type SeededLwe = FreshLwe<Seed>;
 
-key_set_accessors! {
-    [] SeededLwe { key_set }
-    [] SeededBits { 0.key_set }
-    [] SeededUint { digits.key_set }
-    [] SeededFlags { 0.key_set }
-}
+/// Fresh bits, from [`TfheSecretKey::encrypt_bits_seeded`](super::TfheSecretKey::encrypt_bits_seeded).
+pub type SeededBits = FreshBits<Seed>;
 
-impl std::fmt::Debug for SeededLwe {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "SeededLwe {{ params: {:?}, count: {} }}", self.params.fingerprint(), self.bodies.len())
-    }
-}
+/// Fresh integers, from
+/// [`TfheSecretKey::encrypt_uint_seeded`](super::TfheSecretKey::encrypt_uint_seeded).
+pub type SeededUint = FreshInteger<Seed>;
 
-impl SeededLwe {
-    /// Makes ciphertexts from the seed of the masks and one body per ciphertext.
-    pub(crate) fn from_bodies(params: &TfheParams, masks: Seed, bodies: Vec<u64>) -> Self {
-        Self { params: params.clone(), masks, bodies, key_set: None }
-    }
+/// Fresh conditions, from
+/// [`TfheSecretKey::encrypt_flags_seeded`](super::TfheSecretKey::encrypt_flags_seeded).
+pub type SeededFlags = FreshFlags<Seed>;
 
-    /// The seed of the masks, and the bodies.
-    pub(crate) fn bodies(&self) -> (&Seed, &[u64]) {
-        (&self.masks, &self.bodies)
-    }
+impl Sealed for Seed {}
 
-    /// The parameters.
-    pub fn params(&self) -> &TfheParams {
-        &self.params
-    }
-
-    /// The number of ciphertexts.
-    pub fn count(&self) -> usize {
-        self.bodies.len()
-    }
-
-    /// Expands the ciphertexts: each mask of k N words comes from the seed, that of row i from
-    /// stream `20 << 56 | i`.
-    ///
-    /// # Errors
-    /// Device errors.
-    pub fn expand<B: LweOps>(&self, backend: &B) -> Result<LweBatch<B>> {
-        let width = self.params.words();
-        let mut words = vec![0; width * self.bodies.len()];
-        words.par_chunks_mut(width).zip(&self.bodies).enumerate().for_each(|(i, (ciphertext, &body))| {
-            uniform_row(&self.masks, Row::Mask(i as u32), &mut ciphertext[..width - 1]);
-            ciphertext[width - 1] = body;
-        });
-        let mut batch = LweBatch::upload(backend, &self.params, &words)?;
-        batch.set_key_set(self.key_set);
-        Ok(batch)
-    }
-}
-
-/// Fresh bits.
-#[derive(Clone, Debug)]
-pub struct SeededBits(pub(super) SeededLwe);
-
-/// A batch of fresh integers of one width.
-#[derive(Clone, Debug)]
-pub struct SeededUint {
-    bits: usize,
-    /// `[digit][batch]`, the lowest digit first.
-    digits: SeededLwe,
-}
-
-/// A batch of fresh conditions.
-#[derive(Clone, Debug)]
-pub struct SeededFlags(pub(super) SeededLwe);
-
-impl SeededBits {
-    pub(crate) fn from_ciphertexts(ciphertexts: SeededLwe) -> Self {
-        Self(ciphertexts)
-    }
-
-    /// The number of bits.
-    pub fn count(&self) -> usize {
-        self.0.count()
-    }
-
-    /// The ciphertexts.
-    pub fn ciphertexts(&self) -> &SeededLwe {
-        &self.0
-    }
-
-    /// Expands the bits, for computing.
-    ///
-    /// # Errors
-    /// Device errors.
-    pub fn expand<B: LweOps>(&self, backend: &B) -> Result<EncryptedBits<B>> {
-        Ok(EncryptedBits::from_ciphertexts(self.0.expand(backend)?))
-    }
-}
-
-impl SeededUint {
-    /// Requires whole integers of an existing width.
-    pub(crate) fn from_ciphertexts(digits: SeededLwe, bits: usize) -> Self {
-        Self { bits, digits }
-    }
-
-    /// The width in bits.
-    pub fn bits(&self) -> usize {
-        self.bits
-    }
-
-    /// The number of integers.
-    pub fn batch(&self) -> usize {
-        2 * self.digits.count() / self.bits
-    }
-
-    /// The ciphertexts of the digits, `[digit][batch]`, the lowest digit first.
-    pub fn ciphertexts(&self) -> &SeededLwe {
-        &self.digits
-    }
-
-    /// Expands the integers, for computing.
-    ///
-    /// # Errors
-    /// Device errors.
-    pub fn expand<B: LweOps>(&self, backend: &B) -> Result<EncryptedUint<B>> {
-        EncryptedUint::from_ciphertexts(self.digits.expand(backend)?, self.bits)
-    }
-}
-
-impl SeededFlags {
-    pub(crate) fn from_ciphertexts(ciphertexts: SeededLwe) -> Self {
-        Self(ciphertexts)
-    }
-
-    /// The number of conditions.
-    pub fn batch(&self) -> usize {
-        self.0.count()
-    }
-
-    /// The ciphertexts.
-    pub fn ciphertexts(&self) -> &SeededLwe {
-        &self.0
-    }
-
-    /// Expands the conditions, for computing.
-    ///
-    /// # Errors
-    /// Device errors.
-    pub fn expand<B: LweOps>(&self, backend: &B) -> Result<EncryptedFlags<B>> {
-        Ok(EncryptedFlags::from_ciphertexts(self.0.expand(backend)?))
+/// The mask of ciphertext i comes from stream `20 << 56 | i`.
+impl Masks for Seed {
+    fn mask(&self, _: &TfheParams, index: usize, out: &mut [u64]) {
+        uniform_row(self, Row::Mask(index as u32), out);
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{SeededUint, TfheSecretKey, presets};
+    use super::SeededUint;
     use crate::backend::Cpu;
+    use crate::tfhe::{EncryptedBits, EncryptedUint, TfheSecretKey, presets};
     use num_bigint::BigUint;
     use rand::{SeedableRng, rngs::ChaCha20Rng};
 
@@ -189,7 +54,7 @@ mod tests {
             let bits = [true, false, true, true];
             let whole = key.encrypt_bits(&cpu, &bits, &mut a).unwrap();
             let seeded = key.encrypt_bits_seeded(&bits, &mut b).unwrap().expand(&cpu).unwrap();
-            let words = |bits: &super::EncryptedBits<Cpu>| bits.ciphertexts().download().unwrap();
+            let words = |bits: &EncryptedBits<Cpu>| bits.ciphertexts().download().unwrap();
             assert!(words(&whole) == words(&seeded), "seed {seed}");
             assert_eq!(key.decrypt_bits(&seeded).unwrap(), bits);
 
@@ -201,7 +66,7 @@ mod tests {
             assert_eq!(seeded.key_set(), Some(key.key_set()));
             assert_eq!((seeded.bits(), seeded.batch()), (64, 3));
             let seeded = seeded.expand(&cpu).unwrap();
-            let words = |x: &super::EncryptedUint<Cpu>| x.ciphertexts().download().unwrap();
+            let words = |x: &EncryptedUint<Cpu>| x.ciphertexts().download().unwrap();
             assert!(words(&whole) == words(&seeded), "seed {seed}");
             let short = key.encrypt_u64(&cpu, &values, 64, &mut a).unwrap();
             let seeded = key.encrypt_u64_seeded(&values, 64, &mut b).unwrap().expand(&cpu).unwrap();

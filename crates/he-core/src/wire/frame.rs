@@ -119,11 +119,19 @@ pub enum FrameKind {
     ReencryptionKey = 51,
     /// An AES key for what is to be transciphered.
     SensorKey = 52,
+    /// A public key of TFHE.
+    TfhePublicKey = 53,
+    /// A compact list of encrypted bits.
+    TfheCompactBits = 54,
+    /// A compact list of encrypted integers.
+    TfheCompactUint = 55,
+    /// A compact list of encrypted conditions.
+    TfheCompactFlags = 56,
 }
 
 impl FrameKind {
     /// The greatest number of a kind.
-    pub(super) const LAST: u16 = Self::SensorKey as u16;
+    pub(super) const LAST: u16 = Self::TfheCompactFlags as u16;
 
     fn from_number(found: u16) -> Result<Self, WireError> {
         Ok(match found {
@@ -176,6 +184,10 @@ impl FrameKind {
             50 => Self::RecipientKey,
             51 => Self::ReencryptionKey,
             52 => Self::SensorKey,
+            53 => Self::TfhePublicKey,
+            54 => Self::TfheCompactBits,
+            55 => Self::TfheCompactUint,
+            56 => Self::TfheCompactFlags,
             _ => return Err(WireError::UnknownKind { found }),
         })
     }
@@ -250,6 +262,10 @@ impl std::fmt::Display for FrameKind {
             Self::RecipientKey => "recipient's key",
             Self::ReencryptionKey => "re-encryption key",
             Self::SensorKey => "secret key of a sensor",
+            Self::TfhePublicKey => "tfhe public key",
+            Self::TfheCompactBits => "compact list of encrypted bits",
+            Self::TfheCompactUint => "compact list of encrypted integers",
+            Self::TfheCompactFlags => "compact list of encrypted conditions",
         })
     }
 }

@@ -3,6 +3,7 @@
 //! Like a file, a byte string is a sequence of frames: the identity of the key set if it is known
 //! ([`FrameKind::KeySet`]), the frames of one object, and the end mark.
 
+use super::tfhe::WireMasks;
 use super::{
     Frame, FrameKind, FrameReader, FrameWriter, SchemeParams, SwitchKeyUse, Wire, WireError, WireKeys,
     WireParams, WireScheme,
@@ -18,8 +19,8 @@ use crate::exact::{self, Params};
 use crate::ring::Ring;
 use crate::rlwe::{EvaluationKeys, Fingerprint, PublicKey, SecretKey};
 use crate::tfhe::{
-    BootstrapKey, CircuitKey, EncryptedBits, EncryptedFlags, EncryptedUint, LweOps, SeededBits, SeededFlags,
-    SeededUint, TfheParams, TfheSecretKey,
+    BootstrapKey, CircuitKey, CompactPublicKey, EncryptedBits, EncryptedFlags, EncryptedUint, FreshBits,
+    FreshFlags, FreshInteger, LweOps, Signedness, TfheParams, TfheSecretKey,
 };
 use crate::transcipher::{EncryptedAesKey, SensorKey};
 use zeroize::Zeroizing;
@@ -215,9 +216,10 @@ objects_as_bytes! {
     [B: LweOps] EncryptedBits<B>, TfheParams, backend: &B;
     [B: LweOps] EncryptedUint<B>, TfheParams, backend: &B;
     [B: LweOps] EncryptedFlags<B>, TfheParams, backend: &B;
-    [] SeededBits, TfheParams;
-    [] SeededUint, TfheParams;
-    [] SeededFlags, TfheParams;
+    [M: WireMasks] FreshBits<M>, TfheParams;
+    [M: WireMasks, S: Signedness] FreshInteger<M, S>, TfheParams;
+    [M: WireMasks] FreshFlags<M>, TfheParams;
+    [] CompactPublicKey, TfheParams;
     [] BootstrapKey, TfheParams;
     [] CircuitKey, TfheParams;
     [] EncryptedAesKey, TfheParams;

@@ -1,17 +1,17 @@
-//! Parameters, keys, bits and integers of TFHE as frames: kinds 25 to 30, 32 to 34, 42
-//! and 43. Torus
-//! elements are stored as they are: all words are valid.
+//! Parameters, keys, bits and integers of TFHE as frames: kinds 25 to 30, 32 to 34, 42, 43 and 53
+//! to 56. Torus elements are stored as they are: all words are valid.
 
 use super::bytes::Fields;
 use super::objects::SEED;
 use super::{Frame, FrameKind, Wire, WireError, WireParams, as_written};
 use crate::aes::KeySize;
 use crate::error::{Error, Result};
+use crate::ring::Seed;
 use crate::rlwe::Fingerprint;
 use crate::tfhe::{
-    BootstrapKey, CircuitKey, CircuitParams, CircuitSpec, EncryptedBits, EncryptedFlags, EncryptedUint,
-    Gadget, LweBatch, LweOps, SeededBits, SeededFlags, SeededLwe, SeededUint, TfheParams, TfheSecretKey,
-    TfheSpec, digits_of,
+    BootstrapKey, CircuitKey, CircuitParams, CircuitSpec, CompactPublicKey, EncryptedBits, EncryptedFlags,
+    EncryptedUint, FreshBits, FreshFlags, FreshInteger, FreshLwe, Gadget, GlweMasks, LweBatch, LweOps, Masks,
+    SeededLwe, Signedness, TfheParams, TfheSecretKey, TfheSpec, digits_of,
 };
 use crate::transcipher::EncryptedAesKey;
 use zeroize::Zeroizing;
@@ -37,9 +37,71 @@ fn key_words(params: &TfheParams) -> [usize; 2] {
     [bootstrap, params.dimension() * spec.switch.levels as usize]
 }
 
-/// The longest body of a frame with at most `max_count` seeded ciphertexts, likewise.
-pub fn seeded_frame_limit(max_count: usize) -> u64 {
-    8u64.saturating_mul(max_count as u64).saturating_add(CIPHERTEXT_FIELDS + SEED as u64)
+/// The longest body of a frame with at most `max_count` fresh ciphertexts, likewise.
+pub fn fresh_frame_limit<M: WireMasks>(params: &TfheParams, max_count: usize) -> u64 {
+    let count = max_count as u64;
+    8u64.saturating_mul(count).saturating_add(M::length(params, count)).saturating_add(CIPHERTEXT_FIELDS)
+}
+
+/// Masks in the frames of fresh ciphertexts.
+pub trait WireMasks: Masks {
+    /// The kind of frames of bits.
+    const BITS: FrameKind;
+    /// The kind of frames of integers.
+    const INTEGERS: FrameKind;
+    /// The kind of frames of conditions.
+    const FLAGS: FrameKind;
+
+    /// The bytes of the masks of so many ciphertexts.
+    fn length(params: &TfheParams, ciphertexts: u64) -> u64;
+
+    /// Appends the masks to a body.
+    fn write(&self, body: &mut Vec<u8>);
+
+    /// The masks of as many bytes as [`length`](Self::length) says.
+    ///
+    /// # Panics
+    /// For another number of bytes.
+    fn read(bytes: &[u8]) -> Self;
+}
+
+impl WireMasks for Seed {
+    const BITS: FrameKind = FrameKind::TfheSeededBits;
+    const INTEGERS: FrameKind = FrameKind::TfheSeededUint;
+    const FLAGS: FrameKind = FrameKind::TfheSeededFlags;
+
+    fn length(_: &TfheParams, _: u64) -> u64 {
+        SEED as u64
+    }
+
+    fn write(&self, body: &mut Vec<u8>) {
+        body.extend(self.0);
+    }
+
+    fn read(bytes: &[u8]) -> Self {
+        let mut seed = Self([0; SEED]);
+        seed.0.copy_from_slice(bytes);
+        seed
+    }
+}
+
+/// The polynomials of all groups in sequence.
+impl WireMasks for GlweMasks {
+    const BITS: FrameKind = FrameKind::TfheCompactBits;
+    const INTEGERS: FrameKind = FrameKind::TfheCompactUint;
+    const FLAGS: FrameKind = FrameKind::TfheCompactFlags;
+
+    fn length(params: &TfheParams, ciphertexts: u64) -> u64 {
+        ciphertexts.div_ceil(params.degree() as u64).saturating_mul(8 * params.dimension() as u64)
+    }
+
+    fn write(&self, body: &mut Vec<u8>) {
+        body.extend(self.words().iter().flat_map(|word| word.to_le_bytes()));
+    }
+
+    fn read(bytes: &[u8]) -> Self {
+        Self::from_words(words(bytes))
+    }
 }
 
 fn decode_spec(frame: &Frame) -> Result<TfheSpec> {
@@ -107,6 +169,7 @@ impl WireParams for TfheParams {
                 let most = CircuitParams::new(self, CircuitSpec { switch, ..CircuitSpec::default() });
                 most.map_or(0, |most| circuit_key_len(&most))
             }
+            FrameKind::TfhePublicKey => SEED + 8 * self.dimension(),
             FrameKind::EncryptedAesKey => aes_key_len(KeySize::Bits256),
             _ => 0,
         }) as u64
@@ -178,6 +241,27 @@ impl Wire<TfheParams> for BootstrapKey {
     }
 }
 
+/// The seed of the masks, and the bodies.
+impl Wire<TfheParams> for CompactPublicKey {
+    type Place<'a> = ();
+
+    fn to_frame(&self, params: &TfheParams) -> Result<Frame> {
+        check_params(params, self.params(), "public key")?;
+        let (seed, bodies) = self.bodies();
+        let mut body = seed.0.to_vec();
+        body.extend(bodies.iter().flat_map(|word| word.to_le_bytes()));
+        Ok(frame(params, FrameKind::TfhePublicKey, body))
+    }
+
+    fn from_frame(params: &TfheParams, (): (), frame: &Frame) -> Result<Self> {
+        frame.expect(FrameKind::TfhePublicKey, params.fingerprint())?;
+        expect_length(frame, params.key_frame_limit(frame.kind))?;
+        let mut fields = Fields::new(frame.kind, &frame.body);
+        let seed = fields.seed()?;
+        Ok(Self::from_bodies(params, seed, words(fields.rest())))
+    }
+}
+
 /// The length of the body of a frame with a key of circuit bootstrapping: the decompositions, base
 /// and levels of each, the seed and the bodies.
 pub fn circuit_key_len(params: &CircuitParams) -> usize {
@@ -225,7 +309,7 @@ impl Wire<TfheParams> for EncryptedAesKey {
     type Place<'a> = ();
 
     fn to_frame(&self, params: &TfheParams) -> Result<Frame> {
-        encode_seeded(params, FrameKind::EncryptedAesKey, &[self.size().bytes() as u8], self.ciphertexts())
+        encode_fresh(params, FrameKind::EncryptedAesKey, &[self.size().bytes() as u8], self.ciphertexts())
     }
 
     fn from_frame(params: &TfheParams, (): (), frame: &Frame) -> Result<Self> {
@@ -298,33 +382,36 @@ fn batch(fields: &mut Fields<'_>) -> Result<u64> {
     }
 }
 
-fn encode_seeded(
+fn encode_fresh<M: WireMasks>(
     params: &TfheParams,
     kind: FrameKind,
     fields: &[u8],
-    ciphertexts: &SeededLwe,
+    ciphertexts: &FreshLwe<M>,
 ) -> Result<Frame> {
     check_params(params, ciphertexts.params(), BATCH)?;
-    let (seed, bodies) = ciphertexts.bodies();
-    let mut body = Vec::with_capacity(fields.len() + SEED + 8 * bodies.len());
+    let (masks, bodies) = ciphertexts.bodies();
+    let length = M::length(params, bodies.len() as u64) as usize;
+    let mut body = Vec::with_capacity(fields.len() + length + 8 * bodies.len());
     body.extend(fields);
-    body.extend(seed.0);
+    masks.write(&mut body);
     body.extend(bodies.iter().flat_map(|word| word.to_le_bytes()));
     Ok(frame(params, kind, body))
 }
 
-/// The batch, the seed and `each` bodies per entry, and nothing else.
-fn decode_seeded(
+/// The batch, the masks and `each` bodies per entry, and nothing else.
+fn decode_fresh<M: WireMasks>(
     params: &TfheParams,
     frame: &Frame,
     mut fields: Fields<'_>,
     each: usize,
-) -> Result<SeededLwe> {
-    let batch = batch(&mut fields)?;
-    let seed = fields.seed()?;
+) -> Result<FreshLwe<M>> {
+    let ciphertexts = batch(&mut fields)? * each as u64;
     let rest = fields.rest();
-    expect_length(frame, (frame.body.len() - rest.len()) as u64 + 8 * batch * each as u64)?;
-    Ok(SeededLwe::from_bodies(params, seed, words(rest)))
+    // No product reaches 2^64: 2^32 x 2^7 x 2^15 x 2^3.
+    let masks = M::length(params, ciphertexts);
+    expect_length(frame, (frame.body.len() - rest.len()) as u64 + masks + 8 * ciphertexts)?;
+    let (masks, bodies) = rest.split_at(masks as usize);
+    Ok(FreshLwe::from_bodies(params, M::read(masks), words(bodies)))
 }
 
 /// What errors call what is written.
@@ -385,52 +472,51 @@ impl<B: LweOps> Wire<TfheParams> for EncryptedFlags<B> {
     }
 }
 
-/// The seed of the masks, and a body for each bit. Memory is that of the frame until the bits are
-/// expanded.
-impl Wire<TfheParams> for SeededBits {
+/// The masks, and a body for each bit. Memory is that of the frame until the bits are expanded.
+impl<M: WireMasks> Wire<TfheParams> for FreshBits<M> {
     type Place<'a> = ();
 
     fn to_frame(&self, params: &TfheParams) -> Result<Frame> {
-        encode_seeded(params, FrameKind::TfheSeededBits, &count(self.count())?, self.ciphertexts())
+        encode_fresh(params, M::BITS, &count(self.count())?, self.ciphertexts())
     }
 
     fn from_frame(params: &TfheParams, (): (), frame: &Frame) -> Result<Self> {
-        frame.expect(FrameKind::TfheSeededBits, params.fingerprint())?;
+        frame.expect(M::BITS, params.fingerprint())?;
         let fields = Fields::new(frame.kind, &frame.body);
-        Ok(Self::from_ciphertexts(decode_seeded(params, frame, fields, 1)?))
+        Ok(Self::from_ciphertexts(decode_fresh(params, frame, fields, 1)?))
     }
 }
 
-/// The seed of the masks, and a body for each digit. Memory is that of the frame until the integers
-/// are expanded.
-impl Wire<TfheParams> for SeededUint {
+/// The masks, and a body for each digit, whether or not the integers have a sign. Memory is that of
+/// the frame until the integers are expanded.
+impl<M: WireMasks, S: Signedness> Wire<TfheParams> for FreshInteger<M, S> {
     type Place<'a> = ();
 
     fn to_frame(&self, params: &TfheParams) -> Result<Frame> {
         let fields = uint_fields(self.bits(), self.batch())?;
-        encode_seeded(params, FrameKind::TfheSeededUint, &fields, self.ciphertexts())
+        encode_fresh(params, M::INTEGERS, &fields, self.ciphertexts())
     }
 
     fn from_frame(params: &TfheParams, (): (), frame: &Frame) -> Result<Self> {
-        frame.expect(FrameKind::TfheSeededUint, params.fingerprint())?;
+        frame.expect(M::INTEGERS, params.fingerprint())?;
         let mut fields = Fields::new(frame.kind, &frame.body);
         let (bits, digits) = take_width(&mut fields)?;
-        Ok(Self::from_ciphertexts(decode_seeded(params, frame, fields, digits)?, bits))
+        Ok(Self::from_ciphertexts(decode_fresh(params, frame, fields, digits)?, bits))
     }
 }
 
-/// The seed of the masks, and a body for each condition. Memory is that of the frame until the
-/// conditions are expanded.
-impl Wire<TfheParams> for SeededFlags {
+/// The masks, and a body for each condition. Memory is that of the frame until the conditions are
+/// expanded.
+impl<M: WireMasks> Wire<TfheParams> for FreshFlags<M> {
     type Place<'a> = ();
 
     fn to_frame(&self, params: &TfheParams) -> Result<Frame> {
-        encode_seeded(params, FrameKind::TfheSeededFlags, &count(self.batch())?, self.ciphertexts())
+        encode_fresh(params, M::FLAGS, &count(self.batch())?, self.ciphertexts())
     }
 
     fn from_frame(params: &TfheParams, (): (), frame: &Frame) -> Result<Self> {
-        frame.expect(FrameKind::TfheSeededFlags, params.fingerprint())?;
+        frame.expect(M::FLAGS, params.fingerprint())?;
         let fields = Fields::new(frame.kind, &frame.body);
-        Ok(Self::from_ciphertexts(decode_seeded(params, frame, fields, 1)?))
+        Ok(Self::from_ciphertexts(decode_fresh(params, frame, fields, 1)?))
     }
 }

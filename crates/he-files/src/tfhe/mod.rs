@@ -15,6 +15,7 @@ pub mod sort;
 use crate::bootstrap::secure_or_toy;
 use crate::error::Result;
 use crate::file_start::{AnyStart, FileFormat, FileStart};
+use he_core::ring::Seed;
 use he_core::tfhe::{DIGIT_LOOKUP, TfheParams, presets};
 use he_core::wire::{self, Frame, FrameKind, WireParams};
 use note::ColumnsNote;
@@ -51,7 +52,7 @@ impl FileFormat for Tfhe {
         let [whole, seeded] = content.frame_kinds();
         match kind {
             kind if kind == whole => params.ciphertext_frame_limit(content.most(params)),
-            kind if kind == seeded => wire::tfhe::seeded_frame_limit(content.most(params)),
+            kind if kind == seeded => wire::tfhe::fresh_frame_limit::<Seed>(params, content.most(params)),
             _ => 0,
         }
     }

@@ -137,7 +137,7 @@ impl CircuitParams {
         let noise = self.tfhe.noise();
         let sum = (bits * outputs) as f64 * self.noise().selection + noise.fresh;
         // `failure_log2` multiplies by the noise of a bootstrap.
-        let norm = sum / noise.bootstrapped().max(noise.fresh);
+        let norm = sum / noise.input();
         noise.failure_log2(norm, 0.25 / self.functions() as f64)
     }
 

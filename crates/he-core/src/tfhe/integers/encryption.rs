@@ -5,7 +5,10 @@ use super::{EncryptedFlags, EncryptedInt, EncryptedInteger, EncryptedUint, Signe
 use crate::error::{Error, Result};
 use crate::publisher::Publisher;
 use crate::reveal;
-use crate::tfhe::{LweBatch, LweOps, SeededFlags, SeededUint, TfheSecretKey};
+use crate::tfhe::{
+    CompactFlags, CompactInt, CompactPublicKey, CompactUint, FreshFlags, FreshInteger, LweBatch, LweOps,
+    SeededFlags, SeededUint, TfheSecretKey,
+};
 use num_bigint::{BigInt, BigUint, Sign};
 use rand::CryptoRng;
 use zeroize::Zeroizing;
@@ -52,7 +55,7 @@ impl Number for i64 {
 
 /// Two's complement of `bits` bits; too wide a number, which [`Number::fits`] refuses, if the value
 /// does not fit.
-pub(super) fn complement(value: &BigInt, bits: usize) -> BigUint {
+fn complement(value: &BigInt, bits: usize) -> BigUint {
     let half = BigUint::from(1u8) << (bits - 1);
     match value.sign() {
         Sign::Minus if value.magnitude() <= &half => (&half << 1) - value.magnitude(),
@@ -60,6 +63,12 @@ pub(super) fn complement(value: &BigInt, bits: usize) -> BigUint {
         _ if value.magnitude() < &half => value.magnitude().clone(),
         _ => half << 1,
     }
+}
+
+/// The two's complements of these values.
+pub(super) fn complements(values: &[BigInt], bits: usize) -> Result<Vec<BigUint>> {
+    digits_of(bits)?;
+    Ok(values.iter().map(|value| complement(value, bits)).collect())
 }
 
 /// Makes one decision about everything that was decrypted.
@@ -218,9 +227,7 @@ impl TfheSecretKey {
         bits: usize,
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<EncryptedInt<B>> {
-        digits_of(bits)?;
-        let values: Vec<_> = values.iter().map(|value| complement(value, bits)).collect();
-        Ok(self.encrypt_uint(backend, &values, bits, rng)?.reinterpret())
+        Ok(self.encrypt_uint(backend, &complements(values, bits)?, bits, rng)?.reinterpret())
     }
 
     /// The digits of integers of at most 64 bits, as words, `[batch]`.
@@ -316,5 +323,71 @@ impl TfheSecretKey {
     /// device errors.
     pub fn decrypt_flags<B: LweOps>(&self, flags: &EncryptedFlags<B>) -> Result<Vec<bool>> {
         Ok(self.digits(&flags.0, 1)?.iter().map(|&flag| flag == 1).collect())
+    }
+}
+
+impl CompactPublicKey {
+    /// Encrypts a batch of integers, as the secret key does
+    /// ([`TfheSecretKey::encrypt_uint`]).
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for a width that is not an even number from 8 to 256 and for values that
+    /// do not fit; the errors of [`encrypt`](Self::encrypt).
+    pub fn encrypt_uint(
+        &self,
+        values: &[BigUint],
+        bits: usize,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Result<CompactUint> {
+        Ok(FreshInteger::from_ciphertexts(self.encrypt(&encode(values, bits)?, rng)?, bits))
+    }
+
+    /// Encrypts words of 64 bits as integers of any width from 8 to 256 bits. Constant time for
+    /// values that fit.
+    ///
+    /// # Errors
+    /// The errors of [`encrypt_uint`](Self::encrypt_uint).
+    pub fn encrypt_u64(
+        &self,
+        values: &[u64],
+        bits: usize,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Result<CompactUint> {
+        Ok(FreshInteger::from_ciphertexts(self.encrypt(&encode(values, bits)?, rng)?, bits))
+    }
+
+    /// Encrypts integers with a sign, with the time of [`TfheSecretKey::encrypt_int`].
+    ///
+    /// # Errors
+    /// The errors of [`encrypt_uint`](Self::encrypt_uint).
+    pub fn encrypt_int(
+        &self,
+        values: &[BigInt],
+        bits: usize,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Result<CompactInt> {
+        Ok(self.encrypt_uint(&complements(values, bits)?, bits, rng)?.reinterpret())
+    }
+
+    /// Encrypts words of 64 bits with a sign as integers of any width from 8 to 256 bits. Constant
+    /// time for values that fit.
+    ///
+    /// # Errors
+    /// The errors of [`encrypt_uint`](Self::encrypt_uint).
+    pub fn encrypt_i64(
+        &self,
+        values: &[i64],
+        bits: usize,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Result<CompactInt> {
+        Ok(FreshInteger::from_ciphertexts(self.encrypt(&encode(values, bits)?, rng)?, bits))
+    }
+
+    /// Encrypts conditions. Constant time.
+    ///
+    /// # Errors
+    /// The errors of [`encrypt`](Self::encrypt).
+    pub fn encrypt_flags(&self, flags: &[bool], rng: &mut (impl CryptoRng + ?Sized)) -> Result<CompactFlags> {
+        Ok(FreshFlags::from_ciphertexts(self.encrypt(&encode_flags(flags), rng)?))
     }
 }

@@ -1,6 +1,6 @@
 //! The evaluator: its key, its tables, and how a step of an operation looks rows up.
 
-use super::encryption::{Number, complement, encode};
+use super::encryption::{Number, complements, encode};
 use super::rows::{Form, Rows};
 use super::tables::{BITS, DIGIT_LOOKUP, Pair, Table, pairs, tables};
 use super::{EncryptedFlags, EncryptedInt, EncryptedInteger, EncryptedUint, Signedness, expect_width};
@@ -114,9 +114,7 @@ impl<B: LweOps> IntegerEvaluator<B> {
     /// # Errors
     /// The errors of [`constant`](Self::constant).
     pub fn constant_int(&self, values: &[BigInt], bits: usize) -> Result<EncryptedInt<B>> {
-        super::digits_of(bits)?;
-        let values: Vec<_> = values.iter().map(|value| complement(value, bits)).collect();
-        Ok(self.constant(&values, bits)?.reinterpret())
+        Ok(self.constant(&complements(values, bits)?, bits)?.reinterpret())
     }
 
     /// The same as [`constant_int`](Self::constant_int), for words of 64 bits.

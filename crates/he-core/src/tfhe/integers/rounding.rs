@@ -164,7 +164,7 @@ impl<B: LweOps> IntegerEvaluator<B> {
             return Err(Error::domain("bits of phases", bits.to_string(), hint));
         }
         let noise = self.params().noise();
-        let result = noise.bootstrapped().max(noise.fresh);
+        let result = noise.input();
         let lookups = sign_lookups(result, bits as u32, deviation_log2);
         let failures =
             lookups.into_iter().map(|(variance, margin)| noise.failure_log2(variance / result, margin));
@@ -353,7 +353,7 @@ impl<B: LweOps> IntegerEvaluator<B> {
     /// Refuses noise with which the lookup of a bit, or of a digit, errs too often.
     fn expect_rare_failures(&self, bits: u32, deviation_log2: f64) -> Result<()> {
         let noise = self.params().noise();
-        let result = noise.bootstrapped().max(noise.fresh);
+        let result = noise.input();
         let (bit, digit) = variances(result, &steps(bits), deviation_log2);
         let failure = |variance: f64, margin| noise.failure_log2(variance / result, margin);
         expect_rare(bits as usize, worse(failure(bit, 0.25), failure(digit, DIGIT_LOOKUP.1)))
