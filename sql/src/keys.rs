@@ -336,7 +336,7 @@ fn load(url: &str, known: Option<&Params>, engine: Option<&Engine>) -> Result<Lo
                 })
             }
             tfhe::keys::Key::Secret(_) => Err(secret()),
-            tfhe::keys::Key::Sensor(..) => Err(file.wrong_kind("an evaluation key").into()),
+            _ => Err(file.wrong_kind("an evaluation key").into()),
         },
         AnyKey::Scheme(OneOf::BigCkks(_)) | AnyKey::Aes(_) | AnyKey::Sensor(_) => Err(Error::Keys {
             url: url.to_owned(),

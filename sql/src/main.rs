@@ -101,7 +101,7 @@ struct Encrypt {
     /// The columns to be encrypted.
     #[arg(long, value_name = "NAMES", value_delimiter = ',', required = true)]
     columns: Vec<String>,
-    /// public.key; secret.key under TFHE.
+    /// public.key, or secret.key.
     #[arg(long, value_name = "KEY")]
     key: PathBuf,
     /// The Parquet file.

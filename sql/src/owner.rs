@@ -12,7 +12,7 @@ use he_core::bfv::Bfv;
 use he_core::bgv::Bgv;
 use he_core::num_complex::Complex64;
 use he_core::rlwe::PublicKey;
-use he_core::tfhe::TfheSecretKey;
+use he_core::tfhe::{CompactPublicKey, TfheSecretKey};
 use he_core::wire::WireScheme;
 use he_core::{Result as CoreResult, ckks, exact};
 use he_files::io::input::Input;
@@ -40,6 +40,7 @@ enum Role {
     Bfv(Box<ExactPair<Bfv>>),
     Bgv(Box<ExactPair<Bgv>>),
     Tfhe(Box<TfheSecretKey>),
+    TfhePublic(Box<CompactPublicKey>),
 }
 
 /// The values of a cell.
@@ -84,11 +85,14 @@ impl OwnerKey {
             AnyKey::Tfhe(file) => {
                 let params = Params::Tfhe(file.params.clone());
                 let key_set = file.id.key_set().map(|id| id.to_string());
-                let tfhe::keys::Key::Secret(key) = file.key else {
-                    return Err(other("tfhe encrypts and decrypts with secret.key"));
+                let wrong_kind = file.wrong_kind(wanted);
+                let role = match file.key {
+                    tfhe::keys::Key::Secret(key) => Role::Tfhe(Box::new(key)),
+                    tfhe::keys::Key::Public(key) => Role::TfhePublic(Box::new(key)),
+                    _ => return Err(wrong_kind.into()),
                 };
                 let engine = Engine::new(&params, device())?;
-                Ok(Self { engine, params, key_set, role: Role::Tfhe(Box::new(key)) })
+                Ok(Self { engine, params, key_set, role })
             }
             _ => Err(other("columns are of ckks, bfv, bgv or tfhe")),
         }
@@ -171,18 +175,24 @@ impl OwnerKey {
             Engine::Bfv(site) => exact!(site, Bfv),
             Engine::Bgv(site) => exact!(site, Bgv),
             Engine::Tfhe(_, device) => {
-                let (Plain::Integers(values), Role::Tfhe(key)) = (values, &self.role) else {
-                    return Err(wrong());
-                };
+                let Plain::Integers(values) = values else { return Err(wrong()) };
                 if column.kind == Kind::Int {
-                    Value::Int(key.encrypt_i64(device, values, bits, rng)?)
+                    Value::Int(match &self.role {
+                        Role::Tfhe(key) => key.encrypt_i64(device, values, bits, rng)?,
+                        Role::TfhePublic(key) => key.encrypt_i64(values, bits, rng)?.expand(device)?,
+                        _ => return Err(wrong()),
+                    })
                 } else {
                     let unsigned =
                         values.iter().map(|&value| u64::try_from(value)).collect::<Result<Vec<_>, _>>();
                     let unsigned = unsigned.map_err(|_| {
                         Error::Table("negative numbers in a column without a sign; take --signed".to_owned())
                     })?;
-                    Value::Uint(key.encrypt_u64(device, &unsigned, bits, rng)?)
+                    Value::Uint(match &self.role {
+                        Role::Tfhe(key) => key.encrypt_u64(device, &unsigned, bits, rng)?,
+                        Role::TfhePublic(key) => key.encrypt_u64(&unsigned, bits, rng)?.expand(device)?,
+                        _ => return Err(wrong()),
+                    })
                 }
             }
         };
@@ -196,7 +206,7 @@ impl OwnerKey {
     pub fn check(&self, name: &str, column: &CellType) -> Result<()> {
         check_owner(&self.params, self.key_set.as_deref(), name, column)?;
         match self.role {
-            Role::Public(_) => {
+            Role::Public(_) | Role::TfhePublic(_) => {
                 Err(Error::Table(format!("column {name}: a public key decrypts nothing; give secret.key")))
             }
             _ => Ok(()),

@@ -282,6 +282,7 @@ fn describe_tfhe_key(file: &tfhe::keys::KeyFile, size: Option<u64>) -> Descripti
     facts.extend(size.map(size_fact));
     match &file.key {
         tfhe::keys::Key::Secret(_) => facts.push(sealed_fact(file.sealed)),
+        tfhe::keys::Key::Public(_) => {}
         tfhe::keys::Key::Evaluation(_, circuit) => {
             let text = if circuit.is_some() { "yes" } else { "no" };
             facts.push(("transciphers", json!(circuit.is_some()), text.to_owned()));

@@ -200,8 +200,6 @@ pub trait KeyFormat: FileFormat {
     ) -> Result<Self::Key>;
     /// The kind of a key, with an article.
     fn key_name(key: &Self::Key) -> &'static str;
-    /// The error that a file holds the kind `found` and not the kind `needed`.
-    fn wrong_kind(name: String, found: &'static str, needed: String) -> KeyError;
 }
 
 /// A key file: its parameters, its key set, and the key.
@@ -241,7 +239,8 @@ impl<F: KeyFormat> KeyFile<F> {
 
     /// The error that this is another kind of key than the required one.
     pub fn wrong_kind(&self, needed: &str) -> Error {
-        F::wrong_kind(self.name.clone(), self.kind(), needed.to_owned()).into()
+        let (name, found, needed) = (self.name.clone(), self.kind(), needed.to_owned());
+        KeyError::Kind { name, found, needed }.into()
     }
 
     /// Checks that a file belongs to this key set.
@@ -347,10 +346,6 @@ impl<S: Scheme> KeyFormat for S {
             Key::Public(_) => "a public key",
             Key::Evaluation(_) => "an evaluation key",
         }
-    }
-
-    fn wrong_kind(name: String, found: &'static str, needed: String) -> KeyError {
-        KeyError::Kind { name, found, needed }
     }
 }
 

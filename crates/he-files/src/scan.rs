@@ -205,7 +205,7 @@ fn refused(name: &str, scanned: Scanned, kind: FrameKind, found: u64, expected: 
     let named = match kind {
         FrameKind::SecretKey | FrameKind::BigCkksSecretKey | FrameKind::TfheSecretKey => Some("a secret key"),
         kind if of_aes(kind) => Some("a secret key"),
-        FrameKind::PublicKey | FrameKind::BigCkksPublicKey => Some("a public key"),
+        FrameKind::PublicKey | FrameKind::BigCkksPublicKey | FrameKind::TfhePublicKey => Some("a public key"),
         _ => None,
     };
     match (scanned, named) {

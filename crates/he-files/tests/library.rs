@@ -212,12 +212,12 @@ fn errors_have_values() {
     assert!(error.hint().is_some(), "{error}");
 }
 
-/// Evaluation keys that transcipher are passed on as they arrive; sensor keys are not, in the clear
-/// or encrypted.
+/// Evaluation keys that transcipher are passed on as they arrive; public and sensor keys are not,
+/// the latter in the clear or encrypted.
 #[test]
 fn keys_of_transciphering_on_their_way() {
     use he_core::aes::KeySize;
-    use he_core::tfhe::TfheSecretKey;
+    use he_core::tfhe::{CompactPublicKey, TfheSecretKey};
     use he_core::transcipher::SensorKey;
     use he_core::wire::Wire;
     use he_files::key_file::write_aes_key;
@@ -229,13 +229,17 @@ fn keys_of_transciphering_on_their_way() {
     let circuit = he_files::transcipher::params(true).unwrap();
     let (id, params) = (KeyId::random(rng), circuit.tfhe());
     let (secret, sensor) = (TfheSecretKey::generate(params, rng), SensorKey::generate(KeySize::Bits256, rng));
-    let [mut plain, mut both, mut hidden, mut key, mut encrypted] = [(); 5].map(|()| Vec::new());
+    let [mut plain, mut both, mut hidden, mut public, mut key, mut encrypted] = [(); 6].map(|()| Vec::new());
     write_evaluation(&mut plain, &secret, None, &id, rng, "key").unwrap();
     write_evaluation(&mut both, &secret, Some(&circuit), &id, rng, "key").unwrap();
     write_key(&mut hidden, params, &id, secret.to_frame(params).unwrap(), "key").unwrap();
+    let frame = CompactPublicKey::generate(&secret, rng).to_frame(params).unwrap();
+    write_key(&mut public, params, &id, frame, "key").unwrap();
     write_aes_key(&mut key, &sensor.to_frame(), "key").unwrap();
     write_sensor(&mut encrypted, &secret, &sensor, &id, rng, "key").unwrap();
-    for (file, passes) in [(plain, true), (both, true), (hidden, false), (key, false), (encrypted, false)] {
+    for (file, passes) in
+        [(plain, true), (both, true), (hidden, false), (public, false), (key, false), (encrypted, false)]
+    {
         let (mut scan, mut passed) = (Scan::new("key", Scanned::EvaluationKeys), Vec::new());
         let mut pieces = file.chunks(777);
         let scanned = pieces.try_for_each(|piece| scan.push(piece, |bytes| passed.extend_from_slice(bytes)));

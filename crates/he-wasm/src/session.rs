@@ -252,15 +252,10 @@ impl Session {
     /// The file of the public key.
     ///
     /// # Errors
-    /// [`Error::NoKeys`]; there is none in TFHE.
+    /// [`Error::NoKeys`]; there is no random generator.
     pub fn public_key(&self) -> Result<Vec<u8>> {
         let mut rng = self.rng()?;
-        match self.keys()? {
-            Held::Ckks(keys) => keys.public_file(&mut rng),
-            Held::Bfv(keys) => keys.public_file(&mut rng),
-            Held::Bgv(keys) => keys.public_file(&mut rng),
-            Held::Tfhe(keys) => Err(keys.no_public_key()),
-        }
+        on_held!(self.keys()?, keys => keys.public_file(&mut rng))
     }
 
     /// Writes the file of the evaluation keys.

@@ -5,11 +5,11 @@ use crate::feed::Feed;
 use crate::session::Column;
 use crate::task::{Tell, Written, pause};
 use he::Device;
-use he_core::tfhe::{BootstrapKey, TfheParams, TfheSecretKey};
+use he_core::tfhe::{BootstrapKey, CompactPublicKey, TfheParams, TfheSecretKey};
 use he_core::wire::{Wire, WireParams};
 use he_files::contents::clear::Plain;
 use he_files::data::table::{Cell, Table};
-use he_files::error::{FileError, KeyError};
+use he_files::error::FileError;
 use he_files::io::input::Input;
 use he_files::key_set::{Wiped, sealed};
 use he_files::note::{KeyId, Payload};
@@ -76,11 +76,16 @@ impl Keys {
         Ok(sealed(plain, passphrase)?)
     }
 
-    /// That there is no public key.
-    pub fn no_public_key(&self) -> Error {
-        let needed = "a public key".to_owned();
-        let found = "a key of tfhe";
-        he_files::Error::from(KeyError::TfheKind { name: KEYS.to_owned(), found, needed }).into()
+    /// The file of a public key, which `rng` makes: one key set may have several.
+    ///
+    /// # Errors
+    /// None in practice.
+    pub fn public_file(&self, rng: &mut ChaCha20Rng) -> Result<Vec<u8>> {
+        let KeyFile { params, id, .. } = &self.file;
+        let frame = CompactPublicKey::generate(self.file.secret()?, rng).to_frame(params)?;
+        let mut file = Vec::new();
+        write_key(&mut file, params, id, frame, "the public key")?;
+        Ok(file)
     }
 
     /// Makes the evaluation key and writes its file.

@@ -12,10 +12,10 @@ use he_files::contents::clear::{Clear, Plain, View};
 use he_files::contents::options::TableFlags;
 use he_files::contents::{Contents, encrypt, images, integers};
 use he_files::data::picture::{Channels, Picture, Samples};
-use he_files::data::table::Cell;
+use he_files::data::table::{Cell, Table};
 use he_files::io::input::Input;
 use he_files::io::output::Output;
-use he_files::key_file::{Key, KeyFile, write_key};
+use he_files::key_file::{AnyKey, Key, KeyFile, write_key};
 use he_files::key_set::KeySet;
 use he_files::models::examples::Examples;
 use he_files::models::{self, Inference, ModelFile};
@@ -23,13 +23,14 @@ use he_files::needs::{IntegerNeeds, RealNeeds};
 use he_files::note::{KeyId, Payload};
 use he_files::scheme::{Ckks, Rotations, Scheme};
 use he_files::team::Team;
-use he_files::tfhe;
+use he_files::tfhe::{self, keys::Encryptor, note::Integers};
 use he_nn::graph::{Decision, Dense, Graph, Node, Op};
 use he_nn::{CompiledModel, Options};
 use he_wasm::options::KeyOptions;
 use he_wasm::session::{Column, FileSecret, Making, info};
 use he_wasm::task::{Step, Task, Written};
 use he_wasm::{Error, Session};
+use num_bigint::BigInt;
 use rand::SeedableRng;
 use rand::rngs::ChaCha20Rng;
 use serde_json::{Value, json};
@@ -428,7 +429,25 @@ fn files_of_tfhe_are_those_of_the_library() {
         let making = session.encrypt_table(None, wrong, None).unwrap();
         assert!(matches!(finish(&mut { making.task }), Err(Error::Column { .. })));
     }
-    assert!(session.encrypt_image(100, 70, 3, pixels(3)).is_err() && session.public_key().is_err());
+    assert!(session.encrypt_image(100, 70, 3, pixels(3)).is_err());
+
+    // A public key of this key set, whose lists the session decrypts.
+    let public = session.public_key().unwrap();
+    let input = Input::from_bytes("public.key", public);
+    let file = AnyKey::read(input, "a public key", None).unwrap().tfhe("a public key").unwrap();
+    assert_eq!((&file.params, &file.id), (&params, &id));
+    let Encryptor::Public(public) = file.encryptor().unwrap() else { panic!("not a public key") };
+    let table = Table::new(None, vec![vec![BigInt::from(7), BigInt::from(250)]]).unwrap();
+    let content = tfhe::columns::describe(&table, Integers::unsigned(8), None, &params).unwrap();
+    let payload = Payload { key_id: id.clone(), history: Vec::new(), content };
+    let file = Written::default();
+    let output = Output::to_writer("file", file.clone());
+    let writer = tfhe::file::Writer::new(output, &params, &payload).unwrap();
+    let by = Encryptor::Public(public);
+    tfhe::columns::encrypt(by, &table, Integers::unsigned(8), writer, &mut rng, &()).unwrap();
+    let (mut task, _) = session.decrypt(View::Light).unwrap();
+    let Plain::Cells(table) = fed(&mut task, &file.take(), 999).unwrap() else { panic!("a table") };
+    assert_eq!(table.columns(), [[7, 250].map(Cell::Number)]);
 }
 
 #[test]

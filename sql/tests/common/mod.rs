@@ -6,7 +6,7 @@ pub mod cluster;
 pub mod server;
 
 use he::Device;
-use he_core::tfhe::{BootstrapKey, TfheSecretKey, presets};
+use he_core::tfhe::{BootstrapKey, CompactPublicKey, TfheSecretKey, presets};
 use he_core::wire::Wire;
 use he_files::io::output::{Output, OutputOptions};
 use he_files::key_set::KeyFiles;
@@ -58,6 +58,7 @@ impl World {
             he_files::tfhe::keys::write_key(file, &params, &id, frame, name).unwrap();
         };
         write("secret.key", secret.to_frame(&params).unwrap());
+        write("public.key", CompactPublicKey::generate(&secret, rng).to_frame(&params).unwrap());
         write("eval.key", BootstrapKey::generate(&secret, rng).to_frame(&params).unwrap());
         Self { folder }
     }
@@ -80,8 +81,7 @@ impl World {
 
     /// Encrypts columns of a table by the key that clients have.
     pub fn encrypt(&self, name: &str, csv: &str, columns: &[&str], how: Encryption) -> usize {
-        let key = if self.path("public.key").exists() { "public.key" } else { "secret.key" };
-        let key = OwnerKey::open(&self.path(key), &no_passphrase).unwrap();
+        let key = OwnerKey::open(&self.path("public.key"), &no_passphrase).unwrap();
         let how = Encryption { columns: columns.iter().map(|&name| name.to_owned()).collect(), ..how };
         csv_table::encrypt(csv.as_bytes(), output(&self.path(name)), &key, &how).unwrap()
     }

@@ -76,10 +76,9 @@ pub enum Scheme {
     /// Integers have 8 to 256 bits, and any number of operations may follow one another.
     #[command(after_help = "Example:\n  \
         he-cli keygen tfhe -o bits/\n  \
-        he-cli encrypt bids.csv --width 16 -k bits/secret.key -o bids.he\n  \
+        he-cli encrypt bids.csv --width 16 -k bits/public.key -o bids.he\n  \
         he-cli eval max bids.he --with others.he -k bits/eval.key -o best.he\n\n\
-        There is no public key: secret.key encrypts and decrypts, so keep it to yourself. eval.key computes; anybody\n\
-        may have it.")]
+        Keep secret.key to yourself: it decrypts. public.key encrypts and eval.key computes; anybody may have both.")]
     Tfhe(KeygenTfhe),
 }
 

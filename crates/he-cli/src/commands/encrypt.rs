@@ -20,9 +20,9 @@ use he_files::key_file::{AesKey, AnyKey, Key, KeyFile};
 use he_files::key_set::KEY_NAMES;
 use he_files::note::Payload;
 use he_files::on_scheme;
-use he_files::scheme::Scheme;
 use he_files::scheme::engine::rng;
 use he_files::tfhe::columns::{Clear, ReadOptions};
+use he_files::tfhe::keys::Encryptor;
 use he_files::{tfhe, transcipher};
 use std::path::{Path, PathBuf};
 
@@ -124,18 +124,18 @@ fn content<S: Contents>(args: &Encrypt, key: &KeyFile<S>, path: &Path) -> Result
     };
     let (values, more) = (payload.content.values(), format!("; {}", payload.content.shape()));
     let mut summary = summary(args, length.bytes(), written.bytes, &more);
-    if let Some(secret) = half_as_large(key, path) {
+    // Those who have both keys should use the one that makes smaller files.
+    let half_as_large = matches!(key.key, Key::Public(_)) && S::CIPHERTEXTS.1.is_some();
+    if let Some(secret) = secret_beside(path).filter(|_| half_as_large) {
         summary = summary.hint(&format!("-k {} would make the file half as large", secret.display()));
     }
     Ok(summary.fact("values", values).fact("device", devices.name()).facts(written.facts))
 }
 
-/// The secret key beside a public one, if it makes smaller files: those who have both should use
-/// it.
-fn half_as_large<S: Scheme>(key: &KeyFile<S>, path: &Path) -> Option<PathBuf> {
+/// The secret key beside a public one.
+fn secret_beside(path: &Path) -> Option<PathBuf> {
     let secret = path.with_file_name(KEY_NAMES[0]);
-    let smaller = matches!(key.key, Key::Public(_)) && S::CIPHERTEXTS.1.is_some();
-    (smaller && path.as_os_str() != "-" && secret.is_file()).then_some(secret)
+    (path.as_os_str() != "-" && secret.is_file()).then_some(secret)
 }
 
 /// Reads what becomes columns of integers, under `keys` (`keys of tfhe`) of these parameters; also
@@ -158,7 +158,7 @@ fn columns(args: &Encrypt, keys: &str, params: &TfheParams) -> Result<(Clear, u6
 
 /// Encrypts a table of integers, or an image, under TFHE.
 fn integers(args: &Encrypt, key: &tfhe::keys::KeyFile, path: &Path) -> Result<Summary> {
-    let secret = key.secret()?;
+    let encryptor = key.encryptor()?;
     let options = OutputOptions { force: args.force, ..OutputOptions::default() };
     let output = stdio::create(&args.output, options, Text::No, &[&args.input, path])?;
     let (clear, length) = columns(args, "keys of tfhe", &key.params)?;
@@ -166,13 +166,18 @@ fn integers(args: &Encrypt, key: &tfhe::keys::KeyFile, path: &Path) -> Result<Su
     let payload =
         Payload { key_id: key.id.clone(), history: Vec::new(), content: clear.describe(&key.params)? };
     // A device that is named must exist, although the CPU makes the ciphertexts, which are one word
-    // each and a seed.
+    // each and a seed, or one and the masks of the list.
     args.device.choice.open()?;
     let writer = tfhe::file::Writer::new(output, &key.params, &payload)?;
     let Clear { table, integers, .. } = &clear;
-    let written = tfhe::columns::encrypt(secret, table, *integers, writer, &mut rng()?, &Shown::default())?;
+    let written =
+        tfhe::columns::encrypt(encryptor, table, *integers, writer, &mut rng()?, &Shown::default())?;
     let (values, more) = (payload.content.values(), format!("; {}", payload.content.shape()));
-    let summary = summary(args, length, written.bytes, &more);
+    let mut summary = summary(args, length, written.bytes, &more);
+    let is_public = matches!(encryptor, Encryptor::Public(_));
+    if let Some(secret) = secret_beside(path).filter(|_| is_public) {
+        summary = summary.hint(&format!("-k {} would make the file smaller", secret.display()));
+    }
     Ok(summary.fact("values", values).fact("device", Cpu::new().name()).facts(written.facts))
 }
 

@@ -13,7 +13,7 @@ use he_core::aes::container::UserKey;
 use he_core::bfv::Bfv;
 use he_core::bgv::Bgv;
 use he_core::bigckks::BigCkksParams;
-use he_core::tfhe::TfheSecretKey;
+use he_core::tfhe::{CompactPublicKey, TfheSecretKey};
 use he_core::transcipher::SensorKey;
 use he_core::wire::Wire;
 use he_files::bootstrap::{self, Refreshing};
@@ -159,17 +159,16 @@ fn keys<S: Scheme>(params: &S::Params, rotations: &Rotations, args: &KeyFolder) 
         .fact("parameters", S::params_json(params)))
 }
 
-/// Both keys of TFHE, made on the CPU.
+/// The keys of TFHE, made on the CPU.
 fn tfhe(args: &KeygenTfhe) -> Result<Summary> {
     let (params, circuit) = (args.needs.params()?, args.needs.circuit()?);
     let folder = create_dir(&args.output)?;
-    let names = [KEY_NAMES[0], KEY_NAMES[2]];
-    let [secret, evaluation] = names.map(|name| {
+    let [secret, public, evaluation] = KEY_NAMES.map(|name| {
         let options =
             OutputOptions { force: args.force, secret: name == KEY_NAMES[0], ..OutputOptions::default() };
         Output::create(folder.path().join(name), options, &[])
     });
-    let (mut secret, mut evaluation) = (secret?, evaluation?);
+    let (mut secret, mut public, mut evaluation) = (secret?, public?, evaluation?);
     let passphrase = args.seal.obtain(&args.output.join(KEY_NAMES[0]).display().to_string())?;
     if !params.is_secure() {
         warn_of_toy();
@@ -187,11 +186,15 @@ fn tfhe(args: &KeygenTfhe) -> Result<Summary> {
     secret.write_all(&bytes).writing(&name)?;
 
     let name = evaluation.name();
-    let size = write_evaluation(&mut evaluation, &key, circuit.as_ref(), &id, &mut rng, &name)?;
-    Output::commit_all([secret, evaluation])?;
+    let evaluation_size = write_evaluation(&mut evaluation, &key, circuit.as_ref(), &id, &mut rng, &name)?;
+
+    let name = public.name();
+    let frame = CompactPublicKey::generate(&key, &mut rng).to_frame(&params)?;
+    let public_size = write_tfhe_key(&mut public, &params, &id, frame, &name)?;
+    Output::commit_all([secret, public, evaluation])?;
     folder.keep();
-    let sizes = names.into_iter().zip([bytes.len() as u64, size]);
-    let made = summary(tfhe::NAME, &args.output, sizes, passphrase.is_some());
+    let sizes = [bytes.len() as u64, public_size, evaluation_size];
+    let made = summary(tfhe::NAME, &args.output, KEY_NAMES.into_iter().zip(sizes), passphrase.is_some());
     Ok(made
         .fact("key_set", id.short())
         .fact("transciphers", circuit.is_some())

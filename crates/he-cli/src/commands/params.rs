@@ -190,6 +190,7 @@ fn tfhe_digits(needs: &TfheNeeds) -> Result<Explanation> {
     let file = |keys| file_bytes(&params.to_frame(), keys);
     told.add("depth", Value::Null, Some(("depth", "any".to_owned())));
     told.bytes("secret_key_bytes", "secret.key", file(key(FrameKind::TfheSecretKey)), "");
+    told.bytes("public_key_bytes", "public.key", file(key(FrameKind::TfhePublicKey)), "");
     let circuit = circuit.map_or(0, |circuit| Frame::size(circuit_key_len(&circuit) as u64));
     told.bytes("evaluation_key_bytes", "eval.key", file(key(FrameKind::TfheBootstrapKey) + circuit), "");
     let digit = 8 * params.words() as u64;

@@ -25,9 +25,6 @@ const KEYS: &str = "keygen writes secret.key for decrypt, public.key for encrypt
 const BOOTSTRAP_KEY: &str = "bootstrap.key is for eval refresh; the other keys of its keygen are beside it";
 /// The remedy if a bootstrapping key is missing.
 const REFRESH_KEYS: &str = "keygen --bootstrap of ckks, bfv and bgv writes bootstrap.key for eval refresh";
-/// The same for TFHE.
-const TFHE_KEYS: &str =
-    "keygen tfhe writes secret.key for encrypt and decrypt, eval.key for eval; there is no public key";
 /// The keys of transciphering.
 const TRANSCIPHER_KEYS: &str = "keygen tfhe --transcipher writes eval.key, and encrypt SENSOR.KEY --transcipher the encrypted sensor key";
 /// The remedy if an encrypted file is missing.
@@ -271,7 +268,6 @@ fn key(error: &KeyError) -> Option<&'static str> {
         KeyError::Encrypted { .. } | KeyError::Kind { .. } | KeyError::OfAes { .. } => KEYS,
         KeyError::Bootstrapping { .. } => BOOTSTRAP_KEY,
         KeyError::NotBootstrapping { .. } => REFRESH_KEYS,
-        KeyError::TfheKind { .. } => TFHE_KEYS,
         KeyError::OfTfhe { .. } | KeyError::Other { .. } | KeyError::Foreign { .. } => SAME_SET,
         KeyError::NotSensor { .. } => "keygen aes --transcipher makes the keys of sensors",
         KeyError::NotTfhe { .. } => TRANSCIPHER_KEYS,

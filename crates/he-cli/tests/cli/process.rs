@@ -364,7 +364,7 @@ impl Keys {
         Self::shared(&KEYS, "narrow", "bfv", &["--depth", "1", "--plain-modulus", "65537"])
     }
 
-    /// TFHE that fails with 2^-128; there is no public key.
+    /// TFHE that fails with 2^-128.
     pub fn tfhe() -> &'static Self {
         static KEYS: OnceLock<Keys> = OnceLock::new();
         Self::shared(&KEYS, "tfhe", "tfhe", &[])

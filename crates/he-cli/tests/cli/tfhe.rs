@@ -135,6 +135,90 @@ fn fresh_files_are_small_and_compute_with_whole_ones() {
     }
 }
 
+/// Whoever has the public key alone encrypts all that the secret key encrypts, into files that
+/// compute with its files.
+#[test]
+fn public_keys_encrypt() {
+    let (keys, dir) = (Keys::tfhe(), folder());
+    // Beside nothing else, as others have it.
+    fs::copy(&keys.public, dir.path().join("public.key")).unwrap();
+    let at = |arguments: &[&str]| he(arguments).at(dir.path());
+    let encrypted = |options: &[&str]| {
+        at(&[&["encrypt", "in.csv", "-k", "public.key", "-o", "p.he", "--force"], options].concat())
+    };
+    let wide = "115792089237316195423570985008687907853269984665640564039457584007913129639935";
+    for (options, text) in [
+        (&["--width", "8"][..], "a,b\n0,255\n7,128\n".to_owned()),
+        (&[], "a\n4294967295\n0\n".to_owned()),
+        (&["--width", "256"], format!("a\n{wide}\n0\n")),
+        (&["--width", "8", "--signed"], "a\n-128\n127\n-1\n".to_owned()),
+        (&["--width", "64", "--signed"], "a\n-9223372036854775808\n9223372036854775807\n".to_owned()),
+    ] {
+        fs::write(dir.path().join("in.csv"), &text).unwrap();
+        assert!(!encrypted(options).run().stderr.contains("hint"));
+        assert_eq!(decrypt(keys, dir.path(), "p.he"), text, "{options:?}");
+    }
+    fs::write(dir.path().join("in.csv"), "a\n1\n256\n").unwrap();
+    let message = encrypted(&["--width", "8"]).refuses();
+    assert_eq!(message, "in.csv, line 3, column 1 (\"a\"): \"256\" does not fit 8 bits");
+
+    // Masks are shared by 2048 digits.
+    let text = csv("a", (0..600u64).map(|i| vec![i * 0x0708_090a % (1 << 32)]));
+    fs::write(dir.path().join("in.csv"), &text).unwrap();
+    encrypted(&[]).ok();
+    assert_eq!(decrypt(keys, dir.path(), "p.he"), text);
+    let size = |name: &str| fs::metadata(dir.path().join(name)).unwrap().len();
+    let words = 600 * 16 + (600u64 * 16).div_ceil(2048) * 2048;
+    assert!(size("p.he") < 8 * words + 1024, "{}", size("p.he"));
+
+    fs::write(dir.path().join("in.csv"), "a\n200\n7\n").unwrap();
+    encrypted(&["--width", "8"]).ok();
+    encrypt(keys, dir.path(), "s.he", "8", "a\n100\n9\n");
+    eval(keys, dir.path(), &["add", "p.he", "--with", "s.he"]).ok();
+    assert_eq!(decrypt(keys, dir.path(), "out.he"), "a\n44\n16\n");
+    eval(keys, dir.path(), &["lt", "p.he", "--with", "s.he"]).ok();
+    assert_eq!(decrypt(keys, dir.path(), "out.he"), "a\n0\n1\n");
+    eval(keys, dir.path(), &["sort", "p.he"]).ok();
+    assert_eq!(decrypt(keys, dir.path(), "out.he"), "a\n7\n200\n");
+    assert!(at(&["info", "p.he"]).text().contains("width        8 bits\n"));
+
+    // An image, and the hint to those who have both keys.
+    crate::pictures::eight(9, 5, 3, 1).save(dir.path().join("in.png")).unwrap();
+    at(&["encrypt", "in.png", "-k", "public.key", "-o", "i.he"]).ok();
+    at(&["decrypt", "i.he", "-k", &keys.secret, "-o", "out.png"]).ok();
+    let pixels = |name: &str| image::open(dir.path().join(name)).unwrap().into_bytes();
+    assert_eq!(pixels("in.png"), pixels("out.png"));
+    let told = at(&["encrypt", "in.csv", "-k", &keys.public, "-o", "p.he", "--force"]).run().stderr;
+    let hint = format!("he-cli: hint: -k {} would make the file smaller\n", keys.secret);
+    assert!(told.starts_with(&hint), "{told}");
+
+    // Fewer digits than the description says, more, and masks that are not all there.
+    let fresh = fs::read(dir.path().join("i.he")).unwrap();
+    let short = |bytes: usize| {
+        rewritten(&fresh, |mut frame| {
+            if frame.kind == FrameKind::TfheCompactUint {
+                frame.body.truncate(frame.body.len() - bytes);
+            }
+            frame
+        })
+    };
+    let other = |rows: u32| {
+        rewritten(&fresh, |mut frame| {
+            if frame.kind == FrameKind::TfheCompactUint {
+                frame.body[2..6].copy_from_slice(&rows.to_le_bytes());
+                frame.body.resize(6 + 8 * (2048 + 4 * rows as usize), 0);
+            }
+            frame
+        })
+    };
+    for broken in [short(1), short(8), short(8 * 2048), other(44), other(46)] {
+        fs::write(dir.path().join("broken.he"), broken).unwrap();
+        let message = at(&["decrypt", "broken.he", "-k", &keys.secret, "-o", "-"]).refuses();
+        assert!(message.starts_with("broken.he"), "{message}");
+        at(&["info", "broken.he"]).refuses();
+    }
+}
+
 #[test]
 fn operations_are_those_of_native_integers() {
     let (keys, dir) = (Keys::tfhe(), folder());
@@ -375,8 +459,7 @@ fn columns_are_sorted() {
 #[test]
 fn what_does_not_fit_together_is_refused() {
     let (keys, other, dir) = (Keys::tfhe(), Keys::tfhe_other(), folder());
-    const KINDS: &str =
-        "keygen tfhe writes secret.key for encrypt and decrypt, eval.key for eval; there is no public key";
+    const KINDS: &str = "keygen writes secret.key for decrypt, public.key for encrypt, eval.key for eval";
     const SAME_SET: &str = "use the keys of the same keygen; he-cli info FILE shows the key set";
     for (name, width, text) in
         [("x.he", "8", "a\n1\n"), ("wide.he", "16", "a\n1\n"), ("long.he", "8", "a\n1\n2\n")]
@@ -426,11 +509,16 @@ fn what_does_not_fit_together_is_refused() {
         "bfv.he is encrypted by bfv, and the key is one of tfhe",
         SAME_SET,
     );
-    let message = format!("{} is an evaluation key, not a secret key", keys.eval);
+    let message = format!("{} is an evaluation key, not a public or secret key", keys.eval);
     at(&["encrypt", "in.csv", "-k", &keys.eval, "-o", "out"]).fails(1, &message, KINDS);
+    let message = format!("{} is an evaluation key, not a secret key", keys.eval);
     at(&["decrypt", "x.he", "-k", &keys.eval, "-o", "out"]).fails(1, &message, KINDS);
     let message = format!("{} is a secret key, not an evaluation key", keys.secret);
     at(&["eval", "sort", "x.he", "-k", &keys.secret, "-o", "out"]).fails(1, &message, KINDS);
+    let message = format!("{} is a public key, not a secret key", keys.public);
+    at(&["decrypt", "x.he", "-k", &keys.public, "-o", "out"]).fails(1, &message, KINDS);
+    let message = format!("{} is a public key, not an evaluation key", keys.public);
+    at(&["eval", "sort", "x.he", "-k", &keys.public, "-o", "out"]).fails(1, &message, KINDS);
     at(&["decrypt", "x.he", "-k", &bfv.secret, "-o", "out"]).fails(
         1,
         "x.he is encrypted by tfhe, and the key is one of bfv",
@@ -497,6 +585,10 @@ fn damaged_files_and_keys_are_refused() {
         fs::write(dir.path().join("broken"), bytes).unwrap();
         refused(at(&["decrypt", "x.he", "-k", "broken", "-o", "out"]), what);
     }
+    for (what, bytes) in variants(&fs::read(&keys.public).unwrap()).into_iter().enumerate() {
+        fs::write(dir.path().join("broken"), bytes).unwrap();
+        refused(at(&["encrypt", "in.csv", "-k", "broken", "-o", "out"]), what);
+    }
     for (what, bytes) in variants(&fs::read(&keys.eval).unwrap()).into_iter().enumerate() {
         fs::write(dir.path().join("broken"), bytes).unwrap();
         refused(at(&["eval", "sort", "x.he", "-k", "broken", "-o", "out"]), what);
@@ -510,7 +602,7 @@ fn keys_are_made_sealed_and_described() {
     fs::write(dir.path().join("phrase"), "correct horse\n").unwrap();
     fs::write(dir.path().join("in.csv"), "5\n").unwrap();
     at(&["keygen", "tfhe", "-o", "k", "--failure", "2^-40", "--passphrase-file", "phrase"]).ok();
-    assert_eq!(names(&dir.path().join("k")), ["eval.key", "secret.key"]);
+    assert_eq!(names(&dir.path().join("k")), ["eval.key", "public.key", "secret.key"]);
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
@@ -527,17 +619,19 @@ fn keys_are_made_sealed_and_described() {
     };
     let [eval, secret, table] =
         [info(&["k/eval.key"]), info(&["k/secret.key", phrase[0], phrase[1]]), info(&["x.he"])];
+    let public = info(&["k/public.key"]);
+    assert_eq!(public["file"], "public key");
     assert_eq!((&eval["file"], &secret["file"]), (&"evaluation key".into(), &"secret key".into()));
     assert_eq!((&secret["sealed"], &table["width"]), (&true.into(), &32.into()));
     assert_eq!((&table["table"]["rows"], &table["file"]), (&1.into(), &"encrypted table".into()));
-    for told in [&eval, &secret, &table] {
+    for told in [&eval, &secret, &public, &table] {
         let params = &told["parameters"];
         assert_eq!((&told["key_set"], &params["scheme"]), (&eval["key_set"], &"tfhe".into()));
         assert_eq!((&params["lwe_dimension"], &params["degree"]), (&816.into(), &1024.into()));
         let failure = params["failure_log2"].as_f64().unwrap();
         assert!((-50.0..=-40.0).contains(&failure), "{failure}");
     }
-    assert!(at(&["help", "keygen", "tfhe"]).text().contains("There is no public key"));
+    assert!(at(&["help", "keygen", "tfhe"]).text().contains("public.key encrypts"));
     assert!(at(&["eval", "--help"]).text().contains("Table under tfhe: sort each column by itself"));
     assert!(at(&["encrypt", "--help"]).text().contains("--width <BITS>"));
 }

@@ -7,9 +7,6 @@ pub(super) const SAME_SET: &str = "use the keys and files of one key set";
 /// The remedy if a key is missing.
 const KEYS: &str =
     "of a key set, the secret key decrypts, the public key encrypts, and evaluation keys compute";
-/// What to do where a key of TFHE is missing.
-const TFHE_KEYS: &str =
-    "the secret key encrypts and decrypts, and the evaluation key computes; there is no public key";
 
 /// The file that is needed where another one is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,9 +37,6 @@ errors! {
         /// The file holds another kind of key.
         Kind { name: String, found: &'static str, needed: String }:
             ("{name} is {found}, not {needed}"), ("{KEYS}");
-        /// It is another kind of key of TFHE.
-        TfheKind { name: String, found: &'static str, needed: String }:
-            ("{name} is {found}, not {needed}"), ("{TFHE_KEYS}");
         /// It is a key of TFHE.
         OfTfhe { name: String, needed: String }:
             ("{name} is a key of tfhe, not {needed} of another scheme"), ("{SAME_SET}");
@@ -69,7 +63,7 @@ errors! {
             ("give the AES key of a sensor, which is made for transciphering");
         /// It is not a key of TFHE.
         NotTfhe { name: String, found: &'static str, needed: String }:
-            ("{name} is {found}, not {needed} of tfhe"), ("{TFHE_KEYS}");
+            ("{name} is {found}, not {needed} of tfhe"), ("{KEYS}");
         /// It holds no key.
         NoKey { name: String }: ("{name} holds no key"), ("{DAMAGED}");
         /// It holds more keys than a ring has.

@@ -193,6 +193,7 @@ of_key_set! {
     [] he_core::bigckks::EvaluationKeys<Device>, id => Some(id);
     [] he_core::bigckks::Ciphertext<Device>, id => Some(id);
     [] he_core::tfhe::TfheSecretKey, id => id;
+    [] he_core::tfhe::CompactPublicKey, id => Some(id);
     [] he_core::tfhe::BootstrapKey, id => Some(id);
     [] he_core::tfhe::CircuitKey, id => Some(id);
     [] he_core::transcipher::EncryptedAesKey, id => Some(id);

@@ -1,6 +1,7 @@
 //! Columns of integers: from CSV into ciphertexts and back.
 
 use super::file::{Column, Reader, Writer};
+use super::keys::Encryptor;
 use super::note::{CONDITION, ColumnsNote, Integers, Pixels, sample_depth};
 use crate::cipher_file::Written;
 use crate::contents::numbers::Numbers;
@@ -219,12 +220,13 @@ pub fn describe<T>(
     ColumnsNote::new(integers, table.rows(), columns, picture, params)
 }
 
-/// Encrypts a table into a file, on the CPU: fresh ciphertexts are their bodies and a seed.
+/// Encrypts a table into a file, on the CPU: fresh ciphertexts are their bodies and a seed, or
+/// compact lists.
 ///
 /// # Errors
 /// The output cannot be written.
 pub fn encrypt(
-    key: &TfheSecretKey,
+    key: Encryptor<'_>,
     table: &Table<BigInt>,
     integers: Integers,
     mut writer: Writer,
@@ -234,7 +236,11 @@ pub fn encrypt(
     let progress = Meter::new(watch, Stage::Encrypting, table.columns().len() as u64);
     for values in table.columns() {
         let bits: Vec<_> = values.iter().map(|value| integers.bits_of(value)).collect();
-        writer.fresh_column(&key.encrypt_uint_seeded(&bits, integers.bits as usize, rng)?)?;
+        let width = integers.bits as usize;
+        match key {
+            Encryptor::Secret(key) => writer.fresh_column(&key.encrypt_uint_seeded(&bits, width, rng)?)?,
+            Encryptor::Public(key) => writer.fresh_column(&key.encrypt_uint(&bits, width, rng)?)?,
+        }
         progress.inc(1);
     }
     progress.finish();

@@ -8,7 +8,11 @@ use crate::io::output::Output;
 use crate::note::Payload;
 use crate::scheme::OfKeySet;
 use he::Device;
-use he_core::tfhe::{EncryptedFlags, EncryptedUint, SeededFlags, SeededUint, TfheParams};
+use he_core::tfhe::{
+    CompactFlags, CompactUint, EncryptedFlags, EncryptedUint, FreshInteger, SeededFlags, SeededUint,
+    TfheParams,
+};
+use he_core::wire::tfhe::WireMasks;
 use he_core::wire::{Frame, FrameKind, Wire};
 use serde_json::json;
 
@@ -46,6 +50,16 @@ impl Reader {
             }
             FrameKind::TfheSeededUint => {
                 let x = SeededUint::from_frame(params, (), &frame).in_file(name)?;
+                check(x.bits(), x.batch())?;
+                Column::Integers(x.expand(device)?.of(id))
+            }
+            FrameKind::TfheCompactFlags => {
+                let flags = CompactFlags::from_frame(params, (), &frame).in_file(name)?;
+                check(1, flags.batch())?;
+                Column::Conditions(flags.expand(device)?.of(id))
+            }
+            FrameKind::TfheCompactUint => {
+                let x = CompactUint::from_frame(params, (), &frame).in_file(name)?;
                 check(x.bits(), x.batch())?;
                 Column::Integers(x.expand(device)?.of(id))
             }
@@ -105,11 +119,11 @@ impl Writer {
         Ok(Self { params: params.clone(), ciphertexts, file })
     }
 
-    /// Writes a fresh column, its masks as a seed.
+    /// Writes a fresh column: its masks as a seed, or as a compact list.
     ///
     /// # Errors
     /// The output cannot be written.
-    pub fn fresh_column(&mut self, column: &SeededUint) -> Result<()> {
+    pub fn fresh_column<M: WireMasks>(&mut self, column: &FreshInteger<M>) -> Result<()> {
         self.write(column.to_frame(&self.params)?)
     }
 

@@ -1,14 +1,14 @@
-//! Key files of TFHE: the secret key, which encrypts and decrypts; the bootstrapping key, which
-//! computes, with the key of circuit bootstrapping if it transciphers as well; and encrypted sensor
-//! keys.
+//! Key files of TFHE: the secret key, which encrypts and decrypts; the public key, which encrypts;
+//! the bootstrapping key, which computes, with the key of circuit bootstrapping if it transciphers
+//! as well; and encrypted sensor keys.
 
 use super::Tfhe;
-use crate::error::{InFile, KeyError, Result, TranscipherError};
+use crate::error::{InFile, Result, TranscipherError};
 use crate::file_start::end_of_key;
 use crate::key_file::{self, KeyFormat, not_a_key, write_frames};
 use crate::note::{KeyId, KeyNote};
 use crate::scheme::OfKeySet;
-use he_core::tfhe::{BootstrapKey, CircuitKey, CircuitParams, TfheParams, TfheSecretKey};
+use he_core::tfhe::{BootstrapKey, CircuitKey, CircuitParams, CompactPublicKey, TfheParams, TfheSecretKey};
 use he_core::transcipher::{EncryptedAesKey, SensorKey};
 use he_core::wire::{Frame, FrameKind, FrameReader, Wire, WireParams};
 use rand::CryptoRng;
@@ -21,10 +21,21 @@ pub type KeyFile = key_file::KeyFile<Tfhe>;
 pub enum Key {
     /// A secret key.
     Secret(TfheSecretKey),
+    /// A public key.
+    Public(CompactPublicKey),
     /// A bootstrapping key, and what transciphering takes besides.
     Evaluation(BootstrapKey, Option<CircuitKey>),
     /// An encrypted sensor key, and the identity of that key.
     Sensor(EncryptedAesKey, KeyId),
+}
+
+/// A key that encrypts.
+#[derive(Clone, Copy)]
+pub enum Encryptor<'a> {
+    /// Into bodies and a seed.
+    Secret(&'a TfheSecretKey),
+    /// Into compact lists.
+    Public(&'a CompactPublicKey),
 }
 
 impl KeyFormat for Tfhe {
@@ -38,7 +49,7 @@ impl KeyFormat for Tfhe {
     ) -> Result<Key> {
         let id = &note.key_id;
         let limit = |kind, _| match (kind, &note.sensor) {
-            (FrameKind::TfheSecretKey | FrameKind::TfheBootstrapKey, None)
+            (FrameKind::TfheSecretKey | FrameKind::TfhePublicKey | FrameKind::TfheBootstrapKey, None)
             | (FrameKind::EncryptedAesKey, Some(_)) => params.key_frame_limit(kind),
             _ => 0,
         };
@@ -48,6 +59,11 @@ impl KeyFormat for Tfhe {
                 end_of_key(reader, name)?;
                 let key = TfheSecretKey::from_frame(params, (), &frame).in_file(name)?;
                 Ok(Key::Secret(key.of(id)))
+            }
+            (FrameKind::TfhePublicKey, _) => {
+                end_of_key(reader, name)?;
+                let key = CompactPublicKey::from_frame(params, (), &frame).in_file(name)?;
+                Ok(Key::Public(key.of(id)))
             }
             (FrameKind::TfheBootstrapKey, _) => {
                 let key = BootstrapKey::from_frame(params, (), &frame).in_file(name)?;
@@ -78,13 +94,10 @@ impl KeyFormat for Tfhe {
     fn key_name(key: &Key) -> &'static str {
         match key {
             Key::Secret(_) => "a secret key",
+            Key::Public(_) => "a public key",
             Key::Evaluation(..) => "an evaluation key",
             Key::Sensor(..) => "an encrypted sensor key",
         }
-    }
-
-    fn wrong_kind(name: String, found: &'static str, needed: String) -> KeyError {
-        KeyError::TfheKind { name, found, needed }
     }
 }
 
@@ -97,6 +110,18 @@ impl KeyFile {
         match &self.key {
             Key::Secret(key) => Ok(key),
             _ => Err(self.wrong_kind("a secret key")),
+        }
+    }
+
+    /// The public or secret key.
+    ///
+    /// # Errors
+    /// The file holds another kind of key.
+    pub fn encryptor(&self) -> Result<Encryptor<'_>> {
+        match &self.key {
+            Key::Secret(key) => Ok(Encryptor::Secret(key)),
+            Key::Public(key) => Ok(Encryptor::Public(key)),
+            _ => Err(self.wrong_kind("a public or secret key")),
         }
     }
 

@@ -1,7 +1,7 @@
 //! TFHE: columns of integers, added, compared, sorted and looked up under encryption, exactly.
 //!
-//! Its ciphertexts are not polynomials of a ring, and there is no public key, so it is not one of
-//! the [schemes](crate::scheme): it has key files, encrypted files and contents of its own, of the
+//! Its ciphertexts are not polynomials of a ring, so it is not one of the [schemes](crate::scheme):
+//! it has key files, encrypted files and contents of its own, of the
 //! same frames. A column is one frame, and one batch of the evaluator.
 
 pub mod columns;
@@ -16,8 +16,9 @@ use crate::bootstrap::secure_or_toy;
 use crate::error::Result;
 use crate::file_start::{AnyStart, FileFormat, FileStart};
 use he_core::ring::Seed;
-use he_core::tfhe::{DIGIT_LOOKUP, TfheParams, presets};
-use he_core::wire::{self, Frame, FrameKind, WireParams};
+use he_core::tfhe::{DIGIT_LOOKUP, GlweMasks, TfheParams, presets};
+use he_core::wire::tfhe::fresh_frame_limit;
+use he_core::wire::{Frame, FrameKind, WireParams};
 use note::ColumnsNote;
 use serde_json::{Value, json};
 
@@ -49,10 +50,12 @@ impl FileFormat for Tfhe {
     }
 
     fn ciphertext_limit(params: &TfheParams, content: &ColumnsNote, kind: FrameKind) -> u64 {
-        let [whole, seeded] = content.frame_kinds();
+        let [whole, seeded, compact] = content.frame_kinds();
+        let most = content.most(params);
         match kind {
-            kind if kind == whole => params.ciphertext_frame_limit(content.most(params)),
-            kind if kind == seeded => wire::tfhe::fresh_frame_limit::<Seed>(params, content.most(params)),
+            kind if kind == whole => params.ciphertext_frame_limit(most),
+            kind if kind == seeded => fresh_frame_limit::<Seed>(params, most),
+            kind if kind == compact => fresh_frame_limit::<GlweMasks>(params, most),
             _ => 0,
         }
     }

@@ -133,12 +133,12 @@ impl ColumnsNote {
         self.width == CONDITION
     }
 
-    /// Frames of its columns: whole ones, and those whose masks are a seed.
-    pub fn frame_kinds(&self) -> [FrameKind; 2] {
+    /// Frames of its columns: whole ones, those whose masks are a seed, and compact lists.
+    pub fn frame_kinds(&self) -> [FrameKind; 3] {
         if self.is_conditions() {
-            [FrameKind::TfheFlags, FrameKind::TfheSeededFlags]
+            [FrameKind::TfheFlags, FrameKind::TfheSeededFlags, FrameKind::TfheCompactFlags]
         } else {
-            [FrameKind::TfheUint, FrameKind::TfheSeededUint]
+            [FrameKind::TfheUint, FrameKind::TfheSeededUint, FrameKind::TfheCompactUint]
         }
     }
 

@@ -9,7 +9,7 @@ use he_core::bgv::Bgv;
 use he_core::bigckks::BigCkksParams;
 use he_core::ckks::CkksParams;
 use he_core::exact::Params;
-use he_core::tfhe::{EncryptedFlags, Gadget, TfheParams, TfheSecretKey, TfheSpec};
+use he_core::tfhe::{CompactPublicKey, EncryptedFlags, Gadget, TfheParams, TfheSecretKey, TfheSpec};
 use he_core::transcipher::SensorKey;
 use he_core::wire::{Wire, WireKeys};
 use he_files::contents::clear::Clear;
@@ -26,7 +26,7 @@ use he_files::note::{KeyId, Payload};
 use he_files::passphrase::{Passphrase, seal_with};
 use he_files::scheme::{BigCkks, Ckks, OfKeySet, Rotations, Scheme, Taken};
 use he_files::team::Team;
-use he_files::tfhe::{self, columns, file::Column, note::Integers};
+use he_files::tfhe::{self, columns, file::Column, keys::Encryptor, note::Integers};
 use he_files::transcipher;
 use he_nn::graph::{Decision, Dense, Graph, Node, Op};
 use he_nn::{CompiledModel, Options, Parameters};
@@ -167,7 +167,7 @@ const TFHE: TfheSpec = TfheSpec {
     switch: Gadget { base_log: 3, levels: 5 },
 };
 
-/// A secret key, columns of integers, and one of conditions.
+/// A secret and a public key, columns of integers that either encrypts, and one of conditions.
 fn tfhe() -> Vec<File> {
     let (rng, device) = (&mut rng(5), Device::cpu());
     let params = TfheParams::try_from(TFHE).unwrap();
@@ -175,17 +175,17 @@ fn tfhe() -> Vec<File> {
     let mut secret = Vec::new();
     tfhe::keys::write_key(&mut secret, &params, &id, key.to_frame(&params).unwrap(), "golden").unwrap();
     let key = key.of(&id);
-    let encrypted = |text: &str, integers: Integers, rng: &mut ChaCha20Rng| {
+    let encrypted = |by: Encryptor<'_>, text: &str, integers: Integers, rng: &mut ChaCha20Rng| {
         let table = columns::read(input(text.as_bytes()), TableOptions::default(), integers, &()).unwrap();
         let content = columns::describe(&table, integers, None, &params).unwrap();
         let payload = Payload { key_id: id.clone(), history: Vec::new(), content };
         let bytes = written(|output| {
             let writer = tfhe::file::Writer::new(output, &params, &payload).unwrap();
-            columns::encrypt(&key, &table, integers, writer, rng, &()).unwrap()
+            columns::encrypt(by, &table, integers, writer, rng, &()).unwrap()
         });
         (payload, bytes)
     };
-    let (payload, integers) = encrypted(UNSIGNED, Integers::unsigned(8), rng);
+    let (payload, integers) = encrypted(Encryptor::Secret(&key), UNSIGNED, Integers::unsigned(8), rng);
     let mut content = payload.content.conditions();
     content.columns.truncate(1);
     let payload = Payload { history: vec!["lt".to_owned()], content, ..payload };
@@ -196,10 +196,23 @@ fn tfhe() -> Vec<File> {
         writer.column(&Column::Conditions(flags.of(&id))).unwrap();
         writer.commit().unwrap()
     });
-    let (_, signed) = encrypted(SIGNED, Integers { bits: 8, signed: true }, rng);
-    [("secret_key", secret), ("integers", integers), ("conditions", conditions), ("signed_integers", signed)]
-        .map(|(name, bytes)| (format!("tfhe_{name}.he"), bytes))
-        .into()
+    let of_sign = Integers { bits: 8, signed: true };
+    let (_, signed) = encrypted(Encryptor::Secret(&key), SIGNED, of_sign, rng);
+    let public_key = CompactPublicKey::generate(&key, rng);
+    let mut public = Vec::new();
+    let frame = public_key.to_frame(&params).unwrap();
+    tfhe::keys::write_key(&mut public, &params, &id, frame, "golden").unwrap();
+    let (_, compact) = encrypted(Encryptor::Public(&public_key), SIGNED, of_sign, rng);
+    [
+        ("secret_key", secret),
+        ("integers", integers),
+        ("conditions", conditions),
+        ("signed_integers", signed),
+        ("public_key", public),
+        ("compact_integers", compact),
+    ]
+    .map(|(name, bytes)| (format!("tfhe_{name}.he"), bytes))
+    .into()
 }
 
 /// A sensor key, what it encrypts, and the key itself and an image under TFHE.
@@ -227,7 +240,7 @@ fn transcipher() -> Vec<File> {
     let payload = Payload { key_id: file.id.clone(), history: vec!["transcipher".to_owned()], content };
     let bytes = written(|output| {
         let writer = tfhe::file::Writer::new(output, &params, &payload).unwrap();
-        columns::encrypt(secret, &image.table, image.integers, writer, rng, &()).unwrap()
+        columns::encrypt(Encryptor::Secret(secret), &image.table, image.integers, writer, rng, &()).unwrap()
     });
     [
         ("sensor_key", key),

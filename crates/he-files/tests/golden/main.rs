@@ -24,7 +24,7 @@ use he_files::passphrase::Purpose;
 use he_files::scheme::engine::Engine;
 use he_files::scheme::{OneOf, Scheme};
 use he_files::team::Team;
-use he_files::tfhe::{columns, file::Reader};
+use he_files::tfhe::{columns, file::Reader, keys::Encryptor};
 use he_files::transcipher::{self, SensorFile};
 use std::collections::BTreeMap;
 use std::io::Cursor;
@@ -170,6 +170,9 @@ fn todays_readers_open_the_golden_files_of_tfhe() {
     assert_eq!(table("tfhe_integers.he"), UNSIGNED);
     assert_eq!(table("tfhe_conditions.he"), "x\n1\n");
     assert_eq!(table("tfhe_signed_integers.he"), SIGNED);
+    assert_eq!(table("tfhe_compact_integers.he"), SIGNED);
+    let AnyKey::Tfhe(public) = any_key("tfhe_public_key.he") else { panic!("a key of TFHE") };
+    assert!(matches!(public.encryptor().unwrap(), Encryptor::Public(_)) && public.id == key.id);
 }
 
 /// What a sensor sent, and an image under TFHE.
@@ -275,8 +278,10 @@ fn another_program_reads_the_golden_files() {
     assert_eq!(values["tfhe_integers.he column 0"], "200");
     assert_eq!(values["tfhe_integers.he column 1"], "7");
     assert_eq!(values["tfhe_conditions.he column 0"], "1");
-    assert_eq!(values["tfhe_signed_integers.he column 0"], "-128");
-    assert_eq!(values["tfhe_signed_integers.he column 1"], "127");
+    for file in ["tfhe_signed_integers.he", "tfhe_compact_integers.he"] {
+        assert_eq!(values[&*format!("{file} column 0")], "-128", "{file}");
+        assert_eq!(values[&*format!("{file} column 1")], "127", "{file}");
+    }
     assert_eq!(values["sensor_table.he column 0"], "2150 -1 0 1875 7");
     assert_eq!(values["sensor_table.he column 1"], "-340 32767 -32768 12 8");
     let samples: Vec<String> = samples.iter().map(|x| x.to_string()).collect();
