@@ -246,14 +246,14 @@ impl PyCiphertext {
                     Self::no_level(level)?;
                     let plain = exact::encoded($engine, values, &layout)?;
                     Cipher::$variant(
-                        core_exact::Encryptor::new(&$engine.params, &key.key)?.encrypt(&plain, rng)?,
+                        core_exact::Encryptor::new(&$engine.params, key.rlwe()?)?.encrypt(&plain, rng)?,
                     )
                 }};
             }
             Ok(match &core.site.engine {
                 Engine::Ckks(engine) => {
                     let plain = ckks::fresh(engine, values, &layout, level)?;
-                    let encryptor = core_ckks::Encryptor::new(&engine.params, &key.key)?;
+                    let encryptor = core_ckks::Encryptor::new(&engine.params, key.rlwe()?)?;
                     Cipher::Ckks(encryptor.encrypt(&plain, rng)?)
                 }
                 Engine::Bfv(engine) => exact!(engine, Bfv),

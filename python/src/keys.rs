@@ -17,11 +17,12 @@ use he_core::bgv::Bgv;
 use he_core::bootstrapping::BootstrapKeys;
 use he_core::circuits::Requirements;
 use he_core::rlwe::{EvaluationKeys, KeyRequirements, PublicKey, SecretKey};
-use he_core::tfhe::{BootstrapKey, TfheSecretKey};
-use he_core::{ckks, exact};
+use he_core::tfhe::{BootstrapKey, CompactPublicKey, TfheSecretKey};
+use he_core::{KeySetId, ckks, exact};
 use he_files::key_file::KeyFiles;
 use he_files::scheme::OneOf;
 use he_files::scheme::engine::rng;
+use he_files::tfhe::keys::Encryptor;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyType};
@@ -115,6 +116,53 @@ pub fn requirements(
 pub enum Secret {
     Rlwe(SecretKey),
     Tfhe(TfheSecretKey),
+}
+
+/// A public key of one of the schemes.
+pub enum Public {
+    Rlwe(Box<PublicKey<Device>>),
+    Tfhe(Box<CompactPublicKey>),
+}
+
+impl Public {
+    /// Makes one of the secret key.
+    fn generate(core: &Core, secret: &Secret) -> Result<Self> {
+        let rng = &mut rng()?;
+        match secret {
+            Secret::Tfhe(secret) => Ok(Self::Tfhe(Box::new(CompactPublicKey::generate(secret, rng)))),
+            Secret::Rlwe(secret) => on_ring!(
+                &core.site.engine,
+                engine => Ok(Self::Rlwe(Box::new(PublicKey::generate(secret, &engine.ring, rng)?))),
+                tfhe => Err(Fault::Type("a secret key of a ring under tfhe".to_owned()))
+            ),
+        }
+    }
+
+    fn from_bytes(core: &Core, bytes: &[u8]) -> Result<Self> {
+        on_ring!(
+            &core.site.engine,
+            engine => Ok(Self::Rlwe(Box::new(PublicKey::from_bytes(&engine.params, &engine.ring, bytes)?))),
+            tfhe => Ok(Self::Tfhe(Box::new(CompactPublicKey::from_bytes(core.site.tfhe()?, bytes)?)))
+        )
+    }
+
+    fn to_bytes(&self, core: &Core) -> Result<Vec<u8>> {
+        match self {
+            Self::Tfhe(key) => Ok(key.to_bytes(core.site.tfhe()?)?),
+            Self::Rlwe(key) => on_ring!(
+                &core.site.engine,
+                engine => Ok(key.to_bytes(&engine.params)?),
+                tfhe => Err(Fault::Type("a public key of a ring under tfhe".to_owned()))
+            ),
+        }
+    }
+
+    fn key_set(&self) -> Option<KeySetId> {
+        match self {
+            Self::Rlwe(key) => key.key_set(),
+            Self::Tfhe(key) => key.key_set(),
+        }
+    }
 }
 
 /// What decrypts, and what encrypts by secret key: made when it is first needed, and wiped with
@@ -255,14 +303,7 @@ impl PySecretKey {
     /// A new public key of this secret key.
     fn public_key(&self, py: Python<'_>) -> PyResult<PyPublicKey> {
         let core = &self.core;
-        let key = core.site.place.run(py, || {
-            let secret = self.rlwe()?;
-            on_ring!(
-                &core.site.engine,
-                engine => Ok(PublicKey::generate(secret, &engine.ring, &mut rng()?)?),
-                tfhe => Err(Fault::Type("tfhe has no public keys".to_owned()))
-            )
-        })?;
+        let key = core.site.place.run(py, || Public::generate(core, &self.secret))?;
         Ok(PyPublicKey { core: Arc::clone(core), key })
     }
 
@@ -330,7 +371,7 @@ impl PySecretKey {
     /// Encrypt unsigned integers of `bits` bits under TFHE: an array of integers, or a list.
     #[pyo3(signature = (values, bits = 32))]
     fn encrypt_uint(&self, values: &Bound<'_, PyAny>, bits: usize) -> PyResult<PyUint> {
-        uint::encrypt_uint(self, values, bits)
+        uint::encrypt_uint(&self.core, self.tfhe().map(Encryptor::Secret), values, bits)
     }
 
     /// Decrypt integers: an array of uint64, or a list of int if they are wider than 64 bits.
@@ -341,7 +382,7 @@ impl PySecretKey {
     /// Encrypt integers of `bits` bits with a sign under TFHE: an array of integers, or a list.
     #[pyo3(signature = (values, bits = 32))]
     fn encrypt_int(&self, values: &Bound<'_, PyAny>, bits: usize) -> PyResult<PyInt> {
-        uint::encrypt_int(self, values, bits)
+        uint::encrypt_int(&self.core, self.tfhe().map(Encryptor::Secret), values, bits)
     }
 
     /// Decrypt integers with a sign: an array of int64, or a list of int if they are wider than 64
@@ -387,7 +428,26 @@ impl PySecretKey {
 #[pyclass(frozen, module = "he", name = "PublicKey")]
 pub struct PyPublicKey {
     pub core: Arc<Core>,
-    pub key: PublicKey<Device>,
+    key: Public,
+}
+
+impl PyPublicKey {
+    pub fn rlwe(&self) -> Result<&PublicKey<Device>> {
+        match &self.key {
+            Public::Rlwe(key) => Ok(key),
+            Public::Tfhe(_) => Err(Fault::Type("a public key of tfhe".to_owned())),
+        }
+    }
+
+    fn tfhe(&self) -> Result<&CompactPublicKey> {
+        match &self.key {
+            Public::Tfhe(key) => Ok(key),
+            Public::Rlwe(_) => Err(Fault::Type(format!(
+                "a public key of {}, where one of tfhe is expected",
+                self.core.site.scheme()
+            ))),
+        }
+    }
 }
 
 #[pymethods]
@@ -427,25 +487,13 @@ impl PyPublicKey {
     ) -> PyResult<Self> {
         let (core, bytes) = (&context.0, Bytes::new(data, "data")?);
         let bytes = bytes.as_slice();
-        let key = core.site.place.run(py, || {
-            on_ring!(
-                &core.site.engine,
-                engine => Ok(PublicKey::from_bytes(&engine.params, &engine.ring, bytes)?),
-                tfhe => Err(Fault::Type("tfhe has no public keys".to_owned()))
-            )
-        })?;
+        let key = core.site.place.run(py, || Public::from_bytes(core, bytes))?;
         Ok(Self { core: Arc::clone(core), key })
     }
 
     /// The key as bytes.
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let bytes = self.core.site.place.run(py, || {
-            on_ring!(
-                &self.core.site.engine,
-                engine => Ok(self.key.to_bytes(&engine.params)?),
-                tfhe => Err(Fault::Type("tfhe has no public keys".to_owned()))
-            )
-        })?;
+        let bytes = self.core.site.place.run(py, || self.key.to_bytes(&self.core))?;
         Ok(PyBytes::new(py, &bytes))
     }
 
@@ -471,6 +519,18 @@ impl PyPublicKey {
     #[pyo3(signature = (values, *, level = None))]
     fn encrypt(&self, values: &Bound<'_, PyAny>, level: Option<usize>) -> PyResult<PyCiphertext> {
         PyCiphertext::by_public_key(self, values, level)
+    }
+
+    /// Encrypt unsigned integers of `bits` bits under TFHE: an array of integers, or a list.
+    #[pyo3(signature = (values, bits = 32))]
+    fn encrypt_uint(&self, values: &Bound<'_, PyAny>, bits: usize) -> PyResult<PyUint> {
+        uint::encrypt_uint(&self.core, self.tfhe().map(Encryptor::Public), values, bits)
+    }
+
+    /// Encrypt integers of `bits` bits with a sign under TFHE: an array of integers, or a list.
+    #[pyo3(signature = (values, bits = 32))]
+    fn encrypt_int(&self, values: &Bound<'_, PyAny>, bits: usize) -> PyResult<PyInt> {
+        uint::encrypt_int(&self.core, self.tfhe().map(Encryptor::Public), values, bits)
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
@@ -655,7 +715,8 @@ impl PyBootstrapKeys {
 pub struct PyKeys {
     #[pyo3(get)]
     secret: Py<PySecretKey>,
-    public: Option<Py<PyPublicKey>>,
+    #[pyo3(get)]
+    public: Py<PyPublicKey>,
     #[pyo3(get)]
     evaluation: Py<PyEvaluationKeys>,
     #[pyo3(get)]
@@ -690,12 +751,14 @@ impl PyKeys {
                         _ => None,
                     };
                     let bootstrap = bootstrap.map(|params| BootstrapKeys::generate(&secret, params, ring, rng));
-                    Ok((Secret::Rlwe(secret), Some(public), EvalKeys::Rlwe(Box::new(evaluation)), bootstrap.transpose()?))
+                    let public = Public::Rlwe(Box::new(public));
+                    Ok((Secret::Rlwe(secret), public, EvalKeys::Rlwe(Box::new(evaluation)), bootstrap.transpose()?))
                 },
                 tfhe => {
                     let secret = TfheSecretKey::generate(core.site.tfhe()?, rng);
+                    let public = Public::Tfhe(Box::new(CompactPublicKey::generate(&secret, rng)));
                     let evaluation = Box::new(BootstrapKey::generate(&secret, rng));
-                    Ok((Secret::Tfhe(secret), None, EvalKeys::Tfhe(evaluation), None))
+                    Ok((Secret::Tfhe(secret), public, EvalKeys::Tfhe(evaluation), None))
                 }
             )
         })?;
@@ -705,11 +768,10 @@ impl PyKeys {
         if bootstrap.is_some() {
             core.set_bootstrap(bootstrap.clone());
         }
-        let public = public.map(|key| Py::new(py, PyPublicKey { core: own(), key }));
         let bootstrap = bootstrap.map(|keys| Py::new(py, PyBootstrapKeys { core: own(), keys }));
         Ok(Self {
             secret: Py::new(py, PySecretKey::new(core, secret))?,
-            public: public.transpose()?,
+            public: Py::new(py, PyPublicKey { core: own(), key: public })?,
             evaluation: Py::new(py, PyEvaluationKeys { core: own(), keys })?,
             bootstrap: bootstrap.transpose()?,
         })
@@ -718,18 +780,6 @@ impl PyKeys {
 
 #[pymethods]
 impl PyKeys {
-    /// The public key.
-    ///
-    /// Raises
-    /// ------
-    /// KeySetError
-    ///     Under TFHE, which has no public keys.
-    #[getter]
-    fn public(&self, py: Python<'_>) -> PyResult<Py<PyPublicKey>> {
-        let none = || Fault::Key("tfhe has no public keys; encrypt with the secret key".to_owned());
-        Ok(self.public.as_ref().ok_or_else(none)?.clone_ref(py))
-    }
-
     /// Encrypt an array.
     ///
     /// Parameters
@@ -784,7 +834,7 @@ impl PyKeys {
     /// Encrypt unsigned integers of `bits` bits under TFHE: an array of integers, or a list.
     #[pyo3(signature = (values, bits = 32))]
     fn encrypt_uint(&self, values: &Bound<'_, PyAny>, bits: usize) -> PyResult<PyUint> {
-        uint::encrypt_uint(self.secret.get(), values, bits)
+        self.secret.get().encrypt_uint(values, bits)
     }
 
     /// Decrypt integers: an array of uint64, or a list of int if they are wider than 64 bits.
@@ -795,7 +845,7 @@ impl PyKeys {
     /// Encrypt integers of `bits` bits with a sign under TFHE: an array of integers, or a list.
     #[pyo3(signature = (values, bits = 32))]
     fn encrypt_int(&self, values: &Bound<'_, PyAny>, bits: usize) -> PyResult<PyInt> {
-        uint::encrypt_int(self.secret.get(), values, bits)
+        self.secret.get().encrypt_int(values, bits)
     }
 
     /// Decrypt integers with a sign: an array of int64, or a list of int if they are wider than 64
@@ -829,11 +879,7 @@ pub fn unpickled_public(params: &PyParams, data: &Bound<'_, PyBytes>) -> PyResul
     let (params, bytes) = (params.0.clone(), data.as_bytes());
     detached(data.py(), || {
         let core = Core::for_pickled(params)?;
-        let key = on_ring!(
-            &core.site.engine,
-            engine => PublicKey::from_bytes(&engine.params, &engine.ring, bytes)?,
-            tfhe => return Err(Fault::Type("tfhe has no public keys".to_owned()))
-        );
+        let key = Public::from_bytes(&core, bytes)?;
         Ok(PyPublicKey { core, key })
     })
 }

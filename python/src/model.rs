@@ -242,7 +242,7 @@ impl PyModel {
                 let plain: Plaintext<_> = engine.ev.encoder().encode_batch(&vectors, params.encoding())?;
                 let ct = match (secret.map(PySecretKey::prepared).transpose()?, public) {
                     (Some(Prepared::Ckks(_, encryptor)), _) => encryptor.encrypt(&plain, rng)?.expand()?,
-                    (_, Some(public)) => Encryptor::new(params, &public.key)?.encrypt(&plain, rng)?,
+                    (_, Some(public)) => Encryptor::new(params, public.rlwe()?)?.encrypt(&plain, rng)?,
                     _ => return Err(Fault::Type("a key of ckks is expected".to_owned())),
                 };
                 parts.push((ct, vectors.len()));

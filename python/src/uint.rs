@@ -10,10 +10,10 @@ use crate::run::detached;
 use he::Device;
 use he_core::num_bigint::{BigInt, BigUint};
 use he_core::tfhe::{
-    EncryptedFlags, EncryptedInteger, EncryptedUint, IntegerEvaluator, Signed, Signedness, TfheSecretKey,
-    Unsigned,
+    EncryptedFlags, EncryptedInteger, EncryptedUint, IntegerEvaluator, Signed, Signedness, Unsigned,
 };
 use he_files::scheme::engine::rng;
+use he_files::tfhe::keys::Encryptor;
 use he_files::tfhe::sort;
 use pyo3::basic::CompareOp;
 use pyo3::exceptions::{PyTypeError, PyValueError, PyZeroDivisionError};
@@ -27,7 +27,7 @@ type Evaluator = IntegerEvaluator<Device>;
 
 /// Encrypted unsigned integers of one width, a batch of them.
 ///
-/// They are made by ``SecretKey.encrypt_uint`` of a context of ``Params.tfhe()``. Results are
+/// They are made by ``encrypt_uint`` of keys of a context of ``Params.tfhe()``. Results are
 /// modulo 2^bits. Every operation is exact, and can be followed by any number of others.
 #[pyclass(frozen, module = "he", name = "EncryptedUint")]
 pub struct PyUint {
@@ -37,7 +37,7 @@ pub struct PyUint {
 
 /// Encrypted integers with a sign, of one width, a batch of them.
 ///
-/// They are made by ``SecretKey.encrypt_int`` of a context of ``Params.tfhe()``. Results are modulo
+/// They are made by ``encrypt_int`` of keys of a context of ``Params.tfhe()``. Results are modulo
 /// 2^bits, from -2^(bits - 1) on. ``//`` and ``%`` round down, as those of Python's integers.
 #[pyclass(frozen, module = "he", name = "EncryptedInt")]
 pub struct PyInt {
@@ -60,7 +60,7 @@ trait Kind: Signedness {
     fn numbers(values: Vec<BigInt>) -> PyResult<Vec<Self::Number>>;
     fn constant(ev: &Evaluator, values: &[Self::Number], bits: usize) -> he_core::Result<Ints<Self>>;
     fn encrypt(
-        key: &TfheSecretKey,
+        key: Encryptor<'_>,
         device: &Device,
         values: &[Self::Number],
         bits: usize,
@@ -87,8 +87,11 @@ impl Kind for Unsigned {
     fn constant(ev: &Evaluator, values: &[BigUint], bits: usize) -> he_core::Result<Ints<Self>> {
         ev.constant(values, bits)
     }
-    fn encrypt(key: &TfheSecretKey, device: &Device, values: &[BigUint], bits: usize) -> Result<Ints<Self>> {
-        Ok(key.encrypt_uint(device, values, bits, &mut rng()?)?)
+    fn encrypt(key: Encryptor<'_>, device: &Device, values: &[BigUint], bits: usize) -> Result<Ints<Self>> {
+        Ok(match key {
+            Encryptor::Secret(key) => key.encrypt_uint(device, values, bits, &mut rng()?)?,
+            Encryptor::Public(key) => key.encrypt_uint(values, bits, &mut rng()?)?.expand(device)?,
+        })
     }
     fn quotient(ev: &Evaluator, x: &Ints<Self>, divisor: &BigInt) -> he_core::Result<Ints<Self>> {
         ev.div_plain(x, divisor)
@@ -113,8 +116,11 @@ impl Kind for Signed {
     fn constant(ev: &Evaluator, values: &[BigInt], bits: usize) -> he_core::Result<Ints<Self>> {
         ev.constant_int(values, bits)
     }
-    fn encrypt(key: &TfheSecretKey, device: &Device, values: &[BigInt], bits: usize) -> Result<Ints<Self>> {
-        Ok(key.encrypt_int(device, values, bits, &mut rng()?)?)
+    fn encrypt(key: Encryptor<'_>, device: &Device, values: &[BigInt], bits: usize) -> Result<Ints<Self>> {
+        Ok(match key {
+            Encryptor::Secret(key) => key.encrypt_int(device, values, bits, &mut rng()?)?,
+            Encryptor::Public(key) => key.encrypt_int(values, bits, &mut rng()?)?.expand(device)?,
+        })
     }
     fn quotient(ev: &Evaluator, x: &Ints<Self>, divisor: &BigInt) -> he_core::Result<Ints<Self>> {
         Ok(ev.div_mod_floor_plain(x, divisor)?.0)
@@ -159,21 +165,35 @@ fn integers(values: &Bound<'_, PyAny>) -> PyResult<Vec<BigInt>> {
     }
 }
 
-/// Encrypts integers.
-fn encrypt<S: Kind>(key: &PySecretKey, values: &Bound<'_, PyAny>, bits: usize) -> PyResult<Ints<S>> {
-    let numbers = S::numbers(integers(values)?)?;
-    let core = &key.core;
-    core.site.place.run(values.py(), || S::encrypt(key.tfhe()?, core.site.device(), &numbers, bits))
+/// Encrypts integers by a key of this context, if it is one of TFHE.
+fn encrypt<S: Kind>(
+    core: &Core,
+    key: Result<Encryptor<'_>>,
+    values: &Bound<'_, PyAny>,
+    bits: usize,
+) -> PyResult<Ints<S>> {
+    let (numbers, key) = (S::numbers(integers(values)?)?, key?);
+    core.site.place.run(values.py(), || S::encrypt(key, core.site.device(), &numbers, bits))
 }
 
 /// Encrypts integers without a sign.
-pub fn encrypt_uint(key: &PySecretKey, values: &Bound<'_, PyAny>, bits: usize) -> PyResult<PyUint> {
-    Ok(PyUint { core: Arc::clone(&key.core), value: encrypt(key, values, bits)? })
+pub fn encrypt_uint(
+    core: &Arc<Core>,
+    key: Result<Encryptor<'_>>,
+    values: &Bound<'_, PyAny>,
+    bits: usize,
+) -> PyResult<PyUint> {
+    Ok(PyUint { core: Arc::clone(core), value: encrypt(core, key, values, bits)? })
 }
 
 /// Encrypts integers with a sign.
-pub fn encrypt_int(key: &PySecretKey, values: &Bound<'_, PyAny>, bits: usize) -> PyResult<PyInt> {
-    Ok(PyInt { core: Arc::clone(&key.core), value: encrypt(key, values, bits)? })
+pub fn encrypt_int(
+    core: &Arc<Core>,
+    key: Result<Encryptor<'_>>,
+    values: &Bound<'_, PyAny>,
+    bits: usize,
+) -> PyResult<PyInt> {
+    Ok(PyInt { core: Arc::clone(core), value: encrypt(core, key, values, bits)? })
 }
 
 /// Decrypts integers: into an array of uint64 if they fit, into a list of Python's integers

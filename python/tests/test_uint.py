@@ -48,6 +48,32 @@ def test_integers(tfhe: Setup, rng: np.random.Generator) -> None:
     np.testing.assert_array_equal(keys.decrypt_bool(pickle.loads(pickle.dumps(a < b))), x < y)
 
 
+def test_public_keys_encrypt(tfhe: Setup, rng: np.random.Generator) -> None:
+    context, keys = tfhe
+    public = he.PublicKey.from_bytes(context, keys.public.to_bytes())
+    assert public.key_set == keys.secret.key_set == keys.public.key_set
+    again = pickle.loads(pickle.dumps(public))
+    other = keys.secret.public_key()
+    assert other.to_bytes() != public.to_bytes()
+    x, y = rng.integers(0, 256, 4, dtype=np.uint64), rng.integers(-128, 128, 4, dtype=np.int64)
+    b = keys.encrypt_uint(x, bits=8)
+    for key in (keys.public, public, again, other):
+        a = key.encrypt_uint(x, bits=8)
+        assert a.bits == 8 and len(a) == 4
+        np.testing.assert_array_equal(keys.decrypt_uint(a), x)
+        np.testing.assert_array_equal(keys.decrypt_uint(a + b), 2 * x % 256)
+        np.testing.assert_array_equal(keys.decrypt_int(key.encrypt_int(y, bits=8)), y)
+    wide = [2**255, 2**200 + 1, 0]
+    assert keys.decrypt_uint(public.encrypt_uint(wide, bits=256)) == wide
+    stranger = he.Context(he.Params.tfhe("insecure_small"), device="cpu").keygen()
+    with pytest.raises(he.KeySetError):
+        stranger.decrypt_uint(public.encrypt_uint(x, bits=8))
+    with pytest.raises(he.FormatError):
+        he.PublicKey.from_bytes(context, keys.public.to_bytes()[:-1])
+    with pytest.raises(he.FormatError):
+        he.PublicKey.from_bytes(context, keys.evaluation.to_bytes())
+
+
 def test_operators_of_unsigned_integers(tfhe: Setup, rng: np.random.Generator) -> None:
     _, keys = tfhe
     x = np.concatenate([[0, 255, 128], rng.integers(0, 256, 3)]).astype(np.uint64)
@@ -173,8 +199,14 @@ def test_what_integers_refuse(tfhe: Setup, ckks: Setup) -> None:
         keys.encrypt_int([128], bits=8)
     with pytest.raises(TypeError, match="tfhe"):
         ckks[1].encrypt_uint([1])
-    with pytest.raises(he.KeySetError, match="no public keys"):
-        keys.public
+    with pytest.raises(TypeError, match="tfhe"):
+        ckks[1].public.encrypt_int([1])
+    with pytest.raises(TypeError, match="encrypt_uint"):
+        keys.public.encrypt([1])
+    with pytest.raises(ValueError):
+        keys.public.encrypt_uint([256], bits=8)
+    with pytest.raises(ValueError, match="negative"):
+        keys.public.encrypt_uint([-1], bits=8)
     with pytest.raises(TypeError, match="encrypt_uint"):
         keys.encrypt([1])
     with pytest.raises(he.KeySetError):
