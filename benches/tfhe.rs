@@ -1,4 +1,5 @@
-//! Measures TFHE: gates, lookups and integers, and the transform's share of them.
+//! Measures TFHE: encryption by either key, gates, lookups and integers, and the transform's share
+//! of them.
 //!
 //! `RAYON_NUM_THREADS=1 cargo bench --bench tfhe` for one thread;
 //! `cargo bench --bench tfhe -- cuda` for the first GPU, from an idle device to an idle device.
@@ -12,8 +13,8 @@ use criterion::{Bencher, BenchmarkId, Criterion, Throughput, criterion_group, cr
 use he::backend::{Backend, Cpu};
 use he::circuits::bits::{Builder, Circuit, less_than, sum};
 use he::tfhe::{
-    BootstrapKey, Bootstrapper, Carry, GateEvaluator, IntegerEvaluator, LookupTables, LweOps, TfheParams,
-    TfheSecretKey, presets,
+    BootstrapKey, Bootstrapper, Carry, CompactPublicKey, GateEvaluator, IntegerEvaluator, LookupTables,
+    LweOps, TfheParams, TfheSecretKey, presets,
 };
 use num_bigint::BigUint;
 use rand::{SeedableRng, rngs::ChaCha20Rng};
@@ -168,7 +169,24 @@ fn integers<B: LweOps>(c: &mut Criterion, device: &Device<'_, B>) {
     }
 }
 
+/// 1000 integers of 64 bits by the secret key and by the public one, and what expands them.
+fn encryption<B: LweOps>(c: &mut Criterion, device: &Device<'_, B>) {
+    let mut group = c.benchmark_group(format!("tfhe-{}-encryption", device.name));
+    let mut rng = ChaCha20Rng::seed_from_u64(2);
+    let secret = TfheSecretKey::generate(&presets::digits_2m128().expect("a preset"), &mut rng);
+    let public = CompactPublicKey::generate(&secret, &mut rng);
+    let values: Vec<u64> = (0..1000u64).map(|i| i.wrapping_mul(0x0123_4567_89ab_cdef)).collect();
+    group.throughput(Throughput::Elements(1000));
+    group.bench_function("secret", |b| b.iter(|| secret.encrypt_u64_seeded(&values, 64, &mut rng)));
+    group.bench_function("public", |b| b.iter(|| public.encrypt_u64(&values, 64, &mut rng)));
+    let seeded = secret.encrypt_u64_seeded(&values, 64, &mut rng).expect("values that fit");
+    let list = public.encrypt_u64(&values, 64, &mut rng).expect("values that fit");
+    group.bench_function("expand-seeded", |b| device.bench(b, || seeded.expand(device.backend)));
+    group.bench_function("expand-list", |b| device.bench(b, || list.expand(device.backend)));
+}
+
 fn all<B: LweOps>(c: &mut Criterion, device: &Device<'_, B>) {
+    encryption(c, device);
     parts(c, device);
     gates(c, device);
     integers(c, device);

@@ -5,23 +5,26 @@ use he::backend::Cpu;
 use he::num_bigint::BigUint;
 use he::rand;
 use he::tfhe::{
-    BootstrapKey, Carry, EncryptedFlags, EncryptedUint, IntegerEvaluator, TfheSecretKey, presets,
+    BootstrapKey, Carry, CompactPublicKey, EncryptedFlags, EncryptedUint, IntegerEvaluator, TfheSecretKey,
+    presets,
 };
 
 pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     let bids = [120u32, 87, 214, 153];
     const BITS: usize = 8;
 
-    // A notary holds the key and encrypts the bids as they come in. Results are wrong with a
+    // A notary holds the secret key, and bidders have the public one. Results are wrong with a
     // probability of less than 2^-40 per lookup; with `digits_2m128` it is below 2^-128.
     let (cpu, mut rng) = (Cpu::new(), rand::rng());
     let secret = TfheSecretKey::generate(&presets::digits_2m40()?, &mut rng);
     let key = BootstrapKey::generate(&secret, &mut rng);
-    let encrypted = bids.iter().map(|&bid| secret.encrypt_uint(&cpu, &[BigUint::from(bid)], BITS, &mut rng));
-    let encrypted: Vec<EncryptedUint> = encrypted.collect::<Result<_, _>>()?;
+    let public = CompactPublicKey::generate(&secret, &mut rng);
+    let sent = bids.iter().map(|&bid| public.encrypt_uint(&[BigUint::from(bid)], BITS, &mut rng));
+    let sent: Vec<_> = sent.collect::<Result<_, _>>()?;
 
     // The auctioneer, who has only the bootstrapping key, computes the maximum and then who bid it.
     let ev = IntegerEvaluator::new(&cpu, &key, Carry::Ripple)?;
+    let encrypted: Vec<EncryptedUint> = sent.iter().map(|bid| bid.expand(&cpu)).collect::<Result<_, _>>()?;
     let mut highest = encrypted[0].clone();
     for bid in &encrypted[1..] {
         highest = ev.max(&highest, bid)?;

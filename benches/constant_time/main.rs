@@ -22,7 +22,7 @@ use he_core::ckks::{self, CkksParams, CkksSpec};
 use he_core::exact::{self, ExactSpec, Scheme};
 use he_core::ring::{Coeff, NttTable, Poly, Ring, RingSpec, Seed, Span, error_row, ternary_row, uniform_row};
 use he_core::rlwe::{EvaluationKeys, Flooding, KeyRequirements, PublicKey, RlweParams, SecretKey};
-use he_core::tfhe::{BootstrapKey, TfheParams, TfheSecretKey, presets};
+use he_core::tfhe::{BootstrapKey, CompactPublicKey, TfheParams, TfheSecretKey, presets};
 use he_core::{aes, wire};
 use num_complex::Complex64;
 use rand::{Rng, RngExt, SeedableRng, rngs::ChaCha20Rng};
@@ -510,6 +510,29 @@ fn tfhe(session: &mut Session) -> Outcome {
         &numbers,
         |numbers| key.encrypt_u64(&cpu, numbers, 64, &mut rng).expect("the CPU does not fail"),
         |numbers| key.decrypt_u64(numbers).expect("the CPU does not fail"),
+    );
+    let mut rng = generator();
+    session.claim("TFHE public key, by secret", &bodies, secret, |key| {
+        CompactPublicKey::generate(key, &mut rng)
+    });
+    let public = CompactPublicKey::generate(&key, &mut rng);
+    session.claim(
+        "TFHE public key, encrypt by message",
+        &messages,
+        |bits| *bits,
+        |bits| public.encrypt_bits(bits, &mut rng).expect("fewer than 2^32"),
+    );
+    session.claim(
+        "TFHE public key, encrypt integers by message",
+        &numbers,
+        |numbers| *numbers,
+        |numbers| public.encrypt_u64(numbers, 64, &mut rng).expect("they fit"),
+    );
+    session.claim(
+        "TFHE public key, encrypt by seed",
+        &seeds(),
+        |seed| ChaCha20Rng::from_seed(*seed),
+        |rng| public.encrypt_bits(&[true; 8], rng).expect("fewer than 2^32"),
     );
     Ok(())
 }

@@ -21,6 +21,7 @@ use he_files::models::ModelFile;
 use he_files::note::{Content, KeyId};
 use he_files::on_scheme;
 use he_files::passphrase::Purpose;
+use he_files::scan::{Scan, Scanned};
 use he_files::scheme::engine::Engine;
 use he_files::scheme::{OneOf, Scheme};
 use he_files::team::Team;
@@ -171,6 +172,14 @@ fn todays_readers_open_the_golden_files_of_tfhe() {
     assert_eq!(table("tfhe_conditions.he"), "x\n1\n");
     assert_eq!(table("tfhe_signed_integers.he"), SIGNED);
     assert_eq!(table("tfhe_compact_integers.he"), SIGNED);
+    for name in ["tfhe_integers.he", "tfhe_conditions.he", "tfhe_compact_integers.he"] {
+        let (mut scan, mut passed) = (Scan::new(name, Scanned::Encrypted), Vec::new());
+        for piece in committed(name).chunks(999) {
+            scan.push(piece, |bytes| passed.extend_from_slice(bytes)).unwrap();
+        }
+        scan.end().unwrap();
+        assert!(passed == committed(name), "{name}");
+    }
     let AnyKey::Tfhe(public) = any_key("tfhe_public_key.he") else { panic!("a key of TFHE") };
     assert!(matches!(public.encryptor().unwrap(), Encryptor::Public(_)) && public.id == key.id);
 }
