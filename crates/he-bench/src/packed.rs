@@ -502,7 +502,8 @@ mod tests {
             let point = series.run::<Bgv>(&lab, &Job::Less { width }).unwrap();
             assert!(point.times == [Value::NotRun] && point.shape.is_none());
         }
-        assert!(Series::<Cpu>::new([]).run::<Bgv>(&lab, &Job::Less { width: 2 }).unwrap().times.is_empty());
+        let mut nowhere = Series::<Cpu>::new([], Depth::Parameters);
+        assert!(nowhere.run::<Bgv>(&lab, &Job::Less { width: 2 }).unwrap().times.is_empty());
     }
 
     /// A chain beyond N = 2^16, and more ciphertexts than the host should hold.
