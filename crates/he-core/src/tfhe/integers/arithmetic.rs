@@ -143,23 +143,8 @@ impl<B: LweOps> IntegerEvaluator<B> {
         Ok(EncryptedInteger::new(self.summed(digits, columns)?))
     }
 
-    /// The products of all digits of x with all of y, which follow them in the pool: rows of their
-    /// low and of their high digits, and the columns that these belong to, up to `keep`.
-    fn product(&self, pool: &Rows<B>, places: usize, keep: usize) -> Result<(Rows<B>, Columns)> {
-        let (mut forms, mut columns) = (Vec::new(), Columns::new(keep));
-        for (i, j) in (0..places).flat_map(|i| (0..places).map(move |j| (i, j))) {
-            for (place, table, most) in [(i + j, Table::ProductLow, 3), (i + j + 1, Table::ProductHigh, 2)] {
-                if place < keep {
-                    columns.push(place, forms.len(), most);
-                    forms.push((Form::of([(4, i), (1, places + j)]), table));
-                }
-            }
-        }
-        Ok((self.lookup(pool, &forms)?, columns))
-    }
-
-    /// x y modulo 2^bits: two bootstraps for each pair of digits that reaches the result, and about
-    /// one for each of these to add them up.
+    /// x y modulo 2^bits: a bootstrap for each pair of digits that reaches the result, and about
+    /// 4/3 for each of these to add them up.
     ///
     /// # Errors
     /// The errors of [`add`](Self::add).
@@ -168,8 +153,7 @@ impl<B: LweOps> IntegerEvaluator<B> {
         x: &EncryptedInteger<S, B>,
         y: &EncryptedInteger<S, B>,
     ) -> Result<EncryptedInteger<S, B>> {
-        let (terms, columns) = self.product(&self.pool(x, y)?, x.places(), x.places())?;
-        Ok(EncryptedInteger::new(self.summed(terms, columns)?))
+        Ok(EncryptedInteger::new(self.product(&self.pool(x, y)?, x.places(), x.places())?))
     }
 
     /// x y modulo 2^bits, and whether the product does not fit, at twice the work of
@@ -187,8 +171,7 @@ impl<B: LweOps> IntegerEvaluator<B> {
             // Of the magnitudes' product with its sign, which fits twice the width, all bits above
             // the result must equal its sign.
             let (a, b) = (self.magnitude(x)?, self.magnitude(y)?);
-            let (terms, columns) = self.product(&self.pool(&a.0, &b.0)?, places, 2 * places)?;
-            let product = self.summed(terms, columns)?;
+            let product = self.product(&self.pool(&a.0, &b.0)?, places, 2 * places)?;
             let sign = self.xor_flags(&a.1, &b.1)?;
             let whole = self.negated_if(&product, &sign)?;
             let low = whole.rows(0..places)?;
@@ -199,8 +182,7 @@ impl<B: LweOps> IntegerEvaluator<B> {
             let overflow = self.not_flags(&self.all(&equal)?)?;
             return Ok((EncryptedInteger::new(low), overflow));
         }
-        let (terms, columns) = self.product(&self.pool(x, y)?, places, 2 * places)?;
-        let digits = self.summed(terms, columns)?;
+        let digits = self.product(&self.pool(x, y)?, places, 2 * places)?;
         let high = self.any_digit(&digits.rows(places..2 * places)?)?;
         Ok((EncryptedInteger::new(digits.rows(0..places)?), high))
     }

@@ -260,14 +260,10 @@ impl<B: LweOps> IntegerEvaluator<B> {
         // bits - 1 - zeros is the complement of zeros - bits.
         let places = width_of_count(x.bits()) / BITS;
         let above = (1u64 << (BITS * places)) - x.bits() as u64;
-        let digits = (0..places).map(|d| (d, above >> (BITS * d) & 3)).filter(|&(_, digit)| digit > 0);
         let mut columns = Columns::new(places);
         (0..zeros.count).for_each(|row| columns.push(0, row, 2));
-        let mut constants = Vec::new();
-        for (place, digit) in digits {
-            columns.push(place, zeros.count + constants.len(), digit);
-            constants.push(Form::default().plus(digit));
-        }
+        let digits = (0..places).map(|d| above >> (BITS * d) & 3);
+        let constants = columns.push_constant(digits, zeros.count);
         let pool = Rows::stack(&[&zeros, &self.combine(&zeros, &constants)?])?;
         let apart = EncryptedInteger::new(self.summed(pool, columns)?);
         Ok((self.not(&apart)?, any))

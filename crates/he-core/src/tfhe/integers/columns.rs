@@ -24,23 +24,55 @@ struct Term {
 
 /// The terms of a sum by their place: column d counts 4^d.
 #[derive(Debug)]
-pub(super) struct Columns(Vec<Vec<Term>>);
+pub(super) struct Columns {
+    terms: Vec<Vec<Term>>,
+    /// Sums of which several columns take part in the first step.
+    shared: Vec<Group>,
+}
 
 impl Columns {
     /// No terms in `places` columns.
     pub fn new(places: usize) -> Self {
-        Self(vec![Vec::new(); places])
+        Self { terms: vec![Vec::new(); places], shared: Vec::new() }
     }
 
     /// Adds a row of values up to `most`, which is at most 3.
     pub fn push(&mut self, place: usize, row: usize, most: u64) {
-        self.0[place].push(Term { row, most });
+        self.terms[place].push(Term { row, most });
+    }
+
+    /// Adds the sum of rows of values up to `most` to each of these columns. The sum is 4 to 15.
+    pub fn push_shared(&mut self, places: Vec<usize>, rows: impl IntoIterator<Item = usize>, most: u64) {
+        let terms: Vec<_> = rows.into_iter().map(|row| Term { row, most }).collect();
+        let sum = most * terms.len() as u64;
+        self.shared.push(Group { places, terms, sum });
+    }
+
+    /// Adds a public number, the lowest digit first, as further rows from `row` on: their forms.
+    pub fn push_constant(&mut self, digits: impl IntoIterator<Item = u64>, row: usize) -> Vec<Form> {
+        let mut forms = Vec::new();
+        for (place, digit) in digits.into_iter().enumerate().filter(|&(_, digit)| digit > 0) {
+            self.push(place, row + forms.len(), digit);
+            forms.push(Form::default().plus(digit));
+        }
+        forms
+    }
+
+    /// Adds the results of a group, which are these rows.
+    fn push_results(&mut self, group: &Group, digit: usize, carry: usize) {
+        for &place in &group.places {
+            self.push(place, digit, group.sum.min(3));
+            if place + 1 < self.terms.len() {
+                self.push(place + 1, carry, group.sum / 4);
+            }
+        }
     }
 }
 
-/// Terms whose sum is cut into a digit and what exceeds it.
+/// Terms whose sum is cut into a digit and what exceeds it, for each of these columns.
+#[derive(Debug)]
 struct Group {
-    place: usize,
+    places: Vec<usize>,
     terms: Vec<Term>,
     sum: u64,
 }
@@ -62,11 +94,19 @@ fn take(left: &mut Vec<Term>, most: u64) -> (Vec<Term>, u64) {
 /// Chooses the lookups of one step: groups of columns that exceed what can be carried, together
 /// with what the columns below send up in this step. The terms that stay are left in the columns.
 fn groups(columns: &mut Columns) -> Vec<Group> {
-    let mut all = Vec::new();
+    let mut all = std::mem::take(&mut columns.shared);
+    // What each column receives, the last from nothing but the one below it.
+    let mut received = vec![0; columns.terms.len() + 1];
+    for group in &all {
+        for &place in &group.places {
+            received[place] += group.sum.min(3);
+            received[place + 1] += group.sum / 4;
+        }
+    }
     let mut incoming = 0;
-    for (place, left) in columns.0.iter_mut().enumerate() {
+    for (place, left) in columns.terms.iter_mut().enumerate() {
         left.sort_by_key(|term| std::cmp::Reverse(term.most));
-        let (mut settled, mut outgoing) = (incoming, 0);
+        let (mut settled, mut outgoing) = (received[place] + incoming, 0);
         loop {
             let open: u64 = left.iter().map(|term| term.most).sum();
             if open + settled <= MOST_CARRIED {
@@ -81,7 +121,7 @@ fn groups(columns: &mut Columns) -> Vec<Group> {
             }
             settled += 3;
             outgoing += sum / 4;
-            all.push(Group { place, terms, sum });
+            all.push(Group { places: vec![place], terms, sum });
         }
         incoming = outgoing;
     }
@@ -102,25 +142,22 @@ impl<B: LweOps> IntegerEvaluator<B> {
             forms.extend(large.iter().map(|group| (form(group), Table::Quarter)));
             let pairs: Vec<_> = small.iter().map(|group| (form(group), Pair::MessageAndCarry)).collect();
             // What stays, and the results, are the rows of the next step.
-            let kept: Vec<Form> = columns.0.iter().flatten().map(|term| Form::sum([term.row])).collect();
+            let kept: Vec<Form> = columns.terms.iter().flatten().map(|term| Form::sum([term.row])).collect();
             let parts =
                 [self.combine(&pool, &kept)?, self.lookup(&pool, &forms)?, self.lookup_pairs(&pool, &pairs)?];
             pool = Rows::stack(&[&parts[0], &parts[1], &parts[2]])?;
-            columns.0.iter_mut().flatten().enumerate().for_each(|(row, term)| term.row = row);
+            columns.terms.iter_mut().flatten().enumerate().for_each(|(row, term)| term.row = row);
             let mut at = kept.len();
             for of_one_kind in [large, small] {
                 let carries = at + of_one_kind.len();
                 for (i, group) in of_one_kind.iter().enumerate() {
-                    columns.push(group.place, at + i, group.sum.min(3));
-                    if group.place + 1 < columns.0.len() {
-                        columns.push(group.place + 1, carries + i, group.sum / 4);
-                    }
+                    columns.push_results(group, at + i, carries + i);
                 }
                 at = carries + of_one_kind.len();
             }
         }
         let sums: Vec<_> =
-            columns.0.iter().map(|column| Form::sum(column.iter().map(|term| term.row))).collect();
+            columns.terms.iter().map(|column| Form::sum(column.iter().map(|term| term.row))).collect();
         self.carried(&self.combine(&pool, &sums)?)
     }
 }
@@ -147,13 +184,10 @@ mod tests {
                 for group in found {
                     lookups += if group.sum > MOST_OF_TWO { 2 } else { 1 };
                     assert!(group.terms.len() <= MOST_TERMS && (4..=MOST_OF_ONE).contains(&group.sum));
-                    columns.push(group.place, 0, group.sum.min(3));
-                    if group.place + 1 < places {
-                        columns.push(group.place + 1, 0, group.sum / 4);
-                    }
+                    columns.push_results(&group, 0, 0);
                 }
             }
-            for column in &columns.0 {
+            for column in &columns.terms {
                 assert!(column.iter().map(|term| term.most).sum::<u64>() <= MOST_CARRIED);
             }
             assert!(steps <= 8, "{places} {terms} {most}: {steps}");

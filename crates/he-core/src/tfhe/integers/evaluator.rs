@@ -38,7 +38,7 @@ pub enum Carry {
 /// | comparison | 2/3 d |
 /// | `select`, `min`, `max` | 2 d, and the comparison |
 /// | shift or rotation by a plain number; by an encrypted one | at most d; d log2(2 d) |
-/// | product | 3/2 d^2 |
+/// | product | 4/3 d^2 |
 /// | quotient and remainder | 4 d^2 |
 /// | the same by a plain number of k digits | (d - k)(k + 7) + 3 d; 5 d by 5, 7 and 10 |
 /// | overflow of a sum; of a product | 1, or 4 with signs; as much as the product |

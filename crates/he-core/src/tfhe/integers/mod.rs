@@ -16,6 +16,7 @@ mod encryption;
 mod evaluator;
 mod handle;
 mod plain_division;
+mod products;
 mod rounding;
 mod rows;
 mod saturation;

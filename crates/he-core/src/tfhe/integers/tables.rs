@@ -60,10 +60,8 @@ pub(super) enum Table {
     Or,
     /// The bits that differ.
     Xor,
-    /// Of 4 x + y: x y modulo 4.
-    ProductLow,
-    /// x y / 4, rounded down.
-    ProductHigh,
+    /// Of 4 x + y: x (3 - x) / 2 + y (3 - y) / 2.
+    Corrections,
     /// m modulo 4.
     Message,
     /// m / 4, rounded down.
@@ -122,6 +120,8 @@ pub(super) enum Pair {
     Fill,
     /// Of 4 j + digit: (j + 2) digit modulo 4; and (j + 2) digit / 4, rounded down.
     Multiple,
+    /// Of a sum of two digits: m (m - 3) / 2 + 1 modulo 4; and its quarter, rounded down.
+    Triangle,
     /// Of a digit: its lower bit; and its upper one.
     Bits,
     /// Of a digit: whether it is positive; and its leading zeros, 0 to 2.
@@ -140,6 +140,16 @@ fn carry(m: u64) -> u64 {
 
 fn state(sum: u64, passing: u64) -> u64 {
     u64::from(sum >= passing) + u64::from(sum > passing)
+}
+
+/// m (m - 3) / 2 + 1: 1, 0, 0, 1, 3, 6, 10 for sums of two digits.
+fn triangle(m: u64) -> u64 {
+    (m * m + 2 - 3 * m) / 2
+}
+
+/// x (3 - x) / 2: 0, 1, 1, 0.
+fn correction(x: u64) -> u64 {
+    x * (3 - x) / 2
 }
 
 /// Puts all tables of one function on the device.
@@ -161,8 +171,7 @@ pub(super) fn tables<B: LweOps>(backend: &B, params: &TfheParams) -> Result<Look
         of(|m| (m / 4) & (m % 4)),
         of(|m| (m / 4) | (m % 4)),
         of(|m| (m / 4) ^ (m % 4)),
-        of(|m| (m / 4) * (m % 4) % 4),
-        of(|m| (m / 4) * (m % 4) / 4),
+        of(|m| correction(m / 4) + correction(m % 4)),
         of(|m| m % 4),
         of(|m| m / 4),
         of(|m| u64::from(m > 0)),
@@ -194,6 +203,7 @@ pub(super) fn pairs<B: LweOps>(backend: &B, params: &TfheParams) -> Result<Looku
         of(|m| if m < 4 { m } else { m % 4 / 2 }, |m| carry(m) * (m % 2) * 2),
         of(|m| carry(m) * (m % 4 / 2) * 2, |m| carry(m) * (m % 4 / 2) * 3),
         of(|m| (m / 4 + 2) * (m % 4) % 4, |m| (m / 4 + 2) * (m % 4) / 4),
+        of(|m| triangle(m) % 4, |m| triangle(m) / 4 % 4),
         of(|m| m % 2, |m| m / 2 % 2),
         of(|m| u64::from(m > 0), |m| u64::from(m < 2) + u64::from(m < 1)),
         of(|m| u64::from(m > 0), |m| u64::from(m % 2 < 1) + u64::from(m < 1)),
