@@ -16,6 +16,9 @@ use rand::CryptoRng;
 /// polynomial pair.
 const GROUP: usize = 128;
 
+/// The words of each ciphertext that one thread takes to their places together.
+const PART: usize = 64;
+
 /// Checked parameters of the way from TFHE to RLWE ciphertexts over the first prime of their chain.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FromTfheParams {
@@ -246,7 +249,8 @@ impl<B: RingOps + LweOps> FromTfhe<B> {
         };
         let group = |remainder: usize| {
             let indices: Vec<usize> = indices.iter().copied().skip(remainder).step_by(groups).collect();
-            let pairs = self.raised(&words, samples.key_set(), &indices)?;
+            let mut pairs = self.raised(&words, &indices)?;
+            pairs.set_key_set(samples.key_set());
             let mut pairs = pairs.switch(&key.switch)?;
             for k in 0..first {
                 pairs = pairs.add(&image(&pairs, k, key)?)?;
@@ -256,10 +260,12 @@ impl<B: RingOps + LweOps> FromTfhe<B> {
         let packed = (0..groups).map(group).collect::<Result<Vec<_>>>()?;
         let packed = RlweCiphertext::concat(&packed.iter().collect::<Vec<_>>())?;
         let mut packed = self.merged(packed, first + size.ilog2(), key)?;
-        for k in first + indices.len().ilog2()..self.ring.spec().log_n() {
+        let merges = first + indices.len().ilog2();
+        for k in merges..self.ring.spec().log_n() {
             packed = packed.add(&image(&packed, k, key)?)?;
         }
-        let [c0, c1] = packed.c;
+        let [mut c0, c1] = packed.c;
+        c0.add_assign(&self.bodies(&words, indices, self.ring.n() >> merges)?)?;
         Ok(RlweCiphertext {
             c: [c0.into_ring(&self.whole)?, c1.into_ring(&self.whole)?],
             key_set: packed.key_set,
@@ -286,50 +292,59 @@ impl<B: RingOps + LweOps> FromTfhe<B> {
         Ok(())
     }
 
-    /// The ciphertexts of these indices, 1/N times, as ciphertexts of the ring under s'(X^(N/N')):
-    /// their phases are the coefficients 0.
-    fn raised(
-        &self,
-        words: &[u64],
-        key_set: Option<KeySetId>,
-        indices: &[usize],
-    ) -> Result<RlweCiphertext<B>> {
+    /// round(q_0 w / 2^64) modulo q_0 for a word w.
+    fn residue(&self, word: u64) -> u64 {
+        let q = self.ring.spec().q_moduli()[0];
+        q.reduce(((u128::from(word) * u128::from(q.value()) + (1 << 63)) >> 64) as u64)
+    }
+
+    /// The bodies of the ciphertexts of these indices at coefficients that are so far apart. They
+    /// come out of packing as they are, N times 1/N of each, since only masks are switched.
+    fn bodies(&self, words: &[u64], indices: &[usize], apart: usize) -> Result<Poly<Eval, B>> {
+        let (n, width) = (self.ring.n(), self.params.tfhe.words());
+        let mut bodies = vec![0; n];
+        for (body, &index) in bodies.iter_mut().step_by(apart).zip(indices) {
+            let sample = words.chunks_exact(width).nth(index);
+            *body = sample.map_or(0, |sample| self.residue(sample[width - 1]));
+        }
+        Poly::<Coeff, B>::from_words(&self.ring, Span::chain(1), 1, &bodies)?.into_eval()
+    }
+
+    /// The masks of the ciphertexts of these indices, 1/N times, as ciphertexts of the ring under
+    /// s'(X^(N/N')): their phases without the bodies are the coefficients 0.
+    fn raised(&self, words: &[u64], indices: &[usize]) -> Result<RlweCiphertext<B>> {
         let (n, width, size) = (self.ring.n(), self.params.tfhe.words(), indices.len());
         let (q, step) = (self.ring.spec().q_moduli()[0], n / (width - 1));
-        let residue =
-            |&word: &u64| q.reduce(((u128::from(word) * u128::from(q.value()) + (1 << 63)) >> 64) as u64);
         // Coefficients of a ciphertext are `step` apart: others stand between them on their way to
         // the device, except at the last place, where zeros are taken from.
         let beside = (step - 1).max(1);
         let rows = size.div_ceil(beside);
-        let (mut bodies, mut masks) = (vec![0; rows * n], vec![0; rows * n]);
-        bodies.par_chunks_mut(n).zip(masks.par_chunks_mut(n)).enumerate().for_each(|(row, (body, mask))| {
+        let mut masks = vec![0; rows * n];
+        // A part of a row has some words of each ciphertext.
+        let part = step * PART.min(width - 1);
+        masks.par_chunks_mut(part).enumerate().for_each(|(i, masks)| {
+            let (row, first) = (i * part / n, i * part % n / step);
             for (place, &index) in indices[row..].iter().step_by(rows).enumerate() {
                 let Some(sample) = words.chunks_exact(width).nth(index) else { continue };
-                body[place] = residue(&sample[width - 1]);
-                // The phase is the body minus the products with the mask, and X^N is -1.
-                mask[place] = q.neg(residue(&sample[0]));
-                for (j, word) in sample[..width - 1].iter().enumerate().skip(1) {
-                    mask[n - step * j + place] = residue(word);
+                for (j, mask) in (first..).zip(masks[place..].iter_mut().step_by(step)) {
+                    // The phase is the body minus the products with the mask, and X^N is -1.
+                    *mask = match j {
+                        0 => q.neg(self.residue(sample[0])),
+                        _ => self.residue(sample[width - 1 - j]),
+                    };
                 }
             }
         });
-        let inverse = [q.inv(q.reduce(n as u64))];
-        let poly = |words: &[u64]| -> Result<Poly<Eval, B>> {
-            let poly = Poly::<Coeff, B>::from_words(&self.ring, Span::chain(1), rows, words)?;
-            let apart = self.places.iter().take(size.div_ceil(rows)).map(|place| poly.gathered(place));
-            let apart = apart.collect::<Result<Vec<_>>>()?;
-            let poly = match apart.as_slice() {
-                [] => poly,
-                parts => Poly::concat(&parts.iter().collect::<Vec<_>>())?.slice_batch(0..size)?,
-            };
-            let mut poly = poly.into_eval()?;
-            poly.scale_assign(&inverse)?;
-            Ok(poly)
+        let poly = Poly::<Coeff, B>::from_words(&self.ring, Span::chain(1), rows, &masks)?;
+        let apart = self.places.iter().take(size.div_ceil(rows)).map(|place| poly.gathered(place));
+        let apart = apart.collect::<Result<Vec<_>>>()?;
+        let poly = match apart.as_slice() {
+            [] => poly,
+            parts => Poly::concat(&parts.iter().collect::<Vec<_>>())?.slice_batch(0..size)?,
         };
-        let mut pairs = RlweCiphertext::new(poly(&bodies)?, poly(&masks)?)?;
-        pairs.set_key_set(key_set);
-        Ok(pairs)
+        let mut masks = poly.into_eval()?;
+        masks.scale_assign(&[q.inv(q.reduce(n as u64))])?;
+        RlweCiphertext::new(Poly::zeros(&self.ring, Span::chain(1), size)?, masks)
     }
 
     /// Halves a batch until one is left, whose phase has those of all: x and y become
