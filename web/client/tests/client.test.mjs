@@ -128,12 +128,13 @@ test("files of a model are those of the command line, byte by byte", async () =>
 });
 
 test("integers of TFHE come back", async () => {
-  await client.generateKeys({ scheme: "tfhe", for: "tables" });
+  const { keySet } = await client.generateKeys({ scheme: "tfhe", for: "tables" });
   const table = { columns: [{ name: "n", values: BigInt64Array.of(0n, 5n, 4_000_000_000n) }] };
   const file = await all(client.encryptTable(table));
   assert.deepEqual(await client.decrypt(blob(file)), { kind: "table", ...table });
   await fails(all(client.encryptTable({ columns: [{ name: "n", values: BigInt64Array.of(-1n) }] })));
-  await fails(client.publicKey());
+  const told = await client.info(await client.publicKey());
+  assert.deepEqual([told.key_set, told.parameters.scheme], [keySet, "tfhe"]);
 });
 
 test("keys are saved, sealed, loaded and forgotten", async () => {
