@@ -2,7 +2,7 @@
 
 use super::IntegerEvaluator;
 use super::rows::{Form, Rows};
-use super::tables::{Pair, Table};
+use super::tables::Pair;
 use crate::error::Result;
 use crate::tfhe::LweOps;
 
@@ -137,23 +137,26 @@ impl<B: LweOps> IntegerEvaluator<B> {
                 break;
             }
             let (large, small): (Vec<_>, Vec<_>) = groups.iter().partition(|group| group.sum > MOST_OF_TWO);
-            let form = |group: &Group| Form::sum(group.terms.iter().map(|term| term.row));
-            let mut forms: Vec<_> = large.iter().map(|group| (form(group), Table::Message)).collect();
-            forms.extend(large.iter().map(|group| (form(group), Table::Quarter)));
-            let pairs: Vec<_> = small.iter().map(|group| (form(group), Pair::MessageAndCarry)).collect();
+            let forms = |groups: &[&Group], table: Pair| -> Vec<_> {
+                let form = |group: &&Group| Form::sum(group.terms.iter().map(|term| term.row));
+                groups.iter().map(|group| (form(group), table)).collect()
+            };
+            let all = [
+                forms(&large, Pair::Message),
+                forms(&large, Pair::Quarter),
+                forms(&small, Pair::MessageAndCarry),
+            ]
+            .concat();
             // What stays, and the results, are the rows of the next step.
             let kept: Vec<Form> = columns.terms.iter().flatten().map(|term| Form::sum([term.row])).collect();
-            let parts =
-                [self.combine(&pool, &kept)?, self.lookup(&pool, &forms)?, self.lookup_pairs(&pool, &pairs)?];
-            pool = Rows::stack(&[&parts[0], &parts[1], &parts[2]])?;
+            pool = Rows::stack(&[&self.combine(&pool, &kept)?, &self.lookup_pairs(&pool, &all)?])?;
             columns.terms.iter_mut().flatten().enumerate().for_each(|(row, term)| term.row = row);
-            let mut at = kept.len();
-            for of_one_kind in [large, small] {
-                let carries = at + of_one_kind.len();
-                for (i, group) in of_one_kind.iter().enumerate() {
-                    columns.push_results(group, at + i, carries + i);
-                }
-                at = carries + of_one_kind.len();
+            let digits = kept.len();
+            for (i, group) in large.iter().enumerate() {
+                columns.push_results(group, digits + i, digits + large.len() + i);
+            }
+            for (i, group) in (2 * large.len()..).zip(&small) {
+                columns.push_results(group, digits + i, digits + all.len() + i);
             }
         }
         let sums: Vec<_> =

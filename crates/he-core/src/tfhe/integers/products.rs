@@ -3,7 +3,7 @@
 use super::IntegerEvaluator;
 use super::columns::Columns;
 use super::rows::{Form, Rows};
-use super::tables::{Pair, Table};
+use super::tables::Pair;
 use crate::error::Result;
 use crate::tfhe::LweOps;
 
@@ -38,19 +38,18 @@ impl<B: LweOps> IntegerEvaluator<B> {
         let mut columns = Columns::new(keep);
         let pairs: Vec<_> =
             (0..keep).flat_map(|d| first_to_last(places, d).map(move |i| (d, i, d - i))).collect();
-        let forms: Vec<_> =
-            pairs.iter().map(|&(_, i, j)| (Form::sum([i, places + j]), Pair::Triangle)).collect();
+        let triangles = pairs.iter().map(|&(_, i, j)| (Form::sum([i, places + j]), Pair::Triangle));
+        let corrections = (0..places).map(|i| (Form::of([(4, i), (1, places + i)]), Pair::Corrections));
+        let forms: Vec<_> = triangles.chain(corrections).collect();
+        let found = self.lookup_pairs(pool, &forms)?;
         for (row, &(d, ..)) in pairs.iter().enumerate() {
             columns.push(d, row, 3);
             if d + 1 < keep {
-                columns.push(d + 1, pairs.len() + row, 2);
+                columns.push(d + 1, forms.len() + row, 2);
             }
         }
-        let triangles = self.lookup_pairs(pool, &forms)?;
 
-        let forms = (0..places).map(|i| Form::of([(4, i), (1, places + i)])).collect();
-        let corrections = self.lookup_all(pool, forms, Table::Corrections)?;
-        let row = |i: usize| triangles.count + i;
+        let row = |i: usize| pairs.len() + i;
         let mut of_block = vec![Vec::new(); places / BLOCK];
         for d in 0..keep {
             let all = first_to_last(places, d);
@@ -65,9 +64,9 @@ impl<B: LweOps> IntegerEvaluator<B> {
         for (block, to) in of_block.into_iter().enumerate() {
             columns.push_shared(to, (block * BLOCK..(block + 1) * BLOCK).map(row), 2);
         }
-        let constants = columns.push_constant(minus_counts(places, keep), row(places));
+        let constants = columns.push_constant(minus_counts(places, keep), found.count);
         let constants = self.combine(pool, &constants)?;
-        self.summed(Rows::stack(&[&triangles, &corrections, &constants])?, columns)
+        self.summed(Rows::stack(&[&found, &constants])?, columns)
     }
 }
 

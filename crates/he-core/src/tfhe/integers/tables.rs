@@ -60,12 +60,8 @@ pub(super) enum Table {
     Or,
     /// The bits that differ.
     Xor,
-    /// Of 4 x + y: x (3 - x) / 2 + y (3 - y) / 2.
-    Corrections,
     /// m modulo 4.
     Message,
-    /// m / 4, rounded down.
-    Quarter,
     /// Whether m > 0.
     Positive,
     /// Whether m is at least 2.
@@ -97,7 +93,9 @@ pub(super) enum Table {
     Swapped,
 }
 
-/// Pairs of functions of a message below 8, in the order of the tables.
+/// Pairs of functions of a message below 8, in the order of the tables. The two halves of a
+/// function of messages up to 15 are a pair as well, of which the first result is that of the
+/// function: lookups of both kinds then are one step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub(super) enum Pair {
@@ -128,6 +126,12 @@ pub(super) enum Pair {
     PositiveAndLeading,
     /// Of a digit: whether it is positive; and its trailing zeros, 0 to 2.
     PositiveAndTrailing,
+    /// Of all messages: m modulo 4.
+    Message,
+    /// Of all messages: m / 4, rounded down.
+    Quarter,
+    /// Of 4 x + y: x (3 - x) / 2 + y (3 - y) / 2.
+    Corrections,
 }
 
 fn entries(size: u64, f: impl Fn(u64) -> u64) -> Vec<u64> {
@@ -171,9 +175,7 @@ pub(super) fn tables<B: LweOps>(backend: &B, params: &TfheParams) -> Result<Look
         of(|m| (m / 4) & (m % 4)),
         of(|m| (m / 4) | (m % 4)),
         of(|m| (m / 4) ^ (m % 4)),
-        of(|m| correction(m / 4) + correction(m % 4)),
         of(|m| m % 4),
-        of(|m| m / 4),
         of(|m| u64::from(m > 0)),
         of(|m| u64::from(m >= 2)),
         of(|m| m % 2),
@@ -195,6 +197,7 @@ pub(super) fn tables<B: LweOps>(backend: &B, params: &TfheParams) -> Result<Look
 /// Puts all tables of two functions on the device.
 pub(super) fn pairs<B: LweOps>(backend: &B, params: &TfheParams) -> Result<LookupTables<B>> {
     let of = |f: fn(u64) -> u64, g: fn(u64) -> u64| [entries(8, f), entries(8, g)];
+    let halves = |f: fn(u64) -> u64| [entries(8, f), entries(8, |m| f(m + 8))];
     let tables = [
         of(|m| m % 4, carry),
         of(|m| 2 * (m % 4), |m| state(m, 3)),
@@ -207,6 +210,9 @@ pub(super) fn pairs<B: LweOps>(backend: &B, params: &TfheParams) -> Result<Looku
         of(|m| m % 2, |m| m / 2 % 2),
         of(|m| u64::from(m > 0), |m| u64::from(m < 2) + u64::from(m < 1)),
         of(|m| u64::from(m > 0), |m| u64::from(m % 2 < 1) + u64::from(m < 1)),
+        halves(|m| m % 4),
+        halves(|m| m / 4),
+        halves(|m| correction(m / 4) + correction(m % 4)),
     ];
     LookupTables::pairs(backend, params, &tables)
 }
