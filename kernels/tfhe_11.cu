@@ -2,6 +2,4 @@
 #include "include/tfhe_rotate.cuh"
 
 KERNEL(tfhe11_rotate_one, RotateArgs, 256, 1) { tfhe_rotate_one<10, 3, 2, 1>(a); }
-KERNEL(tfhe11_rotate_group, RotateArgs, 128, 3) { tfhe_rotate_group<10, 2, 1, 1>(a); }
 KERNEL(tfhe11_rotate_one_l2, RotateArgs, 256, 1) { tfhe_rotate_one<10, 3, 2, 2>(a); }
-KERNEL(tfhe11_rotate_group_l2, RotateArgs, 256, 1) { tfhe_rotate_group<10, 2, 2, 2, 2>(a); }

@@ -3,4 +3,4 @@
 
 KERNEL(tfhe9_rotate_one, RotateArgs, 384, 1) { tfhe_rotate_gate<8, 3, 4>(a); }
 KERNEL(tfhe9_rotate_one_k1, RotateArgs, 320, 1) { tfhe_rotate_gate<8, 3, 2>(a); }
-KERNEL(tfhe9_rotate_group, RotateArgs, 128, 3) { tfhe_rotate_group<8, 4, 2, 2>(a); }
+KERNEL(tfhe9_rotate_group, RotateArgs, 128, 3) { tfhe_rotate_group<8, 4, 2>(a); }

@@ -200,19 +200,19 @@ HE_D void tfhe_rotate_gate(const RotateArgs& a) {
     tfhe_extract(a, acc, blockIdx.x, component, COMPONENTS, LOG_N, tau, F::T);
 }
 
-// GROUP ciphertexts a block: M/16 threads for each component. A thread takes one value of all components of SHARE
-// ciphertexts through the product, so that the key is read GROUP / SHARE times for all of them.
-// Shared memory: GROUP COMPONENTS (N words, LEVELS lines of M values), GROUP n powers.
-template <u32 LOG_M, u32 COMPONENTS, u32 GROUP, u32 SHARE, u32 LEVELS = 1>
+// GROUP ciphertexts per block, for decompositions of one level: M/16 threads for each component. A thread takes one
+// value of all components of all ciphertexts through the product, so that the key is read once for all of them.
+// Shared memory: GROUP COMPONENTS (N words, M values), GROUP n powers.
+template <u32 LOG_M, u32 COMPONENTS, u32 GROUP>
 HE_D void tfhe_rotate_group(const RotateArgs& a) {
     using F = TfheTransform<LOG_M, 4>;
-    constexpr u32 M = F::M, LOG_N = LOG_M + 1, N = 2 * M, THREADS = GROUP * COMPONENTS * F::T, ROWS = COMPONENTS * LEVELS;
+    constexpr u32 M = F::M, LOG_N = LOG_M + 1, N = 2 * M, THREADS = GROUP * COMPONENTS * F::T;
     SHARED(u64, shared);
     u32 unit = threadIdx.x / F::T, tau = threadIdx.x % F::T, member = unit / COMPONENTS, component = unit % COMPONENTS;
     double2* lines = reinterpret_cast<double2*>(shared + GROUP * COMPONENTS * N);
-    u16* all_powers = reinterpret_cast<u16*>(lines + GROUP * ROWS * M);
+    u16* all_powers = reinterpret_cast<u16*>(lines + GROUP * COMPONENTS * M);
     u64* acc = shared + unit * N;
-    double2* line = lines + unit * LEVELS * M;
+    double2* line = lines + unit * M;
     const u16* powers = all_powers + member * a.n;
     // The last block's surplus members repeat its last ciphertext and store nothing.
     u32 wanted = blockIdx.x * GROUP + member, ciphertext = min(wanted, a.count - 1);
@@ -232,46 +232,41 @@ HE_D void tfhe_rotate_group(const RotateArgs& a) {
 
     const TfheRoots roots{a.roots};
     const double2* key = a.key;
-    for (u32 i = 0; i < a.n; ++i, key += COMPONENTS * ROWS * M) {
+    for (u32 i = 0; i < a.n; ++i, key += COMPONENTS * COMPONENTS * M) {
         double2 x[F::P];
         u32 power = powers[i];
 #pragma unroll
-        for (u32 level = 0; level < LEVELS; ++level) {
-#pragma unroll
-            for (u32 p = 0; p < F::P; ++p) {
-                u32 m = F::first(tau, p);
-                u64 re = tfhe_difference(a, acc, m, power, LOG_N), im = tfhe_difference(a, acc, m + M, power, LOG_N);
-                x[p] = LEVELS == 1 ? make_double2(tfhe_single_digit(a, re), tfhe_single_digit(a, im))
-                                   : make_double2(tfhe_digit(a, re, level + 1), tfhe_digit(a, im, level + 1));
-            }
-            F::forward(x, line + level * M, roots, unit, tau);
-            F::template store<F::LAST>(x, line + level * M, tau);
+        for (u32 p = 0; p < F::P; ++p) {
+            u32 m = F::first(tau, p);
+            u64 re = tfhe_difference(a, acc, m, power, LOG_N), im = tfhe_difference(a, acc, m + M, power, LOG_N);
+            x[p] = make_double2(tfhe_single_digit(a, re), tfhe_single_digit(a, im));
         }
+        F::forward(x, line, roots, unit, tau);
+        F::template store<F::LAST>(x, line, tau);
         __syncthreads();
-        for (u32 item = threadIdx.x; item < M * (GROUP / SHARE); item += THREADS) {
-            u32 slot = item % M;
-            double2* at = lines + item / M * SHARE * ROWS * M + F::place(tfhe_position(slot, LOG_M));
-            double2 factor[ROWS], y[SHARE][ROWS];
+        for (u32 slot = threadIdx.x; slot < M; slot += THREADS) {
+            double2* at = lines + F::place(tfhe_position(slot, LOG_M));
+            double2 factor[COMPONENTS], y[GROUP][COMPONENTS];
 #pragma unroll
-            for (u32 r = 0; r < ROWS; ++r) factor[r] = __ldg(key + r * M + slot);
+            for (u32 r = 0; r < COMPONENTS; ++r) factor[r] = __ldg(key + r * M + slot);
 #pragma unroll
-            for (u32 s = 0; s < SHARE; ++s) {
+            for (u32 s = 0; s < GROUP; ++s) {
 #pragma unroll
-                for (u32 r = 0; r < ROWS; ++r) y[s][r] = at[(s * ROWS + r) * M];
+                for (u32 r = 0; r < COMPONENTS; ++r) y[s][r] = at[(s * COMPONENTS + r) * M];
             }
 #pragma unroll
             for (u32 c = 0; c < COMPONENTS; ++c) {
-                double2 sum[SHARE];
+                double2 sum[GROUP];
 #pragma unroll
-                for (u32 s = 0; s < SHARE; ++s) sum[s] = make_double2(0.0, 0.0);
+                for (u32 s = 0; s < GROUP; ++s) sum[s] = make_double2(0.0, 0.0);
 #pragma unroll
-                for (u32 r = 0; r < ROWS; ++r) {
+                for (u32 r = 0; r < COMPONENTS; ++r) {
 #pragma unroll
-                    for (u32 s = 0; s < SHARE; ++s) sum[s] = tfhe_mul_add(y[s][r], factor[r], sum[s]);
-                    if (c + 1 < COMPONENTS) factor[r] = __ldg(key + ((c + 1) * ROWS + r) * M + slot);
+                    for (u32 s = 0; s < GROUP; ++s) sum[s] = tfhe_mul_add(y[s][r], factor[r], sum[s]);
+                    if (c + 1 < COMPONENTS) factor[r] = __ldg(key + ((c + 1) * COMPONENTS + r) * M + slot);
                 }
 #pragma unroll
-                for (u32 s = 0; s < SHARE; ++s) at[(s * ROWS + c * LEVELS) * M] = sum[s];
+                for (u32 s = 0; s < GROUP; ++s) at[(s * COMPONENTS + c) * M] = sum[s];
             }
         }
         __syncthreads();

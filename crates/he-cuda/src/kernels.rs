@@ -151,9 +151,7 @@ entries! {
     TfheRotateOne10K1L3 = "tfhe_10"."tfhe10_rotate_one_k1_l3" tfhe(2, 1024, 7);
     TfheRotateGroup10 = "tfhe_10"."tfhe10_rotate_group" tfhe(6, 1024, 2);
     TfheRotateOne11 = "tfhe_11"."tfhe11_rotate_one" tfhe(2, 2048, 3);
-    TfheRotateGroup11 = "tfhe_11"."tfhe11_rotate_group" tfhe(2, 2048, 2);
     TfheRotateOne11L2 = "tfhe_11"."tfhe11_rotate_one_l2" tfhe(2, 2048, 5);
-    TfheRotateGroup11L2 = "tfhe_11"."tfhe11_rotate_group_l2" tfhe(4, 2048, 3);
     TfheCircuitGgsw = "tfhe_circuit"."tfhe_circuit_ggsw" 8 * tile(11);
     TfheCircuitSelect = "tfhe_circuit"."tfhe_circuit_select" 8 * tile(11);
 }

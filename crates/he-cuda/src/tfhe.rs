@@ -129,14 +129,8 @@ impl Rotation {
                 Some(Self::new(Entry::TfheRotateGroup10, 2, 4, 192, 2)),
             ),
             (10, 1, 3) => (Some(Self::new(Entry::TfheRotateOne10K1L3, 1, 1, 128, 7)), None),
-            (11, 1, 1) => (
-                Some(Self::new(Entry::TfheRotateOne11, 1, 1, 256, 3)),
-                Some(Self::new(Entry::TfheRotateGroup11, 1, 3, 128, 2)),
-            ),
-            (11, 1, 2) => (
-                Some(Self::new(Entry::TfheRotateOne11L2, 1, 1, 256, 5)),
-                Some(Self::new(Entry::TfheRotateGroup11L2, 2, 2, 256, 3)),
-            ),
+            (11, 1, 1) => (Some(Self::new(Entry::TfheRotateOne11, 1, 1, 256, 3)), None),
+            (11, 1, 2) => (Some(Self::new(Entry::TfheRotateOne11L2, 1, 1, 256, 5)), None),
             _ => (None, None),
         }
     }
