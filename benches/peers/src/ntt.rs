@@ -35,7 +35,10 @@ pub fn table() {
             ring.prepared().intt(rows, &mut ours).expect("the CPU does not fail");
             plan.inv(&mut peer);
             plan.normalize(&mut peer);
-            assert!(ours == input && peer == input, "a transform and its inverse are not inverse");
+            assert!(
+                ours[..] == input[..] && peer[..] == input[..],
+                "a transform and its inverse are not inverse"
+            );
 
             pair(
                 format_args!("NTT, N = 2^{log_n}, {bits} bits"),
