@@ -147,7 +147,7 @@ pub struct KeygenAes {
 /// `keygen tfhe`.
 #[derive(Debug, Args)]
 pub struct KeygenTfhe {
-    /// Folder for secret.key and eval.key, created if it does not exist
+    /// Folder for secret.key, public.key and eval.key, created if it does not exist
     #[arg(short, long, value_name = "FOLDER")]
     pub output: PathBuf,
     #[command(flatten)]
