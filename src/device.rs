@@ -482,6 +482,23 @@ impl Backend for Device {
         }
     }
 
+    fn take_with<T>(&self, buf: DeviceBuf, read: impl FnOnce(&[u64]) -> Result<T>) -> Result<T> {
+        #[cfg(feature = "cuda")]
+        let at = At { device: self, op: "take_with" };
+        match (self, buf) {
+            (Self::Cpu(cpu), DeviceBuf::Cpu(words)) => cpu.take_with(words, read),
+            #[cfg(feature = "cuda")]
+            (Self::Cuda(cuda), DeviceBuf::Cuda(words, ordinal)) if at.is_cuda(ordinal) => {
+                cuda.take_with(words, read)
+            }
+            #[cfg(feature = "cuda")]
+            (_, mut other) => {
+                self.wipe(&mut other);
+                Err(at.mismatch(other.place()))
+            }
+        }
+    }
+
     fn copy(
         &self,
         src: &DeviceBuf,

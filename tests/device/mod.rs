@@ -88,6 +88,8 @@ mod cuda {
             is_mismatch(here.copy(&foreign, 0, &mut own, 0, 16), "copy", here, found);
             is_mismatch(here.copy(&own, 0, &mut foreign, 0, 16), "copy", here, found);
             is_mismatch(here.take(&mut foreign).map(drop), "take", here, found);
+            let taken = there.upload(&[3; 16]).unwrap();
+            is_mismatch(here.take_with(taken, |_| Ok(())), "take_with", here, found);
             // Neither operand was touched; what cannot fail works wherever the buffer is.
             assert_eq!(here.download(&own, 0..16).unwrap(), [1; 16]);
             assert_eq!(there.download(&foreign, 0..16).unwrap(), [2; 16]);

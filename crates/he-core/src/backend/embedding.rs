@@ -197,23 +197,24 @@ pub fn decode_slots<R: PolyOps>(
     ring.backend().copy(src, rows.at, &mut coefficients, 0, rows.count() * n)?;
     let transformed = ring.intt(rows.at(0), &mut coefficients);
     // Together with the ciphertext, the phase reveals the secret.
-    let words = SecretWords::from(ring.backend().take(&mut coefficients)?);
-    transformed?;
-    let composer = CrtComposer::new(spec, rows.span.q);
-    let gap = n / 2 / from.slots;
-    let decode = |entry: usize| {
-        let mut coefficients = SecretWords::<f64>::zeros(n);
-        let parts = (n / 2048).max(1);
-        // Several threads share one vector.
-        coefficients.par_chunks_mut(n / parts).enumerate().for_each(|(part, out)| {
-            composer.compose(|i| &words[(i * batch + entry) * n + part * (n / parts)..], out);
-        });
-        let inverse = 1.0 / from.scale;
-        let mut values: Vec<Complex64> = (0..from.slots)
-            .map(|k| Complex64::new(coefficients[k * gap] * inverse, coefficients[n / 2 + k * gap] * inverse))
-            .collect();
-        from.fft.forward(&mut values);
-        values
-    };
-    Ok((0..batch).into_par_iter().map(decode).collect())
+    ring.backend().take_with(coefficients, |words| {
+        transformed?;
+        let composer = CrtComposer::new(spec, rows.span.q);
+        let gap = n / 2 / from.slots;
+        let decode = |entry: usize| {
+            let mut coefficients = SecretWords::<f64>::zeros(n);
+            let parts = (n / 2048).max(1);
+            // Several threads share one vector.
+            coefficients.par_chunks_mut(n / parts).enumerate().for_each(|(part, out)| {
+                composer.compose(|i| &words[(i * batch + entry) * n + part * (n / parts)..], out);
+            });
+            let inverse = 1.0 / from.scale;
+            let at = |k: usize| coefficients[k] * inverse;
+            let mut values: Vec<Complex64> =
+                (0..from.slots).map(|k| Complex64::new(at(k * gap), at(n / 2 + k * gap))).collect();
+            from.fft.forward(&mut values);
+            values
+        };
+        Ok((0..batch).into_par_iter().map(decode).collect())
+    })
 }

@@ -47,7 +47,7 @@ pub(crate) use message_phase::center_down;
 pub use message_phase::{MessagePhase, encrypt, message_phase};
 pub use opaque::{DigitBuf, KeyBuf, KeyShape};
 pub use phase_mod_t::{PhaseModT, phase_mod_t};
-pub(crate) use phase_mod_t::{reduce_phase, scaled_phase};
+pub(crate) use phase_mod_t::{reduce_phase, with_scaled_phase};
 pub use scaled_tensor::{ScaledTensor, scaled_tensor};
 pub use wide::{
     WideConstants, WideEmbedding, WidePolyOps, WideRows, WideSwitchShape, covering_span, decode_wide_slots,
@@ -58,6 +58,7 @@ pub(crate) use wide::{for_wide_digits, magnitude_words, needed_bits, round_scale
 use crate::arith::Modulus;
 use crate::error::Result;
 use crate::ring::{BaseConversion, DomainKind, Operand, RingSpec, Rows, Seed, Span};
+use crate::secret_words::SecretWords;
 use std::fmt::Debug;
 use std::ops::Range;
 
@@ -107,6 +108,18 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
         self.wipe(buf);
         self.truncate(buf, 0);
         words
+    }
+    /// Hands all words to `read`, in place where the host can read them there, and leaves no trace
+    /// of them: the buffer is consumed, and the words are wiped when `read` returns or panics. The
+    /// provided body hands over what [`take`](Self::take) downloads.
+    ///
+    /// # Errors
+    /// The same as for [`take`](Self::take), in which case `read` is not called; the errors of
+    /// `read`.
+    fn take_with<T>(&self, mut buf: Self::Buf, read: impl FnOnce(&[u64]) -> Result<T>) -> Result<T> {
+        let words = SecretWords::from(self.take(&mut buf)?);
+        drop(buf);
+        read(&words)
     }
     /// Copies words within the device.
     ///

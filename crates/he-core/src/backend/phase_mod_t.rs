@@ -23,30 +23,33 @@ pub struct PhaseModT<'a> {
 /// The coefficients that one thread converts at a time, so that their y stay in its cache.
 const PIECE: usize = 1 << 11;
 
-/// The coefficients of c0 + c1 s, multiplied by the factors, modulo the primes of the rows.
-/// Together with the ciphertext they reveal the secret, and no other trace of them is left.
-/// Constant time.
+/// Reads the coefficients of c0 + c1 s, multiplied by the factors, modulo the primes of the rows.
+/// Together with the ciphertext they reveal the secret, and no trace of them is left but what
+/// `read` keeps. Constant time, apart from `read`.
 ///
 /// # Errors
-/// Device errors.
-pub(crate) fn scaled_phase<R: PolyOps>(
+/// Device errors; the errors of `read`.
+pub(crate) fn with_scaled_phase<R: PolyOps, T>(
     ring: &R,
     rows: Rows,
     c: [Operand<'_, R::Buf>; 2],
     secret: Operand<'_, R::Buf>,
     factors: &[u64],
-) -> Result<SecretWords> {
+    read: impl FnOnce(&[u64]) -> Result<T>,
+) -> Result<T> {
     let mut phase = ring.mul_add(rows, c[0], c[1], secret)?;
     let mut transform = || {
         ring.scale_assign(rows, &mut phase, factors)?;
         ring.intt(rows, &mut phase)
     };
     let transformed = transform();
-    let words = SecretWords::from(ring.backend().take(&mut phase)?);
-    transformed.map(|()| words)
+    ring.backend().take_with(phase, |words| {
+        transformed?;
+        read(words)
+    })
 }
 
-/// The result of [`ExactOps::phase_mod_t`] for the words of [`scaled_phase`]. Constant time.
+/// The result of [`ExactOps::phase_mod_t`] for the words of [`with_scaled_phase`]. Constant time.
 pub(crate) fn reduce_phase(spec: &RingSpec, rows: Rows, words: &[u64], to: PhaseModT<'_>) -> SecretWords {
     let (limbs, total) = (rows.span.limbs(), rows.batch * spec.n());
     let conversion = base_conversion_to(spec, rows.span, &[*to.modulus]);
@@ -76,6 +79,7 @@ pub fn phase_mod_t<R: PolyOps>(
     secret: Operand<'_, R::Buf>,
     to: PhaseModT<'_>,
 ) -> Result<R::Buf> {
-    let words = scaled_phase(ring, rows, c, secret, to.factors)?;
-    ring.backend().upload(&reduce_phase(ring.spec(), rows, &words, to))
+    with_scaled_phase(ring, rows, c, secret, to.factors, |words| {
+        ring.backend().upload(&reduce_phase(ring.spec(), rows, words, to))
+    })
 }

@@ -96,6 +96,11 @@ impl<B: Backend> Backend for Faulty<B> {
         self.inner.download(buf, range)
     }
 
+    fn take_with<T>(&self, mut buf: Self::Buf, read: impl FnOnce(&[u64]) -> Result<T>) -> Result<T> {
+        self.after("take_with", &mut buf)?;
+        self.inner.take_with(buf, read)
+    }
+
     fn copy(
         &self,
         src: &Self::Buf,
@@ -274,7 +279,7 @@ fn every_broken_operation_is_found_by_the_suite() {
         (suite::signed_words, &["reduce_signed"]),
         (suite::samplers, &["sample_uniform", "sample_ternary", "sample_error"]),
         (suite::known_answers, &["ntt", "intt", "convert_basis", "sample_uniform", "sample_error"]),
-        (suite::memory, &["zeros", "upload", "copy", "truncate", "wipe"]),
+        (suite::memory, &["zeros", "upload", "copy", "truncate", "wipe", "take_with"]),
         (
             suite::fused_equal_provided,
             &[

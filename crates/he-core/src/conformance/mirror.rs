@@ -202,6 +202,15 @@ impl<L: Backend, R: Backend> Backend for Mirror<L, R> {
         Ok(left)
     }
 
+    fn take_with<T>(&self, buf: Self::Buf, read: impl FnOnce(&[u64]) -> Result<T>) -> Result<T> {
+        self.left.take_with(buf.left, |left| {
+            self.right.take_with(buf.right, |right| {
+                self.same_words("take_with", 0, left, right)?;
+                read(left)
+            })
+        })
+    }
+
     fn copy(
         &self,
         src: &Self::Buf,

@@ -7,7 +7,6 @@ use crate::parallel::*;
 use crate::publisher::Publisher;
 use crate::ring::{Eval, Magnitudes, Ring, SecretPoly, Span};
 use crate::rlwe::{KeyParams as _, PublicKey, SecretKey, SeededZero};
-use crate::secret_words::SecretWords;
 use rand::CryptoRng;
 
 /// Encrypts by public key.
@@ -188,10 +187,14 @@ impl<S: Scheme, B: RingOps> Decryptor<S, B> {
         Ok(Self { params: params.clone(), secret: key.on(ring, Span::chain(ring.spec().q().len()))? })
     }
 
-    /// t (c0 + c1 s) modulo the primes of the ciphertext, [f m]_t + t e, as coefficients.
-    fn scaled_phase(&self, ct: &Ciphertext<S, B>) -> Result<SecretWords> {
+    /// Reads t (c0 + c1 s) modulo the primes of the ciphertext, [f m]_t + t e, as coefficients.
+    fn with_scaled_phase<T>(
+        &self,
+        ct: &Ciphertext<S, B>,
+        read: impl FnOnce(&[u64]) -> Result<T>,
+    ) -> Result<T> {
         ct.check(&self.params)?;
-        ct.pair.phase_words(&self.secret, &self.params.t_residues(ct.meta.primes))
+        ct.pair.with_phase_words(&self.secret, &self.params.t_residues(ct.meta.primes), read)
     }
 
     /// The plaintexts: the representative of t (c0 + c1 s) in `[-Q/2, Q/2)`, modulo t, divided by
@@ -257,8 +260,7 @@ impl<S: Scheme, B: RingOps> Decryptor<S, B> {
                 "0 or more are possible",
             ));
         }
-        let words = self.scaled_phase(ct)?;
-        ct.plaintext_of(&self.params, &words, margin_bits)
+        self.with_scaled_phase(ct, |words| ct.plaintext_of(&self.params, words, margin_bits))
     }
 
     /// Decrypts for others. The *predicted* noise must leave a budget in which no coefficient of
@@ -312,7 +314,7 @@ impl<S: Scheme, B: RingOps> Decryptor<S, B> {
     /// # Errors
     /// The same as for [`decrypt`](Self::decrypt).
     pub fn noise_budget(&self, ct: &Ciphertext<S, B>) -> Result<Vec<f64>> {
-        Ok(ct.budgets(&self.params, &self.scaled_phase(ct)?))
+        self.with_scaled_phase(ct, |words| Ok(ct.budgets(&self.params, words)))
     }
 }
 

@@ -88,11 +88,12 @@ impl<B: RingOps> SlotEncoder<B> {
         let (backend, prepared, rows) =
             (self.slots.backend(), self.slots.prepared(), Rows::new(Span::chain(1), batch));
         prepared.ntt(rows, &mut message.buf)?;
-        let mut slots = prepared.gather(rows, &self.place_of, &message.buf)?;
+        let slots = prepared.gather(rows, &self.place_of, &message.buf)?;
         // This is checked before waiting for the device.
         drop(message);
-        let residues = SecretWords::from(backend.take(&mut slots)?);
         let value = |&residue: &u64| T::from_residue(residue, &self.plain);
-        Ok(residues.chunks_exact(n).map(|row| row.iter().map(value).collect()).collect())
+        backend.take_with(slots, |residues| {
+            Ok(residues.chunks_exact(n).map(|row| row.iter().map(value).collect()).collect())
+        })
     }
 }

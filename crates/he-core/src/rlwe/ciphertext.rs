@@ -1,10 +1,9 @@
 //! Pairs and triples of polynomials, which are the RLWE ciphertexts of every scheme.
 
-use crate::backend::{Cpu, ExactOps, PhaseModT, PolyOps, RingOps, scaled_phase};
+use crate::backend::{Cpu, ExactOps, PhaseModT, PolyOps, RingOps, with_scaled_phase};
 use crate::error::{Error, Result};
 use crate::key_set::{KeySetId, common, common_of, key_set_accessors};
 use crate::ring::{Eval, Operand, Poly, Ring, Rows, SecretPoly, Span};
-use crate::secret_words::SecretWords;
 use derive_where::derive_where;
 use std::ops::Range;
 
@@ -241,14 +240,19 @@ impl<B: RingOps> RlweCiphertext<B> {
         ring.prepared().phase_mod_t(c0.rows(), [c0.operand(), c1.operand()], secret, to)
     }
 
-    /// The coefficients of the phase, multiplied by the factors, as [`scaled_phase`]:
+    /// Reads the coefficients of the phase, multiplied by the factors, as [`with_scaled_phase`]:
     /// limbs x batch x N words.
-    pub(crate) fn phase_words(&self, secret: &SecretPoly<Eval, B>, factors: &[u64]) -> Result<SecretWords> {
+    pub(crate) fn with_phase_words<T>(
+        &self,
+        secret: &SecretPoly<Eval, B>,
+        factors: &[u64],
+        read: impl FnOnce(&[u64]) -> Result<T>,
+    ) -> Result<T> {
         self.check_secret(secret)?;
         let [c0, c1] = &self.c;
         let (ring, secret) = (self.ring(), secret.get().operand());
         let pair = [c0.operand(), c1.operand()];
-        scaled_phase(ring.prepared(), c0.rows(), pair, secret, factors)
+        with_scaled_phase(ring.prepared(), c0.rows(), pair, secret, factors, read)
     }
 
     /// Copies it to an equal ring, possibly on another device.

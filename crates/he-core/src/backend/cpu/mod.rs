@@ -23,7 +23,7 @@ use crate::ring::{
 use kernels::{Kernels, NttRoots, Permutation};
 use num_complex::Complex64;
 pub use pool::CpuBuf;
-use pool::Pool;
+use pool::{Pool, Taken};
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -194,6 +194,10 @@ impl Backend for Cpu {
 
     fn download(&self, buf: &CpuBuf, range: Range<usize>) -> Result<Vec<u64>> {
         Ok(buf[range].to_vec())
+    }
+
+    fn take_with<T>(&self, buf: CpuBuf, read: impl FnOnce(&[u64]) -> Result<T>) -> Result<T> {
+        read(&Taken::from(buf))
     }
 
     fn copy(&self, src: &CpuBuf, src_at: usize, dst: &mut CpuBuf, dst_at: usize, words: usize) -> Result<()> {

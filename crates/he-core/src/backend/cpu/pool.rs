@@ -205,9 +205,35 @@ impl Drop for CpuBuf {
     }
 }
 
+/// A buffer of secrets that are read for the last time: it is wiped before its memory is used
+/// again, even if the reader panics.
+pub(super) struct Taken(CpuBuf);
+
+impl From<CpuBuf> for Taken {
+    fn from(buf: CpuBuf) -> Self {
+        Self(buf)
+    }
+}
+
+impl Deref for Taken {
+    type Target = [u64];
+    fn deref(&self) -> &[u64] {
+        &self.0
+    }
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        self.0.wipe();
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use super::super::{Backend, Cpu};
     use super::*;
+    use crate::error::Error;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
 
     fn waiting(pool: &Pool) -> usize {
         pool.lock().words
@@ -251,6 +277,35 @@ mod tests {
         let found = pool.scratch(2 * LEAST_WORDS);
         assert_eq!(found.as_ptr(), place);
         assert!(found.iter().all(|&word| word == 0));
+    }
+
+    /// Taken words are read where they lie, and are nowhere in the memory that is used again,
+    /// whether their reader has a result, fails or panics.
+    #[test]
+    fn taken_words_do_not_come_back() {
+        let (cpu, words) = (Cpu::new(), 2 * LEAST_WORDS);
+        for end in ["result", "error", "panic"] {
+            let secret = cpu.upload(&vec![42; words]).unwrap();
+            let place = secret.as_ptr();
+            let read = |taken: &[u64]| {
+                assert!(taken.as_ptr() == place && taken == vec![42; words], "{end}");
+                match end {
+                    "result" => Ok(taken.len()),
+                    "error" => Err(Error::RingMismatch),
+                    _ => panic!("as it should"),
+                }
+            };
+            match catch_unwind(AssertUnwindSafe(|| cpu.take_with(secret, read))) {
+                Ok(Ok(count)) => assert_eq!((end, count), ("result", words)),
+                Ok(Err(error)) => assert!(end == "error" && matches!(error, Error::RingMismatch), "{error}"),
+                Err(message) => {
+                    assert_eq!((end, message.downcast_ref()), ("panic", Some(&"as it should")));
+                }
+            }
+            let found = cpu.scratch(words).unwrap();
+            assert_eq!(found.as_ptr(), place, "{end}");
+            assert!(found.iter().all(|&word| word == 0), "{end}");
+        }
     }
 
     /// At most the bound waits, the oldest leaves first, and buffers outlive the pool.

@@ -49,12 +49,14 @@ pub fn memory<B: RingOps>(backend: &B, _log_n: u32) -> Result<()> {
             lab.expect("truncate", "the number given", &[backend.words(&buf) as u64], &[0])?;
             lab.expect("take", "the words copied", &backend.take(&mut copy)?, &original)?;
             lab.expect("take", "none left", &[backend.words(&copy) as u64], &[0])?;
+            taken_with(&lab, &original)?;
             backend.synchronize()
         };
         in_case(check(), || format!("{words} words"))?;
     }
     lab.expect("zeros", "nothing", &lab.read(&backend.zeros(0)?)?, &[])?;
     lab.expect("upload", "nothing", &lab.read(&backend.upload(&[])?)?, &[])?;
+    taken_with(&lab, &[])?;
 
     // Freed memory is returned as zeros, and constants on the host may be dropped before the device
     // reads them.
@@ -73,6 +75,27 @@ pub fn memory<B: RingOps>(backend: &B, _log_n: u32) -> Result<()> {
         lab.expect("scale_assign", "-(-a)", &lab.read(&scaled)?, expected)?;
     }
     Ok(())
+}
+
+/// A reader gets the words of a buffer, once, and its result or error is that of the call.
+fn taken_with<B: RingOps>(lab: &Lab<B>, words: &[u64]) -> Result<()> {
+    let mut calls = 0;
+    let mut take = |refused: Option<Error>| {
+        lab.backend.take_with(lab.backend.upload(words)?, |taken| {
+            calls += 1;
+            lab.expect("take_with", "the words uploaded", taken, words)?;
+            refused.map_or(Ok(taken.len() as u64), Err)
+        })
+    };
+    let count = take(None)?;
+    lab.expect("take_with", "the reader's result", &[count], &[words.len() as u64])?;
+    match take(Some(Error::NotFinite { index: words.len() })) {
+        Err(Error::NotFinite { index }) if index == words.len() => {}
+        // A wrong word, or an error of the device.
+        Err(error) => return Err(error),
+        Ok(_) => lab.expect("take_with", "the reader's error", &[], &[1])?,
+    }
+    lab.expect("take_with", "one call each", &[calls], &[2])
 }
 
 /// Words computed by the independent programs of `tests/vectors`.
