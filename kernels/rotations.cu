@@ -32,8 +32,9 @@ struct RotationArgs {
     u32 fresh, pad;        // whether the sums start here
     Rotation rotation[MOST_ROTATIONS];
     Target target[MOST_SUMS];
-    // Of each sum: a polynomial of one entry; with bit 0 set, a constant of each limb; 1: the number one; none: the rotation is not in it.
+    // Of each sum: a polynomial of one entry, by one word for 2^log_run neighbours; 1: the number one; none: the rotation is not in it.
     u64 weight[MOST_SUMS][MOST_ROTATIONS];
+    u32 log_run[MOST_SUMS][MOST_ROTATIONS];
     u64 special[64]; // P modulo each chain prime
 };
 
@@ -160,9 +161,9 @@ HE_D void rotation_sums(const RotationArgs& a, u32 limb, u32 entry, u32 k, const
             if (address == 0) continue;
             Parts<Value> term = sums;
             if (address != 1) {
-                const u64* weight = reinterpret_cast<const u64*>(address & ~(u64)1);
-                ulonglong2 w = address & 1 ? make_ulonglong2(weight[limb], weight[limb])
-                                           : load2(weight + ((size_t)limb << log_n) + k);
+                u32 log_run = a.log_run[s][r];
+                const u64* weight = reinterpret_cast<const u64*>(address) + ((size_t)limb << (log_n - log_run)) + (k >> log_run);
+                ulonglong2 w = log_run == 0 ? load2(weight) : make_ulonglong2(*weight, *weight);
                 term.b[0] = S::weighted(f, p, sums.b[0], w.x);
                 term.b[1] = S::weighted(f, p, sums.b[1], w.y);
                 term.a[0] = S::weighted(f, p, sums.a[0], w.x);

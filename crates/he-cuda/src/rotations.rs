@@ -17,11 +17,20 @@ const MOST_ROTATIONS: usize = 16;
 /// The most sums of one launch.
 const MOST_SUMS: usize = 8;
 
-/// The weight one, in place of an address.
-const ONE: u64 = 1;
+/// A weight as the kernel takes it: the address of its words, each of which stands for 2^`log_run`
+/// neighbours.
+#[derive(Clone, Copy)]
+struct Factor {
+    address: u64,
+    log_run: u32,
+}
 
-/// Marks the address of one constant per limb.
-const CONSTANTS: u64 = 1;
+impl Factor {
+    /// The rotation is not in the sum.
+    const NONE: Self = Self { address: 0, log_run: 0 };
+    /// The number one, which has no words.
+    const ONE: Self = Self { address: 1, log_run: 0 };
+}
 
 /// A rotation as the kernel takes it.
 #[repr(C)]
@@ -60,18 +69,19 @@ struct Args {
     rotation: [Term; MOST_ROTATIONS],
     target: [Target; MOST_SUMS],
     weight: [[u64; MOST_ROTATIONS]; MOST_SUMS],
+    log_run: [[u32; MOST_ROTATIONS]; MOST_SUMS],
     special: [u64; RingSpec::MAX_PRIMES],
 }
 
-/// Rotations by their index, and the addresses of their weights.
-type Weights = Vec<(usize, u64)>;
+/// Rotations by their index, and their weights.
+type Weights = Vec<(usize, Factor)>;
 
 /// Where a weight is.
 enum Place {
     /// Constants from this word on, in what is uploaded.
     Constants(usize),
-    /// A polynomial at an address.
-    Address(u64),
+    /// A polynomial on the device.
+    Poly(Factor),
 }
 
 const OP: &str = "rotate_and_sum";
@@ -103,15 +113,18 @@ impl CudaRing {
         let placed: Vec<Vec<(usize, Place)>> = giants
             .iter()
             .map(|giant| giant.terms.iter().map(|term| self.placed(shape, term, &mut constants)).collect())
-            .collect();
+            .collect::<Result<_>>()?;
         let constants = self.cuda.upload_words(OP, &constants)?;
-        let address = |place: &Place| match *place {
-            Place::Constants(at) => (constants.address() + 8 * at as u64) | CONSTANTS,
-            Place::Address(address) => address,
+        // A constant is a run of all words of a limb.
+        let factor = |place: &Place| match *place {
+            Place::Constants(at) => {
+                Factor { address: constants.address() + 8 * at as u64, log_run: self.log_n() }
+            }
+            Place::Poly(factor) => factor,
         };
         let weights: Vec<Weights> = placed
             .iter()
-            .map(|terms| terms.iter().map(|(baby, place)| (*baby, address(place))).collect())
+            .map(|terms| terms.iter().map(|(baby, place)| (*baby, factor(place))).collect())
             .collect();
         let babies = babies
             .iter()
@@ -183,7 +196,7 @@ impl CudaRing {
             let steps: Vec<Term> = chunk.iter().enumerate().map(step).collect();
             let of_output = |output: usize| -> Weights {
                 let added = chunk.iter().enumerate().filter(|(_, giant)| blocks.of_giant[**giant] == output);
-                added.map(|(i, _)| (i, ONE)).collect()
+                added.map(|(i, _)| (i, Factor::ONE)).collect()
             };
             let ones: BTreeMap<usize, Weights> = chunk
                 .iter()
@@ -220,19 +233,19 @@ impl CudaRing {
         shape: &KeySwitchShape,
         (baby, weight): &(usize, Weight<'_, Buffer>),
         constants: &mut Vec<u64>,
-    ) -> (usize, Place) {
+    ) -> Result<(usize, Place)> {
         let limbs = shape.span().limbs();
+        weight.check(limbs, self.log_n(), Buffer::words)?;
         let place = match weight {
             Weight::Scalar(factors) => {
                 constants.extend(&factors[..limbs]);
                 Place::Constants(constants.len() - limbs)
             }
-            Weight::Poly(poly) => {
-                assert!(limbs * self.n() <= poly.words(), "{OP}: a weight is too small");
-                Place::Address(poly.address())
+            Weight::Poly { words, log_run } => {
+                Place::Poly(Factor { address: words.address(), log_run: *log_run })
             }
         };
-        (*baby, place)
+        Ok((*baby, place))
     }
 
     /// Weighted sums of rotations, each to its target; added to what is there unless `fresh`. A
@@ -250,15 +263,15 @@ impl CudaRing {
         fresh: bool,
     ) -> Result<()> {
         // The weights by rotation, which appears once more for a second weight in one sum.
-        let mut uses: Vec<(usize, [u64; MOST_SUMS])> = Vec::new();
+        let mut uses: Vec<(usize, [Factor; MOST_SUMS])> = Vec::new();
         for (t, (_, weights)) in targets.iter().enumerate() {
-            for &(rotation, address) in *weights {
-                let free = uses.iter_mut().find(|(used, row)| *used == rotation && row[t] == 0);
+            for &(rotation, factor) in *weights {
+                let free = uses.iter_mut().find(|(used, row)| *used == rotation && row[t].address == 0);
                 match free {
-                    Some((_, row)) => row[t] = address,
+                    Some((_, row)) => row[t] = factor,
                     None => {
-                        let mut row = [0; MOST_SUMS];
-                        row[t] = address;
+                        let mut row = [Factor::NONE; MOST_SUMS];
+                        row[t] = factor;
                         uses.push((rotation, row));
                     }
                 }
@@ -281,10 +294,11 @@ impl CudaRing {
         for (i, chunk) in chunks.enumerate() {
             let mut rotation = [Term::zeroed(); MOST_ROTATIONS];
             let mut weight = [[0; MOST_ROTATIONS]; MOST_SUMS];
-            for (r, (used, addresses)) in chunk.iter().enumerate() {
+            let mut log_run = [[0; MOST_ROTATIONS]; MOST_SUMS];
+            for (r, (used, factors)) in chunk.iter().enumerate() {
                 rotation[r] = rotations[*used];
-                for (sum, address) in weight.iter_mut().zip(addresses) {
-                    sum[r] = *address;
+                for (sum, factor) in factors.iter().enumerate() {
+                    (weight[sum][r], log_run[sum][r]) = (factor.address, factor.log_run);
                 }
             }
             let args = Args {
@@ -300,6 +314,7 @@ impl CudaRing {
                 rotation,
                 target,
                 weight,
+                log_run,
                 special,
             };
             // SAFETY: guaranteed by the caller.
@@ -324,9 +339,10 @@ mod tests {
             offset_of!(Args, rotation),
             offset_of!(Args, target),
             offset_of!(Args, weight),
+            offset_of!(Args, log_run),
             offset_of!(Args, special),
             size_of::<Args>(),
         ];
-        assert_eq!(offsets, [48, 64, 72, 840, 1032, 2056, 2568]);
+        assert_eq!(offsets, [48, 64, 72, 840, 1032, 2056, 2568, 3080]);
     }
 }

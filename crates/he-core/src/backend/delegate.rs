@@ -142,7 +142,7 @@ impl<'a, T: 'a> Refer<'a, T> for &[GiantStep<'a, T>] {
         let term = |(baby, weight): &(usize, Weight<'a, T>)| {
             let weight = match weight {
                 Weight::Scalar(factors) => Weight::Scalar(factors.clone()),
-                Weight::Poly(poly) => Weight::Poly(to(poly)?),
+                Weight::Poly { words, log_run } => Weight::Poly { words: to(words)?, log_run: *log_run },
             };
             Ok((*baby, weight))
         };

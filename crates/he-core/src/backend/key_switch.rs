@@ -1,7 +1,7 @@
 //! Key switching: shapes, and the operations with their provided bodies.
 
 use super::{Backend, DigitBuf, KeyBuf, KeyShape, PolyOps, special_product};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::ring::{DomainKind, Operand, Rows, Span};
 use std::ops::Range;
 
@@ -88,8 +88,39 @@ impl RotationBlocks {
 pub enum Weight<'a, T> {
     /// A constant, with one residue per limb of the extended span.
     Scalar(Vec<u64>),
-    /// A polynomial in evaluation form, batch 1, with the limbs of the extended span.
-    Poly(&'a T),
+    /// A polynomial in evaluation form, batch 1, whose words come in runs of 2^`log_run` equal
+    /// neighbours: `[limb][run]`, N / 2^`log_run` canonical words for each limb of the extended
+    /// span. A polynomial in X^(2^`log_run`) has such runs, and any polynomial has those of
+    /// `log_run` = 0.
+    Poly {
+        /// One word per run.
+        words: &'a T,
+        /// log2 of the length of a run, at most log2 N.
+        log_run: u32,
+    },
+}
+
+impl<T> Weight<'_, T> {
+    /// Checks that the weight covers a number of limbs in a ring of degree 2^`log_n`; `words` tells
+    /// how many words a buffer has.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for fewer words, or for runs of more than N words.
+    pub fn check(&self, limbs: usize, log_n: u32, words: impl Fn(&T) -> usize) -> Result<()> {
+        let (found, needed) = match self {
+            Self::Scalar(factors) => (factors.len(), limbs),
+            Self::Poly { log_run, .. } if *log_run > log_n => {
+                let why = format!("runs of 2^{log_run} words in rows of 2^{log_n}");
+                return Err(Error::argument("weight", why));
+            }
+            Self::Poly { words: buf, log_run } => (words(buf), limbs << (log_n - log_run)),
+        };
+        if found < needed {
+            let why = format!("{found} words, but {limbs} limbs have {needed}");
+            return Err(Error::argument("weight", why));
+        }
+        Ok(())
+    }
 }
 
 /// Hybrid key switching. Every operation has a provided body, which is its definition: a device may
@@ -250,6 +281,9 @@ pub trait KeySwitchOps: PolyOps {
     ///
     /// `blocks` says which entries of the batch each baby rotation is of, and to which entries of
     /// the result each giant step's sum is added.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for weights that [`Weight::check`] refuses; device errors.
     fn rotate_and_sum(
         &self,
         shape: &KeySwitchShape,
@@ -274,6 +308,9 @@ fn rotate_and_sum<R: KeySwitchOps>(
     giants: &[GiantStep<'_, R::Buf>],
 ) -> Result<[R::Buf; 2]> {
     let (n, group) = (ring.spec().n(), blocks.group(shape));
+    for (_, weight) in giants.iter().flat_map(|giant| &giant.terms) {
+        weight.check(shape.span().limbs(), ring.spec().log_n(), |buf| ring.backend().words(buf))?;
+    }
     let [all, rows] = [shape, &group].map(|shape| Rows::new(shape.span(), shape.batch));
     let chain = Rows::new(Span::chain(shape.q), shape.batch);
     let p_factors = special_product(ring.spec(), shape.q, shape.p);
@@ -323,7 +360,13 @@ fn rotate_and_sum<R: KeySwitchOps>(
                 let part = Operand::new(part, group.batch);
                 match weight {
                     Weight::Scalar(factors) => ring.scale_add_assign(rows, sum, part, factors)?,
-                    Weight::Poly(poly) => ring.mul_add_assign(rows, sum, part, Operand::new(*poly, 1))?,
+                    Weight::Poly { words, log_run: 0 } => {
+                        ring.mul_add_assign(rows, sum, part, Operand::new(*words, 1))?;
+                    }
+                    Weight::Poly { words, log_run } => {
+                        let poly = expanded_runs(ring, rows.span.limbs(), words, *log_run)?;
+                        ring.mul_add_assign(rows, sum, part, Operand::new(&poly, 1))?;
+                    }
                 }
             }
         }
@@ -345,4 +388,12 @@ fn rotate_and_sum<R: KeySwitchOps>(
         }
     }
     Ok(results)
+}
+
+/// The polynomial of a weight by all its words: each of those given stands for 2^`log_run`
+/// neighbours.
+fn expanded_runs<R: PolyOps>(ring: &R, limbs: usize, words: &R::Buf, log_run: u32) -> Result<R::Buf> {
+    let words = ring.backend().download(words, 0..limbs * (ring.spec().n() >> log_run))?;
+    let all = words.into_iter().flat_map(|word| std::iter::repeat_n(word, 1 << log_run));
+    ring.backend().upload(&all.collect::<Vec<u64>>())
 }

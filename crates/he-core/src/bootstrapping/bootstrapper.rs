@@ -5,7 +5,7 @@ use super::params::{Order, part};
 use super::{BootstrapKeys, BootstrapParams, EvalMod, coefficients_to_slots, slots_to_coefficients};
 use crate::backend::{Cpu, RingOps};
 use crate::circuits::ckks::{LinearTransform, PreparedTransform};
-use crate::ckks::{Ciphertext, Evaluator, NoiseEstimate};
+use crate::ckks::{Ciphertext, CkksParams, Evaluator, NoiseEstimate};
 use crate::error::{Error, Result};
 use crate::key_set::common;
 use crate::ring::{Eval, Poly, Ring, Span};
@@ -64,12 +64,8 @@ impl<B: RingOps> Bootstrapper<B> {
         let upper = Evaluator::new(params.upper(), &whole)?;
         let eval_mod = eval_mod(params)?;
         let prepare = |ev: &Evaluator<B>, matrices: Vec<LinearTransform>| {
-            let levels = (0..=ev.params().max_level()).rev();
-            matrices
-                .iter()
-                .zip(levels)
-                .map(|(matrix, level)| matrix.prepare(ev, level))
-                .collect::<Result<_>>()
+            let prepared = on_levels(ev.params(), &matrices).map(|(matrix, level)| matrix.prepare(ev, level));
+            prepared.collect::<Result<_>>()
         };
         let to_coefficients = prepare(&lower, to_coefficients(params)?)?;
         let to_slots = prepare(&upper, to_slots(params, &eval_mod)?)?;
@@ -83,6 +79,12 @@ impl<B: RingOps> Bootstrapper<B> {
     /// The parameters.
     pub fn params(&self) -> &BootstrapParams {
         &self.params
+    }
+
+    /// The memory that the encoded matrices take on the device, in bytes:
+    /// [`BootstrapParams::matrix_bytes`].
+    pub fn matrix_bytes(&self) -> u64 {
+        self.to_coefficients.iter().chain(&self.to_slots).map(PreparedTransform::bytes).sum()
     }
 
     /// Of programs.
@@ -412,6 +414,29 @@ pub(super) fn eval_mod(params: &BootstrapParams) -> Result<EvalMod> {
     // Every coefficient of the sparse secret, and the constant 1, adds a uniform number.
     let summands = params.spec().sparse_weight as u32 + 1;
     EvalMod::new(params.spec().eval_mod, summands, base / q0, q0 / base * output)
+}
+
+impl BootstrapParams {
+    /// The memory that the encoded matrices of a [`Bootstrapper`] take on a device, in bytes. It
+    /// does not include the [keys](Self::key_bytes).
+    ///
+    /// # Errors
+    /// None in practice: the reduction and the matrices of checked parameters exist.
+    pub fn matrix_bytes(&self) -> Result<u64> {
+        let (first, last) = (to_coefficients(self)?, to_slots(self, &eval_mod(self)?)?);
+        let bytes = |params: &CkksParams, matrices: &[LinearTransform]| -> Result<u64> {
+            on_levels(params, matrices).map(|(matrix, level)| matrix.plaintext_bytes(params, level)).sum()
+        };
+        Ok(bytes(self.lower(), &first)? + bytes(self.upper(), &last)?)
+    }
+}
+
+/// Matrices with the level on which each of them is applied, from the highest on.
+fn on_levels<'a>(
+    params: &CkksParams,
+    matrices: &'a [LinearTransform],
+) -> impl Iterator<Item = (&'a LinearTransform, usize)> + use<'a> {
+    matrices.iter().zip((0..=params.max_level()).rev())
 }
 
 fn to_coefficients(params: &BootstrapParams) -> Result<Vec<LinearTransform>> {

@@ -188,6 +188,11 @@ impl<B: RingOps> Plaintext<B> {
         &self.poly
     }
 
+    /// The memory that it takes on the device, in bytes.
+    pub fn bytes(&self) -> u64 {
+        (self.poly.rows().count() * self.poly.ring().n() * size_of::<u64>()) as u64
+    }
+
     /// The number of vectors in the batch.
     pub fn batch(&self) -> usize {
         self.poly.batch()

@@ -69,6 +69,10 @@ impl Encoding {
         self.slots = slots;
         self
     }
+
+    pub(super) fn slot_count(&self) -> usize {
+        self.slots
+    }
 }
 
 /// Encodes and decodes for one parameter set on one device.

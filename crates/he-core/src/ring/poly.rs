@@ -539,6 +539,46 @@ impl<B: RingOps> Poly<Coeff, B> {
 }
 
 impl<B: RingOps> Poly<Eval, B> {
+    /// One word of each run of 2^`log_run` neighbours of every row, `[limb][batch][run]`. A
+    /// polynomial in X^(2^`log_run`) has equal words there: word i belongs to the root
+    /// psi^(2 brv(i) + 1), whose power 2^`log_run` has the same value throughout a run.
+    ///
+    /// # Errors
+    /// Device errors.
+    pub(crate) fn into_runs(self, log_run: u32) -> Result<B::Buf> {
+        if log_run == 0 {
+            return Ok(self.buf);
+        }
+        let (n, rows) = (self.ring.n(), self.rows().count());
+        let index: Vec<u64> = (0..n).map(|k| ((k << log_run) & (n - 1)) as u64).collect();
+        let ordered = self.gathered(&self.backend().upload(&index)?)?;
+        let kept = n >> log_run;
+        let mut words = self.backend().scratch(rows * kept)?;
+        for row in 0..rows {
+            self.backend().copy(&ordered.buf, row * n, &mut words, row * kept, kept)?;
+        }
+        Ok(words)
+    }
+
+    /// The polynomial whose runs of 2^`log_run` neighbours have these words, of which there may be
+    /// more, for further limbs: the inverse of [`into_runs`](Self::into_runs) for a batch of one.
+    ///
+    /// # Errors
+    /// [`Error::SpanMismatch`] for primes that the ring does not have; device errors.
+    pub(crate) fn from_runs(ring: &Ring<B>, span: Span, words: &B::Buf, log_run: u32) -> Result<Self> {
+        let (n, kept) = (ring.n(), ring.n() >> log_run);
+        let mut poly = Self::scratch(ring, span, 1)?;
+        if log_run == 0 {
+            ring.backend().copy(words, 0, &mut poly.buf, 0, span.limbs() * n)?;
+            return Ok(poly);
+        }
+        for limb in 0..span.limbs() {
+            ring.backend().copy(words, limb * kept, &mut poly.buf, limb * n, kept)?;
+        }
+        let index: Vec<u64> = (0..n).map(|k| (k >> log_run) as u64).collect();
+        poly.gathered(&ring.backend().upload(&index)?)
+    }
+
     /// X^exponent, for an exponent modulo 2N: its products are exact.
     pub(crate) fn monomial(ring: &Ring<B>, span: Span, exponent: usize) -> Result<Self> {
         let n = ring.n();

@@ -347,7 +347,7 @@ impl KeySwitchOps for CpuRing {
         babies: &[Rotation<'_, CpuBuf>],
         giants: &[GiantStep<'_, CpuBuf>],
     ) -> Result<[CpuBuf; 2]> {
-        Ok(rotations::rotate_and_sum(self, shape, blocks, c, digits.buf(), babies, giants))
+        rotations::rotate_and_sum(self, shape, blocks, c, digits.buf(), babies, giants)
     }
 }
 

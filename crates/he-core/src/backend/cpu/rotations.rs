@@ -10,10 +10,15 @@ use super::key_switch::{Digits, LiftedDigits, PackedKey, Switch, digit_rows, for
 use super::{CpuBuf, CpuRing, is_parallel};
 use crate::arith::{Modulus, ShoupFactor};
 use crate::backend::{GiantStep, KeySwitchShape, Rotation, RotationBlocks, Weight};
+use crate::error::Result;
 use crate::parallel::*;
 
 /// The coefficients of a tile.
 const TILE: usize = 1 << 11;
+
+/// The words of a tile for which the runs of all weights of a sum are expanded together: those of
+/// dozens of weights stay in the cache beside the images.
+const PIECE: usize = 1 << 8;
 
 /// The most products whose sum is reduced once.
 const MOST_TERMS: usize = 64;
@@ -27,11 +32,14 @@ pub(super) fn rotate_and_sum(
     digits: &[u64],
     babies: &[Rotation<'_, CpuBuf>],
     giants: &[GiantStep<'_, CpuBuf>],
-) -> [CpuBuf; 2] {
+) -> Result<[CpuBuf; 2]> {
+    for (_, weight) in giants.iter().flat_map(|giant| &giant.terms) {
+        weight.check(shape.span().limbs(), ring.spec.log_n(), |words| words.len())?;
+    }
     let group = blocks.group(shape);
     let babies = Babies::new(ring, shape, blocks, c, digits, babies);
     let sums = babies.weighted(ring, group.batch, giants);
-    turned(ring, &group, blocks, &sums, giants)
+    Ok(turned(ring, &group, blocks, &sums, giants))
 }
 
 /// The baby rotations of the ciphertexts of a batch.
@@ -81,12 +89,14 @@ impl<'a> Babies<'a> {
         let n = ring.spec.n();
         let tile = n.min(TILE);
         let row_words = giants.len() * 2 * n;
+        let most_runs = giants.iter().map(|giant| runs(&giant.terms)).max().unwrap_or(0);
         let mut sums = ring.scratch(self.shape.span().limbs() * batch * row_words);
         let row = |i: usize, sums: &mut [u64]| {
             let (limb, entry) = (i / batch, i % batch);
             let q = ring.modulus(self.shape.span(), limb);
             let mut images = ring.scratch((2 * self.rotations.len() + 2) * tile);
             let (part, images) = images.split_at_mut(2 * tile);
+            let mut expanded = ring.scratch(most_runs * n.min(PIECE));
             let keys: Vec<_> = self
                 .rotations
                 .iter()
@@ -107,7 +117,7 @@ impl<'a> Babies<'a> {
                 for (giant, sums) in giants.iter().zip(sums.chunks_exact_mut(2 * n)) {
                     let (sum0, sum1) = sums.split_at_mut(n);
                     let out = [&mut sum0[at..at + tile], &mut sum1[at..at + tile]];
-                    weighted_sum(ring, q, (limb, n, at), &giant.terms, images, part, out);
+                    weighted_sum(ring, q, (limb, n, at), &giant.terms, images, [part, &mut *expanded], out);
                 }
             }
         };
@@ -163,15 +173,20 @@ impl<'a> Babies<'a> {
     }
 }
 
+/// The weights whose words stand for several neighbours.
+fn runs(terms: &[(usize, Weight<'_, CpuBuf>)]) -> usize {
+    terms.iter().filter(|(_, weight)| matches!(weight, Weight::Poly { log_run: 1.., .. })).count()
+}
+
 /// A tile of the sum of images times weights, whose rows of N words are read from word `at` on.
-/// `more` is overwritten.
+/// `more` and `expanded` are overwritten; the latter has a piece for each weight with runs.
 fn weighted_sum(
     ring: &CpuRing,
     q: &Modulus,
     (limb, n, at): (usize, usize, usize),
     terms: &[(usize, Weight<'_, CpuBuf>)],
     images: &[u64],
-    more: &mut [u64],
+    [more, expanded]: [&mut [u64]; 2],
     [out0, out1]: [&mut [u64]; 2],
 ) {
     let tile = out0.len();
@@ -179,23 +194,34 @@ fn weighted_sum(
         let (image0, image1) = images[baby * 2 * tile..][..2 * tile].split_at(tile);
         [image0, image1]
     };
-    let polys: Vec<_> = terms
-        .iter()
-        .filter_map(|(baby, weight)| match weight {
-            Weight::Poly(poly) => {
-                let digit = &poly[limb * n + at..][..tile];
-                Some(DigitRows { digit, key: image(*baby).map(KeyRow::flat) })
-            }
-            Weight::Scalar(_) => None,
-        })
-        .collect();
-    let (first, rest) = polys.split_at(polys.len().min(MOST_TERMS));
-    ring.cpu.kernels.key_product(q, first, [&mut *out0, &mut *out1]);
+    let piece = if runs(terms) == 0 { tile } else { tile.min(PIECE) };
     let (more0, more1) = more.split_at_mut(tile);
-    for rows in rest.chunks(MOST_TERMS) {
-        ring.cpu.kernels.key_product(q, rows, [&mut *more0, &mut *more1]);
-        ring.cpu.kernels.add(q, out0, more0);
-        ring.cpu.kernels.add(q, out1, more1);
+    for from in (0..tile).step_by(piece) {
+        let mut expanded = expanded.chunks_exact_mut(piece);
+        let polys: Vec<_> = terms
+            .iter()
+            .filter_map(|(baby, weight)| {
+                let Weight::Poly { words, log_run } = weight else { return None };
+                let row = &words[limb * (n >> log_run)..][..n >> log_run];
+                let digit = match log_run {
+                    0 => &row[at + from..][..piece],
+                    _ => expand(&row[(at + from) >> log_run..], *log_run, expanded.next()?),
+                };
+                Some(DigitRows {
+                    digit,
+                    key: image(*baby).map(|image| KeyRow::flat(&image[from..][..piece])),
+                })
+            })
+            .collect();
+        let [out0, out1, more0, more1] =
+            [&mut *out0, &mut *out1, &mut *more0, &mut *more1].map(|words| &mut words[from..][..piece]);
+        let (first, rest) = polys.split_at(polys.len().min(MOST_TERMS));
+        ring.cpu.kernels.key_product(q, first, [&mut *out0, &mut *out1]);
+        for rows in rest.chunks(MOST_TERMS) {
+            ring.cpu.kernels.key_product(q, rows, [&mut *more0, &mut *more1]);
+            ring.cpu.kernels.add(q, out0, more0);
+            ring.cpu.kernels.add(q, out1, more1);
+        }
     }
     for (baby, weight) in terms {
         if let Weight::Scalar(factors) = weight {
@@ -205,6 +231,14 @@ fn weighted_sum(
             }
         }
     }
+}
+
+/// The first words of runs of 2^`log_run`, as many as `all` holds.
+fn expand<'a>(runs: &[u64], log_run: u32, all: &'a mut [u64]) -> &'a [u64] {
+    for (all, word) in all.chunks_mut(1 << log_run).zip(runs) {
+        all.fill(*word);
+    }
+    all
 }
 
 /// A giant step whose sum is switched: the switch of its second part, and its automorphism.

@@ -84,6 +84,7 @@ fn loops_of_any_length_are_one_call() {
 fn circuits_are_refreshed_where_levels_run_out() {
     let mut w = World::small(Preset::Small, 7, 5);
     let n = w.params.slots();
+    assert_eq!(w.bootstrapper.matrix_bytes(), w.params.matrix_bytes().unwrap());
     let start: Vec<Complex64> = (0..n).map(|_| Complex64::new(w.rng.random_range(-0.9..0.9), 0.0)).collect();
     let ct = w.encrypt(&start);
     let shift = LinearTransform::from_diagonals(n, &[(1, vec![1.0; n])].into()).unwrap();

@@ -1,7 +1,7 @@
 //! Weighted sums of rotations in two steps, divided once: double hoisting.
 
 use super::{Evaluator, product_noise, sum};
-use crate::backend::{RingOps, RotationBlocks, Weight};
+use crate::backend::{RingOps, RotationBlocks};
 use crate::ckks::ciphertext::Meta;
 use crate::ckks::{Ciphertext, ExtendedPlaintext, Plaintext};
 use crate::error::{Error, Result};
@@ -225,7 +225,7 @@ impl<B: RingOps> Evaluator<B> {
         let weighted = |(giant, weights): &'a StepGroup<P, BabyOf>| {
             let term = |(baby, weight): &'a (BabyOf, P)| {
                 let weight: &'a ExtendedPlaintext<B> = weight.borrow();
-                (index[baby], Weight::Poly(weight.poly.buf()))
+                (index[baby], weight.weight())
             };
             Some((element(*giant)?, weights.iter().map(term).collect()))
         };

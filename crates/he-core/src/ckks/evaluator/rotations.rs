@@ -162,7 +162,7 @@ impl<B: RingOps> Evaluator<B> {
         let ct = self.settled_for_product(ct)?;
         let ct: &Ciphertext<B> = ct.borrow();
         terms.iter().try_for_each(|(_, weight)| self.check_extended(weight, ct.meta.level))?;
-        let weights = terms.iter().map(|&(step, weight)| (step, Weight::Poly(weight.poly.buf()))).collect();
+        let weights = terms.iter().map(|&(step, weight)| (step, weight.weight())).collect();
         let scale_log2 = ct.meta.scale_log2();
         let weighted = |i: usize, noise: Option<NoiseEstimate>| {
             let weight: &Meta = &terms[i].1.meta;

@@ -279,7 +279,11 @@ fn rotation_case<B: RingOps>(lab: &Lab<B>, shape: &KeySwitchShape, fill: Fill) -
     let c = [&c[0], &c[1]];
     let digits = painted_digits(lab, shape, Fill::Paint(3))?;
     let keys = [lab.painted_key(shape, 10)?, lab.painted_key(shape, 40)?];
-    let polys = [lab.buffer(weights, Fill::Paint(4))?, lab.buffer(weights, Fill::Top)?];
+    // All words, and those of runs: of pairs, of a quarter of a row, of a whole row.
+    let runs = [0, 1, lab.log_n - 2, lab.log_n, 0];
+    let polys = [Fill::Paint(4), Fill::Paint(7), Fill::Top, Fill::Edges, Fill::Top];
+    let poly = |(fill, log_run)| lab.runs(weights.span, fill, log_run);
+    let polys = polys.into_iter().zip(runs).map(poly).collect::<Result<Vec<_>>>()?;
     let scalar = |fill| Weight::Scalar(lab.constants(weights.span, fill));
     let rotation = |g, key: Option<usize>| Rotation { g, key: key.map(|i| keys[i].as_ref()) };
     let babies = [
@@ -289,7 +293,7 @@ fn rotation_case<B: RingOps>(lab: &Lab<B>, shape: &KeySwitchShape, fill: Fill) -
         rotation(n + 1, Some(0)),
         rotation(3, Some(1)),
     ];
-    let poly = |i: usize| Weight::Poly(&polys[i]);
+    let poly = |i: usize| Weight::Poly { words: &polys[i], log_run: runs[i] };
     let terms = || {
         [
             (0, poly(0)),
@@ -297,7 +301,9 @@ fn rotation_case<B: RingOps>(lab: &Lab<B>, shape: &KeySwitchShape, fill: Fill) -
             (2, scalar(Fill::Top)),
             (1, poly(1)),
             (3, scalar(Fill::Edges)),
-            (4, poly(1)),
+            (4, poly(4)),
+            (2, poly(2)),
+            (0, poly(3)),
         ]
     };
     let one = |terms| vec![GiantStep { rotation: rotation(1, None), terms }];
@@ -317,8 +323,8 @@ fn rotation_case<B: RingOps>(lab: &Lab<B>, shape: &KeySwitchShape, fill: Fill) -
     };
     // At large degrees the slow rings of this comparison bear few cases.
     let small = lab.log_n <= 4;
-    let selections = [0..6, 0..1, 1..2, 2..3, 3..4, 0..0];
-    for selected in selections.into_iter().take(if small { 6 } else { 1 }) {
+    let selections = [0..8, 0..1, 1..2, 2..3, 3..4, 6..7, 7..8, 0..0];
+    for selected in selections.into_iter().take(if small { 8 } else { 1 }) {
         let giants = one(terms().into_iter().take(selected.end).skip(selected.start).collect());
         sum(&babies, &giants)?;
     }
@@ -333,7 +339,7 @@ fn rotation_case<B: RingOps>(lab: &Lab<B>, shape: &KeySwitchShape, fill: Fill) -
         rotation: rotation(g, key),
         terms: terms().into_iter().take(range.end).skip(range.start).collect(),
     };
-    let giants = [few(1, None, 0..6), few(25, Some(1), 0..3), few(2 * n - 1, Some(0), 3..6)];
+    let giants = [few(1, None, 0..6), few(25, Some(1), 0..4), few(2 * n - 1, Some(0), 3..8)];
     sum(&babies, &giants)?;
     for outputs in [1, 2, 4] {
         grouped(&babies, &giants, outputs)?;
@@ -344,7 +350,7 @@ fn rotation_case<B: RingOps>(lab: &Lab<B>, shape: &KeySwitchShape, fill: Fill) -
         let babies: Vec<_> = (0..40).map(|i| rotation(2 * i + 3, Some(i as usize % 2))).collect();
         let giants: Vec<_> = (0..11)
             .map(|i| {
-                let terms = (0..40).filter(|baby| (baby + i) % 3 != 0).map(|baby| (baby, poly(baby % 2)));
+                let terms = (0..40).filter(|baby| (baby + i) % 3 != 0).map(|baby| (baby, poly(baby % 5)));
                 let key = (i != 4).then_some(i % 2);
                 GiantStep {
                     rotation: rotation(if i == 4 { 1 } else { 2 * i as u64 + 3 }, key),
@@ -358,6 +364,31 @@ fn rotation_case<B: RingOps>(lab: &Lab<B>, shape: &KeySwitchShape, fill: Fill) -
     Ok(())
 }
 
+/// Runs longer than a row, and weights without the words of all limbs.
+fn refused_weights<B: RingOps>(lab: &Lab<B>, shape: &KeySwitchShape) -> Result<()> {
+    let rows = Rows::new(Span::chain(shape.q), shape.batch);
+    let c = [lab.buffer(rows, Fill::Top)?, lab.buffer(rows, Fill::Top)?];
+    let digits = painted_digits(lab, shape, Fill::Top)?;
+    let limbs = shape.span().limbs();
+    let few = lab.backend.upload(&vec![1; 2 * limbs - 1])?;
+    let weights = [
+        Weight::Poly { words: &few, log_run: lab.log_n + 1 },
+        Weight::Poly { words: &few, log_run: lab.log_n - 1 },
+        Weight::Scalar(vec![1; limbs - 1]),
+    ];
+    for (i, weight) in weights.into_iter().enumerate() {
+        let step = [GiantStep { rotation: Rotation { g: 1, key: None }, terms: vec![(0, weight)] }];
+        let baby = [Rotation { g: 1, key: None }];
+        let blocks = RotationBlocks::one(1, 1);
+        let sum = lab.ring.rotate_and_sum(shape, &blocks, [&c[0], &c[1]], digits.as_ref(), &baby, &step);
+        if !matches!(sum, Err(Error::Argument { .. })) {
+            let source = format!("weight {i} must be refused");
+            return Err(Error::Backend { op: "rotate_and_sum", source: source.into() });
+        }
+    }
+    Ok(())
+}
+
 /// Weighted sums of rotations.
 pub fn rotations<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
     small_rings(backend, log_n, |lab| {
@@ -367,6 +398,7 @@ pub fn rotations<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
         for (_, shape) in shapes.filter(|(i, _)| lab.log_n <= 4 || i % 3 == lab.log_n as usize % 3) {
             let fill = if shape.q % 2 == 0 { Fill::Top } else { Fill::Paint(1) };
             in_case(rotation_case(lab, &shape, fill), || lab.case(&shape))?;
+            in_case(refused_weights(lab, &shape), || lab.case(&shape))?;
         }
         Ok(())
     })
@@ -491,7 +523,7 @@ fn exact_case<B: RingOps>(lab: &Lab<B>, shape: &KeySwitchShape) -> Result<()> {
         Rotation { g: elements[1], key: Some(keys[1].as_ref()) },
     ];
     let scalar = || Weight::Scalar(factors.clone());
-    let terms = vec![(0, Weight::Poly(&poly)), (1, scalar()), (2, scalar())];
+    let terms = vec![(0, Weight::Poly { words: &poly, log_run: 0 }), (1, scalar()), (2, scalar())];
     let step = [GiantStep { rotation: Rotation { g: 1, key: None }, terms }];
     let blocks = RotationBlocks::one(babies.len(), step.len());
     let sums = ops.rotate_and_sum(shape, &blocks, [&c[0], &c[1]], digits.as_ref(), &babies, &step)?;
@@ -501,7 +533,9 @@ fn exact_case<B: RingOps>(lab: &Lab<B>, shape: &KeySwitchShape) -> Result<()> {
         let image = Operand::new(&image, batch);
         match weight {
             Weight::Scalar(factors) => ops.scale_add_assign(chain, &mut expected, image, factors)?,
-            Weight::Poly(poly) => ops.mul_add_assign(chain, &mut expected, image, Operand::new(*poly, 1))?,
+            Weight::Poly { words, .. } => {
+                ops.mul_add_assign(chain, &mut expected, image, Operand::new(*words, 1))?;
+            }
         }
     }
     ops.scale_assign(chain, &mut expected, &p_factors)?;

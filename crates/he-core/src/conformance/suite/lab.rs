@@ -193,6 +193,14 @@ impl<B: RingOps> Lab<B> {
         (0..span.limbs()).map(|limb| fill.word(limb, self.q(span, limb))).chain([7]).collect()
     }
 
+    /// Words of every limb, one for each run of 2^`log_run` neighbours, paint after them.
+    pub(super) fn runs(&self, span: Span, fill: Fill, log_run: u32) -> Result<B::Buf> {
+        let kept = self.n >> log_run;
+        let end = span.limbs() * kept;
+        let word = |i: usize| if i < end { fill.word(i, self.q(span, i / kept)) } else { paint(99, i) };
+        self.backend.upload(&(0..end + kept).map(word).collect::<Vec<_>>())
+    }
+
     pub(super) fn read(&self, buf: &B::Buf) -> Result<Vec<u64>> {
         self.backend.download(buf, 0..self.backend.words(buf))
     }

@@ -283,19 +283,25 @@ impl BlockTransform {
         Requirements { depth: 1, keys: KeyRequirements::new().rotations(steps) }
     }
 
-    /// Bytes of the plaintexts that [`prepare`](Self::prepare) makes for a level.
+    /// Bytes of the plaintexts that [`prepare`](Self::prepare) makes for a level. With double
+    /// hoisting, diagonals whose values repeat take less.
     ///
     /// # Errors
     /// [`Error::LevelExhausted`] for level 0, [`Error::LevelTooHigh`].
     pub fn plaintext_bytes(&self, params: &CkksParams, level: usize) -> Result<u64> {
         crate::circuits::check_level(1, level)?;
         let (above, below) = (params.level(level)?.primes, params.level(level - 1)?.primes);
-        let special = match self.prefers_double_hoisting(params, level) {
-            true => params.rlwe().ring().p().len(),
-            false => 0,
+        let (ring, unit) = (params.rlwe().ring(), self.input.examples());
+        let limb = ring.n() * size_of::<u64>();
+        let diagonals: usize = match self.prefers_double_hoisting(params, level) {
+            true => {
+                let bytes =
+                    self.diagonals.values().map(|diagonal| params.extended_limb_bytes(diagonal, unit));
+                bytes.sum::<usize>() * (above + ring.p().len())
+            }
+            false => self.diagonals.len() * above * limb,
         };
-        let limbs = self.diagonals.len() * (above + special) + self.bias.len() * below;
-        Ok((limbs * params.rlwe().ring().n() * size_of::<u64>()) as u64)
+        Ok((diagonals + self.bias.len() * below * limb) as u64)
     }
 
     /// The map in float64, on the slots of all input ciphertexts

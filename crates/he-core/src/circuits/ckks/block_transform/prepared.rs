@@ -29,6 +29,20 @@ enum Diagonals<B: RingOps> {
     Extended(Outputs<ExtendedPlaintext<B>>),
 }
 
+impl<B: RingOps> Diagonals<B> {
+    /// Bytes of all of them.
+    fn bytes(&self) -> u64 {
+        fn of<P>(outputs: &Outputs<P>, bytes: impl Fn(&P) -> u64) -> u64 {
+            let terms = outputs.iter().flatten().flat_map(|(_, terms)| terms);
+            terms.map(|(_, diagonal)| bytes(diagonal)).sum()
+        }
+        match self {
+            Self::Chain(outputs) => of(outputs, Plaintext::bytes),
+            Self::Extended(outputs) => of(outputs, ExtendedPlaintext::bytes),
+        }
+    }
+}
+
 /// A [`BlockTransform`] encoded for one level.
 #[derive_where(Clone; B::Buf)]
 #[derive(Debug)]
@@ -67,7 +81,6 @@ impl BlockTransform {
     pub fn prepare<B: RingOps>(&self, ev: &Evaluator<B>, level: usize) -> Result<PreparedBlocks<B>> {
         check_level(1, level)?;
         let params = ev.params();
-        let bytes = self.plaintext_bytes(params, level)?;
         let slots = self.input.slots().max(self.output.slots());
         let encoding = params.encoding().at_level(params, level)?.for_multiplying(params)?.slots(slots);
         let diagonals = match self.prefers_double_hoisting(params, level) {
@@ -77,11 +90,13 @@ impl BlockTransform {
         let below = params.encoding().at_level(params, level - 1)?.slots(self.output.slots());
         let unit = self.output.examples();
         let bias = self.bias.iter().map(|bias| ev.encoder().encode(&repeated(bias, unit), below));
+        let bias = bias.collect::<Result<Vec<_>>>()?;
+        let bytes = diagonals.bytes() + bias.iter().map(Plaintext::bytes).sum::<u64>();
         Ok(PreparedBlocks {
             requirements: self.requirements(),
             level,
             diagonals,
-            bias: bias.collect::<Result<_>>()?,
+            bias,
             folds: self.folds(),
             input: self.input,
             output: self.output,

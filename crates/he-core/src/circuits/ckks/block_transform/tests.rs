@@ -177,6 +177,30 @@ fn rotations_are_few() {
     assert_eq!((zero.rotations(), zero.diagonals()), (0, 0));
 }
 
+/// Diagonals whose values repeat take fewer bytes: those of a constant two words for each prime,
+/// whatever the number of examples.
+#[test]
+fn bytes_are_those_of_the_words() {
+    let fixture = Fixture::with_special(7, 3, 2);
+    for examples in [1, 4] {
+        let layout = TensorLayout::batched([64 / examples, 1, 1], examples, 64).unwrap();
+        let count = 64 / examples;
+        // Of each period, the diagonals that count up to it.
+        for period in [1, 2, count] {
+            let entries = (0..count * count).map(|i| {
+                let (row, column) = (i / count, i % count);
+                (row * examples, column * examples, (row % period) as f64 + 1.0)
+            });
+            let map = BlockTransform::new(&layout, &layout, entries).unwrap();
+            assert!(map.prefers_double_hoisting(&fixture.params, 3));
+            let bytes = map.prepare(&fixture.ev, 3).unwrap().bytes();
+            assert_eq!(bytes, map.plaintext_bytes(&fixture.params, 3).unwrap());
+            let slots = if period == 1 { 1 } else { period * examples };
+            assert_eq!(bytes, (map.diagonals() * 2 * slots * (4 + 2) * 8) as u64);
+        }
+    }
+}
+
 #[test]
 fn what_does_not_fit_is_refused() {
     let (input, output) = (TensorLayout::vector(20, 16).unwrap(), TensorLayout::vector(5, 16).unwrap());

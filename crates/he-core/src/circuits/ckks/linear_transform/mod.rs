@@ -317,9 +317,29 @@ impl LinearTransform {
         Ok((0..self.rows).map(|row| (row..self.period()).step_by(output).map(sum).sum()).collect())
     }
 
-    /// Encodes the diagonals for ciphertexts of a level: N words for each prime and diagonal that
-    /// is not zero, the special primes included if double hoisting costs less time
-    /// ([`PreparedTransform::apply`]).
+    /// Bytes of the plaintexts that [`prepare`](Self::prepare) makes for a level: N words for each
+    /// prime and diagonal that is not zero. If double hoisting costs less time
+    /// ([`PreparedTransform::apply`]), the special primes are included, and a diagonal whose values
+    /// repeat after n of them, a power of two, takes 2n words for each prime.
+    ///
+    /// # Errors
+    /// [`Error::LevelExhausted`](crate::Error::LevelExhausted) for level 0,
+    /// [`Error::LevelTooHigh`](crate::Error::LevelTooHigh).
+    pub fn plaintext_bytes(&self, params: &CkksParams, level: usize) -> Result<u64> {
+        check_level(1, level)?;
+        let (ring, primes) = (params.rlwe().ring(), params.level(level)?.primes);
+        let bytes = match self.split {
+            Split::Babies(babies) if self.prefers_double_hoisting(params, level, babies) => {
+                let limbs = self.diagonals.values().map(|diagonal| params.extended_limb_bytes(diagonal, 1));
+                limbs.sum::<usize>() * (primes + ring.p().len())
+            }
+            _ => self.diagonals.len() * primes * ring.n() * size_of::<u64>(),
+        };
+        Ok(bytes as u64)
+    }
+
+    /// Encodes the diagonals for ciphertexts of a level: as many bytes as
+    /// [`plaintext_bytes`](Self::plaintext_bytes) says.
     ///
     /// # Errors
     /// [`Error::LevelExhausted`](crate::Error::LevelExhausted) for level 0,
@@ -429,6 +449,19 @@ enum Diagonals<B: RingOps> {
     Strided(Strides, Vec<StepGroup<Plaintext<B>>>),
 }
 
+impl<B: RingOps> Diagonals<B> {
+    /// Bytes of all of them.
+    fn bytes(&self) -> u64 {
+        fn of<P>(groups: &[StepGroup<P>], bytes: impl Fn(&P) -> u64) -> u64 {
+            groups.iter().flat_map(|(_, terms)| terms).map(|(_, diagonal)| bytes(diagonal)).sum()
+        }
+        match self {
+            Self::Chain(groups) | Self::Strided(_, groups) => of(groups, Plaintext::bytes),
+            Self::Extended(groups) => of(groups, ExtendedPlaintext::bytes),
+        }
+    }
+}
+
 /// A [`LinearTransform`] encoded for one level.
 #[derive_where(Clone; B::Buf)]
 #[derive(Debug)]
@@ -446,6 +479,11 @@ impl<B: RingOps> PreparedTransform<B> {
     /// What the transform needs.
     pub fn requirements(&self) -> &Requirements {
         &self.requirements
+    }
+
+    /// Bytes of its plaintexts.
+    pub fn bytes(&self) -> u64 {
+        self.diagonals.bytes()
     }
 
     /// Multiplies every vector of a batch. The vectors must have the matrix's

@@ -271,6 +271,42 @@ fn double_hoisting_agrees(fixture: &mut Fixture) {
     }
 }
 
+/// Bytes are those of the words: fewer for diagonals that repeat, if they are doubly hoisted.
+#[test]
+fn bytes_are_those_of_the_words() {
+    let mut fixture = Fixture::with_special(7, 3, 2);
+    let (d, params) = (64, fixture.params.clone());
+    let dense = LinearTransform::new(d, &random(&mut fixture, d * d, 1.0)).unwrap();
+    // Diagonal k repeats after 2^(k mod 7) entries.
+    let diagonals = (0..64i64).map(|k| {
+        let period = 1 << (k % 7);
+        (k, random(&mut fixture, period, 1.0).repeat(d / period))
+    });
+    let repeating = LinearTransform::from_diagonals(d, &diagonals.collect()).unwrap();
+    let limbs = |level: usize| params.levels()[level].primes as u64 + 2;
+    for level in [3, 2] {
+        for (map, words) in [(&dense, 64 * 128), (&repeating, (0..64u64).map(|k| 2 << (k % 7)).sum())] {
+            let prepared = map.prepare(&fixture.ev, level).unwrap();
+            assert!(matches!(prepared.diagonals, Diagonals::Extended(_)));
+            assert_eq!(prepared.bytes(), 8 * words * limbs(level));
+            assert_eq!(prepared.bytes(), map.plaintext_bytes(&params, level).unwrap());
+        }
+        let strided = repeating.clone().with_few_keys();
+        let bytes = strided.prepare(&fixture.ev, level).unwrap().bytes();
+        assert_eq!(bytes, 8 * 64 * 128 * (limbs(level) - 2));
+        assert_eq!(bytes, strided.plaintext_bytes(&params, level).unwrap());
+    }
+    assert!(matches!(dense.plaintext_bytes(&params, 0), Err(Error::LevelExhausted { .. })));
+    assert!(matches!(dense.plaintext_bytes(&params, 4), Err(Error::LevelTooHigh { .. })));
+    let keys = fixture.keys(repeating.requirements());
+    let x = random(&mut fixture, d, 1.0);
+    let ct = fixture.encrypt(std::slice::from_ref(&x), d);
+    let y = fixture.decrypt(&repeating.apply(&fixture.ev, &ct, &keys).unwrap());
+    for (found, expected) in y[0].iter().zip(repeating.apply_plain(&x).unwrap()) {
+        assert!((found - expected).norm() < 1e-6, "{found} {expected}");
+    }
+}
+
 #[test]
 fn impossible_diagonals_are_refused() {
     let of = |dimension, diagonals: &[(i64, Vec<f64>)]| {
