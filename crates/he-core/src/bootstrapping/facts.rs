@@ -164,7 +164,12 @@ mod tests {
     /// 2.21 GB (`fast`) and .57 GB (`small`).
     #[test]
     fn presets_have_small_matrices() {
-        for (preset, bytes) in [(Preset::Fast, 431_168_128), (Preset::Small, 12_800_512)] {
+        for (preset, bytes) in [
+            (Preset::Fast, 431_168_128),
+            (Preset::Precise, 478_517_248),
+            (Preset::ExactBound, 487_987_072),
+            (Preset::Small, 12_800_512),
+        ] {
             assert_eq!(preset.params().unwrap().matrix_bytes().unwrap(), bytes, "{preset}");
         }
     }

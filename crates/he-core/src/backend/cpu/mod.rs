@@ -588,4 +588,14 @@ impl ExactOps for CpuRing {
     ) -> Result<CpuBuf> {
         phase_mod_t(self, rows, c, secret, to)
     }
+
+    fn gather(&self, rows: Rows, index: &CpuBuf, src: &CpuBuf) -> Result<CpuBuf> {
+        let n = self.spec.n();
+        let mut dst = self.scratch(rows.count() * n);
+        for_rows(&mut dst, n, rows.batch, |limb, entry, row| {
+            let src = row_of(Operand::new(src, rows.batch), n, limb, entry);
+            row.iter_mut().zip(&index[..n]).for_each(|(to, &k)| *to = src[k as usize]);
+        });
+        Ok(dst)
+    }
 }
