@@ -158,21 +158,20 @@ struct Sums {
     Wide b, a;
 };
 
-KERNEL(key_product_rows, ProductArgs, ROW_THREADS, 1) {
-    Place at = place_of(a.grid, blockIdx.x, threadIdx.x);
-    if (!at.inside) return;
+template <class Pair>
+HE_D void key_product(const ProductArgs& a, const Place& at) {
     const Prime p = a.grid.primes[prime_of(a.grid.limbs, at.limb)];
     size_t word = word_of(a.grid, at, a.grid.limbs.batch);
     bool chain = at.limb < a.grid.limbs.split;
     u32 key_limb = chain ? at.limb : at.limb - a.grid.limbs.split + a.key_chain;
-    const u64* key = a.key + (((size_t)key_limb << a.grid.log_n) + at.k);
+    Pair key(a.key, key_limb, a.grid.log_n, at.k);
     Sums first{{0, 0}, {0, 0}}, second{{0, 0}, {0, 0}};
     const u64* digits = a.digits + word;
     u32 own = a.own != nullptr && chain ? a.digit_of[at.limb] : a.count;
 #pragma unroll 4
     for (u32 j = 0; j < a.count; ++j) {
         ulonglong2 x = load2(j == own ? a.own + word : digits + j * a.digit_words);
-        ulonglong2 b = load2(key + 2 * j * a.key_words), k = load2(key + (2 * j + 1) * a.key_words);
+        ulonglong2 b = key.load(2 * j * a.key_words), k = key.load((2 * j + 1) * a.key_words);
         multiply_add(first.b, x.x, b.x);
         multiply_add(second.b, x.y, b.y);
         multiply_add(first.a, x.x, k.x);
@@ -190,6 +189,52 @@ KERNEL(key_product_rows, ProductArgs, ROW_THREADS, 1) {
             sum[part].y = add_mod(sum[part].y, mul_mod(d.y, c, p), p.q);
         }
         store2(a.sums[part] + word, sum[part].x, sum[part].y);
+    }
+}
+
+KERNEL(key_product_rows, ProductArgs, ROW_THREADS, 1) {
+    Place at = place_of(a.grid, blockIdx.x, threadIdx.x);
+    if (!at.inside) return;
+    if (a.key_packed) {
+        key_product<PackedPair>(a, at);
+    } else {
+        key_product<FlatPair>(a, at);
+    }
+}
+
+// Whole rows of a polynomial to or from their place in a packed key, four residues a thread; mirrored by `key::PackArgs`.
+struct PackArgs {
+    u64* words;
+    u64* key;
+    u64 fours;
+};
+
+KERNEL(pack_key, PackArgs, ROW_THREADS, 1) {
+    u64 four = (u64)blockIdx.x * ROW_THREADS + threadIdx.x;
+    if (four >= a.fours) return;
+    ulonglong2 x = load2(a.words + 4 * four), y = load2(a.words + 4 * four + 2);
+    u64 h[4] = {x.x >> 32, x.y >> 32, y.x >> 32, y.y >> 32};
+    u64* tile = a.key + (four / (KEY_TILE / 4)) * KEY_TILE_WORDS;
+    u32 k = (u32)(four % (KEY_TILE / 4));
+    store2(tile + 2 * k, (x.x & 0xffffffff) | x.y << 32, (y.x & 0xffffffff) | y.y << 32);
+    u64 middle = 0, high = 0;
+#pragma unroll
+    for (u32 i = 0; i < 4; ++i) {
+        middle |= (h[i] & 0xffff) << 16 * i;
+        high |= (h[i] >> 16 & 3) << 2 * i;
+    }
+    tile[KEY_MIDDLE + k] = middle;
+    reinterpret_cast<unsigned char*>(tile + KEY_HIGH)[k] = (unsigned char)high;
+}
+
+KERNEL(unpack_key, PackArgs, ROW_THREADS, 1) {
+    u64 four = (u64)blockIdx.x * ROW_THREADS + threadIdx.x;
+    if (four >= a.fours) return;
+#pragma unroll
+    for (u32 i = 0; i < 4; i += 2) {
+        u64 k = 4 * four + i;
+        ulonglong2 pair = PackedPair(a.key, k >> KEY_LOG_TILE, KEY_LOG_TILE, (u32)(k % KEY_TILE)).load(0);
+        store2(a.words + k, pair.x, pair.y);
     }
 }
 

@@ -34,7 +34,24 @@ struct WordSums {
     HE_D void relax(const U64&) {}
 };
 
-template <class A, class S>
+// The points of a thread where it multiplies: pairs of neighbours, each in one load of every operand.
+constexpr u32 PRODUCT_PAIRS = PRODUCT_POINTS / 2;
+HE_D u32 pair_of(u32 thread, u32 i) { return 2 * (thread + i * PRODUCT_THREADS); }
+
+template <class V>
+struct alignas(16) Neighbours {
+    V x, y;
+};
+
+// Two neighbouring points in one load: their places are neighbours as well, in this order or the other.
+template <class V>
+HE_D Neighbours<V> shared_pair(const V* shared, u32 pair) {
+    u32 first = place(pair);
+    Neighbours<V> v = reinterpret_cast<const Neighbours<V>*>(shared)[first / 2];
+    return first & 1 ? Neighbours<V>{v.y, v.x} : v;
+}
+
+template <class A, class S, class Pair>
 HE_D void transform_product(const ProductArgs& a, u32 limb, size_t row, u32 tile, const Prime& p) {
     SHARED(typename A::Value, shared);
     A arithmetic(p);
@@ -43,24 +60,26 @@ HE_D void transform_product(const ProductArgs& a, u32 limb, size_t row, u32 tile
     u32 thread = threadIdx.x, base = tile << PRODUCT_TILE, log_n = a.grid.log_n;
     bool chain = limb < a.grid.limbs.split;
     u32 key_limb = chain ? limb : limb - a.grid.limbs.split + a.key_chain;
-    const u64* key = a.key + ((size_t)key_limb << log_n) + base + thread;
+    Pair key(a.key, key_limb, log_n, base + 2 * thread);
     u32 own = chain ? a.digit_of[limb] : a.count;
     constexpr u32 FIRST_LOW = forward_low<PRODUCT_LOG>(PRODUCT_BITS, 0);
     for (u32 j = 0; j < a.count; ++j) {
-        u64 key_b[PRODUCT_POINTS], key_a[PRODUCT_POINTS];
-        const u64* part = key + 2 * j * a.key_words;
+        typename Pair::Raw key_b[PRODUCT_PAIRS], key_a[PRODUCT_PAIRS];
 #pragma unroll
-        for (u32 r = 0; r < PRODUCT_POINTS; ++r) {
-            key_b[r] = part[r * PRODUCT_THREADS];
-            key_a[r] = part[a.key_words + r * PRODUCT_THREADS];
+        for (u32 i = 0; i < PRODUCT_PAIRS; ++i) {
+            key_b[i] = key.read(2 * j * a.key_words, 2 * i * PRODUCT_THREADS);
+            key_a[i] = key.read((2 * j + 1) * a.key_words, 2 * i * PRODUCT_THREADS);
         }
         if (j == own) {
-            const u64* src = a.own + row + base + thread;
-            u64 words[PRODUCT_POINTS];
+            const u64* src = a.own + row + base;
+            ulonglong2 words[PRODUCT_PAIRS];
 #pragma unroll
-            for (u32 r = 0; r < PRODUCT_POINTS; ++r) words[r] = src[r * PRODUCT_THREADS];
+            for (u32 i = 0; i < PRODUCT_PAIRS; ++i) words[i] = load2(src + pair_of(thread, i));
 #pragma unroll
-            for (u32 r = 0; r < PRODUCT_POINTS; ++r) x[r] = arithmetic.load(words[r]);
+            for (u32 i = 0; i < PRODUCT_PAIRS; ++i) {
+                x[2 * i] = arithmetic.load(words[i].x);
+                x[2 * i + 1] = arithmetic.load(words[i].y);
+            }
         } else {
             const u64* src = a.digits + j * a.digit_words + row + base;
             u64 words[PRODUCT_POINTS];
@@ -76,27 +95,40 @@ HE_D void transform_product(const ProductArgs& a, u32 limb, size_t row, u32 tile
             to_shared<A, PRODUCT_LOG, PRODUCT_TILE, last_high<PRODUCT_LOG>(PRODUCT_BITS, 0), 0>(x, shared, thread);
             __syncthreads();
 #pragma unroll
-            for (u32 r = 0; r < PRODUCT_POINTS; ++r) x[r] = shared[place(thread + r * PRODUCT_THREADS)];
+            for (u32 i = 0; i < PRODUCT_PAIRS; ++i) {
+                auto pair = shared_pair(shared, pair_of(thread, i));
+                x[2 * i] = pair.x;
+                x[2 * i + 1] = pair.y;
+            }
         }
 #pragma unroll
-        for (u32 r = 0; r < PRODUCT_POINTS; ++r) sums.add(arithmetic, p, r, arithmetic.relax(x[r]), key_b[r], key_a[r]);
+        for (u32 i = 0; i < PRODUCT_PAIRS; ++i) {
+            ulonglong2 b = key.unpack(key_b[i]), c = key.unpack(key_a[i]);
+            sums.add(arithmetic, p, 2 * i, arithmetic.relax(x[2 * i]), b.x, c.x);
+            sums.add(arithmetic, p, 2 * i + 1, arithmetic.relax(x[2 * i + 1]), b.y, c.y);
+        }
         if ((j & 7) == 7) sums.relax(arithmetic);
     }
-    size_t at = row + base + thread;
+    size_t at = row + base;
 #pragma unroll
     for (u32 part = 0; part < 2; ++part) {
         u64 words[PRODUCT_POINTS];
 #pragma unroll
         for (u32 r = 0; r < PRODUCT_POINTS; ++r) words[r] = arithmetic.store(part == 0 ? sums.b[r] : sums.a[r]);
         if (chain && a.addend[part] != nullptr) {
-            u64 c = a.special[limb], d[PRODUCT_POINTS];
+            u64 c = a.special[limb];
+            ulonglong2 d[PRODUCT_PAIRS];
 #pragma unroll
-            for (u32 r = 0; r < PRODUCT_POINTS; ++r) d[r] = a.addend[part][at + r * PRODUCT_THREADS];
+            for (u32 i = 0; i < PRODUCT_PAIRS; ++i) d[i] = load2(a.addend[part] + at + pair_of(thread, i));
 #pragma unroll
-            for (u32 r = 0; r < PRODUCT_POINTS; ++r) words[r] = add_mod(words[r], mul_mod(d[r], c, p), p.q);
+            for (u32 i = 0; i < PRODUCT_PAIRS; ++i) {
+                words[2 * i] = add_mod(words[2 * i], mul_mod(d[i].x, c, p), p.q);
+                words[2 * i + 1] = add_mod(words[2 * i + 1], mul_mod(d[i].y, c, p), p.q);
+            }
         }
 #pragma unroll
-        for (u32 r = 0; r < PRODUCT_POINTS; ++r) a.sums[part][at + r * PRODUCT_THREADS] = words[r];
+        for (u32 i = 0; i < PRODUCT_PAIRS; ++i)
+            store2(a.sums[part] + at + pair_of(thread, i), words[2 * i], words[2 * i + 1]);
     }
 }
 
@@ -106,9 +138,11 @@ KERNEL(ntt_product, ProductArgs, PRODUCT_THREADS, 2) {
     u32 limb = row / a.grid.limbs.batch, tile = blockIdx.x & ((1u << log_tiles) - 1);
     const Prime& p = a.grid.primes[prime_of(a.grid.limbs, limb)];
     size_t at = (size_t)row << a.grid.log_n;
-    if (p.is_short) {
-        transform_product<Fp64, FloatSums>(a, limb, at, tile, p);
+    if (a.key_packed) { // all primes are short
+        transform_product<Fp64, FloatSums, PackedPair>(a, limb, at, tile, p);
+    } else if (p.is_short) {
+        transform_product<Fp64, FloatSums, FlatPair>(a, limb, at, tile, p);
     } else {
-        transform_product<U64, WordSums>(a, limb, at, tile, p);
+        transform_product<U64, WordSums, FlatPair>(a, limb, at, tile, p);
     }
 }

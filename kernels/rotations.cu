@@ -1,7 +1,7 @@
 // Weighted sums of rotations over Q P, several sums at once: each inner product with a key is computed once for all sums, and no rotation
 // reaches memory.
 #include "include/policy.cuh"
-#include "include/rows.cuh"
+#include "include/key.cuh"
 
 constexpr u32 MOST_ROTATIONS = 16; // of a launch; more are added by further launches
 constexpr u32 MOST_SUMS = 8;
@@ -29,7 +29,8 @@ struct RotationArgs {
     size_t key_words;      // of one part of one digit
     u32 key_chain, digits; // chain limbs of the key; digits
     u32 rotations, targets;
-    u32 fresh, pad;        // whether the sums start here
+    u32 fresh;             // whether the sums start here
+    u32 key_packed;
     Rotation rotation[MOST_ROTATIONS];
     Target target[MOST_SUMS];
     // Of each sum: a polynomial of one entry, by one word for 2^log_run neighbours; 1: the number one; none: the rotation is not in it.
@@ -98,13 +99,13 @@ HE_D ulonglong2 load_pair(const u64* p, bool swapped) {
     return swapped ? make_ulonglong2(v.y, v.x) : v;
 }
 
-template <u32 SUMS, class A, class S>
+template <u32 SUMS, class A, class S, class Pair>
 HE_D void rotation_sums(const RotationArgs& a, u32 limb, u32 entry, u32 k, const Prime& p) {
     typedef typename A::Value Value;
     A f(p);
     u32 log_n = a.grid.log_n, shift = 32 - log_n;
     bool chain = limb < a.grid.limbs.split;
-    size_t key_row = (size_t)(chain ? limb : limb - a.grid.limbs.split + a.key_chain) << log_n;
+    u32 key_limb = chain ? limb : limb - a.grid.limbs.split + a.key_chain;
     u64 special = chain ? a.special[limb] : 0;
     Parts<Value> total[SUMS];
 #pragma unroll
@@ -128,12 +129,11 @@ HE_D void rotation_sums(const RotationArgs& a, u32 limb, u32 entry, u32 k, const
         S sums{};
         if (rotation.key != nullptr) {
             const u64* digit = rotation.digits + row + image;
-            const u64* key = rotation.key + key_row + image;
+            Pair key(rotation.key, key_limb, log_n, image);
 #pragma unroll 4
             for (u32 j = 0; j < a.digits; ++j) {
-                sums.add(f, p, load2(digit), load2(key), load2(key + a.key_words));
+                sums.add(f, p, load2(digit), key.load(2 * j * a.key_words), key.load((2 * j + 1) * a.key_words));
                 digit += a.digit_words;
-                key += 2 * a.key_words;
                 if ((j & 7) == 7) sums.relax(f);
             }
             finish(sums, p);
@@ -198,10 +198,12 @@ HE_D void rotation_sums_entry(const RotationArgs& a) {
     u32 k = (chunk * ROW_THREADS + threadIdx.x) * 2;
     if (k >= (1u << a.grid.log_n)) return;
     const Prime& p = a.grid.primes[prime_of(a.grid.limbs, limb)];
-    if (p.is_short) {
-        rotation_sums<SUMS, Fp64, FloatSums>(a, limb, entry, k, p);
+    if (a.key_packed) { // all primes are short
+        rotation_sums<SUMS, Fp64, FloatSums, PackedPair>(a, limb, entry, k, p);
+    } else if (p.is_short) {
+        rotation_sums<SUMS, Fp64, FloatSums, FlatPair>(a, limb, entry, k, p);
     } else {
-        rotation_sums<SUMS, U64, WordSums>(a, limb, entry, k, p);
+        rotation_sums<SUMS, U64, WordSums, FlatPair>(a, limb, entry, k, p);
     }
 }
 

@@ -2,7 +2,7 @@
 // switches do between the transforms.
 #include "include/chacha20.cuh"
 #include "include/fft.cuh"
-#include "include/rows.cuh"
+#include "include/key.cuh"
 #include "include/wide.cuh"
 
 // dst <- a + b, or with all bits of b flipped and a one carried in, a - b; no a stands for zero. Mirrored by `wide::SumArgs`.
@@ -363,21 +363,20 @@ struct WideKeyArgs {
     const u64* key;
     u64* dst;
     size_t key_words; // of one part of one digit
-    u32 count, unused;
+    u32 count, key_packed;
 };
 
-KERNEL(wide_key_product, WideKeyArgs, ROW_THREADS, 1) {
-    Place at = place_of(a.grid, blockIdx.x, threadIdx.x);
-    if (!at.inside) return;
+template <class Pair>
+HE_D void wide_key_sums(const WideKeyArgs& a, const Place& at) {
     const Prime p = a.grid.primes[prime_of(a.grid.limbs, at.limb)];
     u32 batch = a.grid.limbs.batch, log_n = a.grid.log_n;
     const u64* digit = a.digits + (((size_t)at.limb * a.count * batch + at.entry) << log_n) + at.k;
-    const u64* key = a.key + ((size_t)at.limb << log_n) + at.k;
+    Pair key(a.key, at.limb, log_n, at.k);
     size_t part = (size_t)batch << log_n;
     // At most 64 products below 2^100.
     Wide sums[4] = {};
     for (u32 j = 0; j < a.count; ++j) {
-        ulonglong2 d = load2(digit + j * part), b = load2(key + 2 * j * a.key_words), c = load2(key + (2 * j + 1) * a.key_words);
+        ulonglong2 d = load2(digit + j * part), b = key.load(2 * j * a.key_words), c = key.load((2 * j + 1) * a.key_words);
         multiply_add(sums[0], d.x, b.x);
         multiply_add(sums[1], d.y, b.y);
         multiply_add(sums[2], d.x, c.x);
@@ -386,6 +385,16 @@ KERNEL(wide_key_product, WideKeyArgs, ROW_THREADS, 1) {
     u64* dst = a.dst + (((size_t)at.limb * 2 * batch + at.entry) << log_n) + at.k;
     store2(dst, reduce_wide(sums[0].low, sums[0].high, p), reduce_wide(sums[1].low, sums[1].high, p));
     store2(dst + part, reduce_wide(sums[2].low, sums[2].high, p), reduce_wide(sums[3].low, sums[3].high, p));
+}
+
+KERNEL(wide_key_product, WideKeyArgs, ROW_THREADS, 1) {
+    Place at = place_of(a.grid, blockIdx.x, threadIdx.x);
+    if (!at.inside) return;
+    if (a.key_packed) {
+        wide_key_sums<PackedPair>(a, at);
+    } else {
+        wide_key_sums<FlatPair>(a, at);
+    }
 }
 
 // --- vectors of complex numbers ---

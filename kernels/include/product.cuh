@@ -1,7 +1,7 @@
 // Inner products of the digits of a key switch with a key.
 #pragma once
 #include "conversion.cuh"
-#include "rows.cuh"
+#include "key.cuh"
 
 // Inner products of digits with both parts of a key, plus P times a polynomial over the chain; mirrored by
 // `key_switch::ProductArgs`.
@@ -14,6 +14,7 @@ struct ProductArgs {
     size_t key_words;  // of one part of one digit
     u32 key_chain;     // chain limbs of the key
     u32 count;         // digits
+    u32 key_packed, pad;
     const u64* addend[2]; // over the chain, or none
     u64* sums[2];
     u64 special[64];      // P modulo each chain prime

@@ -99,6 +99,7 @@ struct Measured {
     stages: Vec<(Stage, Vec<Duration>)>,
     calls: Vec<Duration>,
     keys: Duration,
+    key_bytes: usize,
     matrices: Duration,
     errors: Vec<f64>,
 }
@@ -138,8 +139,14 @@ fn runs<B: RingOps>(lab: &Lab, device: &B, params: &BootstrapParams, effort: Eff
     let ev = Evaluator::new(program, &ring)?;
     let encryptor = SecretEncryptor::new(program, &secret, &ring)?;
     let decryptor = Decryptor::new(program, &secret, &ring)?;
-    let mut all =
-        Measured { stages: Vec::new(), calls: Vec::new(), keys: key_time, matrices, errors: Vec::new() };
+    let mut all = Measured {
+        stages: Vec::new(),
+        calls: Vec::new(),
+        keys: key_time,
+        key_bytes: keys.bytes(),
+        matrices,
+        errors: Vec::new(),
+    };
     for _ in 0..effort.runs {
         let mut real = || rng.random_range(-1.0..1.0);
         let vectors: Vec<Vec<Complex64>> = (0..effort.batch)
@@ -205,7 +212,7 @@ impl Measured {
         let giga = |bytes: f64| bytes / 1e9;
         table.note(format!(
             "keys: {:.3} GB on the device, {:.3} GB in a file; made in {:.2?}; matrices in {:.2?}",
-            giga(params.key_bytes()? as f64),
+            giga(self.key_bytes as f64),
             giga(params.key_frames_bytes()? as f64),
             self.keys,
             self.matrices

@@ -8,8 +8,8 @@ use crate::sampler::Distribution;
 use gpu::Buffer;
 use he_core::Result;
 use he_core::backend::{
-    Backend, CkksOps, DigitBuf, Embedding, ExactOps, GiantStep, KeyBuf, KeySwitchOps, KeySwitchShape,
-    MessagePhase, Multiple, Pair, PhaseModT, PolyOps, Rotation, RotationBlocks, ScaledTensor,
+    Backend, CkksOps, DigitBuf, Embedding, ExactOps, GiantStep, KeyBuf, KeyShape, KeySwitchOps,
+    KeySwitchShape, MessagePhase, Multiple, Pair, PhaseModT, PolyOps, Rotation, RotationBlocks, ScaledTensor,
 };
 use he_core::ckks::Complex64;
 use he_core::ring::{DomainKind, Operand, RingSpec, Rows, Seed, Span};
@@ -236,6 +236,25 @@ impl PolyOps for CudaRing {
 }
 
 impl KeySwitchOps for CudaRing {
+    fn empty_key(&self, shape: &KeyShape) -> Result<KeyBuf<Buffer>> {
+        self.cuda.zeros(self.whole_key_words(shape)).map(KeyBuf::new)
+    }
+
+    fn write_key(
+        &self,
+        shape: &KeyShape,
+        key: KeyBuf<&mut Buffer>,
+        digit: usize,
+        part: usize,
+        src: &Buffer,
+    ) -> Result<()> {
+        self.write_key_rows(shape, key.buf(), digit, part, src)
+    }
+
+    fn read_key(&self, shape: &KeyShape, key: KeyBuf<&Buffer>, digit: usize, part: usize) -> Result<Buffer> {
+        self.read_key_rows(shape, key.buf(), digit, part)
+    }
+
     fn apply_automorphism(
         &self,
         shape: &KeySwitchShape,

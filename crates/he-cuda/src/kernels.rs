@@ -63,6 +63,8 @@ entries! {
     Tensor = "key_switch"."tensor_rows" 0;
     TensorSum = "key_switch"."tensor_sum_rows" 0;
     KeyProduct = "key_switch"."key_product_rows" 0;
+    PackKey = "key_switch"."pack_key" 0;
+    UnpackKey = "key_switch"."unpack_key" 0;
     RotationSums1 = "rotations"."rotation_sums_1" 0;
     RotationSums4 = "rotations"."rotation_sums_4" 0;
     RotationSums8 = "rotations"."rotation_sums_8" 0;

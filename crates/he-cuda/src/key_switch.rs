@@ -49,6 +49,8 @@ struct ProductArgs {
     key_words: u64,
     key_chain: u32,
     count: u32,
+    key_packed: u32,
+    pad: u32,
     addend: [u64; 2],
     sums: [u64; 2],
     special: [u64; MAX_CHAIN],
@@ -365,11 +367,10 @@ impl CudaRing {
         let op = "key_product";
         let n = self.n();
         let rows = Rows::new(shape.span(), shape.batch);
-        let key_words = (shape.key_q + shape.p) * n;
         let chain_words = shape.q * shape.batch * n;
         assert!(
             shape.digits.len() * shape.flat_digit_words(n) <= digits.words()
-                && shape.key().flat_words(n) <= key.words()
+                && self.holds_key(shape, key)
                 && own.into_iter().chain(addend.into_iter().flatten()).all(|x| chain_words <= x.words()),
             "{op}: an operand is too small"
         );
@@ -385,9 +386,11 @@ impl CudaRing {
             digit_words: shape.flat_digit_words(n) as u64,
             own: own.map_or(0, Buffer::address),
             key: key.address(),
-            key_words: key_words as u64,
+            key_words: self.key_words(shape.key_q + shape.p) as u64,
             key_chain: shape.key_q as u32,
             count: shape.digits.len() as u32,
+            key_packed: u32::from(self.packs_keys()),
+            pad: 0,
             addend: addend.map(|d| d.map_or(0, Buffer::address)),
             sums: sums.each_ref().map(Buffer::address),
             special: constants.special,
@@ -512,5 +515,25 @@ pub(crate) fn to_array<const N: usize>(vector: Vec<Buffer>) -> [Buffer; N] {
     match vector.try_into() {
         Ok(array) => array,
         Err(_) => unreachable!("one buffer was made for each part"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::mem::{offset_of, size_of};
+
+    #[test]
+    fn layout_is_that_of_the_kernels() {
+        let offsets = [
+            offset_of!(ProductArgs, key),
+            offset_of!(ProductArgs, key_chain),
+            offset_of!(ProductArgs, key_packed),
+            offset_of!(ProductArgs, addend),
+            offset_of!(ProductArgs, special),
+            offset_of!(ProductArgs, digit_of),
+            size_of::<ProductArgs>(),
+        ];
+        assert_eq!(offsets, [56, 72, 80, 88, 120, 632, 696]);
     }
 }

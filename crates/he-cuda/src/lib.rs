@@ -30,6 +30,7 @@ mod elementwise;
 mod embedding;
 mod exact;
 mod kernels;
+mod key;
 mod key_switch;
 mod ntt;
 mod ptx;

@@ -241,6 +241,11 @@ impl CudaRing {
         self.spec.log_n()
     }
 
+    /// Whether residues modulo every prime are computed in float64.
+    pub(crate) fn all_short(&self) -> bool {
+        self.spec.moduli().iter().all(|q| is_short(self.float, q))
+    }
+
     /// Address of the primes' constants.
     pub(crate) fn primes(&self) -> u64 {
         self.primes.address()

@@ -65,7 +65,7 @@ struct Args {
     rotations: u32,
     targets: u32,
     fresh: u32,
-    pad: u32,
+    key_packed: u32,
     rotation: [Term; MOST_ROTATIONS],
     target: [Target; MOST_SUMS],
     weight: [[u64; MOST_ROTATIONS]; MOST_SUMS],
@@ -222,8 +222,7 @@ impl CudaRing {
 
     fn key_address(&self, shape: &KeySwitchShape, rotation: &Rotation<'_, Buffer>) -> u64 {
         let key = rotation.key.map(KeyBuf::buf);
-        let words = shape.key().flat_words(self.n());
-        assert!(key.is_none_or(|key| words <= key.words()), "{OP}: a key is too small");
+        assert!(key.is_none_or(|key| self.holds_key(shape, key)), "{OP}: a key is too small");
         key.map_or(0, Buffer::address)
     }
 
@@ -304,13 +303,13 @@ impl CudaRing {
             let args = Args {
                 grid,
                 digit_words: digit_words as u64,
-                key_words: ((shape.key_q + shape.p) * self.n()) as u64,
+                key_words: self.key_words(shape.key_q + shape.p) as u64,
                 key_chain: shape.key_q as u32,
                 digits: shape.digits.len() as u32,
                 rotations: chunk.len() as u32,
                 targets: targets.len() as u32,
                 fresh: u32::from(fresh && i == 0),
-                pad: 0,
+                key_packed: u32::from(self.packs_keys()),
                 rotation,
                 target,
                 weight,

@@ -86,8 +86,8 @@ impl BootstrapParams {
         part(&self.whole(ring)?, self.key_params(purpose))
     }
 
-    /// The memory that all keys take on a device, in bytes: 2 (digits) (primes) N words of 64 bits
-    /// for each.
+    /// The memory that all keys take, in bytes: 2 (digits) (primes) N words of 64 bits for each. A
+    /// back end that packs keys takes less ([`BootstrapKeys::bytes`]).
     ///
     /// # Errors
     /// None in practice.
@@ -249,7 +249,7 @@ impl<B: RingOps> BootstrapKeys<B> {
 
     /// The memory that they take on the device, in bytes.
     pub fn bytes(&self) -> usize {
-        self.keys().map(|(purpose, _)| self.params.bytes_of_key(purpose)).sum()
+        self.keys().map(|(_, key)| key.bytes()).sum()
     }
 
     /// The parameters.

@@ -251,7 +251,18 @@ impl<L: Backend, R: Backend> Backend for Mirror<L, R> {
 
 /// An operation on both sides, whose results are compared.
 macro_rules! mirrored {
-    // Keys have a layout of their own on each side, so what was written is read back.
+    // Keys have a layout of their own on each side, so what is in them is read out.
+    (fn empty_key($($arguments:tt)*) -> opaque $result:ty;) => {
+        fn empty_key(&self, shape: &KeyShape) -> Result<$result> {
+            let (left, right) = (self.left.empty_key(shape), self.right.empty_key(shape));
+            let (left, right) = self.mirror.agreed("empty_key", left, right)?;
+            let key = left.map(|left| MirrorBuf { left, right: right.buf() });
+            for (digit, part) in (0..shape.digits).flat_map(|digit| [(digit, 0), (digit, 1)]) {
+                self.same_polynomial("empty_key", shape, key.as_ref(), digit, part)?;
+            }
+            Ok(key)
+        }
+    };
     (fn write_key($($arguments:tt)*) -> done ();) => {
         fn write_key(
             &self,
@@ -265,11 +276,7 @@ macro_rules! mirrored {
             let left = self.left.write_key(shape, key.as_mut().map(|key| &mut key.left), digit, part, &src.left);
             let right = self.right.write_key(shape, key.as_mut().map(|key| &mut key.right), digit, part, &src.right);
             self.mirror.agreed(OP, left, right)?;
-            let key = key.buf();
-            let left = self.left.read_key(shape, KeyBuf::new(&key.left), digit, part);
-            let right = self.right.read_key(shape, KeyBuf::new(&key.right), digit, part);
-            let (left, right) = self.mirror.agreed(OP, left, right)?;
-            self.mirror.join(OP, [left], [right]).map(drop)
+            self.same_polynomial(OP, shape, key.map(|key| &*key), digit, part)
         }
     };
     (fn $op:ident($($kind:ident $arg:ident: $type:ty),*) -> $outcome:ident $result:ty;) => {
@@ -349,6 +356,23 @@ impl<L: Backend, R: Backend> PreparedRing for MirrorRing<L, R> {
 impl<L: Backend<Ring: PolyOps>, R: Backend<Ring: PolyOps>> PolyOps for MirrorRing<L, R> {
     for_each_ring_op! { required, mirrored }
     for_each_ring_op! { provided, mirrored }
+}
+
+impl<L: Backend<Ring: KeySwitchOps>, R: Backend<Ring: KeySwitchOps>> MirrorRing<L, R> {
+    /// Compares one polynomial of a key.
+    fn same_polynomial(
+        &self,
+        op: &'static str,
+        shape: &KeyShape,
+        key: KeyBuf<&MirrorBuf<L::Buf, R::Buf>>,
+        digit: usize,
+        part: usize,
+    ) -> Result<()> {
+        let left = self.left.read_key(shape, key.map(|key| &key.left), digit, part);
+        let right = self.right.read_key(shape, key.map(|key| &key.right), digit, part);
+        let (left, right) = self.mirror.agreed(op, left, right)?;
+        self.mirror.join(op, [left], [right]).map(drop)
+    }
 }
 
 impl<L: Backend<Ring: KeySwitchOps>, R: Backend<Ring: KeySwitchOps>> KeySwitchOps for MirrorRing<L, R> {

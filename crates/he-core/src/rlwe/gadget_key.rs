@@ -57,6 +57,12 @@ impl<P: KeyParams, B: RingOps> GadgetKey<P, B> {
         &self.ring
     }
 
+    /// The memory that it takes on the device, in bytes: 2 (digits) (primes) N words of 64 bits, or
+    /// fewer where the back end packs them.
+    pub fn bytes(&self) -> usize {
+        self.ring.backend().words(self.buf.as_ref().buf()) * size_of::<u64>()
+    }
+
     /// The seed of the a_j, which is public; `None` for the key of a
     /// [`ReencryptionKey`](crate::mhe::ReencryptionKey), whose a_j come from none.
     pub fn seed(&self) -> Option<&Seed> {

@@ -148,7 +148,7 @@ pub(super) struct KeyArgs {
     pub(super) dst: u64,
     pub(super) key_words: usize,
     pub(super) count: u32,
-    pub(super) unused: u32,
+    pub(super) key_packed: u32,
 }
 
 /// Whether a buffer holds rows.

@@ -78,7 +78,7 @@ impl CudaRing {
         let rows = WideRows::new(shape.bits, batch);
         assert!(
             [Some(c), addend[0], addend[1]].into_iter().flatten().all(|x| holds(self, x, rows))
-                && shape.key().flat_words(n) <= key.words()
+                && self.whole_key_words(&shape.key()) <= key.words()
                 && span.limbs() <= shape.key_span.limbs(),
             "{op}: an operand is too small"
         );
@@ -99,9 +99,9 @@ impl CudaRing {
             digits: values.address(),
             key: key.address(),
             dst: sums.address(),
-            key_words: shape.key_span.limbs() * n,
+            key_words: self.key_words(shape.key_span.limbs()),
             count: digits as u32,
-            unused: 0,
+            key_packed: u32::from(self.packs_keys()),
         };
         let dst = switched.each_ref().map(Buffer::address);
         let targets = Targets {
