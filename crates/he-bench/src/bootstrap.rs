@@ -260,6 +260,7 @@ mod tests {
             stages: vec![(Stage::ModRaise, times.clone())],
             calls: times,
             keys: Duration::from_secs(1),
+            key_bytes: 0,
             matrices: Duration::from_secs(1),
             errors: vec![0.3, 0.25, 0.01, 0.0],
         };
