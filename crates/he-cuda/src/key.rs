@@ -2,12 +2,13 @@
 
 use crate::constants::ROW_THREADS;
 use crate::cuda::failed;
+use crate::elementwise::at;
 use crate::kernels::Entry;
 use crate::ring::CudaRing;
 use bytemuck::NoUninit;
 use gpu::Buffer;
 use he_core::Result;
-use he_core::backend::{KeyShape, KeySwitchShape};
+use he_core::backend::KeyShape;
 
 /// The residues of a tile of a packed key, and its words (kernels/include/key.cuh).
 const TILE: usize = 1 << 11;
@@ -41,9 +42,9 @@ impl CudaRing {
         self.key_words(2 * shape.digits * shape.span.limbs())
     }
 
-    /// Whether a buffer holds a key for switches of this shape.
-    pub(crate) fn holds_key(&self, shape: &KeySwitchShape, key: &Buffer) -> bool {
-        self.whole_key_words(&shape.key()) <= key.words()
+    /// Whether a buffer holds a key of this shape.
+    pub(crate) fn holds_key(&self, shape: &KeyShape, key: &Buffer) -> bool {
+        self.whole_key_words(shape) <= key.words()
     }
 
     /// The rows of one polynomial into a key.
@@ -56,14 +57,14 @@ impl CudaRing {
         src: &Buffer,
     ) -> Result<()> {
         let op = "write_key";
-        let at = self.part_at(op, shape, key, digit, part);
+        let first = self.part_at(op, shape, key, digit, part);
         let words = shape.span.limbs() * self.n();
         assert!(words <= src.words(), "{op}: the polynomial is too small");
         if !self.packs_keys() {
-            return self.cuda.stream.copy(src, 0, key, at, words).map_err(failed(op));
+            return self.cuda.stream.copy(src, 0, key, first, words).map_err(failed(op));
         }
         // SAFETY: the buffers are live and hold the rows, as just checked.
-        unsafe { self.pack(op, Entry::PackKey, src.address(), crate::elementwise::at(key, at), words) }
+        unsafe { self.pack(op, Entry::PackKey, src.address(), at(key, first), words) }
     }
 
     /// The rows of one polynomial out of a key.
@@ -75,26 +76,21 @@ impl CudaRing {
         part: usize,
     ) -> Result<Buffer> {
         let op = "read_key";
-        let at = self.part_at(op, shape, key, digit, part);
+        let first = self.part_at(op, shape, key, digit, part);
         let words = shape.span.limbs() * self.n();
         let mut dst = self.cuda.scratch_buffer(op, words)?;
         if self.packs_keys() {
             // SAFETY: the key holds the rows, as just checked, and `dst` was made for them.
-            unsafe {
-                self.pack(op, Entry::UnpackKey, dst.address(), crate::elementwise::at(key, at), words)?
-            };
+            unsafe { self.pack(op, Entry::UnpackKey, dst.address(), at(key, first), words)? };
         } else {
-            self.cuda.stream.copy(key, at, &mut dst, 0, words).map_err(failed(op))?;
+            self.cuda.stream.copy(key, first, &mut dst, 0, words).map_err(failed(op))?;
         }
         Ok(dst)
     }
 
     /// The first word of a polynomial in a key.
     fn part_at(&self, op: &str, shape: &KeyShape, key: &Buffer, digit: usize, part: usize) -> usize {
-        assert!(
-            digit < shape.digits && part < 2 && self.whole_key_words(shape) <= key.words(),
-            "{op}: the key is too small"
-        );
+        assert!(digit < shape.digits && part < 2 && self.holds_key(shape, key), "{op}: the key is too small");
         self.key_words((2 * digit + part) * shape.span.limbs())
     }
 

@@ -370,7 +370,7 @@ impl CudaRing {
         let chain_words = shape.q * shape.batch * n;
         assert!(
             shape.digits.len() * shape.flat_digit_words(n) <= digits.words()
-                && self.holds_key(shape, key)
+                && self.holds_key(&shape.key(), key)
                 && own.into_iter().chain(addend.into_iter().flatten()).all(|x| chain_words <= x.words()),
             "{op}: an operand is too small"
         );

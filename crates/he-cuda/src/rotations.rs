@@ -20,12 +20,12 @@ const MOST_SUMS: usize = 8;
 /// A weight as the kernel takes it: the address of its words, each of which stands for 2^`log_run`
 /// neighbours.
 #[derive(Clone, Copy)]
-struct Factor {
+struct Runs {
     address: u64,
     log_run: u32,
 }
 
-impl Factor {
+impl Runs {
     /// The rotation is not in the sum.
     const NONE: Self = Self { address: 0, log_run: 0 };
     /// The number one, which has no words.
@@ -74,14 +74,14 @@ struct Args {
 }
 
 /// Rotations by their index, and their weights.
-type Weights = Vec<(usize, Factor)>;
+type Weights = Vec<(usize, Runs)>;
 
 /// Where a weight is.
 enum Place {
     /// Constants from this word on, in what is uploaded.
     Constants(usize),
     /// A polynomial on the device.
-    Poly(Factor),
+    Poly(Runs),
 }
 
 const OP: &str = "rotate_and_sum";
@@ -116,15 +116,15 @@ impl CudaRing {
             .collect::<Result<_>>()?;
         let constants = self.cuda.upload_words(OP, &constants)?;
         // A constant is a run of all words of a limb.
-        let factor = |place: &Place| match *place {
+        let runs = |place: &Place| match *place {
             Place::Constants(at) => {
-                Factor { address: constants.address() + 8 * at as u64, log_run: self.log_n() }
+                Runs { address: constants.address() + 8 * at as u64, log_run: self.log_n() }
             }
-            Place::Poly(factor) => factor,
+            Place::Poly(runs) => runs,
         };
         let weights: Vec<Weights> = placed
             .iter()
-            .map(|terms| terms.iter().map(|(baby, place)| (*baby, factor(place))).collect())
+            .map(|terms| terms.iter().map(|(baby, place)| (*baby, runs(place))).collect())
             .collect();
         let babies = babies
             .iter()
@@ -196,7 +196,7 @@ impl CudaRing {
             let steps: Vec<Term> = chunk.iter().enumerate().map(step).collect();
             let of_output = |output: usize| -> Weights {
                 let added = chunk.iter().enumerate().filter(|(_, giant)| blocks.of_giant[**giant] == output);
-                added.map(|(i, _)| (i, Factor::ONE)).collect()
+                added.map(|(i, _)| (i, Runs::ONE)).collect()
             };
             let ones: BTreeMap<usize, Weights> = chunk
                 .iter()
@@ -222,7 +222,7 @@ impl CudaRing {
 
     fn key_address(&self, shape: &KeySwitchShape, rotation: &Rotation<'_, Buffer>) -> u64 {
         let key = rotation.key.map(KeyBuf::buf);
-        assert!(key.is_none_or(|key| self.holds_key(shape, key)), "{OP}: a key is too small");
+        assert!(key.is_none_or(|key| self.holds_key(&shape.key(), key)), "{OP}: a key is too small");
         key.map_or(0, Buffer::address)
     }
 
@@ -241,7 +241,7 @@ impl CudaRing {
                 Place::Constants(constants.len() - limbs)
             }
             Weight::Poly { words, log_run } => {
-                Place::Poly(Factor { address: words.address(), log_run: *log_run })
+                Place::Poly(Runs { address: words.address(), log_run: *log_run })
             }
         };
         Ok((*baby, place))
@@ -262,15 +262,15 @@ impl CudaRing {
         fresh: bool,
     ) -> Result<()> {
         // The weights by rotation, which appears once more for a second weight in one sum.
-        let mut uses: Vec<(usize, [Factor; MOST_SUMS])> = Vec::new();
+        let mut uses: Vec<(usize, [Runs; MOST_SUMS])> = Vec::new();
         for (t, (_, weights)) in targets.iter().enumerate() {
-            for &(rotation, factor) in *weights {
+            for &(rotation, runs) in *weights {
                 let free = uses.iter_mut().find(|(used, row)| *used == rotation && row[t].address == 0);
                 match free {
-                    Some((_, row)) => row[t] = factor,
+                    Some((_, row)) => row[t] = runs,
                     None => {
-                        let mut row = [Factor::NONE; MOST_SUMS];
-                        row[t] = factor;
+                        let mut row = [Runs::NONE; MOST_SUMS];
+                        row[t] = runs;
                         uses.push((rotation, row));
                     }
                 }
@@ -294,10 +294,10 @@ impl CudaRing {
             let mut rotation = [Term::zeroed(); MOST_ROTATIONS];
             let mut weight = [[0; MOST_ROTATIONS]; MOST_SUMS];
             let mut log_run = [[0; MOST_ROTATIONS]; MOST_SUMS];
-            for (r, (used, factors)) in chunk.iter().enumerate() {
+            for (r, (used, row)) in chunk.iter().enumerate() {
                 rotation[r] = rotations[*used];
-                for (sum, factor) in factors.iter().enumerate() {
-                    (weight[sum][r], log_run[sum][r]) = (factor.address, factor.log_run);
+                for (sum, runs) in row.iter().enumerate() {
+                    (weight[sum][r], log_run[sum][r]) = (runs.address, runs.log_run);
                 }
             }
             let args = Args {

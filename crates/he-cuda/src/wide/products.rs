@@ -78,7 +78,7 @@ impl CudaRing {
         let rows = WideRows::new(shape.bits, batch);
         assert!(
             [Some(c), addend[0], addend[1]].into_iter().flatten().all(|x| holds(self, x, rows))
-                && self.whole_key_words(&shape.key()) <= key.words()
+                && self.holds_key(&shape.key(), key)
                 && span.limbs() <= shape.key_span.limbs(),
             "{op}: an operand is too small"
         );
