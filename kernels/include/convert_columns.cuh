@@ -5,8 +5,10 @@
 // y_i (2^(8i) h modulo the target), whose bytes are sums of products of bytes: the matrix of y, a row per coefficient, by that of the
 // constants, a column per byte of a target. Sums of 2^(8j) times column j are exact, and reduced once.
 #pragma once
+#include "async_copy.cuh"
 #include "matrix.cuh"
 #include "ntt.cuh"
+#include "rows.cuh"
 
 constexpr u32 COLUMNS_LOG = 4, COLUMNS_TILE = 10, COLUMNS_THREADS = 256;
 constexpr u32 COLUMNS_POINTS = 1 << COLUMNS_LOG, COLUMNS_WORDS = 1 << COLUMNS_TILE;
@@ -25,6 +27,28 @@ struct ConvertColumnsArgs {
 // Limb k of those that a digit is converted to.
 HE_D u32 target_of(u32 k, u32 first, u32 next) { return k < first ? k : k - first + next; }
 
+// What a block needs of one target, in shared memory: read from global memory where it is used, it would be waited for several times.
+template <u32 BITS, u32 CHUNKS>
+struct alignas(16) Target {
+    static constexpr u32 ROOTS = 1u << BITS; // of the high bits of the index
+
+    Prime prime;
+    u64 bytes[CHUNKS * CHUNK_WORDS];
+    double roots[ROOTS];
+};
+static_assert(sizeof(Prime) % 16 == 0, "copied in pieces of 16 bytes");
+
+// Copies BYTES bytes, in pieces of 16, by COLUMN_THREADS threads.
+template <u32 BYTES>
+HE_D void copy_pieces(void* to, const void* from, u32 thread) {
+    constexpr u32 PIECES = BYTES / 16;
+#pragma unroll
+    for (u32 i = 0; i < PIECES; i += COLUMN_THREADS) {
+        u32 piece = i + thread;
+        if (piece < PIECES) copy_async(static_cast<char*>(to) + 16 * piece, static_cast<const char*>(from) + 16 * piece);
+    }
+}
+
 // The words of coefficients i and j of one source, as a product of matrices takes them.
 struct alignas(16) WordPair {
     u32 low_i, low_j, high_i, high_j;
@@ -37,7 +61,7 @@ struct ByteConversion {
     u32 constants[CHUNKS][4][2];
     double q, q_inverse, shift, shift_quotient; // shift = 2^32 modulo the target
 
-    // `table` are the constants of the target that the lane holds; `prime` is that whose residues it gets.
+    // `table` are the words of the target that the lane holds, from its own one on; `prime` is that whose residues it gets.
     HE_D ByteConversion(const u64* table, const Prime& prime) : q(prime.q_double), q_inverse(prime.q_inverse) {
 #pragma unroll
         for (u32 i = 0; i < CHUNKS; ++i) {
@@ -95,6 +119,35 @@ HE_D void convert_columns(const ConvertColumnsArgs& args) {
     size_t stride = (size_t)a.limbs.batch << log_n, row = (size_t)entry << log_n;
     auto index = [&](u32 i) { return ((i >> LOG_COLUMNS) << log_rows) + column + (i & ((1 << LOG_COLUMNS) - 1)); };
 
+    bool skips = a.own != TRANSFORM_OWN;
+    u32 first = skips ? (u32)basis.first : args.targets, next = first + sources;
+    u32 count = skips ? args.targets - sources : args.targets, groups = (count + COLUMNS_TARGETS - 1) / COLUMNS_TARGETS;
+    u32 begin = groups * share / args.shares, end = groups * (share + 1) / args.shares;
+    auto limb_of = [&](u32 k) { return target_of(min(k, count - 1), first, next); };
+
+    // The constants of a group arrive while the one before it is computed: a quarter of the threads copies those of one target. The
+    // roots of the second pass are a group behind the rest, because they are needed longer.
+    typedef Target<BITS, CHUNKS> Constants;
+    constexpr u32 FIRST_ROOTS = 1u << (COLUMNS_TILE - LOW);
+    Constants* targets = reinterpret_cast<Constants*>(words + (sources + COLUMNS_TARGETS) * COLUMNS_AREA);
+    u32 copied = threadIdx.x / COLUMN_THREADS, piece = threadIdx.x % COLUMN_THREADS;
+    const double* roots = nullptr; // of the target whose constants were copied last
+    auto copy_first = [&](u32 group) {
+        u32 target = limb_of(group * COLUMNS_TARGETS + copied);
+        const Prime& p = a.primes[prime_of(a.limbs, target)];
+        Constants& to = targets[copied];
+        roots = static_cast<const double*>(p.roots);
+        copy_pieces<sizeof(Prime)>(&to.prime, &p, piece);
+        copy_pieces<sizeof(to.bytes)>(to.bytes, basis.bytes + (size_t)target * (CHUNKS * CHUNK_WORDS), piece);
+        copy_pieces<8 * FIRST_ROOTS>(to.roots, roots, piece);
+    };
+    auto copy_second = [&] {
+        constexpr u32 BYTES = 8 * (Constants::ROOTS - FIRST_ROOTS);
+        copy_pieces<BYTES>(targets[copied].roots + FIRST_ROOTS, roots + FIRST_ROOTS, piece);
+    };
+    if (begin < end) copy_first(begin);
+    commit_copies();
+
     // The y of the tile; above the first source's, which are below 2^50, the number of times that D was too much: constants of its
     // byte are -D.
     const u64* src = a.src[part] + row + basis.first * stride;
@@ -107,22 +160,27 @@ HE_D void convert_columns(const ConvertColumnsArgs& args) {
         const u64* at_j = src + index(point<COLUMNS_LOG, COLUMNS_TILE, COLUMNS_TILE, LOW>(k % COLUMN_THREADS, r + 1));
         double overflow_i = 0.0, overflow_j = 0.0;
         auto pair_of = [](u64 i, u64 j) { return WordPair{(u32)i, (u32)j, (u32)(i >> 32), (u32)(j >> 32)}; };
-#pragma unroll 4
-        for (u32 s = 0; s < sources; ++s) {
-            u64 i = at_i[s * stride], j = at_j[s * stride];
-            overflow_i = __dadd_rn(overflow_i, __dmul_rn(__ull2double_rn(i), reciprocal[s]));
-            overflow_j = __dadd_rn(overflow_j, __dmul_rn(__ull2double_rn(j), reciprocal[s]));
-            pairs[s * (COLUMNS_AREA / 2) + k] = pair_of(i, j);
+        u64 y[CHUNKS * CHUNK_SOURCES][2];
+        // All sources are on the way together.
+#pragma unroll
+        for (u32 s = 0; s < CHUNKS * CHUNK_SOURCES; ++s) {
+            y[s][0] = s < sources ? at_i[s * stride] : 0;
+            y[s][1] = s < sources ? at_j[s * stride] : 0;
+        }
+#pragma unroll
+        for (u32 s = 0; s < CHUNKS * CHUNK_SOURCES; ++s) {
+            if (s >= sources) continue;
+            overflow_i = __dadd_rn(overflow_i, __dmul_rn(__ull2double_rn(y[s][0]), reciprocal[s]));
+            overflow_j = __dadd_rn(overflow_j, __dmul_rn(__ull2double_rn(y[s][1]), reciprocal[s]));
+            pairs[s * (COLUMNS_AREA / 2) + k] = pair_of(y[s][0], y[s][1]);
         }
         pairs[k].high_i |= (u32)__double2ull_rn(overflow_i) << 24;
         pairs[k].high_j |= (u32)__double2ull_rn(overflow_j) << 24;
     }
+    wait_copies<0>();
     __syncthreads();
 
     u64* dst = a.dst[part] + blockIdx.y * a.dst_digit + row;
-    bool skips = a.own != TRANSFORM_OWN;
-    u32 first = skips ? (u32)basis.first : args.targets, next = first + sources;
-    u32 count = skips ? args.targets - sources : args.targets, groups = (count + COLUMNS_TARGETS - 1) / COLUMNS_TARGETS;
     u32 lane = threadIdx.x % warpSize, t = lane % 4, thread = threadIdx.x / 4 % COLUMN_THREADS;
     double* exchange = reinterpret_cast<double*>(words + sources * COLUMNS_AREA) + t * COLUMNS_AREA;
     const WordPair* chunks[CHUNKS];
@@ -131,31 +189,30 @@ HE_D void convert_columns(const ConvertColumnsArgs& args) {
         // Constants of missing sources are zero.
         chunks[chunk] = pairs + min(chunk * CHUNK_SOURCES + t, sources - 1) * (COLUMNS_AREA / 2) + thread;
     }
-    const u64* table = basis.bytes + lane % 8;
-    u32 begin = groups * share / args.shares, end = groups * (share + 1) / args.shares;
+    const Constants& own = targets[t];
     for (u32 group = begin; group < end; ++group) {
-        u32 start = group * COLUMNS_TARGETS, k = start + t;
-        u32 target = target_of(min(k, count - 1), first, next);
-        const Prime& p = a.primes[prime_of(a.limbs, target)];
+        u32 k = group * COLUMNS_TARGETS + t;
+        Fp64 arithmetic(own.prime);
         double x[COLUMNS_POINTS];
         {
-            u32 held = target_of(min(start + lane / 8, count - 1), first, next);
-            ByteConversion<CHUNKS> conversion(table + (size_t)held * (CHUNKS * CHUNK_WORDS), p);
+            ByteConversion<CHUNKS> conversion(targets[lane / 8].bytes + lane % 8, own.prime);
 #pragma unroll
             for (u32 r = 0; r < COLUMNS_POINTS; r += 2) conversion.convert(chunks, r / 2 * COLUMN_THREADS, x[r], x[r + 1]);
         }
-        Fp64 arithmetic(p);
-        const double* roots = static_cast<const double*>(p.roots);
-        forward_pass<Fp64, COLUMNS_LOG, COLUMNS_TILE, COLUMNS_TILE, LOW>(arithmetic, x, roots, thread, 0, 1, log_n);
+        forward_pass<Fp64, COLUMNS_LOG, COLUMNS_TILE, COLUMNS_TILE, LOW>(arithmetic, x, own.roots, thread, 0, 1, log_n);
         relax_all<Fp64, COLUMNS_LOG>(arithmetic, x);
-        __syncthreads(); // the last targets have left shared memory
+        __syncthreads(); // the last targets have left shared memory, and nobody needs these constants again but for the roots
+        copy_second();
+        if (group + 1 < end) copy_first(group + 1);
+        commit_copies();
         to_shared<Fp64, COLUMNS_LOG, COLUMNS_TILE, COLUMNS_TILE, LOW>(x, exchange, thread);
+        wait_copies<0>();
         __syncthreads();
         from_shared<Fp64, COLUMNS_LOG, COLUMNS_TILE, LOW, LOG_COLUMNS>(x, exchange, thread);
-        forward_pass<Fp64, COLUMNS_LOG, COLUMNS_TILE, LOW, LOG_COLUMNS>(arithmetic, x, roots, thread, 0, 1 << (COLUMNS_TILE - LOW), log_n);
+        forward_pass<Fp64, COLUMNS_LOG, COLUMNS_TILE, LOW, LOG_COLUMNS>(arithmetic, x, own.roots, thread, 0, FIRST_ROOTS, log_n);
         relax_all<Fp64, COLUMNS_LOG>(arithmetic, x);
         if (k >= count) continue;
-        u64* out = dst + target * stride;
+        u64* out = dst + limb_of(k) * stride;
 #pragma unroll
         for (u32 r = 0; r < COLUMNS_POINTS; ++r) {
             u32 i = point<COLUMNS_LOG, COLUMNS_TILE, LOW, LOG_COLUMNS>(thread, r);
@@ -163,9 +220,15 @@ HE_D void convert_columns(const ConvertColumnsArgs& args) {
         }
     }
     if (a.own == COPY_OWN && share == 0) {
+        size_t at = basis.first * stride + ((size_t)tile << COLUMNS_TILE) + 2 * threadIdx.x;
+        constexpr u32 STEPS = COLUMNS_WORDS / (2 * COLUMNS_THREADS);
+#pragma unroll 2
         for (u32 s = 0; s < sources; ++s) {
-            size_t at = (basis.first + s) * stride + ((size_t)tile << COLUMNS_TILE);
-            for (u32 i = threadIdx.x; i < COLUMNS_WORDS; i += COLUMNS_THREADS) dst[at + i] = a.acc[0][row + at + i];
+            ulonglong2 pair[STEPS];
+#pragma unroll
+            for (u32 i = 0; i < STEPS; ++i) pair[i] = load2(a.acc[0] + row + at + s * stride + 2 * i * COLUMNS_THREADS);
+#pragma unroll
+            for (u32 i = 0; i < STEPS; ++i) store2(dst + at + s * stride + 2 * i * COLUMNS_THREADS, pair[i].x, pair[i].y);
         }
     }
 }

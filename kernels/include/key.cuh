@@ -3,6 +3,7 @@
 // A packed row is one tile after the other, each of 2^11 residues in 1600 words: the low 32 bits of all residues, their next 16, and
 // their two highest, four residues a byte. A warp reads neighbouring words of each section.
 #pragma once
+#include "async_copy.cuh"
 #include "rows.cuh"
 
 constexpr u32 KEY_LOG_TILE = 11, KEY_TILE = 1u << KEY_LOG_TILE;
@@ -37,7 +38,9 @@ struct PackedPair {
                    reinterpret_cast<const unsigned char*>(words + KEY_HIGH)[pair / 2]};
     }
     // `ahead` is a multiple of four.
-    HE_D ulonglong2 unpack(Raw raw) const {
+    HE_D ulonglong2 unpack(Raw raw) const { return unpack(raw, k); }
+    // Of the residues k and k + 1.
+    HE_D static ulonglong2 unpack(Raw raw, u32 k) {
         u32 high = raw.high >> (k & 2) * 2;
         return make_ulonglong2((raw.low & 0xffffffff) | (u64)((raw.middle & 0xffff) | (high & 3) << 16) << 32,
                                raw.low >> 32 | (u64)(raw.middle >> 16 | (high & 12) << 14) << 32);
@@ -46,4 +49,60 @@ struct PackedPair {
 
     const u64* tile;
     u32 k;
+};
+
+// Both parts of a key for RUN neighbouring residues, on their way through shared memory: a warp copies them together, 16 bytes a lane,
+// and a lane reads two of them.
+constexpr u32 RUN = 64;
+
+// Where a lane copies from: the residues run ... run + 64 of row `row`; part a begins `part_words` words after part b.
+struct FlatRun {
+    static constexpr u32 WORDS = 2 * RUN;
+
+    FlatRun() = default;
+    HE_D FlatRun(const u64* key, size_t row, size_t part_words, u32 log_n, u32 run, u32 lane)
+        : from(key + (row << log_n) + run + 2 * lane), part_words(part_words) {}
+    // To the lane's place; `inside`: the row is not shorter.
+    HE_D void copy(u64* to, bool inside) const {
+        if (!inside) return;
+        copy_async(to, from);
+        copy_async(to + RUN, from + part_words);
+    }
+    HE_D void advance(size_t words) { from += words; }
+    // Residues 2 pair and 2 pair + 1 of the run.
+    HE_D static ulonglong2 read(const u64* run, u32 part, u32 pair) { return load2(run + part * RUN + 2 * pair); }
+
+    const u64* from;
+    size_t part_words;
+};
+
+struct PackedRun {
+    // Both low sections, then the middle ones, then the high ones.
+    static constexpr u32 MIDDLE = RUN, HIGH = MIDDLE + RUN / 2, WORDS = HIGH + RUN / 16;
+    static constexpr u32 REST_LANES = (WORDS - MIDDLE) / 2; // that copy middle and high sections
+
+    PackedRun() = default;
+    HE_D PackedRun(const u64* key, size_t row, size_t part_words, u32 log_n, u32 run, u32 lane) : has_rest(lane < REST_LANES) {
+        const u64* tile = key + ((row << (log_n - KEY_LOG_TILE)) + (run >> KEY_LOG_TILE)) * KEY_TILE_WORDS;
+        u32 k = run & (KEY_TILE - 1);
+        low = tile + lane / 16 * part_words + k / 2 + 2 * (lane % 16);
+        rest = lane < 16 ? tile + lane / 8 * part_words + KEY_MIDDLE + k / 4 + 2 * (lane % 8)
+                         : tile + lane % 16 * part_words + KEY_HIGH + k / 32;
+    }
+    HE_D void copy(u64* to, bool) const {
+        copy_async(to, low);
+        if (has_rest) copy_async(to + MIDDLE, rest);
+    }
+    HE_D void advance(size_t words) {
+        low += words;
+        rest += words;
+    }
+    HE_D static ulonglong2 read(const u64* run, u32 part, u32 pair) {
+        return PackedPair::unpack({run[part * (RUN / 2) + pair], reinterpret_cast<const u32*>(run + MIDDLE)[part * (RUN / 2) + pair],
+                                   reinterpret_cast<const unsigned char*>(run + HIGH)[part * (RUN / 4) + pair / 2]},
+                                  2 * pair);
+    }
+
+    const u64 *low, *rest;
+    bool has_rest;
 };

@@ -104,6 +104,12 @@ impl Cuda {
         self.gpu().info().compute_capability >= (8, 0)
     }
 
+    /// Whether the device copies to shared memory while its threads compute, as kernels for compute
+    /// capability 8.0 do.
+    pub(crate) fn copies_asynchronously(&self) -> bool {
+        self.gpu().info().compute_capability >= (8, 0)
+    }
+
     /// Launches a kernel.
     ///
     /// # Safety

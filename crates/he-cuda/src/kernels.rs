@@ -11,11 +11,17 @@ const fn tile(log: u32) -> u32 {
     8 << log
 }
 
-/// The shared memory of a conversion in the matrix units: a tile of each source and of four
-/// targets, in different banks.
-pub(crate) const fn byte_tile(sources: u32) -> u32 {
-    8 * (sources + 4) * ((1 << 10) + 4)
+/// The shared memory of a conversion in the matrix units at degree 2^`log_n`: a tile of each source
+/// and of four targets, in different banks, and the constants of these targets: of the prime, of
+/// each four sources, and the roots of all but the lowest eight stages.
+pub(crate) const fn byte_tile(log_n: u32, sources: u32) -> u32 {
+    let constants = 80 + sources.div_ceil(4) * 256 + (8 << (log_n - 8));
+    8 * (sources + 4) * ((1 << 10) + 4) + 4 * constants
 }
+
+/// The shared memory of sums of rotations: four slots of three runs of 64 words for each of four
+/// warps.
+pub(crate) const ROTATION_SLOTS: u32 = 8 * 4 * 4 * 3 * 64;
 
 /// The shared memory of blind rotations: polynomials of N words and lines of as many, and the
 /// powers of two small ciphertexts of any dimension.
@@ -65,19 +71,22 @@ entries! {
     KeyProduct = "key_switch"."key_product_rows" 0;
     PackKey = "key_switch"."pack_key" 0;
     UnpackKey = "key_switch"."unpack_key" 0;
-    RotationSums1 = "rotations"."rotation_sums_1" 0;
-    RotationSums4 = "rotations"."rotation_sums_4" 0;
-    RotationSums8 = "rotations"."rotation_sums_8" 0;
+    RotationSums1 = "rotations"."rotation_sums_1" ROTATION_SLOTS;
+    RotationSums4 = "rotations"."rotation_sums_4" ROTATION_SLOTS;
+    RotationSums8 = "rotations"."rotation_sums_8" ROTATION_SLOTS;
+    AsyncRotationSums1 = "rotations_80"."rotation_sums_80_1" ROTATION_SLOTS;
+    AsyncRotationSums4 = "rotations_80"."rotation_sums_80_4" ROTATION_SLOTS;
+    AsyncRotationSums8 = "rotations_80"."rotation_sums_80_8" ROTATION_SLOTS;
     Convert = "key_switch"."convert_rows" 16 * 128 * 13;
-    Convert14Columns4 = "convert_14"."convert14_columns_4" byte_tile(4);
-    Convert14Columns8 = "convert_14"."convert14_columns_8" byte_tile(8);
-    Convert14Columns12 = "convert_14"."convert14_columns_12" byte_tile(12);
-    Convert15Columns4 = "convert_15"."convert15_columns_4" byte_tile(4);
-    Convert15Columns8 = "convert_15"."convert15_columns_8" byte_tile(8);
-    Convert15Columns12 = "convert_15"."convert15_columns_12" byte_tile(12);
-    Convert16Columns4 = "convert_16"."convert16_columns_4" byte_tile(4);
-    Convert16Columns8 = "convert_16"."convert16_columns_8" byte_tile(8);
-    Convert16Columns12 = "convert_16"."convert16_columns_12" byte_tile(12);
+    Convert14Columns4 = "convert_14"."convert14_columns_4" byte_tile(14, 4);
+    Convert14Columns8 = "convert_14"."convert14_columns_8" byte_tile(14, 8);
+    Convert14Columns12 = "convert_14"."convert14_columns_12" byte_tile(14, 12);
+    Convert15Columns4 = "convert_15"."convert15_columns_4" byte_tile(15, 4);
+    Convert15Columns8 = "convert_15"."convert15_columns_8" byte_tile(15, 8);
+    Convert15Columns12 = "convert_15"."convert15_columns_12" byte_tile(15, 12);
+    Convert16Columns4 = "convert_16"."convert16_columns_4" byte_tile(16, 4);
+    Convert16Columns8 = "convert_16"."convert16_columns_8" byte_tile(16, 8);
+    Convert16Columns12 = "convert_16"."convert16_columns_12" byte_tile(16, 12);
     Convert16 = "key_switch"."convert_16_rows" 16 * 16 * 19;
     Convert24 = "key_switch"."convert_24_rows" 16 * 16 * 27;
     Convert40 = "key_switch"."convert_40_rows" 16 * 16 * 43;

@@ -236,9 +236,10 @@ impl Cuda {
     /// [`convert_columns`](Self::convert_columns): the device multiplies matrices of bytes and has
     /// shared memory for the sources, and the constants are there.
     pub(crate) fn converts_in_columns(&self, log_n: u32, plan: &Plan, extent: Extent) -> bool {
-        let has_memory = self.gpu().info().shared_memory >= byte_tile(BYTE_SOURCES as u32);
         let pays = plan.sources > FUSED_SOURCES || self.has_columns(log_n, extent);
-        self.multiplies_bytes() && has_memory && plan.in_bytes && (14..=16).contains(&log_n) && pays
+        let possible = self.multiplies_bytes() && plan.in_bytes && (14..=16).contains(&log_n);
+        let has_memory = || self.gpu().info().shared_memory >= byte_tile(log_n, BYTE_SOURCES as u32);
+        possible && pays && has_memory()
     }
 
     /// The conversion of `args.src`, which holds the y of the source limbs, and the first kernel of
@@ -268,7 +269,16 @@ impl Cuda {
         let grid = [args.limbs.batch << log_tiles, extent.digits as u32, extent.parts as u32 * shares];
         let args = ConvertColumnsArgs { ntt: Args { log_tiles, ..*args }, targets, shares };
         // SAFETY: guaranteed by the caller.
-        unsafe { self.launch(op, entry, grid, CONVERT_THREADS, byte_tile(plan.sources as u32), &args) }
+        unsafe {
+            self.launch(
+                op,
+                entry,
+                grid,
+                CONVERT_THREADS,
+                byte_tile(args.ntt.log_n, plan.sources as u32),
+                &args,
+            )
+        }
     }
 
     /// The same as [`forward`](Self::forward) with `args.convert`, beginning with

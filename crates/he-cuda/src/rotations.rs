@@ -1,7 +1,7 @@
 //! Weighted sums of rotations.
 
-use crate::constants::Grid;
-use crate::kernels::Entry;
+use crate::constants::{Grid, ROW_THREADS};
+use crate::kernels::{Entry, ROTATION_SLOTS};
 use crate::key_switch::Finish;
 use crate::ring::CudaRing;
 use bytemuck::{NoUninit, Pod, Zeroable};
@@ -279,11 +279,12 @@ impl CudaRing {
         let rows = Rows::new(shape.span(), shape.batch);
         let grid = self.grid(rows);
         let special = self.switch_constants(shape).special;
-        let entry = match targets.len() {
-            ..=1 => Entry::RotationSums1,
-            2..=4 => Entry::RotationSums4,
-            _ => Entry::RotationSums8,
+        let [waiting, copying] = match targets.len() {
+            ..=1 => [Entry::RotationSums1, Entry::AsyncRotationSums1],
+            2..=4 => [Entry::RotationSums4, Entry::AsyncRotationSums4],
+            _ => [Entry::RotationSums8, Entry::AsyncRotationSums8],
         };
+        let entry = if self.cuda.copies_asynchronously() { copying } else { waiting };
         let mut target = [Target::zeroed(); MOST_SUMS];
         for (place, (given, _)) in target.iter_mut().zip(targets) {
             *place = *given;
@@ -316,8 +317,9 @@ impl CudaRing {
                 log_run,
                 special,
             };
+            let blocks = (rows.count() << grid.log_chunks) as u32;
             // SAFETY: guaranteed by the caller.
-            unsafe { self.cuda.launch_rows(OP, entry, rows.count(), grid.log_chunks, &args)? };
+            unsafe { self.cuda.launch(OP, entry, [blocks, 1, 1], ROW_THREADS, ROTATION_SLOTS, &args)? };
         }
         Ok(())
     }

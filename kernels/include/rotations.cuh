@@ -1,0 +1,306 @@
+// Weighted sums of rotations over Q P, several sums at once: each inner product with a key is computed once for all sums, and no rotation
+// reaches memory.
+#pragma once
+#include "key.cuh"
+#include "policy.cuh"
+
+constexpr u32 MOST_ROTATIONS = 16; // of a launch; more are added by further launches
+constexpr u32 MOST_SUMS = 8;
+
+// One rotation, before its automorphism: (sum_j digit_j key_j) + (addend_0, addend_1). Mirrored by `rotations::Rotation`.
+struct Rotation {
+    const u64* digits;    // [digit][limb][entry]
+    const u64* key;       // none: the addends alone
+    const u64* addend[2]; // over the chain, to be multiplied by P, or over all limbs; none: zero
+    u32 g;
+    u32 lifted;           // whether the addends are multiplied by P
+    u32 batch, first;     // the entries of the digits and addends, and the one that belongs to entry 0 of the sums
+};
+
+// Whether part `part` of a rotation's addend is in a limb of the chain, or in a special one.
+HE_D bool has_addend(const Rotation& rotation, u32 part, bool chain) {
+    return rotation.addend[part] != nullptr && (chain || !rotation.lifted);
+}
+
+// The rows of a sum. Mirrored by `rotations::Target`.
+struct Target {
+    u64* sums[2];
+    u32 batch, first;
+};
+
+// Mirrored by `rotations::Args`.
+struct RotationArgs {
+    Grid grid;             // of the entries of the sums
+    size_t digit_words;    // of one digit
+    size_t key_words;      // of one part of one digit
+    u32 key_chain, digits; // chain limbs of the key; digits
+    u32 rotations, targets;
+    u32 fresh;             // whether the sums start here
+    u32 key_packed;
+    Rotation rotation[MOST_ROTATIONS];
+    Target target[MOST_SUMS];
+    // Of each sum: a polynomial of one entry, by one word for 2^log_run neighbours; 1: the number one; none: the rotation is not in it.
+    u64 weight[MOST_SUMS][MOST_ROTATIONS];
+    u32 log_run[MOST_SUMS][MOST_ROTATIONS];
+    u64 special[64]; // P modulo each chain prime
+};
+
+// Two neighbouring words of each part.
+template <class V>
+struct Parts {
+    V b[2], a[2];
+};
+
+// Sums of products modulo a short prime: |x w| <= q^2, so that a product is at most 7q/8 in magnitude; reduced after eight.
+struct FloatSums : Parts<double> {
+    HE_D void add(const Fp64& f, const Prime&, ulonglong2 x, ulonglong2 key_b, ulonglong2 key_a) {
+        double x0 = f.load(x.x), x1 = f.load(x.y);
+        b[0] += f.mul(x0, f.load(key_b.x));
+        b[1] += f.mul(x1, f.load(key_b.y));
+        a[0] += f.mul(x0, f.load(key_a.x));
+        a[1] += f.mul(x1, f.load(key_a.y));
+    }
+    HE_D void relax(const Fp64& f) {
+#pragma unroll
+        for (u32 i = 0; i < 2; ++i) {
+            b[i] = f.relax(b[i]);
+            a[i] = f.relax(a[i]);
+        }
+    }
+    // At most q in magnitude; the product is likewise at most 7q/8.
+    HE_D static double weighted(const Fp64& f, const Prime&, double x, u64 w) { return f.mul(x, f.load(w)); }
+    HE_D static double plus(const Prime&, double x, double y) { return x + y; }
+    HE_D static double relaxed(const Fp64& f, double x) { return f.relax(x); }
+};
+
+// The same modulo any prime; the sums of products with a key are reduced at the end.
+struct WordSums : Parts<u64> {
+    Wide wide_b[2] = {}, wide_a[2] = {};
+
+    HE_D void add(const U64&, const Prime&, ulonglong2 x, ulonglong2 key_b, ulonglong2 key_a) {
+        multiply_add(wide_b[0], x.x, key_b.x);
+        multiply_add(wide_b[1], x.y, key_b.y);
+        multiply_add(wide_a[0], x.x, key_a.x);
+        multiply_add(wide_a[1], x.y, key_a.y);
+    }
+    HE_D void finish(const Prime& p) {
+#pragma unroll
+        for (u32 i = 0; i < 2; ++i) {
+            b[i] = reduce_wide(wide_b[i].low, wide_b[i].high, p);
+            a[i] = reduce_wide(wide_a[i].low, wide_a[i].high, p);
+        }
+    }
+    HE_D void relax(const U64&) {}
+    HE_D static u64 weighted(const U64&, const Prime& p, u64 x, u64 w) { return mul_mod(x, w, p); }
+    HE_D static u64 plus(const Prime& p, u64 x, u64 y) { return add_mod(x, y, p.q); }
+    HE_D static u64 relaxed(const U64&, u64 x) { return x; }
+};
+
+HE_D void finish(FloatSums&, const Prime&) {}
+HE_D void finish(WordSums& sums, const Prime& p) { sums.finish(p); }
+
+// Where a rotation takes the two neighbouring words of a thread from: a pair of a run, which all threads of a warp have in common,
+// since an automorphism maps aligned blocks of 2^b words to such blocks. Neighbours have exponents that differ by N, and so have
+// their images.
+struct Image {
+    u32 run, pair;
+    bool swapped;
+
+    HE_D Image(u32 g, u32 k, u32 log_n) {
+        u32 shift = 32 - log_n, exponent = g * (2 * (__brev(k) >> shift) + 1);
+        u32 image = __brev((exponent >> 1) << shift);
+        run = image & ~(RUN - 1);
+        pair = (image & (RUN - 1)) / 2;
+        swapped = image & 1;
+    }
+};
+
+// What a warp needs for one step of a rotation, a digit and its key or the addends, comes to shared memory ROTATION_SLOTS - 1 steps
+// before it is used.
+constexpr u32 ROTATION_SLOTS = 4, SLOT_WORDS = 3 * RUN;
+static_assert(RUN + FlatRun::WORDS <= SLOT_WORDS && RUN + PackedRun::WORDS <= SLOT_WORDS, "a digit and its key");
+
+template <class Run>
+struct RotationSteps {
+    const RotationArgs& a;
+    u32 limb, key_limb, entry, k, lane;
+    bool chain;
+    u64* slots; // of this warp
+    u32 used, copied;
+    // Of the rotation whose steps are copied: the digits that are left, and the places of the next one and its key.
+    u32 rotation, left, run;
+    const u64* digit;
+    Run key;
+
+    HE_D RotationSteps(const RotationArgs& a, u64* slots, u32 limb, u32 entry, u32 k)
+        : a(a), limb(limb), entry(entry), k(k), lane(threadIdx.x % warpSize), chain(limb < a.grid.limbs.split), slots(slots), used(0),
+          copied(0), rotation(0) {
+        key_limb = chain ? limb : limb - a.grid.limbs.split + a.key_chain;
+        begin();
+#pragma unroll
+        for (u32 i = 0; i + 1 < ROTATION_SLOTS; ++i) copy();
+    }
+
+    // The words of the next step, after those of the one before it have been used by all threads of the warp.
+    HE_D const u64* next() {
+        wait_copies<ROTATION_SLOTS - 2>();
+        __syncwarp();
+        copy();
+        return slots + used++ % ROTATION_SLOTS * SLOT_WORDS;
+    }
+
+private:
+    HE_D void begin() {
+        if (rotation == a.rotations) return;
+        const Rotation& from = a.rotation[rotation];
+        u32 log_n = a.grid.log_n;
+        run = Image(from.g, k, log_n).run;
+        left = from.key != nullptr ? a.digits : 0;
+        digit = from.digits + word(from);
+        key = Run(from.key, key_limb, a.key_words, log_n, run, lane);
+    }
+    // Of the lane's part of a run.
+    HE_D size_t word(const Rotation& from) const {
+        return (((size_t)limb * from.batch + from.first + entry) << a.grid.log_n) + run + 2 * lane;
+    }
+    HE_D void copy() {
+        if (rotation < a.rotations) {
+            u64* to = slots + copied++ % ROTATION_SLOTS * SLOT_WORDS + 2 * lane;
+            bool inside = run + 2 * lane < (1u << a.grid.log_n);
+            if (left > 0) {
+                if (inside) copy_async(to, digit);
+                key.copy(to + RUN, inside);
+                digit += a.digit_words;
+                key.advance(2 * a.key_words);
+                --left;
+            } else {
+                const Rotation& from = a.rotation[rotation];
+#pragma unroll
+                for (u32 part = 0; part < 2; ++part) {
+                    if (inside && has_addend(from, part, chain)) copy_async(to + part * RUN, from.addend[part] + word(from));
+                }
+                ++rotation;
+                begin();
+            }
+        }
+        commit_copies();
+    }
+};
+
+// `k` is the first of the thread's two words, which it stores if they are `inside` the row.
+template <u32 SUMS, class A, class S, class Run>
+HE_D void rotation_sums(const RotationArgs& a, u32 limb, u32 entry, u32 k, bool inside, const Prime& p) {
+    typedef typename A::Value Value;
+    SHARED(u64, shared);
+    A f(p);
+    u32 log_n = a.grid.log_n;
+    bool chain = limb < a.grid.limbs.split;
+    u64 special = chain ? a.special[limb] : 0;
+    RotationSteps<Run> steps(a, shared + threadIdx.x / warpSize * (ROTATION_SLOTS * SLOT_WORDS), limb, entry, k);
+    Parts<Value> total[SUMS];
+#pragma unroll
+    for (u32 s = 0; s < SUMS; ++s) {
+        total[s] = Parts<Value>{};
+        if (!a.fresh && s < a.targets) {
+            const Target& to = a.target[s];
+            size_t word = (((size_t)limb * to.batch + to.first + entry) << log_n) + k;
+            ulonglong2 b = load2(to.sums[0] + word), c = load2(to.sums[1] + word);
+            total[s] = Parts<Value>{{f.load(b.x), f.load(b.y)}, {f.load(c.x), f.load(c.y)}};
+        }
+    }
+    for (u32 r = 0; r < a.rotations; ++r) {
+        const Rotation& rotation = a.rotation[r];
+        Image image(rotation.g, k, log_n);
+        // The weights are on their way while the digits are multiplied.
+        ulonglong2 weights[SUMS];
+#pragma unroll
+        for (u32 s = 0; s < SUMS; ++s) {
+            u64 address = s < a.targets ? a.weight[s][r] : 0;
+            if (address <= 1) continue;
+            u32 log_run = a.log_run[s][r];
+            const u64* weight = reinterpret_cast<const u64*>(address) + ((size_t)limb << (log_n - log_run)) + (k >> log_run);
+            weights[s] = log_run == 0 ? load2(weight) : make_ulonglong2(*weight, *weight);
+        }
+        S sums{};
+        if (rotation.key != nullptr) {
+            for (u32 j = 0; j < a.digits; ++j) {
+                const u64* words = steps.next();
+                sums.add(f, p, load2(words + 2 * image.pair), Run::read(words + RUN, 0, image.pair), Run::read(words + RUN, 1, image.pair));
+                if ((j & 7) == 7) sums.relax(f);
+            }
+            finish(sums, p);
+            sums.relax(f);
+        }
+        const u64* words = steps.next();
+#pragma unroll
+        for (u32 part = 0; part < 2; ++part) {
+            if (!has_addend(rotation, part, chain)) continue;
+            ulonglong2 d = load2(words + part * RUN + 2 * image.pair);
+            Value* sum = part == 0 ? sums.b : sums.a;
+            sum[0] = S::plus(p, sum[0], rotation.lifted ? S::weighted(f, p, f.load(d.x), special) : f.load(d.x));
+            sum[1] = S::plus(p, sum[1], rotation.lifted ? S::weighted(f, p, f.load(d.y), special) : f.load(d.y));
+        }
+        sums.relax(f);
+        if (image.swapped) {
+            Value b = sums.b[0], c = sums.a[0];
+            sums.b[0] = sums.b[1];
+            sums.a[0] = sums.a[1];
+            sums.b[1] = b;
+            sums.a[1] = c;
+        }
+#pragma unroll
+        for (u32 s = 0; s < SUMS; ++s) {
+            u64 address = s < a.targets ? a.weight[s][r] : 0;
+            if (address == 0) continue;
+            Parts<Value> term = sums;
+            if (address != 1) {
+                term.b[0] = S::weighted(f, p, sums.b[0], weights[s].x);
+                term.b[1] = S::weighted(f, p, sums.b[1], weights[s].y);
+                term.a[0] = S::weighted(f, p, sums.a[0], weights[s].x);
+                term.a[1] = S::weighted(f, p, sums.a[1], weights[s].y);
+            }
+#pragma unroll
+            for (u32 i = 0; i < 2; ++i) {
+                total[s].b[i] = S::plus(p, total[s].b[i], term.b[i]);
+                total[s].a[i] = S::plus(p, total[s].a[i], term.a[i]);
+                if ((r & 7) == 7) {
+                    total[s].b[i] = S::relaxed(f, total[s].b[i]);
+                    total[s].a[i] = S::relaxed(f, total[s].a[i]);
+                }
+            }
+        }
+    }
+    if (!inside) return;
+#pragma unroll
+    for (u32 s = 0; s < SUMS; ++s) {
+        if (s >= a.targets) continue;
+        const Target& to = a.target[s];
+        size_t word = (((size_t)limb * to.batch + to.first + entry) << log_n) + k;
+        store2(to.sums[0] + word, f.store(total[s].b[0]), f.store(total[s].b[1]));
+        store2(to.sums[1] + word, f.store(total[s].a[0]), f.store(total[s].a[1]));
+    }
+}
+
+// blockIdx.x: limb, chunk and entry; entries are neighbours, because they read the same keys and weights.
+template <u32 SUMS>
+HE_D void rotation_sums_entry(const RotationArgs& a) {
+    u32 batch = a.grid.limbs.batch, rest = blockIdx.x / batch, entry = blockIdx.x - rest * batch;
+    u32 limb = rest >> a.grid.log_chunks, chunk = rest & ((1u << a.grid.log_chunks) - 1);
+    u32 k = (chunk * ROW_THREADS + threadIdx.x) * 2;
+    bool inside = k < (1u << a.grid.log_n);
+    k = inside ? k : 0; // the others of the warp need its copies
+    const Prime& p = a.grid.primes[prime_of(a.grid.limbs, limb)];
+    if (a.key_packed) { // all primes are short
+        rotation_sums<SUMS, Fp64, FloatSums, PackedRun>(a, limb, entry, k, inside, p);
+    } else if (p.is_short) {
+        rotation_sums<SUMS, Fp64, FloatSums, FlatRun>(a, limb, entry, k, inside, p);
+    } else {
+        rotation_sums<SUMS, U64, WordSums, FlatRun>(a, limb, entry, k, inside, p);
+    }
+}
+
+// For at most as many sums as their names say: registers go by them.
+#define ROTATION_KERNELS(NAME)                                                                                            \
+    KERNEL(NAME##_1, RotationArgs, ROW_THREADS, 4) { rotation_sums_entry<1>(a); }                                         \
+    KERNEL(NAME##_4, RotationArgs, ROW_THREADS, 4) { rotation_sums_entry<4>(a); }                                         \
+    KERNEL(NAME##_8, RotationArgs, ROW_THREADS, 3) { rotation_sums_entry<8>(a); }

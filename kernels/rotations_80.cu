@@ -1,0 +1,4 @@
+// architecture: compute_80
+#include "include/rotations.cuh"
+
+ROTATION_KERNELS(rotation_sums_80)
