@@ -29,6 +29,33 @@ struct AutomorphismArgs {
     u32 src_batch, g;
 };
 
+// Blocks of words, the first ones at `src` and `dst`; mirrored by `elementwise::BlockArgs`.
+struct BlockArgs {
+    const u64* src;
+    u64* dst;
+    size_t src_step, dst_step; // words from one block to the next
+    size_t words;
+    u32 chunks, aligned; // thread blocks of a block of words; whether pairs of words are everywhere aligned to 16 bytes
+};
+
+constexpr u32 CHUNK_PAIRS = 4, CHUNK_WORDS = 2 * CHUNK_PAIRS * ROW_THREADS;
+
+KERNEL(copy_blocks, BlockArgs, ROW_THREADS, 1) {
+    u32 block = blockIdx.x / a.chunks;
+    size_t first = (size_t)(blockIdx.x - block * a.chunks) * CHUNK_WORDS;
+    const u64* src = a.src + block * a.src_step;
+    u64* dst = a.dst + block * a.dst_step;
+    if (a.aligned && first + CHUNK_WORDS <= a.words) {
+        ulonglong2 pairs[CHUNK_PAIRS];
+#pragma unroll
+        for (u32 i = 0; i < CHUNK_PAIRS; ++i) pairs[i] = load2(src + first + 2 * (threadIdx.x + i * ROW_THREADS));
+#pragma unroll
+        for (u32 i = 0; i < CHUNK_PAIRS; ++i) store2(dst + first + 2 * (threadIdx.x + i * ROW_THREADS), pairs[i].x, pairs[i].y);
+        return;
+    }
+    for (size_t k = first + threadIdx.x; k < min(first + CHUNK_WORDS, a.words); k += ROW_THREADS) dst[k] = src[k];
+}
+
 template <class F>
 HE_D void each(const Grid& grid, const u64* src, u64* a, F f) {
     Place at = place_of(grid, blockIdx.x, threadIdx.x);

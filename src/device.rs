@@ -1,7 +1,9 @@
 //! A device that is chosen when the program runs.
 
 use he_core::backend::delegate::Refer;
-use he_core::backend::{Backend, CkksOps, Cpu, ExactOps, KeySwitchOps, PolyOps, PreparedRing, WidePolyOps};
+use he_core::backend::{
+    Backend, Blocks, CkksOps, Cpu, ExactOps, KeySwitchOps, PolyOps, PreparedRing, WidePolyOps,
+};
 use he_core::ring::RingSpec;
 use he_core::tfhe::{BootstrapKey, CircuitKey, Combination, LweOps, TfheParams};
 use he_core::{Error, Result, for_each_ring_op, for_each_wide_op};
@@ -512,6 +514,23 @@ impl Backend for Device {
             Self::Cpu(cpu) => cpu.copy(src.cpu(at)?, src_at, dst.cpu_mut(at)?, dst_at, words),
             #[cfg(feature = "cuda")]
             Self::Cuda(cuda) => cuda.copy(src.cuda(at)?, src_at, dst.cuda_mut(at)?, dst_at, words),
+        }
+    }
+
+    fn copy_blocks(
+        &self,
+        src: &DeviceBuf,
+        from: Blocks,
+        dst: &mut DeviceBuf,
+        to: Blocks,
+        words: usize,
+        count: usize,
+    ) -> Result<()> {
+        let at = At { device: self, op: "copy_blocks" };
+        match self {
+            Self::Cpu(cpu) => cpu.copy_blocks(src.cpu(at)?, from, dst.cpu_mut(at)?, to, words, count),
+            #[cfg(feature = "cuda")]
+            Self::Cuda(cuda) => cuda.copy_blocks(src.cuda(at)?, from, dst.cuda_mut(at)?, to, words, count),
         }
     }
 

@@ -8,7 +8,7 @@ use crate::sampler::Distribution;
 use gpu::Buffer;
 use he_core::Result;
 use he_core::backend::{
-    Backend, CkksOps, DigitBuf, Embedding, ExactOps, GiantStep, KeyBuf, KeyShape, KeySwitchOps,
+    Backend, Blocks, CkksOps, DigitBuf, Embedding, ExactOps, GiantStep, KeyBuf, KeyShape, KeySwitchOps,
     KeySwitchShape, MessagePhase, Multiple, Pair, PhaseModT, PolyOps, Rotation, RotationBlocks, ScaledTensor,
 };
 use he_core::ckks::Complex64;
@@ -50,6 +50,18 @@ impl Backend for Cuda {
 
     fn copy(&self, src: &Buffer, src_at: usize, dst: &mut Buffer, dst_at: usize, words: usize) -> Result<()> {
         self.stream.copy(src, src_at, dst, dst_at, words).map_err(failed("copy"))
+    }
+
+    fn copy_blocks(
+        &self,
+        src: &Buffer,
+        from: Blocks,
+        dst: &mut Buffer,
+        to: Blocks,
+        words: usize,
+        count: usize,
+    ) -> Result<()> {
+        self.copy_all_blocks(src, from, dst, to, words, count)
     }
 
     fn words(&self, buf: &Buffer) -> usize {

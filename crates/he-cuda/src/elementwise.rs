@@ -1,12 +1,13 @@
 //! Operations word by word, and automorphisms.
 
 use crate::constants::{Grid, MAX_PRIMES, ROW_THREADS, per_limb};
-use crate::cuda::failed;
+use crate::cuda::{Cuda, failed};
 use crate::kernels::Entry;
 use crate::ring::CudaRing;
 use bytemuck::NoUninit;
 use gpu::Buffer;
 use he_core::Result;
+use he_core::backend::Blocks;
 use he_core::ring::{DomainKind, Operand, Rows};
 
 #[repr(C)]
@@ -42,6 +43,21 @@ struct AutomorphismArgs {
     g: u32,
 }
 
+#[repr(C)]
+#[derive(Clone, Copy, NoUninit)]
+struct BlockArgs {
+    src: u64,
+    dst: u64,
+    src_step: u64,
+    dst_step: u64,
+    words: u64,
+    chunks: u32,
+    aligned: u32,
+}
+
+/// The words that one thread block copies.
+const CHUNK_WORDS: usize = 8 * ROW_THREADS as usize;
+
 /// Address of a word.
 pub(crate) fn at(buf: &Buffer, word: usize) -> u64 {
     buf.address() + 8 * word as u64
@@ -55,6 +71,42 @@ fn holds(ring: &CudaRing, buf: &Buffer, rows: Rows) -> bool {
 /// Whether a buffer holds an operand for these rows.
 pub(crate) fn holds_operand(ring: &CudaRing, rows: Rows, x: Operand<'_, Buffer>) -> bool {
     (x.batch == 1 || x.batch == rows.batch) && holds(ring, x.buf, Rows { batch: x.batch, ..rows }.at(x.at))
+}
+
+impl Cuda {
+    /// Blocks of words in one launch.
+    pub(crate) fn copy_all_blocks(
+        &self,
+        src: &Buffer,
+        from: Blocks,
+        dst: &mut Buffer,
+        to: Blocks,
+        words: usize,
+        count: usize,
+    ) -> Result<()> {
+        let op = "copy_blocks";
+        if words == 0 || count == 0 {
+            return Ok(());
+        }
+        assert!(
+            from.block(count - 1) + words <= src.words() && to.block(count - 1) + words <= dst.words(),
+            "{op}: a buffer is too small"
+        );
+        let places = [from.at, from.step, to.at, to.step];
+        let chunks = words.div_ceil(CHUNK_WORDS);
+        let args = BlockArgs {
+            src: at(src, from.at),
+            dst: at(dst, to.at),
+            src_step: from.step as u64,
+            dst_step: to.step as u64,
+            words: words as u64,
+            chunks: chunks as u32,
+            aligned: u32::from(places.iter().all(|place| place.is_multiple_of(2))),
+        };
+        let grid = [(chunks * count) as u32, 1, 1];
+        // SAFETY: the buffers are live and hold the blocks, as just checked.
+        unsafe { self.launch(op, Entry::CopyBlocks, grid, ROW_THREADS, 0, &args) }
+    }
 }
 
 impl CudaRing {

@@ -1,6 +1,6 @@
 //! Key switching: shapes, and the operations with their provided bodies.
 
-use super::{Backend, DigitBuf, KeyBuf, KeyShape, PolyOps, special_product};
+use super::{Backend, Blocks, DigitBuf, KeyBuf, KeyShape, PolyOps, special_product};
 use crate::error::{Error, Result};
 use crate::ring::{DomainKind, Operand, Rows, Span};
 use std::ops::Range;
@@ -321,10 +321,8 @@ fn rotate_and_sum<R: KeySwitchOps>(
     // A group of entries of every limb, between a batch and a smaller or a larger one.
     let copied = |src: &R::Buf, from: (usize, usize), dst: &mut R::Buf, to: (usize, usize)| -> Result<()> {
         let words = group.batch * n;
-        (0..rows.span.limbs()).try_for_each(|limb| {
-            let at = |(count, index): (usize, usize)| (limb * count + index) * words;
-            ring.backend().copy(src, at(from), dst, at(to), words)
-        })
+        let blocks = |(count, index)| Blocks { at: index * words, step: count * words };
+        ring.backend().copy_blocks(src, blocks(from), dst, blocks(to), words, rows.span.limbs())
     };
     let rotated = |part: R::Buf, g: u64| -> Result<R::Buf> {
         if g == 1 {

@@ -133,6 +133,22 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
         dst_at: usize,
         words: usize,
     ) -> Result<()>;
+    /// Copies `count` blocks of `words` words each within the device. The provided body copies them
+    /// one by one.
+    ///
+    /// # Errors
+    /// Device errors.
+    fn copy_blocks(
+        &self,
+        src: &Self::Buf,
+        from: Blocks,
+        dst: &mut Self::Buf,
+        to: Blocks,
+        words: usize,
+        count: usize,
+    ) -> Result<()> {
+        (0..count).try_for_each(|i| self.copy(src, from.block(i), dst, to.block(i), words))
+    }
     /// The number of words.
     fn words(&self, buf: &Self::Buf) -> usize;
     /// Keeps the first `words` words, without copying.
@@ -155,6 +171,23 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
         Self: Sized,
     {
         work()
+    }
+}
+
+/// Where blocks of words begin in a buffer: the first at word `at`, each next one `step` words
+/// further on. Blocks do not overlap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Blocks {
+    /// The first word of the first block.
+    pub at: usize,
+    /// The words from the beginning of one block to that of the next.
+    pub step: usize,
+}
+
+impl Blocks {
+    /// The first word of block i.
+    pub const fn block(self, i: usize) -> usize {
+        self.at + i * self.step
     }
 }
 

@@ -1,7 +1,7 @@
 //! Polynomials modulo a power of two on a device.
 
 use super::params::product_bits;
-use crate::backend::{Cpu, PreparedRing, WideOps, WidePolyOps, WideRows, covering_span};
+use crate::backend::{Blocks, Cpu, PreparedRing, WideOps, WidePolyOps, WideRows, covering_span};
 use crate::error::{Error, Result};
 use crate::ring::{Eval, Operand, Poly, Ring, Rows, SecretPoly, Seed, Span, Wipe};
 use derive_where::derive_where;
@@ -333,10 +333,10 @@ impl<B: WideOps> WidePoly<B> {
         }
         let n = self.ring.n();
         Self::filled(&self.ring, self.bits, entries.len(), |ring, rows, buf| {
-            (0..rows.words()).try_for_each(|w| {
-                let (from, to) = ((w * self.batch + entries.start) * n, w * entries.len() * n);
-                ring.backend().copy(&self.buf, from, buf, to, entries.len() * n)
-            })
+            let words = entries.len() * n;
+            let from = Blocks { at: entries.start * n, step: self.batch * n };
+            let to = Blocks { at: 0, step: words };
+            ring.backend().copy_blocks(&self.buf, from, buf, to, words, rows.words())
         })
     }
 
@@ -358,10 +358,10 @@ impl<B: WideOps> WidePoly<B> {
         Self::filled(&first.ring, first.bits, batch, |ring, rows, buf| {
             let mut entry = 0;
             for part in parts {
-                for w in 0..rows.words() {
-                    let (from, to) = (w * part.batch * n, (w * batch + entry) * n);
-                    ring.backend().copy(&part.buf, from, buf, to, part.batch * n)?;
-                }
+                let words = part.batch * n;
+                let from = Blocks { at: 0, step: words };
+                let to = Blocks { at: entry * n, step: batch * n };
+                ring.backend().copy_blocks(&part.buf, from, buf, to, words, rows.words())?;
                 entry += part.batch;
             }
             Ok(())

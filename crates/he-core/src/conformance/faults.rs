@@ -2,7 +2,7 @@
 //! operation.
 
 use super::{Mirror, MirrorMismatch, Naive, suite};
-use crate::backend::{Backend, CkksOps, Cpu, ExactOps, KeySwitchOps, PolyOps, PreparedRing};
+use crate::backend::{Backend, Blocks, CkksOps, Cpu, ExactOps, KeySwitchOps, PolyOps, PreparedRing};
 use crate::error::{Error, Result};
 use crate::for_each_ring_op;
 use crate::ring::{Poly, Ring, RingSpec, Seed, Span};
@@ -111,6 +111,19 @@ impl<B: Backend> Backend for Faulty<B> {
     ) -> Result<()> {
         self.inner.copy(src, src_at, dst, dst_at, words)?;
         self.after("copy", dst)
+    }
+
+    fn copy_blocks(
+        &self,
+        src: &Self::Buf,
+        from: Blocks,
+        dst: &mut Self::Buf,
+        to: Blocks,
+        words: usize,
+        count: usize,
+    ) -> Result<()> {
+        self.inner.copy_blocks(src, from, dst, to, words, count)?;
+        self.after("copy_blocks", dst)
     }
 
     fn words(&self, buf: &Self::Buf) -> usize {
@@ -279,7 +292,7 @@ fn every_broken_operation_is_found_by_the_suite() {
         (suite::signed_words, &["reduce_signed"]),
         (suite::samplers, &["sample_uniform", "sample_ternary", "sample_error"]),
         (suite::known_answers, &["ntt", "intt", "convert_basis", "sample_uniform", "sample_error"]),
-        (suite::memory, &["zeros", "upload", "copy", "truncate", "wipe", "take_with"]),
+        (suite::memory, &["zeros", "upload", "copy", "copy_blocks", "truncate", "wipe", "take_with"]),
         (
             suite::fused_equal_provided,
             &[

@@ -2,7 +2,7 @@
 
 use crate::backend::delegate::Refer;
 use crate::backend::{
-    Backend, CkksOps, ExactOps, KeyBuf, KeyShape, KeySwitchOps, PolyOps, PreparedRing, WidePolyOps,
+    Backend, Blocks, CkksOps, ExactOps, KeyBuf, KeyShape, KeySwitchOps, PolyOps, PreparedRing, WidePolyOps,
 };
 use crate::error::{Error, Result};
 use crate::ring::RingSpec;
@@ -222,6 +222,20 @@ impl<L: Backend, R: Backend> Backend for Mirror<L, R> {
         self.left.copy(&src.left, src_at, &mut dst.left, dst_at, words)?;
         self.right.copy(&src.right, src_at, &mut dst.right, dst_at, words)?;
         self.compare("copy", 0, dst)
+    }
+
+    fn copy_blocks(
+        &self,
+        src: &Self::Buf,
+        from: Blocks,
+        dst: &mut Self::Buf,
+        to: Blocks,
+        words: usize,
+        count: usize,
+    ) -> Result<()> {
+        self.left.copy_blocks(&src.left, from, &mut dst.left, to, words, count)?;
+        self.right.copy_blocks(&src.right, from, &mut dst.right, to, words, count)?;
+        self.compare("copy_blocks", 0, dst)
     }
 
     /// The words of the left buffer; the next comparison reports another number on the right.

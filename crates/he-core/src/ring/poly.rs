@@ -1,7 +1,7 @@
 //! Polynomials of a ring on a device, with their domain in the type.
 
 use super::{Operand, Ring, Rows, Seed, Span};
-use crate::backend::{Cpu, ExactOps, MessagePhase, PolyOps, RingOps};
+use crate::backend::{Blocks, Cpu, ExactOps, MessagePhase, PolyOps, RingOps};
 use crate::error::{Error, Result};
 use derive_where::derive_where;
 use std::marker::PhantomData;
@@ -382,10 +382,10 @@ impl<D: Domain, B: RingOps> Poly<D, B> {
         }
         let n = self.ring.n();
         let mut part = Self::scratch(&self.ring, self.span, entries.len())?;
-        for limb in 0..self.span.limbs() {
-            let (from, to) = ((limb * self.batch + entries.start) * n, limb * entries.len() * n);
-            self.backend().copy(&self.buf, from, &mut part.buf, to, entries.len() * n)?;
-        }
+        let words = entries.len() * n;
+        let (from, to) =
+            (Blocks { at: entries.start * n, step: self.batch * n }, Blocks { at: 0, step: words });
+        self.backend().copy_blocks(&self.buf, from, &mut part.buf, to, words, self.span.limbs())?;
         Ok(part)
     }
 
@@ -406,10 +406,10 @@ impl<D: Domain, B: RingOps> Poly<D, B> {
             if part.span != first.span {
                 return Err(Error::SpanMismatch { left: first.span, right: part.span });
             }
-            for limb in 0..first.span.limbs() {
-                let (from, to) = (limb * part.batch * n, (limb * batch + entry) * n);
-                first.backend().copy(&part.buf, from, &mut whole.buf, to, part.batch * n)?;
-            }
+            let words = part.batch * n;
+            let (from, to) = (Blocks { at: 0, step: words }, Blocks { at: entry * n, step: batch * n });
+            let limbs = first.span.limbs();
+            first.backend().copy_blocks(&part.buf, from, &mut whole.buf, to, words, limbs)?;
             entry += part.batch;
         }
         Ok(whole)
@@ -554,9 +554,8 @@ impl<B: RingOps> Poly<Eval, B> {
         let ordered = self.gathered(&self.backend().upload(&index)?)?;
         let kept = n >> log_run;
         let mut words = self.backend().scratch(rows * kept)?;
-        for row in 0..rows {
-            self.backend().copy(&ordered.buf, row * n, &mut words, row * kept, kept)?;
-        }
+        let (from, to) = (Blocks { at: 0, step: n }, Blocks { at: 0, step: kept });
+        self.backend().copy_blocks(&ordered.buf, from, &mut words, to, kept, rows)?;
         Ok(words)
     }
 
@@ -572,9 +571,8 @@ impl<B: RingOps> Poly<Eval, B> {
             ring.backend().copy(words, 0, &mut poly.buf, 0, span.limbs() * n)?;
             return Ok(poly);
         }
-        for limb in 0..span.limbs() {
-            ring.backend().copy(words, limb * kept, &mut poly.buf, limb * n, kept)?;
-        }
+        let (from, to) = (Blocks { at: 0, step: kept }, Blocks { at: 0, step: n });
+        ring.backend().copy_blocks(words, from, &mut poly.buf, to, kept, span.limbs())?;
         let index: Vec<u64> = (0..n).map(|k| (k >> log_run) as u64).collect();
         poly.gathered(&ring.backend().upload(&index)?)
     }

@@ -1,7 +1,7 @@
 //! Memory, known answers, and several operations together.
 
 use super::lab::{Fill, Lab, WIDTHS, in_case, paint, power};
-use crate::backend::{Backend, KeySwitchOps, KeySwitchShape, PolyOps, RingOps};
+use crate::backend::{Backend, Blocks, KeySwitchOps, KeySwitchShape, PolyOps, RingOps};
 use crate::conformance::{Mirror, Naive};
 use crate::error::{Error, Result};
 use crate::ring::{DomainKind, Operand, RingSpec, Rows, Seed, Span};
@@ -35,6 +35,27 @@ pub fn memory<B: RingOps>(backend: &B, _log_n: u32) -> Result<()> {
             backend.copy(&buf, 0, &mut copy, words, 0)?;
             backend.copy(&buf, 0, &mut copy, 0, words)?;
             lab.expect("copy", "the words copied", &lab.read(&copy)?, &original)?;
+
+            // Blocks next to each other and apart, at odd words and even ones, and none.
+            for (count, size) in
+                [(1, words), (2, words / 5), (5, words / 11), (3, (words / 8) & !1), (0, 1), (1, 0)]
+            {
+                let steps = [size, size + words / 40, (size + words / 40).next_multiple_of(2)];
+                for (from, to) in [(steps[0], steps[1]), (steps[1], steps[0]), (steps[2], steps[2])] {
+                    let (from, to) = (Blocks { at: words & 1, step: from }, Blocks { at: 0, step: to });
+                    if count > 0 && from.block(count - 1).max(to.block(count - 1)) + size > words {
+                        continue;
+                    }
+                    let mut blocks = copied.clone();
+                    let mut target = backend.upload(&blocks)?;
+                    backend.copy_blocks(&buf, from, &mut target, to, size, count)?;
+                    for i in 0..count {
+                        let block = &original[from.block(i)..][..size];
+                        blocks[to.block(i)..][..size].copy_from_slice(block);
+                    }
+                    lab.expect("copy_blocks", "the words copied", &lab.read(&target)?, &blocks)?;
+                }
+            }
 
             let left = words.div_ceil(2);
             backend.truncate(&mut buf, left);
