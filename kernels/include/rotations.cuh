@@ -37,6 +37,8 @@ struct RotationArgs {
     u32 rotations, targets;
     u32 fresh;             // whether the sums start here
     u32 key_packed;
+    u32 step_digits;       // that come to shared memory together, at most eight
+    u32 pad;
     Rotation rotation[MOST_ROTATIONS];
     Target target[MOST_SUMS];
     // Of each sum: a polynomial of one entry, by one word for 2^log_run neighbours; 1: the number one; none: the rotation is not in it.
@@ -51,7 +53,10 @@ struct Parts {
     V b[2], a[2];
 };
 
-// Sums of products modulo a short prime: |x w| <= q^2, so that a product is at most 7q/8 in magnitude; reduced after eight.
+// The products of a sum before it is reduced. One more term is an addend.
+constexpr u32 MOST_PRODUCTS = 8;
+
+// Sums of products modulo a short prime: |x w| <= q^2, so that a product is at most 7q/8 in magnitude.
 struct FloatSums : Parts<double> {
     HE_D void add(const Fp64& f, const Prime&, ulonglong2 x, ulonglong2 key_b, ulonglong2 key_a) {
         double x0 = f.load(x.x), x1 = f.load(x.y);
@@ -115,72 +120,62 @@ struct Image {
     }
 };
 
-// What a warp needs for one step of a rotation, a digit and its key or the addends, comes to shared memory ROTATION_SLOTS - 1 steps
-// before it is used.
-constexpr u32 ROTATION_SLOTS = 4, SLOT_WORDS = 3 * RUN;
-static_assert(RUN + FlatRun::WORDS <= SLOT_WORDS && RUN + PackedRun::WORDS <= SLOT_WORDS, "a digit and its key");
-
+// What a warp needs for one step, up to `step_digits` digits of a rotation and their keys, and behind the last of them its addends,
+// comes to one of two places in shared memory while it computes the step before.
 template <class Run>
 struct RotationSteps {
-    const RotationArgs& a;
-    u32 limb, key_limb, entry, k, lane;
-    bool chain;
-    u64* slots; // of this warp
-    u32 used, copied;
-    // Of the rotation whose steps are copied: the digits that are left, and the places of the next one and its key.
-    u32 rotation, left, run;
-    const u64* digit;
-    Run key;
+    static constexpr u32 DIGIT_WORDS = RUN + Run::WORDS, ADDEND_WORDS = 2 * RUN;
 
-    HE_D RotationSteps(const RotationArgs& a, u64* slots, u32 limb, u32 entry, u32 k)
-        : a(a), limb(limb), entry(entry), k(k), lane(threadIdx.x % warpSize), chain(limb < a.grid.limbs.split), slots(slots), used(0),
-          copied(0), rotation(0) {
-        key_limb = chain ? limb : limb - a.grid.limbs.split + a.key_chain;
-        begin();
-#pragma unroll
-        for (u32 i = 0; i + 1 < ROTATION_SLOTS; ++i) copy();
+    const RotationArgs& a;
+    u64* places; // of this warp
+    u32 words;   // of a place
+    u32 limb, entry, k;
+    u32 rotation, digit; // of the step to copy next
+    u32 used;
+
+    HE_D RotationSteps(const RotationArgs& a, u64* shared, u32 limb, u32 entry, u32 k)
+        : a(a), words(a.step_digits * DIGIT_WORDS + ADDEND_WORDS), limb(limb), entry(entry), k(k), rotation(0), digit(0), used(0) {
+        places = shared + threadIdx.x / warpSize * 2 * words;
+        copy(0);
     }
 
-    // The words of the next step, after those of the one before it have been used by all threads of the warp.
+    // The words of the next step; all threads of the warp have used those of the one before it.
     HE_D const u64* next() {
-        wait_copies<ROTATION_SLOTS - 2>();
+        wait_copies<0>();
         __syncwarp();
-        copy();
-        return slots + used++ % ROTATION_SLOTS * SLOT_WORDS;
+        u32 place = used & 1;
+        used ^= 1;
+        copy(used);
+        return places + place * words;
     }
 
 private:
-    HE_D void begin() {
-        if (rotation == a.rotations) return;
-        const Rotation& from = a.rotation[rotation];
-        u32 log_n = a.grid.log_n;
-        run = Image(from.g, k, log_n).run;
-        left = from.key != nullptr ? a.digits : 0;
-        digit = from.digits + word(from);
-        key = Run(from.key, key_limb, a.key_words, log_n, run, lane);
-    }
-    // Of the lane's part of a run.
-    HE_D size_t word(const Rotation& from) const {
-        return (((size_t)limb * from.batch + from.first + entry) << a.grid.log_n) + run + 2 * lane;
-    }
-    HE_D void copy() {
+    HE_D void copy(u32 place) {
         if (rotation < a.rotations) {
-            u64* to = slots + copied++ % ROTATION_SLOTS * SLOT_WORDS + 2 * lane;
-            bool inside = run + 2 * lane < (1u << a.grid.log_n);
-            if (left > 0) {
-                if (inside) copy_async(to, digit);
-                key.copy(to + RUN, inside);
-                digit += a.digit_words;
-                key.advance(2 * a.key_words);
-                --left;
-            } else {
-                const Rotation& from = a.rotation[rotation];
+            const Rotation& from = a.rotation[rotation];
+            u32 log_n = a.grid.log_n, run = Image(from.g, k, log_n).run, lane = threadIdx.x % warpSize;
+            bool chain = limb < a.grid.limbs.split, inside = run + 2 * lane < (1u << log_n);
+            size_t word = (((size_t)limb * from.batch + from.first + entry) << log_n) + run + 2 * lane;
+            u64* to = places + place * words + 2 * lane;
+            if (from.key != nullptr) {
+                u32 key_limb = chain ? limb : limb - a.grid.limbs.split + a.key_chain, end = min(digit + a.step_digits, a.digits);
+                const u64* source = from.digits + digit * a.digit_words + word;
+                Run key(from.key + 2 * digit * a.key_words, key_limb, a.key_words, log_n, run, lane);
+                for (; digit < end; ++digit) {
+                    if (inside) copy_async(to, source);
+                    key.copy(to + RUN, inside);
+                    to += DIGIT_WORDS;
+                    source += a.digit_words;
+                    key.advance(2 * a.key_words);
+                }
+            }
+            if (from.key == nullptr || digit == a.digits) {
 #pragma unroll
                 for (u32 part = 0; part < 2; ++part) {
-                    if (inside && has_addend(from, part, chain)) copy_async(to + part * RUN, from.addend[part] + word(from));
+                    if (inside && has_addend(from, part, chain)) copy_async(to + part * RUN, from.addend[part] + word);
                 }
+                digit = 0;
                 ++rotation;
-                begin();
             }
         }
         commit_copies();
@@ -196,7 +191,8 @@ HE_D void rotation_sums(const RotationArgs& a, u32 limb, u32 entry, u32 k, bool 
     u32 log_n = a.grid.log_n;
     bool chain = limb < a.grid.limbs.split;
     u64 special = chain ? a.special[limb] : 0;
-    RotationSteps<Run> steps(a, shared + threadIdx.x / warpSize * (ROTATION_SLOTS * SLOT_WORDS), limb, entry, k);
+    typedef RotationSteps<Run> Steps;
+    Steps steps(a, shared, limb, entry, k);
     Parts<Value> total[SUMS];
 #pragma unroll
     for (u32 s = 0; s < SUMS; ++s) {
@@ -218,20 +214,26 @@ HE_D void rotation_sums(const RotationArgs& a, u32 limb, u32 entry, u32 k, bool 
             u64 address = s < a.targets ? a.weight[s][r] : 0;
             if (address <= 1) continue;
             u32 log_run = a.log_run[s][r];
-            const u64* weight = reinterpret_cast<const u64*>(address) + ((size_t)limb << (log_n - log_run)) + (k >> log_run);
+            const u64* weight = reinterpret_cast<const u64*>(address) + ((limb << (log_n - log_run)) + (k >> log_run));
             weights[s] = log_run == 0 ? load2(weight) : make_ulonglong2(*weight, *weight);
         }
         S sums{};
-        if (rotation.key != nullptr) {
-            for (u32 j = 0; j < a.digits; ++j) {
-                const u64* words = steps.next();
-                sums.add(f, p, load2(words + 2 * image.pair), Run::read(words + RUN, 0, image.pair), Run::read(words + RUN, 1, image.pair));
-                if ((j & 7) == 7) sums.relax(f);
+        const u64* words;
+        u32 left = rotation.key != nullptr ? a.digits : 0;
+        do {
+            words = steps.next();
+            u32 count = min(left, a.step_digits);
+            left -= count;
+            // Not unrolled: compilers load the next digit before they know whether there is one.
+#pragma unroll 1
+            for (; count > 0; --count) {
+                const u64* key = words + RUN;
+                sums.add(f, p, load2(words + 2 * image.pair), Run::read(key, 0, image.pair), Run::read(key, 1, image.pair));
+                words += Steps::DIGIT_WORDS;
             }
-            finish(sums, p);
-            sums.relax(f);
-        }
-        const u64* words = steps.next();
+            if (a.digits > MOST_PRODUCTS) sums.relax(f);
+        } while (left > 0);
+        finish(sums, p);
 #pragma unroll
         for (u32 part = 0; part < 2; ++part) {
             if (!has_addend(rotation, part, chain)) continue;
@@ -263,10 +265,15 @@ HE_D void rotation_sums(const RotationArgs& a, u32 limb, u32 entry, u32 k, bool 
             for (u32 i = 0; i < 2; ++i) {
                 total[s].b[i] = S::plus(p, total[s].b[i], term.b[i]);
                 total[s].a[i] = S::plus(p, total[s].a[i], term.a[i]);
-                if ((r & 7) == 7) {
-                    total[s].b[i] = S::relaxed(f, total[s].b[i]);
-                    total[s].a[i] = S::relaxed(f, total[s].a[i]);
-                }
+            }
+        }
+        if (r % MOST_PRODUCTS + 1 < MOST_PRODUCTS) continue;
+#pragma unroll
+        for (u32 s = 0; s < SUMS; ++s) {
+#pragma unroll
+            for (u32 i = 0; i < 2; ++i) {
+                total[s].b[i] = S::relaxed(f, total[s].b[i]);
+                total[s].a[i] = S::relaxed(f, total[s].a[i]);
             }
         }
     }

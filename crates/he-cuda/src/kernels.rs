@@ -19,9 +19,19 @@ pub(crate) const fn byte_tile(log_n: u32, sources: u32) -> u32 {
     8 * (sources + 4) * ((1 << 10) + 4) + 4 * constants
 }
 
-/// The shared memory of sums of rotations: four slots of three runs of 64 words for each of four
-/// warps.
-pub(crate) const ROTATION_SLOTS: u32 = 8 * 4 * 4 * 3 * 64;
+/// The most digits of a rotation that come to shared memory together.
+pub(crate) const STEP_DIGITS: u32 = 4;
+
+/// The shared memory of sums of rotations: for each of four warps two places of so many runs of 64
+/// residues of digits with those of their keys, and of two runs of addends. One more digit, which
+/// is not used, may be read behind those of a step.
+pub(crate) const fn rotation_places(step_digits: u32, key_words: u32) -> u32 {
+    let digit = 64 + key_words;
+    8 * (4 * 2 * (step_digits * digit + 2 * 64) + digit)
+}
+
+/// The words of a run of both parts of a key, as they are and packed.
+pub(crate) const KEY_RUN: [u32; 2] = [128, 100];
 
 /// The shared memory of blind rotations: polynomials of N words and lines of as many, and the
 /// powers of two small ciphertexts of any dimension.
@@ -72,12 +82,12 @@ entries! {
     KeyProduct = "key_switch"."key_product_rows" 0;
     PackKey = "key_switch"."pack_key" 0;
     UnpackKey = "key_switch"."unpack_key" 0;
-    RotationSums1 = "rotations"."rotation_sums_1" ROTATION_SLOTS;
-    RotationSums4 = "rotations"."rotation_sums_4" ROTATION_SLOTS;
-    RotationSums8 = "rotations"."rotation_sums_8" ROTATION_SLOTS;
-    AsyncRotationSums1 = "rotations_80"."rotation_sums_80_1" ROTATION_SLOTS;
-    AsyncRotationSums4 = "rotations_80"."rotation_sums_80_4" ROTATION_SLOTS;
-    AsyncRotationSums8 = "rotations_80"."rotation_sums_80_8" ROTATION_SLOTS;
+    RotationSums1 = "rotations"."rotation_sums_1" rotation_places(STEP_DIGITS, KEY_RUN[0]);
+    RotationSums4 = "rotations"."rotation_sums_4" rotation_places(STEP_DIGITS, KEY_RUN[0]);
+    RotationSums8 = "rotations"."rotation_sums_8" rotation_places(STEP_DIGITS, KEY_RUN[0]);
+    AsyncRotationSums1 = "rotations_80"."rotation_sums_80_1" rotation_places(STEP_DIGITS, KEY_RUN[0]);
+    AsyncRotationSums4 = "rotations_80"."rotation_sums_80_4" rotation_places(STEP_DIGITS, KEY_RUN[0]);
+    AsyncRotationSums8 = "rotations_80"."rotation_sums_80_8" rotation_places(STEP_DIGITS, KEY_RUN[0]);
     Convert = "key_switch"."convert_rows" 16 * 128 * 13;
     Convert14Columns4 = "convert_14"."convert14_columns_4" byte_tile(14, 4);
     Convert14Columns8 = "convert_14"."convert14_columns_8" byte_tile(14, 8);

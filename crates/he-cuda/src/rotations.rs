@@ -1,7 +1,7 @@
 //! Weighted sums of rotations.
 
 use crate::constants::{Grid, ROW_THREADS};
-use crate::kernels::{Entry, ROTATION_SLOTS};
+use crate::kernels::{Entry, KEY_RUN, STEP_DIGITS, rotation_places};
 use crate::key_switch::Finish;
 use crate::ring::CudaRing;
 use bytemuck::{NoUninit, Pod, Zeroable};
@@ -66,6 +66,8 @@ struct Args {
     targets: u32,
     fresh: u32,
     key_packed: u32,
+    step_digits: u32,
+    pad: u32,
     rotation: [Term; MOST_ROTATIONS],
     target: [Target; MOST_SUMS],
     weight: [[u64; MOST_ROTATIONS]; MOST_SUMS],
@@ -289,6 +291,9 @@ impl CudaRing {
         for (place, (given, _)) in target.iter_mut().zip(targets) {
             *place = *given;
         }
+        let digits = shape.digits.len() as u32;
+        let step_digits = digits.div_ceil(digits.div_ceil(STEP_DIGITS).max(1));
+        let shared = rotation_places(step_digits, KEY_RUN[usize::from(self.packs_keys())]);
         // Without any rotation, one launch writes zeros.
         let chunks = uses.chunks(MOST_ROTATIONS).chain((fresh && uses.is_empty()).then_some(&[][..]));
         for (i, chunk) in chunks.enumerate() {
@@ -306,11 +311,13 @@ impl CudaRing {
                 digit_words: digit_words as u64,
                 key_words: self.key_words(shape.key_q + shape.p) as u64,
                 key_chain: shape.key_q as u32,
-                digits: shape.digits.len() as u32,
+                digits,
                 rotations: chunk.len() as u32,
                 targets: targets.len() as u32,
                 fresh: u32::from(fresh && i == 0),
                 key_packed: u32::from(self.packs_keys()),
+                step_digits,
+                pad: 0,
                 rotation,
                 target,
                 weight,
@@ -319,7 +326,7 @@ impl CudaRing {
             };
             let blocks = (rows.count() << grid.log_chunks) as u32;
             // SAFETY: guaranteed by the caller.
-            unsafe { self.cuda.launch(OP, entry, [blocks, 1, 1], ROW_THREADS, ROTATION_SLOTS, &args)? };
+            unsafe { self.cuda.launch(OP, entry, [blocks, 1, 1], ROW_THREADS, shared, &args)? };
         }
         Ok(())
     }
@@ -344,6 +351,6 @@ mod tests {
             offset_of!(Args, special),
             size_of::<Args>(),
         ];
-        assert_eq!(offsets, [48, 64, 72, 840, 1032, 2056, 2568, 3080]);
+        assert_eq!(offsets, [48, 64, 80, 848, 1040, 2064, 2576, 3088]);
     }
 }
