@@ -370,7 +370,7 @@ class Bootstrapping(Rlwe):
             self.t, iterations = fields.number(8), fields.number(2)
             need(self.t >= 2 and iterations >= 1, "the plaintext modulus, or the iterations")
             self.circuit = blake3(b"he ckks bootstrapping parameters 1" + frame.body[11:])
-        version = 1 if frame.kind == 35 else 2
+        version = 3 if frame.kind == 35 else 4
         need(fields.number(1) == version, "an unknown version of parameters with bootstrapping")
         self.log_n, self.log_slots = fields.number(1), fields.number(1)
         self.n, widths = 1 << self.log_n, [fields.number(1)]

@@ -138,10 +138,10 @@ mod tests {
     #[test]
     fn presets_state_their_facts() {
         for (preset, gigabytes, failure) in [
-            (Preset::Fast, 7.29, -105.7),
-            (Preset::Precise, 9.72, -105.7),
-            (Preset::ExactBound, 9.94, f64::NEG_INFINITY),
-            (Preset::Small, 2.83, -110.7),
+            (Preset::Fast, 8.80, -105.7),
+            (Preset::Precise, 11.73, -105.7),
+            (Preset::ExactBound, 11.99, f64::NEG_INFINITY),
+            (Preset::Small, 3.40, -110.7),
         ] {
             let facts = preset.facts().unwrap();
             println!("{facts:?}");

@@ -110,7 +110,7 @@ impl fmt::Display for Preset {
 ///
 /// log2(QP) = 1716 of 1746 bits. The sine alone stands for the reduction, so the error of a value
 /// m has a part of m (2 pi m / 2^10)^2 / 6: 2^-17.3 for magnitude one. Precision: 18.3 bits, 14.7
-/// at worst. Failure: 2^-105.7. Keys: 7.29 GB.
+/// at worst. Failure: 2^-105.7. Keys: 8.80 GB.
 ///
 /// # Errors
 /// None in practice: the primes exist.
@@ -123,7 +123,7 @@ pub fn fast() -> Result<BootstrapParams, ParamsError> {
 ///
 /// log2(QP) = 1743 of 1746 bits. Integers up to 10 are removed to 2^-38 of q_0; 11 and more, which
 /// occur in one of 2^36 numbers, less exactly. Precision: 28.5 bits, 24.8 at worst.
-/// Failure: 2^-105.7. Keys: 9.72 GB.
+/// Failure: 2^-105.7. Keys: 11.73 GB.
 ///
 /// # Errors
 /// None in practice: the primes exist.
@@ -135,7 +135,7 @@ pub fn precise() -> Result<BootstrapParams, ParamsError> {
 /// 2^-42 of q_0: no slot is worse than another.
 ///
 /// log2(QP) = 1739 of 1746 bits. Precision: 27.3 bits, 23.7 at worst. Failure: none.
-/// Keys: 9.94 GB.
+/// Keys: 11.99 GB.
 ///
 /// # Errors
 /// None in practice: the primes exist.
@@ -145,7 +145,7 @@ pub fn exact_bound() -> Result<BootstrapParams, ParamsError> {
 
 /// N = 2^15, 1024 slots, 4 levels at 2^38 after a bootstrap: the least memory and time.
 ///
-/// log2(QP) = 852 of 868 bits. Precision: 18.6 bits, 16.4 at worst. Failure: 2^-110.7. Keys: 2.83
+/// log2(QP) = 852 of 868 bits. Precision: 18.6 bits, 16.4 at worst. Failure: 2^-110.7. Keys: 3.40
 /// GB.
 ///
 /// # Errors

@@ -10,6 +10,10 @@ use std::ops::Range;
 /// A square matrix by its diagonals: diagonal k holds M\[i\]\[(i + k) mod n\] at i.
 type Diagonals = BTreeMap<i64, Vec<Complex64>>;
 
+/// How many baby steps a giant step costs: it divides and decomposes what it rotates. On a GPU 5
+/// would take 3 % less time, and keys of 1.2 times the bytes.
+const GIANT_COST: usize = 4;
+
 /// The matrices that take slots to coefficients, the first to apply first.
 ///
 /// Their product is factor U, where U takes the vector (c_k + i c_(k+n)) of coefficients, in
@@ -66,7 +70,8 @@ fn factors(log_slots: u32, matrices: usize, factor: f64, to: Direction) -> Resul
             multiplied(&stage(n, half, &fft.roots()[half..2 * half], to), &product, n)
         })
     };
-    split(log_slots, matrices).map(|range| LinearTransform::from_diagonals(n, &stages(range))).collect()
+    let matrix = |range| LinearTransform::from_diagonals(n, &stages(range));
+    split(log_slots, matrices).map(|range| Ok(matrix(range)?.with_giant_cost(GIANT_COST))).collect()
 }
 
 /// The stages of each matrix, in the order of application, the most first.

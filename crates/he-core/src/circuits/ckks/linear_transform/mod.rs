@@ -11,6 +11,7 @@ use derive_where::derive_where;
 use num_complex::Complex64;
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
+use steps::Steps;
 use strides::Strides;
 
 /// A matrix of m rows and n columns by its diagonals.
@@ -33,8 +34,8 @@ pub struct LinearTransform {
 /// How diagonals are reached by rotations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Split {
-    /// By giant steps, multiples of this number, and baby steps below it, each with a key.
-    Babies(usize),
+    /// By one baby step and one giant step, each with a key.
+    Steps(Steps),
     /// By few rotations, again and again.
     Strides(Strides),
 }
@@ -189,16 +190,37 @@ impl LinearTransform {
             |(_, diagonal): &(usize, Vec<Complex64>)| diagonal.iter().any(|z| *z != Complex64::ZERO);
         let diagonals: BTreeMap<_, _> = diagonals.into_iter().filter(nonzero).collect();
         let smaller = rows.next_power_of_two().min(columns.next_power_of_two());
-        // Of several such splits the one with the most baby steps, which need no division.
-        let babies = (0..=smaller.ilog2())
-            .rev()
-            .map(|log| 1 << log)
-            .min_by_key(|&babies| {
-                let (baby, giant) = split(diagonals.keys(), babies);
-                baby.len() + giant.len()
-            })
-            .unwrap_or(1);
-        Self { rows, columns, diagonals, split: Split::Babies(babies) }
+        let split = Split::Steps(Steps::fewest(diagonals.keys(), smaller));
+        Self { rows, columns, diagonals, split }
+    }
+
+    /// With the steps of least time where a giant step takes as long as `giant_cost` baby steps,
+    /// in place of the fewest rotations: a baby step costs an inner product with its key, a giant
+    /// step one of those, a division and a decomposition. That is four to five on a GPU with
+    /// double hoisting, and fewer on a CPU. More baby steps take more keys.
+    ///
+    /// The diagonals of a square matrix count from both sides of the main one, so that those of a
+    /// band take fewer steps. A matrix that is not square keeps its steps.
+    ///
+    /// ```
+    /// # use he_core::circuits::ckks::LinearTransform;
+    /// # use std::collections::BTreeMap;
+    /// # fn main() -> he_core::Result<()> {
+    /// let band: BTreeMap<i64, Vec<f64>> = (-15..=15).map(|k| (k, vec![1.0; 64])).collect();
+    /// let matrix = LinearTransform::from_diagonals(64, &band)?;
+    /// let steps = |matrix: &LinearTransform| matrix.requirements().keys.rotation_steps().len();
+    /// assert_eq!(steps(&matrix), 10); // 7 baby steps and 3 giant steps
+    /// assert_eq!(steps(&matrix.with_giant_cost(4)), 12); // 10 and 2
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn with_giant_cost(mut self, giant_cost: usize) -> Self {
+        if self.input_slots() == self.output_slots() {
+            let steps = Steps::cheapest(self.diagonals.keys(), self.input_slots(), giant_cost);
+            self.split = Split::Steps(steps);
+        }
+        self
     }
 
     /// With `babies` baby steps to a giant step, a power of two up to the number of diagonals d, in
@@ -217,7 +239,7 @@ impl LinearTransform {
                 format!("powers of two up to {highest} are possible"),
             ));
         }
-        self.split = Split::Babies(babies);
+        self.split = Split::Steps(Steps::of_babies(babies));
         Ok(self)
     }
 
@@ -292,8 +314,8 @@ impl LinearTransform {
     pub fn requirements(&self) -> Requirements {
         let mut steps: BTreeSet<i64> = match &self.split {
             Split::Strides(strides) => strides.rotations(self.diagonals.keys().copied()),
-            Split::Babies(babies) => {
-                let (baby, giant) = split(self.diagonals.keys(), *babies);
+            Split::Steps(steps) => {
+                let (baby, giant) = steps.all(self.diagonals.keys());
                 baby.into_iter().chain(giant).collect()
             }
         };
@@ -329,7 +351,7 @@ impl LinearTransform {
         check_level(1, level)?;
         let (ring, primes) = (params.rlwe().ring(), params.level(level)?.primes);
         let bytes = match self.split {
-            Split::Babies(babies) if self.prefers_double_hoisting(params, level, babies) => {
+            Split::Steps(steps) if self.prefers_double_hoisting(params, level, steps) => {
                 let limbs = self.diagonals.values().map(|diagonal| params.extended_limb_bytes(diagonal, 1));
                 limbs.sum::<usize>() * (primes + ring.p().len())
             }
@@ -355,14 +377,17 @@ impl LinearTransform {
             Split::Strides(strides) => {
                 let place = |k| {
                     let (giant, baby) = strides.of(k);
-                    (giant * strides.giant(), giant as i64, baby as i64)
+                    ((giant * strides.giant()) as i64, giant as i64, baby as i64)
                 };
                 Diagonals::Strided(strides, self.encoded(place, encode)?)
             }
-            Split::Babies(babies) => {
-                let place = |k| (k - k % babies, (k - k % babies) as i64, (k % babies) as i64);
+            Split::Steps(steps) => {
+                let place = |k| {
+                    let (giant, baby) = steps.of(k);
+                    (giant, giant, baby)
+                };
                 let extended = |values: &[Complex64]| ev.encode_extended(values, encoding);
-                match self.prefers_double_hoisting(params, level, babies) {
+                match self.prefers_double_hoisting(params, level, steps) {
                     true => Diagonals::Extended(self.encoded(place, extended)?),
                     false => Diagonals::Chain(self.encoded(place, encode)?),
                 }
@@ -379,13 +404,13 @@ impl LinearTransform {
         })
     }
 
-    /// Whether double hoisting costs less time, with this many baby steps to a giant step.
-    fn prefers_double_hoisting(&self, params: &CkksParams, level: usize, step: usize) -> bool {
-        let (babies, giants) = split(self.diagonals.keys(), step);
+    /// Whether double hoisting costs less time, with these steps.
+    fn prefers_double_hoisting(&self, params: &CkksParams, level: usize, steps: Steps) -> bool {
+        let (babies, giants) = steps.all(self.diagonals.keys());
         let work = Work {
             babies: babies.len(),
             giants: giants.len(),
-            groups: giants.len() + usize::from(self.diagonals.keys().any(|&k| k < step)),
+            groups: giants.len() + usize::from(self.diagonals.keys().any(|&k| steps.of(k).0 == 0)),
             terms: self.diagonals.len(),
             outputs: 1,
         };
@@ -396,15 +421,15 @@ impl LinearTransform {
     /// names of both steps.
     fn encoded<P>(
         &self,
-        place: impl Fn(usize) -> (usize, i64, i64),
+        place: impl Fn(usize) -> (i64, i64, i64),
         encode: impl Fn(&[Complex64]) -> Result<P>,
     ) -> Result<Vec<StepGroup<P>>> {
         let (period, mut groups) = (self.period(), BTreeMap::<i64, Vec<(i64, P)>>::new());
         for (&k, diagonal) in &self.diagonals {
             let (turn, giant, baby) = place(k);
             // Rotated back, because the giant step rotates it with the sum.
-            let rotated: Vec<Complex64> =
-                (0..period).map(|i| diagonal[(i + period - turn % period) % period]).collect();
+            let back = (-turn).rem_euclid(period as i64) as usize;
+            let rotated: Vec<Complex64> = (0..period).map(|i| diagonal[(i + back) % period]).collect();
             groups.entry(giant).or_default().push((baby, encode(&rotated)?));
         }
         Ok(groups.into_iter().collect())
@@ -423,18 +448,6 @@ impl LinearTransform {
         self.requirements().check(ct.level(), keys)?;
         self.prepare(ev, ct.level())?.apply(ev, ct, keys)
     }
-}
-
-/// Baby and giant steps of these diagonals, without 0.
-fn split<'a>(diagonals: impl Iterator<Item = &'a usize>, babies: usize) -> (BTreeSet<i64>, BTreeSet<i64>) {
-    let (mut baby, mut giant) = (BTreeSet::new(), BTreeSet::new());
-    for k in diagonals {
-        baby.insert((k % babies) as i64);
-        giant.insert((k - k % babies) as i64);
-    }
-    baby.remove(&0);
-    giant.remove(&0);
-    (baby, giant)
 }
 
 /// Encoded diagonals.
@@ -563,6 +576,7 @@ impl<B: RingOps> PreparedTransform<B> {
     }
 }
 
+mod steps;
 mod strides;
 mod work;
 

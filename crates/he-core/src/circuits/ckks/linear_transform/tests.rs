@@ -153,21 +153,26 @@ fn diagonals_match_the_matrix_that_they_are_of() {
             .collect();
         let ct = fixture.encrypt(std::slice::from_ref(&x), d);
         let chosen_split = LinearTransform::from_diagonals(d, &diagonals).unwrap();
-        let splits = (0..=d.ilog2()).map(|log| chosen_split.clone().with_baby_steps(1 << log).unwrap());
+        let splits = (0..=d.ilog2()).map(|log| {
+            let babies = 1 << log;
+            (Some(babies), chosen_split.clone().with_baby_steps(babies).unwrap())
+        });
+        let by_cost = [1, 4, 7].map(|giant_cost| (None, chosen_split.clone().with_giant_cost(giant_cost)));
         let mut fewest = usize::MAX;
-        for transform in std::iter::once(chosen_split.clone()).chain(splits) {
-            let Split::Babies(split) = transform.split else { panic!("{transform:?}") };
+        for (babies, transform) in splits.chain(by_cost) {
             let requirements = transform.requirements();
-            // Every different step other than 0 is a key switch.
-            let steps = |of: fn(usize, usize) -> usize| -> BTreeSet<usize> {
-                let indices = chosen.iter().map(|k| k.rem_euclid(size) as usize);
-                indices.map(|k| of(k, split)).filter(|&step| step != 0).collect()
-            };
-            let (babies, giants) = (steps(|k, n| k % n), steps(|k, n| k - k % n));
-            let needed: BTreeSet<i64> = babies.union(&giants).map(|&step| step as i64).collect();
             let listed: BTreeSet<i64> = requirements.keys.rotation_steps().iter().copied().collect();
-            assert_eq!((listed.len(), &listed), (babies.len() + giants.len(), &needed));
-            fewest = fewest.min(listed.len());
+            if let Some(split) = babies {
+                // Every different step other than 0 is a key switch.
+                let steps = |of: fn(usize, usize) -> usize| -> BTreeSet<usize> {
+                    let indices = chosen.iter().map(|k| k.rem_euclid(size) as usize);
+                    indices.map(|k| of(k, split)).filter(|&step| step != 0).collect()
+                };
+                let (babies, giants) = (steps(|k, n| k % n), steps(|k, n| k - k % n));
+                let needed: BTreeSet<i64> = babies.union(&giants).map(|&step| step as i64).collect();
+                assert_eq!((listed.len(), &listed), (babies.len() + giants.len(), &needed));
+                fewest = fewest.min(listed.len());
+            }
             let keys = fixture.keys(&requirements);
             for keys in [&keys, &powers] {
                 let out = transform.apply(&fixture.ev, &ct, keys).unwrap();
@@ -177,7 +182,7 @@ fn diagonals_match_the_matrix_that_they_are_of() {
                 assert!(bound < 1e-2, "{bound}");
                 for (found, expected) in fixture.decrypt(&out)[0].iter().zip(&expected) {
                     let error = (found - expected).norm();
-                    assert!(error < bound.min(1e-5), "{d}, {split} babies: {error}");
+                    assert!(error < bound.min(1e-5), "{d}, {:?}: {error}", transform.split);
                 }
             }
         }
