@@ -1,6 +1,6 @@
 //! A device that fails on purpose.
 
-use gpu::{DeviceInfo, Driver, Error, Handle, Launch, Result, Sequence};
+use gpu::{DeviceInfo, Driver, Error, Handle, Launch, Result, RowCopy, Sequence};
 use std::collections::BTreeSet;
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -246,6 +246,25 @@ impl Driver for Faulty {
         self.gate("copy", Asks::Work)?;
         // SAFETY: guaranteed by the caller.
         unsafe { self.inner.copy(stream, src, dst, bytes) }
+    }
+
+    fn context(&self) -> Option<Handle> {
+        self.inner.context()
+    }
+
+    fn connect(&self, peer: &dyn Driver) -> Result<()> {
+        self.gate("connect", Asks::Memory(0))?;
+        self.inner.connect(peer)
+    }
+
+    fn holds(&self, address: u64, bytes: usize) -> bool {
+        self.inner.holds(address, bytes)
+    }
+
+    unsafe fn copy_rows(&self, stream: Handle, peer: &dyn Driver, copy: &RowCopy) -> Result<()> {
+        self.gate("copy_rows", Asks::Work)?;
+        // SAFETY: guaranteed by the caller.
+        unsafe { self.inner.copy_rows(stream, peer, copy) }
     }
 
     unsafe fn fill_zero(&self, stream: Handle, dst: u64, bytes: usize) -> Result<()> {

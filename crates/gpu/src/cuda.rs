@@ -2,12 +2,14 @@
 
 mod api;
 
-use crate::driver::{DeviceInfo, Driver, Handle, Launch, Sequence};
+use crate::driver::{DeviceInfo, Driver, Handle, Launch, RowCopy, Sequence};
 use crate::error::{Error, Result};
 use crate::interop::Owner;
 use crate::ptx::Header;
 use api::Api;
-use cudarc::driver::sys::{CUDA_KERNEL_NODE_PARAMS_v2, CUdevice, CUgraphNode};
+use cudarc::driver::sys::{
+    CUDA_KERNEL_NODE_PARAMS_v2, CUDA_MEMCPY2D, CUDA_MEMCPY3D_PEER, CUdevice, CUgraphNode, CUmemorytype,
+};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ptr;
 use std::sync::{Mutex, PoisonError};
@@ -245,6 +247,81 @@ impl Driver for CudaDriver {
         let api = self.enter()?;
         // SAFETY: guaranteed by the caller.
         api.check_bytes("cuMemcpyDtoDAsync", unsafe { (api.copy)(dst, src, bytes, stream as _) }, bytes)
+    }
+
+    fn context(&self) -> Option<Handle> {
+        Some(self.context)
+    }
+
+    fn connect(&self, peer: &dyn Driver) -> Result<()> {
+        let Some(context) = peer.context() else {
+            return Err(Error::Driver { call: "connect", reason: "the devices differ in kind".into() });
+        };
+        if context == self.context {
+            return Ok(());
+        }
+        let api = self.enter()?;
+        // SAFETY: the peer's driver holds its context; 0 is the only flag.
+        match unsafe { (api.enable_peer)(context as _, 0) } {
+            // Without access, the driver copies through the host.
+            api::PEER_ACCESS_ALREADY_ENABLED | api::PEER_ACCESS_UNSUPPORTED | api::TOO_MANY_PEERS => Ok(()),
+            code => api.check("cuCtxEnablePeerAccess", code),
+        }
+    }
+
+    unsafe fn copy_rows(&self, stream: Handle, peer: &dyn Driver, copy: &RowCopy) -> Result<()> {
+        let (api, to) = (self.enter()?, peer.context().unwrap_or(self.context));
+        if to == self.context {
+            let rows = CUDA_MEMCPY2D {
+                srcXInBytes: 0,
+                srcY: 0,
+                srcMemoryType: CUmemorytype::CU_MEMORYTYPE_DEVICE,
+                srcHost: ptr::null(),
+                srcDevice: copy.src,
+                srcArray: ptr::null_mut(),
+                srcPitch: copy.src_pitch,
+                dstXInBytes: 0,
+                dstY: 0,
+                dstMemoryType: CUmemorytype::CU_MEMORYTYPE_DEVICE,
+                dstHost: ptr::null_mut(),
+                dstDevice: copy.dst,
+                dstArray: ptr::null_mut(),
+                dstPitch: copy.dst_pitch,
+                WidthInBytes: copy.bytes,
+                Height: copy.rows,
+            };
+            // SAFETY: guaranteed by the caller.
+            return api.check("cuMemcpy2DAsync", unsafe { (api.copy_rows)(&rows, stream as _) });
+        }
+        let rows = CUDA_MEMCPY3D_PEER {
+            srcXInBytes: 0,
+            srcY: 0,
+            srcZ: 0,
+            srcLOD: 0,
+            srcMemoryType: CUmemorytype::CU_MEMORYTYPE_DEVICE,
+            srcHost: ptr::null(),
+            srcDevice: copy.src,
+            srcArray: ptr::null_mut(),
+            srcContext: self.context as _,
+            srcPitch: copy.src_pitch,
+            srcHeight: copy.rows,
+            dstXInBytes: 0,
+            dstY: 0,
+            dstZ: 0,
+            dstLOD: 0,
+            dstMemoryType: CUmemorytype::CU_MEMORYTYPE_DEVICE,
+            dstHost: ptr::null_mut(),
+            dstDevice: copy.dst,
+            dstArray: ptr::null_mut(),
+            dstContext: to as _,
+            dstPitch: copy.dst_pitch,
+            dstHeight: copy.rows,
+            WidthInBytes: copy.bytes,
+            Height: copy.rows,
+            Depth: 1,
+        };
+        // SAFETY: guaranteed by the caller; both contexts are held by their drivers.
+        api.check("cuMemcpy3DPeerAsync", unsafe { (api.copy_peer_rows)(&rows, stream as _) })
     }
 
     unsafe fn fill_zero(&self, stream: Handle, dst: u64, bytes: usize) -> Result<()> {

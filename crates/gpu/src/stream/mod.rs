@@ -138,10 +138,12 @@ impl Stream {
     /// being captured.
     pub fn wait(&self, event: &Event) -> Result<()> {
         let _idle = self.idle("Stream::wait")?;
+        self.gpu().same(event.gpu(), "Stream::wait")?;
         self.follow(event)
     }
 
-    fn mark(&self) -> Result<Event> {
+    /// [`record`](Self::record) for a caller that holds [`idle`](Self::idle).
+    pub(crate) fn mark(&self) -> Result<Event> {
         self.flush()?;
         let event = Event::new(self.gpu())?;
         self.mark_again(&event)?;
@@ -155,10 +157,11 @@ impl Stream {
         unsafe { self.gpu().driver().record_event(self.handle(), event.handle()) }
     }
 
-    fn follow(&self, event: &Event) -> Result<()> {
-        self.gpu().same(event.gpu(), "Stream::wait")?;
+    /// [`wait`](Self::wait) for such a caller; the event may be one of another device that is
+    /// connected.
+    pub(crate) fn follow(&self, event: &Event) -> Result<()> {
         self.flush()?;
-        // SAFETY: stream and event are live and of one driver.
+        // SAFETY: stream and event are live; drivers of one kind know each other's events.
         unsafe { self.gpu().driver().wait_event(self.handle(), event.handle()) }
     }
 
