@@ -121,8 +121,8 @@ HE_D void convert_columns(const ConvertColumnsArgs& args) {
 
     u64* dst = a.dst[part] + blockIdx.y * a.dst_digit + row;
     bool skips = a.own != TRANSFORM_OWN;
-    u32 first = skips ? (u32)basis.first : args.targets, next = first + sources;
-    u32 count = skips ? args.targets - sources : args.targets, groups = (count + COLUMNS_TARGETS - 1) / COLUMNS_TARGETS;
+    u32 first = skips ? (u32)basis.own_first : args.targets, next = first + (u32)basis.own_count;
+    u32 count = skips ? args.targets - (u32)basis.own_count : args.targets, groups = (count + COLUMNS_TARGETS - 1) / COLUMNS_TARGETS;
     u32 lane = threadIdx.x % warpSize, t = lane % 4, thread = threadIdx.x / 4 % COLUMN_THREADS;
     double* exchange = reinterpret_cast<double*>(words + sources * COLUMNS_AREA) + t * COLUMNS_AREA;
     const WordPair* chunks[CHUNKS];
@@ -163,8 +163,8 @@ HE_D void convert_columns(const ConvertColumnsArgs& args) {
         }
     }
     if (a.own == COPY_OWN && share == 0) {
-        for (u32 s = 0; s < sources; ++s) {
-            size_t at = (basis.first + s) * stride + ((size_t)tile << COLUMNS_TILE);
+        for (u32 s = 0; s < (u32)basis.own_count; ++s) {
+            size_t at = (basis.own_first + s) * stride + ((size_t)tile << COLUMNS_TILE);
             for (u32 i = threadIdx.x; i < COLUMNS_WORDS; i += COLUMNS_THREADS) dst[at + i] = a.acc[0][row + at + i];
         }
     }

@@ -54,6 +54,11 @@ pub(crate) struct Args {
     pub(crate) galois: u32,
     /// The limbs that the first two polynomials of a forward transform lack.
     pub(crate) absent: u32,
+    /// The limbs to which an inverse transform stores the chain's first limb and the first special
+    /// one, and the distance of the others.
+    pub(crate) place: [u32; 2],
+    pub(crate) spread: u32,
+    pub(crate) unused: u32,
 }
 
 impl Args {
@@ -78,6 +83,9 @@ impl Args {
             addend: 0,
             galois: 1,
             absent: 0,
+            place: [0, limbs.split],
+            spread: 1,
+            unused: 0,
         }
     }
 }
@@ -263,6 +271,9 @@ impl Cuda {
         let entry = entries[(args.log_n - 14) as usize][(plan.sources - 1) / CHUNK_SOURCES];
         let log_tiles = args.log_n - CONVERT_LOG_TILE;
         let targets = extent.rows as u32 / args.limbs.batch;
+        if targets == 0 {
+            return Ok(());
+        }
         let blocks = (args.limbs.batch << log_tiles) * extent.digits as u32 * extent.parts as u32;
         let shares = shares(blocks, 2 * self.gpu().info().multiprocessors, targets.div_ceil(CONVERT_TARGETS));
         let grid = [args.limbs.batch << log_tiles, extent.digits as u32, extent.parts as u32 * shares];
@@ -396,10 +407,11 @@ mod tests {
             offset_of!(Args, acc),
             offset_of!(Args, factors),
             offset_of!(Args, galois),
+            offset_of!(Args, place),
             size_of::<Args>(),
             offset_of!(ConvertColumnsArgs, targets),
             size_of::<ConvertColumnsArgs>(),
         ];
-        assert_eq!(offsets, [80, 88, 104, 112, 144, 152, 160, 192, 208, 216, 216, 224]);
+        assert_eq!(offsets, [80, 88, 104, 112, 144, 152, 160, 192, 208, 216, 232, 232, 240]);
     }
 }
