@@ -1,0 +1,270 @@
+//! Key switches and divisions on several devices: each step on every device for its own primes, and
+//! the exchanges in between.
+
+use super::GroupBuf;
+use super::buf::Layout;
+use super::lead::Held;
+use super::ring::GroupRing;
+use crate::cuda::failed;
+use crate::key_switch::{DigitState, Finish};
+use crate::ring::CudaRing;
+use gpu::{Buffer, Piece};
+use he_core::Result;
+use he_core::backend::{DigitBuf, KeyBuf, KeyShape, KeySwitchOps, KeySwitchShape, PreparedRing};
+use he_core::ring::{Operand, Rows, Span};
+
+/// What there is of something on each device.
+type Parts<'a> = &'a [Buffer];
+
+impl GroupRing {
+    /// A polynomial with these rows on each device.
+    fn poly<'h>(&self, held: &'h Held, rows: Rows, x: &GroupBuf) -> Result<Parts<'h>> {
+        if !self.is_split() {
+            return Ok(held.keep(x.whole()?));
+        }
+        Ok(self.placed(held, rows.span, Operand::new(x, rows.batch))?.0)
+    }
+
+    fn digit_layout(&self, shape: &KeySwitchShape) -> Layout {
+        Layout { polys: shape.digits.len(), ..Layout::new(shape.span(), shape.batch * self.n()) }
+    }
+
+    /// Digits on each device.
+    fn digits<'h>(&self, held: &'h Held, shape: &KeySwitchShape, digits: &GroupBuf) -> Result<Parts<'h>> {
+        let layout = self.digit_layout(shape);
+        match self.is_split() {
+            false => Ok(held.keep(digits.whole()?)),
+            true if digits.words() == layout.words() => Ok(held.keep(digits.limbs(layout)?)),
+            true => self.copied(held, digits, 0, layout),
+        }
+    }
+
+    /// Sends the own rows of each device to all others: rows of the whole ring, of which each device
+    /// has its own in place in its `K` buffers.
+    fn complete<const K: usize>(&self, op: &'static str, rows: Rows, buffers: &[[&Buffer; K]]) -> Result<()> {
+        let unit = rows.batch * self.n();
+        let mut pieces = Vec::new();
+        for (from, ring) in self.parts().iter().enumerate() {
+            let share = ring.share();
+            for to in (0..buffers.len()).filter(|&to| to != from) {
+                for run in share.runs(rows.span) {
+                    pieces.extend(buffers[from].iter().zip(buffers[to]).map(|(src, dst)| Piece {
+                        src,
+                        dst,
+                        at: [run.first * unit; 2],
+                        pitch: [share.step() * unit; 2],
+                        words: unit,
+                        rows: run.count,
+                    }));
+                }
+            }
+        }
+        // SAFETY: the devices of a group are connected; each piece reads rows that only its device
+        // has, and writes them where no other piece does. The callers of this private function made
+        // the buffers, and nobody else has them.
+        unsafe { gpu::exchange(&pieces) }.map_err(failed(op))
+    }
+
+    /// The y of a decomposition, of all limbs on every device.
+    fn lifted(&self, shape: &KeySwitchShape, src: Parts<'_>) -> Result<Vec<Buffer>> {
+        let each = self.parts().iter().zip(src);
+        let y = each.map(|(ring, src)| ring.lift_digits(shape, src)).collect::<Result<Vec<_>>>()?;
+        let rows = Rows::new(Span::chain(shape.q), shape.batch);
+        self.complete("decompose", rows, &y.iter().map(|y| [y]).collect::<Vec<_>>())?;
+        Ok(y)
+    }
+
+    /// Inner products with a key of the digits of `src`, over Q P, on each device; P times `addend`
+    /// is added.
+    fn switched(
+        &self,
+        shape: &KeySwitchShape,
+        src: Parts<'_>,
+        key: Parts<'_>,
+        addend: [Option<Parts<'_>>; 2],
+    ) -> Result<Vec<[Buffer; 2]>> {
+        let y = self.lifted(shape, src)?;
+        let of_device = |(i, ring): (usize, &CudaRing)| {
+            let digits = ring.convert_digits(shape, &src[i], &y[i], false)?;
+            let addend = addend.map(|addend| addend.map(|addend| &addend[i]));
+            ring.product_rows(shape, &digits.buf, digits.state, Some(&src[i]), &key[i], addend)
+        };
+        self.parts().iter().enumerate().map(of_device).collect()
+    }
+
+    /// Inner products of digits with a key, likewise.
+    fn products(
+        &self,
+        shape: &KeySwitchShape,
+        digits: Parts<'_>,
+        key: Parts<'_>,
+    ) -> Result<Vec<[Buffer; 2]>> {
+        let each = self.parts().iter().zip(digits.iter().zip(key));
+        let state = DigitState::Complete;
+        let product = |(ring, (digits, key)): (&CudaRing, _)| {
+            ring.product_rows(shape, digits, state, None, key, [None; 2])
+        };
+        each.map(product).collect()
+    }
+
+    /// Divisions of polynomials over `span` by the primes from `keep` on; the first has an addend.
+    fn divide<const K: usize>(
+        &self,
+        op: &'static str,
+        span: Span,
+        keep: usize,
+        batch: usize,
+        src: &[[&Buffer; K]],
+        addend: Option<Parts<'_>>,
+        g: u64,
+    ) -> Result<[GroupBuf; K]> {
+        let lift = |(ring, src): (&CudaRing, &[&Buffer; K])| {
+            let plan = ring.divide_plan(span, keep)?;
+            Ok((ring.lift_dropped(op, &plan, span, keep, batch, *src)?, plan))
+        };
+        let lifted = self.parts().iter().zip(src).map(lift).collect::<Result<Vec<_>>>()?;
+        let y: Vec<[&Buffer; K]> = lifted.iter().map(|(y, _)| y.each_ref()).collect();
+        self.complete(op, Rows::new(span.tail(keep), batch), &y)?;
+        let finish = |(i, ring): (usize, &CudaRing)| {
+            let finish = Finish { addend: addend.map(|addend| &addend[i]), g };
+            ring.finish_division(op, &lifted[i].1, span, keep, batch, src[i], y[i], finish)
+        };
+        let quotients = self.parts().iter().enumerate().map(finish).collect::<Result<Vec<_>>>()?;
+        let kept = Span { start: span.start, q: span.start + keep, p: 0 };
+        Ok(self.joined(Rows::new(kept, batch), quotients))
+    }
+
+    /// Divisions of polynomials of the group.
+    pub(super) fn divided<const K: usize>(
+        &self,
+        op: &'static str,
+        span: Span,
+        keep: usize,
+        batch: usize,
+        src: [&GroupBuf; K],
+    ) -> Result<[GroupBuf; K]> {
+        let held = Held::default();
+        let mut parts = Vec::with_capacity(K);
+        for src in src {
+            parts.push(self.poly(&held, Rows::new(span, batch), src)?);
+        }
+        let src: Vec<[&Buffer; K]> =
+            (0..self.parts().len()).map(|i| std::array::from_fn(|part| &parts[part][i])).collect();
+        self.divide(op, span, keep, batch, &src, None, 1)
+    }
+}
+
+/// What there is of a pair on each device.
+fn both(sums: &[[Buffer; 2]]) -> Vec<[&Buffer; 2]> {
+    sums.iter().map(<[Buffer; 2]>::each_ref).collect()
+}
+
+impl KeySwitchOps for GroupRing {
+    fn empty_key(&self, shape: &KeyShape) -> Result<KeyBuf<GroupBuf>> {
+        self.zero_key(shape).map(KeyBuf::new)
+    }
+
+    fn write_key(
+        &self,
+        shape: &KeyShape,
+        key: KeyBuf<&mut GroupBuf>,
+        digit: usize,
+        part: usize,
+        src: &GroupBuf,
+    ) -> Result<()> {
+        let (held, key) = (Held::default(), key.buf());
+        let src = self.poly(&held, Rows::new(shape.span, 1), src)?;
+        self.key_parts(&Held::default(), shape.span, key)?;
+        for ((ring, key), src) in self.parts().iter().zip(key.parts_mut()).zip(src) {
+            ring.write_key_rows(shape, key, digit, part, src)?;
+        }
+        Ok(())
+    }
+
+    fn read_key(
+        &self,
+        shape: &KeyShape,
+        key: KeyBuf<&GroupBuf>,
+        digit: usize,
+        part: usize,
+    ) -> Result<GroupBuf> {
+        let held = Held::default();
+        let keys = self.parts().iter().zip(self.key_parts(&held, shape.span, key.buf())?);
+        let rows = keys.map(|(ring, key)| Ok([ring.read_key_rows(shape, key, digit, part)?]));
+        let [poly] = self.joined(Rows::new(shape.span, 1), rows.collect::<Result<_>>()?);
+        Ok(poly)
+    }
+
+    fn apply_automorphism(
+        &self,
+        shape: &KeySwitchShape,
+        c: [&GroupBuf; 2],
+        key: KeyBuf<&GroupBuf>,
+        g: u64,
+    ) -> Result<[GroupBuf; 2]> {
+        let held = Held::default();
+        let chain = Rows::new(Span::chain(shape.q), shape.batch);
+        let [c0, c1] = [self.poly(&held, chain, c[0])?, self.poly(&held, chain, c[1])?];
+        let key = self.key_parts(&held, shape.key().span, key.buf())?;
+        let sums = self.switched(shape, c1, key, [None; 2])?;
+        self.divide("apply_automorphism", shape.span(), shape.q, shape.batch, &both(&sums), Some(c0), g)
+    }
+
+    fn decompose(&self, shape: &KeySwitchShape, src: &GroupBuf) -> Result<DigitBuf<GroupBuf>> {
+        let held = Held::default();
+        let src = self.poly(&held, Rows::new(Span::chain(shape.q), shape.batch), src)?;
+        let y = self.lifted(shape, src)?;
+        let each = self.parts().iter().zip(src.iter().zip(&y));
+        let digits = each.map(|(ring, (src, y))| Ok(ring.convert_digits(shape, src, y, true)?.buf));
+        let mut digits = digits.collect::<Result<Vec<_>>>()?;
+        Ok(DigitBuf::new(match self.is_split() {
+            true => GroupBuf::in_limbs(self.backend(), self.digit_layout(shape), digits),
+            false => GroupBuf::on_lead(self.backend(), digits.remove(0)),
+        }))
+    }
+
+    fn key_product(
+        &self,
+        shape: &KeySwitchShape,
+        digits: DigitBuf<&GroupBuf>,
+        key: KeyBuf<&GroupBuf>,
+    ) -> Result<[GroupBuf; 2]> {
+        let held = Held::default();
+        let digits = self.digits(&held, shape, digits.buf())?;
+        let key = self.key_parts(&held, shape.key().span, key.buf())?;
+        let sums = self.products(shape, digits, key)?;
+        Ok(self.joined(Rows::new(shape.span(), shape.batch), sums))
+    }
+
+    fn relinearize(
+        &self,
+        shape: &KeySwitchShape,
+        d: [&GroupBuf; 3],
+        key: KeyBuf<&GroupBuf>,
+        keep: usize,
+    ) -> Result<[GroupBuf; 2]> {
+        let held = Held::default();
+        let chain = Rows::new(Span::chain(shape.q), shape.batch);
+        let [d0, d1] = [self.poly(&held, chain, d[0])?, self.poly(&held, chain, d[1])?];
+        let d2 = self.poly(&held, chain, d[2])?;
+        let key = self.key_parts(&held, shape.key().span, key.buf())?;
+        let sums = self.switched(shape, d2, key, [Some(d0), Some(d1)])?;
+        self.divide("relinearize", shape.span(), keep, shape.batch, &both(&sums), None, 1)
+    }
+
+    fn switch_automorphism(
+        &self,
+        shape: &KeySwitchShape,
+        c0: &GroupBuf,
+        digits: DigitBuf<&GroupBuf>,
+        key: KeyBuf<&GroupBuf>,
+        g: u64,
+    ) -> Result<[GroupBuf; 2]> {
+        let held = Held::default();
+        let c0 = self.poly(&held, Rows::new(Span::chain(shape.q), shape.batch), c0)?;
+        let digits = self.digits(&held, shape, digits.buf())?;
+        let key = self.key_parts(&held, shape.key().span, key.buf())?;
+        let sums = self.products(shape, digits, key)?;
+        self.divide("switch_automorphism", shape.span(), shape.q, shape.batch, &both(&sums), Some(c0), g)
+    }
+}
