@@ -301,6 +301,11 @@ impl Driver for Faulty {
         self.begins(Kind::Event, self.inner.create_event())
     }
 
+    fn create_mark(&self) -> Result<Handle> {
+        self.gate("create_mark", Asks::Memory(0))?;
+        self.begins(Kind::Event, self.inner.create_mark())
+    }
+
     unsafe fn destroy_event(&self, event: Handle) {
         self.ends(Kind::Event, event as u64);
         // SAFETY: guaranteed by the caller.

@@ -26,6 +26,7 @@ const COMPUTE_CAPABILITY_MINOR: c_int = 76;
 const FUNCTION_MAX_DYNAMIC_SHARED: c_int = 8;
 const POINTER_MEMORY_TYPE: c_int = 2;
 const STREAM_NON_BLOCKING: u32 = 1;
+const EVENT_WITHOUT_TIME: u32 = 2;
 const HOST_PORTABLE: u32 = 1;
 const CAPTURE_RELAXED: c_int = 2;
 const JIT_ERROR_LOG: c_int = 5;
@@ -426,6 +427,13 @@ impl Driver for CudaDriver {
         let (api, mut event) = (self.enter()?, ptr::null_mut());
         // SAFETY: the pointer is valid; the flag 0 makes an event with a time.
         api.check("cuEventCreate", unsafe { (api.create_event)(&mut event, 0) })?;
+        Ok(event as Handle)
+    }
+
+    fn create_mark(&self) -> Result<Handle> {
+        let (api, mut event) = (self.enter()?, ptr::null_mut());
+        // SAFETY: the pointer is valid.
+        api.check("cuEventCreate", unsafe { (api.create_event)(&mut event, EVENT_WITHOUT_TIME) })?;
         Ok(event as Handle)
     }
 

@@ -112,14 +112,14 @@ pub unsafe fn exchange(pieces: &[Piece<'_>]) -> Result<()> {
     let _idle = streams.iter().map(|stream| stream.idle(CALL)).collect::<Result<Vec<_>>>()?;
     // Each pair's second stream waits for its first, which is marked once.
     let follow = |pairs: &mut dyn Iterator<Item = (usize, usize)>| -> Result<()> {
-        let mut marks: Vec<_> = streams.iter().map(|_| None).collect();
+        let mut marks = vec![None; streams.len()];
         for (first, second) in pairs {
-            let mark = match marks[first].take() {
+            let mark = match marks[first] {
                 Some(mark) => mark,
-                None => streams[first].mark()?,
+                None => streams[first].mark_for_others()?,
             };
-            streams[second].follow(&mark)?;
             marks[first] = Some(mark);
+            streams[second].follow(mark)?;
         }
         Ok(())
     };

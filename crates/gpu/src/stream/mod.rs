@@ -13,7 +13,7 @@ use crate::gather::Gathered;
 use crate::interop::Owner;
 use crate::pool::{Block, Pool};
 use std::sync::atomic::{AtomicIsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 /// A queue of work, done in order, and the memory of its buffers. Clones refer to the same stream,
 /// and threads may share it.
@@ -45,6 +45,8 @@ struct Inner {
     holds: AtomicIsize,
     /// Launches that are submitted to the driver together.
     gathered: Mutex<Gathered>,
+    /// The event of [`mark_for_others`](Stream::mark_for_others).
+    mark: OnceLock<Event>,
 }
 
 /// A capture is in progress.
@@ -74,7 +76,8 @@ impl Stream {
     /// A stream with an empty pool, in which the device finds memory when it has no other.
     pub(crate) fn new(gpu: Gpu, handle: Handle, owner: Option<Owner>) -> Self {
         let (pool, kept, holds) = (Pool::default(), Mutex::default(), AtomicIsize::new(0));
-        let inner = Inner { gpu, handle, pool, owner, kept, holds, gathered: Mutex::default() };
+        let (gathered, mark) = (Mutex::default(), OnceLock::new());
+        let inner = Inner { gpu, handle, pool, owner, kept, holds, gathered, mark };
         let inner = Arc::new(inner);
         let pool: Weak<Inner> = Arc::downgrade(&inner);
         inner.gpu.register(pool);
@@ -142,8 +145,22 @@ impl Stream {
         self.follow(event)
     }
 
-    /// [`record`](Self::record) for a caller that holds [`idle`](Self::idle).
-    pub(crate) fn mark(&self) -> Result<Event> {
+    /// Marks the work enqueued so far, for other streams to follow at once: the next call moves the
+    /// mark, of which those that follow it already take no notice.
+    pub(crate) fn mark_for_others(&self) -> Result<&Event> {
+        self.flush()?;
+        let event = match self.0.mark.get() {
+            Some(event) => event,
+            None => {
+                let event = Event::untimed(self.gpu())?;
+                self.0.mark.get_or_init(|| event)
+            }
+        };
+        self.mark_again(event)?;
+        Ok(event)
+    }
+
+    fn mark(&self) -> Result<Event> {
         self.flush()?;
         let event = Event::new(self.gpu())?;
         self.mark_again(&event)?;

@@ -21,9 +21,7 @@ impl Backend for CudaGroup {
     type Ring = GroupRing;
 
     fn name(&self) -> String {
-        let ordinals: Vec<String> =
-            self.devices().iter().map(|cuda| cuda.gpu().info().ordinal.to_string()).collect();
-        format!("cuda:{} ({})", ordinals.join("+"), self.lead().gpu().info().name)
+        format!("{self} ({})", self.lead().gpu().info().name)
     }
 
     fn prepare(&self, spec: &RingSpec) -> Result<GroupRing> {

@@ -186,7 +186,13 @@ impl GroupBuf {
         Self::new(group, words, Place::Key(Parts::new(parts)))
     }
 
-    pub(super) fn words(&self) -> usize {
+    /// The devices.
+    pub fn group(&self) -> &CudaGroup {
+        &self.group
+    }
+
+    /// The number of words.
+    pub fn words(&self) -> usize {
         self.words
     }
 
@@ -328,8 +334,8 @@ impl GroupBuf {
         Ok(copy)
     }
 
-    /// Keeps the first words.
-    pub(super) fn truncate(&mut self, words: usize) {
+    /// Keeps the first `words` words, or all of them if there are fewer.
+    pub fn truncate(&mut self, words: usize) {
         self.words = self.words.min(words);
         let (words, shares) = (self.words, self.group.shares());
         let cut = match self.place.get_mut().unwrap_or_else(PoisonError::into_inner) {
@@ -345,8 +351,8 @@ impl GroupBuf {
         self.parts_mut().iter_mut().zip(cut).for_each(|(part, words)| part.truncate(words));
     }
 
-    /// Overwrites every word with zero.
-    pub(super) fn wipe(&mut self) {
+    /// Overwrites every word with zero, on every device.
+    pub fn wipe(&mut self) {
         if let place @ Place::Nowhere { .. } = self.place.get_mut().unwrap_or_else(PoisonError::into_inner) {
             *place = Place::Nowhere { zeroed: true };
         }

@@ -10,19 +10,19 @@ use crate::key_switch::{DigitState, Finish};
 use crate::ring::CudaRing;
 use gpu::{Buffer, Piece};
 use he_core::Result;
-use he_core::backend::{DigitBuf, KeyBuf, KeyShape, KeySwitchOps, KeySwitchShape, PreparedRing};
-use he_core::ring::{Operand, Rows, Span};
+use he_core::backend::{
+    DigitBuf, GiantStep, KeyBuf, KeyShape, KeySwitchOps, KeySwitchShape, PreparedRing, Rotation,
+    RotationBlocks,
+};
+use he_core::ring::{Rows, Span};
 
 /// What there is of something on each device.
-type Parts<'a> = &'a [Buffer];
+pub(super) type Parts<'a> = &'a [Buffer];
 
 impl GroupRing {
     /// A polynomial with these rows on each device.
-    fn poly<'h>(&self, held: &'h Held, rows: Rows, x: &GroupBuf) -> Result<Parts<'h>> {
-        if !self.is_split() {
-            return Ok(held.keep(x.whole()?));
-        }
-        Ok(self.placed(held, rows.span, Operand::new(x, rows.batch))?.0)
+    pub(super) fn poly<'h>(&self, held: &'h Held, rows: Rows, x: &GroupBuf) -> Result<Parts<'h>> {
+        self.words_of(held, Layout::new(rows.span, rows.batch * self.n()), x)
     }
 
     fn digit_layout(&self, shape: &KeySwitchShape) -> Layout {
@@ -30,12 +30,28 @@ impl GroupRing {
     }
 
     /// Digits on each device.
-    fn digits<'h>(&self, held: &'h Held, shape: &KeySwitchShape, digits: &GroupBuf) -> Result<Parts<'h>> {
-        let layout = self.digit_layout(shape);
-        match self.is_split() {
-            false => Ok(held.keep(digits.whole()?)),
-            true if digits.words() == layout.words() => Ok(held.keep(digits.limbs(layout)?)),
-            true => self.copied(held, digits, 0, layout),
+    pub(super) fn digits<'h>(
+        &self,
+        held: &'h Held,
+        shape: &KeySwitchShape,
+        digits: &GroupBuf,
+    ) -> Result<Parts<'h>> {
+        self.words_of(held, self.digit_layout(shape), digits)
+    }
+
+    /// Words in a layout from the start of a buffer on each device.
+    pub(super) fn words_of<'h>(&self, held: &'h Held, layout: Layout, buf: &GroupBuf) -> Result<Parts<'h>> {
+        if !self.is_split() {
+            return Ok(held.keep(buf.whole()?));
+        }
+        if layout.polys == 1
+            && let Some((layout, 0)) = buf.layout_for(self.spec(), layout.span, layout.unit, 0)
+        {
+            return Ok(held.keep(buf.limbs(layout)?));
+        }
+        match buf.words() == layout.words() {
+            true => Ok(held.keep(buf.limbs(layout)?)),
+            false => self.copied(held, buf, 0, layout),
         }
     }
 
@@ -66,7 +82,7 @@ impl GroupRing {
     }
 
     /// The y of a decomposition, of all limbs on every device.
-    fn lifted(&self, shape: &KeySwitchShape, src: Parts<'_>) -> Result<Vec<Buffer>> {
+    pub(super) fn lifted(&self, shape: &KeySwitchShape, src: Parts<'_>) -> Result<Vec<Buffer>> {
         let each = self.parts().iter().zip(src);
         let y = each.map(|(ring, src)| ring.lift_digits(shape, src)).collect::<Result<Vec<_>>>()?;
         let rows = Rows::new(Span::chain(shape.q), shape.batch);
@@ -108,7 +124,7 @@ impl GroupRing {
     }
 
     /// Divisions of polynomials over `span` by the primes from `keep` on; the first has an addend.
-    fn divide<const K: usize>(
+    pub(super) fn divide<const K: usize>(
         &self,
         op: &'static str,
         span: Span,
@@ -117,7 +133,7 @@ impl GroupRing {
         src: &[[&Buffer; K]],
         addend: Option<Parts<'_>>,
         g: u64,
-    ) -> Result<[GroupBuf; K]> {
+    ) -> Result<Vec<[Buffer; K]>> {
         let lift = |(ring, src): (&CudaRing, &[&Buffer; K])| {
             let plan = ring.divide_plan(span, keep)?;
             Ok((ring.lift_dropped(op, &plan, span, keep, batch, *src)?, plan))
@@ -129,9 +145,7 @@ impl GroupRing {
             let finish = Finish { addend: addend.map(|addend| &addend[i]), g };
             ring.finish_division(op, &lifted[i].1, span, keep, batch, src[i], y[i], finish)
         };
-        let quotients = self.parts().iter().enumerate().map(finish).collect::<Result<Vec<_>>>()?;
-        let kept = Span { start: span.start, q: span.start + keep, p: 0 };
-        Ok(self.joined(Rows::new(kept, batch), quotients))
+        self.parts().iter().enumerate().map(finish).collect()
     }
 
     /// Divisions of polynomials of the group.
@@ -150,7 +164,9 @@ impl GroupRing {
         }
         let src: Vec<[&Buffer; K]> =
             (0..self.parts().len()).map(|i| std::array::from_fn(|part| &parts[part][i])).collect();
-        self.divide(op, span, keep, batch, &src, None, 1)
+        let quotients = self.divide(op, span, keep, batch, &src, None, 1)?;
+        let kept = Span { start: span.start, q: span.start + keep, p: 0 };
+        Ok(self.joined(Rows::new(kept, batch), quotients))
     }
 }
 
@@ -207,7 +223,9 @@ impl KeySwitchOps for GroupRing {
         let [c0, c1] = [self.poly(&held, chain, c[0])?, self.poly(&held, chain, c[1])?];
         let key = self.key_parts(&held, shape.key().span, key.buf())?;
         let sums = self.switched(shape, c1, key, [None; 2])?;
-        self.divide("apply_automorphism", shape.span(), shape.q, shape.batch, &both(&sums), Some(c0), g)
+        let op = "apply_automorphism";
+        let image = self.divide(op, shape.span(), shape.q, shape.batch, &both(&sums), Some(c0), g)?;
+        Ok(self.joined(chain, image))
     }
 
     fn decompose(&self, shape: &KeySwitchShape, src: &GroupBuf) -> Result<DigitBuf<GroupBuf>> {
@@ -249,7 +267,9 @@ impl KeySwitchOps for GroupRing {
         let d2 = self.poly(&held, chain, d[2])?;
         let key = self.key_parts(&held, shape.key().span, key.buf())?;
         let sums = self.switched(shape, d2, key, [Some(d0), Some(d1)])?;
-        self.divide("relinearize", shape.span(), keep, shape.batch, &both(&sums), None, 1)
+        let op = "relinearize";
+        let pair = self.divide(op, shape.span(), keep, shape.batch, &both(&sums), None, 1)?;
+        Ok(self.joined(Rows::new(Span::chain(keep), shape.batch), pair))
     }
 
     fn switch_automorphism(
@@ -261,10 +281,25 @@ impl KeySwitchOps for GroupRing {
         g: u64,
     ) -> Result<[GroupBuf; 2]> {
         let held = Held::default();
-        let c0 = self.poly(&held, Rows::new(Span::chain(shape.q), shape.batch), c0)?;
+        let chain = Rows::new(Span::chain(shape.q), shape.batch);
+        let c0 = self.poly(&held, chain, c0)?;
         let digits = self.digits(&held, shape, digits.buf())?;
         let key = self.key_parts(&held, shape.key().span, key.buf())?;
         let sums = self.products(shape, digits, key)?;
-        self.divide("switch_automorphism", shape.span(), shape.q, shape.batch, &both(&sums), Some(c0), g)
+        let op = "switch_automorphism";
+        let image = self.divide(op, shape.span(), shape.q, shape.batch, &both(&sums), Some(c0), g)?;
+        Ok(self.joined(chain, image))
+    }
+
+    fn rotate_and_sum(
+        &self,
+        shape: &KeySwitchShape,
+        blocks: &RotationBlocks,
+        c: [&GroupBuf; 2],
+        digits: DigitBuf<&GroupBuf>,
+        babies: &[Rotation<'_, GroupBuf>],
+        giants: &[GiantStep<'_, GroupBuf>],
+    ) -> Result<[GroupBuf; 2]> {
+        self.rotations(shape, blocks, c, digits.buf(), babies, giants)
     }
 }

@@ -12,6 +12,7 @@ mod key_switch;
 mod lead;
 mod lwe;
 mod ring;
+mod rotations;
 
 pub use buf::GroupBuf;
 pub use ring::GroupRing;
@@ -51,6 +52,14 @@ pub struct CudaGroup {
 impl std::fmt::Debug for CudaGroup {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_list().entries(self.devices.iter()).finish()
+    }
+}
+
+/// The numbers of the devices: `cuda:0+1`.
+impl std::fmt::Display for CudaGroup {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let ordinals: Vec<String> = self.ordinals().iter().map(usize::to_string).collect();
+        write!(f, "cuda:{}", ordinals.join("+"))
     }
 }
 
@@ -100,6 +109,11 @@ impl CudaGroup {
     /// The devices, the lead first.
     pub fn devices(&self) -> &[Cuda] {
         &self.devices
+    }
+
+    /// Their numbers.
+    pub fn ordinals(&self) -> Vec<usize> {
+        self.devices.iter().map(|cuda| cuda.gpu().info().ordinal).collect()
     }
 
     fn lead(&self) -> &Cuda {
