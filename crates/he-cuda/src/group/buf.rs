@@ -136,7 +136,7 @@ impl Layout {
 
     /// A layout of `words` words in which `span` begins at word `at`, in a ring.
     fn around(spec: &RingSpec, span: Span, unit: usize, at: usize, words: usize) -> Option<Self> {
-        if unit == 0 || at % unit != 0 || words % unit != 0 {
+        if unit == 0 || !at.is_multiple_of(unit) || !words.is_multiple_of(unit) {
             return None;
         }
         let (skip, limbs) = (at / unit, words / unit);
