@@ -425,8 +425,9 @@ HE_D void inverse_rows(const NttArgs& a, const Tile& t, const Prime& p) {
     }
 }
 
-template <class A, u32 LOG, u32 TILE, u32 BITS>
-HE_D void inverse_columns(const NttArgs& a, const Tile& t, const Prime& p) {
+// `also` gets each word that is stored, and its place in dst.
+template <class A, u32 LOG, u32 TILE, u32 BITS, class Also>
+HE_D void inverse_columns(const NttArgs& a, const Tile& t, const Prime& p, Also also) {
     SHARED(typename A::Value, shared);
     constexpr u32 LOG_COLUMNS = TILE - BITS;
     A arithmetic(p);
@@ -440,8 +441,11 @@ HE_D void inverse_columns(const NttArgs& a, const Tile& t, const Prime& p) {
     inverse_stages<A, LOG, TILE, LOG_COLUMNS, TILE, true>(arithmetic, x, shared, static_cast<const typename A::Root*>(p.inverse_roots),
                                                      thread, 0, 1, a.log_n, a.scale[t.part >> 1] + t.prime, a.scale_last[t.part >> 1] + t.prime);
 #pragma unroll
-    for (u32 r = 0; r < (1 << LOG); ++r)
-        row[index(point<LOG, TILE, TILE, last_low<LOG>(LOG_COLUMNS, TILE)>(thread, r))] = arithmetic.store(x[r]);
+    for (u32 r = 0; r < (1 << LOG); ++r) {
+        u64* word = row + index(point<LOG, TILE, TILE, last_low<LOG>(LOG_COLUMNS, TILE)>(thread, r));
+        *word = arithmetic.store(x[r]);
+        also(*word, word - a.dst[t.part]);
+    }
 }
 
 // The digit's own limbs, copied if asked: the same places that the transform would write.

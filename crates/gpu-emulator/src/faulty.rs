@@ -252,7 +252,7 @@ impl Driver for Faulty {
         self.inner.context()
     }
 
-    fn connect(&self, peer: &dyn Driver) -> Result<()> {
+    fn connect(&self, peer: &dyn Driver) -> Result<bool> {
         self.gate("connect", Asks::Memory(0))?;
         self.inner.connect(peer)
     }

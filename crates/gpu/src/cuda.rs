@@ -254,19 +254,20 @@ impl Driver for CudaDriver {
         Some(self.context)
     }
 
-    fn connect(&self, peer: &dyn Driver) -> Result<()> {
+    fn connect(&self, peer: &dyn Driver) -> Result<bool> {
         let Some(context) = peer.context() else {
             return Err(Error::Driver { call: "connect", reason: "the devices differ in kind".into() });
         };
         if context == self.context {
-            return Ok(());
+            return Ok(true);
         }
         let api = self.enter()?;
         // SAFETY: the peer's driver holds its context; 0 is the only flag.
         match unsafe { (api.enable_peer)(context as _, 0) } {
-            // Without access, the driver copies through the host.
-            api::PEER_ACCESS_ALREADY_ENABLED | api::PEER_ACCESS_UNSUPPORTED | api::TOO_MANY_PEERS => Ok(()),
-            code => api.check("cuCtxEnablePeerAccess", code),
+            api::PEER_ACCESS_ALREADY_ENABLED => Ok(true),
+            // The driver copies through the host.
+            api::PEER_ACCESS_UNSUPPORTED | api::TOO_MANY_PEERS => Ok(false),
+            code => api.check("cuCtxEnablePeerAccess", code).map(|()| true),
         }
     }
 

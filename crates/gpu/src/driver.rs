@@ -112,11 +112,12 @@ pub trait Driver: Debug + Send + Sync {
     fn context(&self) -> Option<Handle> {
         None
     }
-    /// Prepares copies to the memory of another device. The provided body is for drivers whose
-    /// devices share the addresses of one memory.
-    fn connect(&self, peer: &dyn Driver) -> Result<()> {
+    /// Prepares copies to the memory of another device, and returns whether kernels of this device
+    /// may write to it as well. The provided body is for drivers whose devices share the addresses
+    /// of one memory.
+    fn connect(&self, peer: &dyn Driver) -> Result<bool> {
         match peer.context() {
-            None => Ok(()),
+            None => Ok(true),
             Some(_) => Err(Error::Driver { call: "connect", reason: "the devices differ in kind".into() }),
         }
     }

@@ -67,14 +67,15 @@ impl Piece<'_> {
 }
 
 impl Gpu {
-    /// Lets [`exchange`] copy between this device and another one: directly where the hardware can
-    /// do so, otherwise through the host.
+    /// Lets [`exchange`] copy between this device and another one, directly where the hardware can
+    /// do so, otherwise through the host. Returns whether kernels of each may write to the other's
+    /// memory, [`across`] which they are ordered.
     ///
     /// # Errors
     /// [`Error::Driver`] if the devices belong to different drivers, or the driver refuses.
-    pub fn connect(&self, other: &Self) -> Result<()> {
-        self.driver().connect(other.driver())?;
-        other.driver().connect(self.driver())
+    pub fn connect(&self, other: &Self) -> Result<bool> {
+        let there = self.driver().connect(other.driver())?;
+        Ok(other.driver().connect(self.driver())? && there)
     }
 }
 
@@ -94,6 +95,29 @@ impl Gpu {
 pub unsafe fn exchange(pieces: &[Piece<'_>]) -> Result<()> {
     let pieces = || pieces.iter().filter(|piece| !piece.is_empty());
     pieces().try_for_each(Piece::check)?;
+    let pairs: Vec<_> = pieces().map(|piece| (piece.src.stream(), piece.dst.stream())).collect();
+    let mut copied = Ok(());
+    // SAFETY: the rows lie within their buffers, as checked; a source is its own stream's, and
+    // `across` orders it with the target's. The caller guarantees the rest.
+    let ordered = unsafe { across(&pairs, || copied = pieces().try_for_each(|piece| piece.copy())) };
+    copied.and(ordered)
+}
+
+/// Runs `work`, which enqueues on the first stream of each pair what reads or writes memory of the
+/// second stream's buffers; the two may be of different devices. The first streams go on after the
+/// earlier work of the second ones, and the later work of these comes after what `work` enqueued,
+/// also on the memory of a buffer that is dropped after this returns. Events do so, without the
+/// host.
+///
+/// # Safety
+/// - The devices of each pair are [connected](Gpu::connect), and the result of that allows what
+///   `work` enqueues.
+/// - Nothing else is done to that memory until this returns.
+///
+/// # Errors
+/// [`Error::Driver`] if a stream is being captured, or the driver refuses. If `work` was run, what
+/// it enqueued is ordered, or the host has waited for it.
+pub unsafe fn across(pairs: &[(&Stream, &Stream)], work: impl FnOnce()) -> Result<()> {
     let mut streams: Vec<&Stream> = Vec::new();
     let mut index = |stream| match streams.iter().position(|known| *known == stream) {
         Some(index) => index,
@@ -102,11 +126,11 @@ pub unsafe fn exchange(pieces: &[Piece<'_>]) -> Result<()> {
             streams.len() - 1
         }
     };
-    let mut pairs: Vec<(usize, usize)> = Vec::new();
-    for piece in pieces() {
-        let pair = (index(piece.src.stream()), index(piece.dst.stream()));
-        if pair.0 != pair.1 && !pairs.contains(&pair) {
-            pairs.push(pair);
+    let mut ordered: Vec<(usize, usize)> = Vec::new();
+    for (first, second) in pairs {
+        let pair = (index(first), index(second));
+        if pair.0 != pair.1 && !ordered.contains(&pair) {
+            ordered.push(pair);
         }
     }
     let _idle = streams.iter().map(|stream| stream.idle(CALL)).collect::<Result<Vec<_>>>()?;
@@ -123,19 +147,16 @@ pub unsafe fn exchange(pieces: &[Piece<'_>]) -> Result<()> {
         }
         Ok(())
     };
-    // What a receiver's pool gave to a target may still be used by work that it enqueued before.
-    follow(&mut pairs.iter().map(|&(from, to)| (to, from)))?;
-    // SAFETY: the rows lie within their buffers, as checked. The source is its own stream's; the
-    // target's stream has been waited for, and waits below, so that neither later work on the
-    // target nor on its memory, once its pool has it back, overtakes the copy.
-    let copied = pieces().try_for_each(|piece| unsafe { piece.copy() });
-    let ordered = follow(&mut pairs.iter().copied());
-    if ordered.is_err() {
-        // The streams could not be ordered: wait instead, so that the memory is free for the
-        // receivers' work.
-        pairs.iter().for_each(|&(from, _)| drop(streams[from].synchronize_idle()));
+    // What a pool gave to a buffer may still be used by work that its stream enqueued before.
+    follow(&mut ordered.iter().map(|&(first, second)| (second, first)))?;
+    work();
+    // Nor does later work on the memory, once the pool has it back, overtake what is enqueued.
+    let after = follow(&mut ordered.iter().copied());
+    if after.is_err() {
+        // The streams could not be ordered: wait instead, so that the memory is free.
+        ordered.iter().for_each(|&(first, _)| drop(streams[first].synchronize_idle()));
     }
-    copied.and(ordered)
+    after
 }
 
 #[cfg(test)]

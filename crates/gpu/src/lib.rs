@@ -45,7 +45,7 @@ pub use device::Gpu;
 pub use driver::{DeviceInfo, Driver, Handle, Launch, RowCopy, Sequence};
 pub use error::{Error, Result};
 pub use event::Event;
-pub use exchange::{Piece, exchange};
+pub use exchange::{Piece, across, exchange};
 pub use graph::Graph;
 pub use module::{Kernel, Module};
 pub use pinned::Pinned;

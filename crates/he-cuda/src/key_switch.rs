@@ -4,7 +4,7 @@ use crate::constants::{Grid, ROW_THREADS};
 use crate::cuda::{Cuda, failed};
 use crate::elementwise::{at, holds_operand};
 use crate::kernels::Entry;
-use crate::ntt::{Args as NttArgs, Extent, MOST_PARTS, Own, parts};
+use crate::ntt::{Args as NttArgs, Extent, MOST_PARTS, Own, Rest, parts};
 use crate::ring::{CudaRing, Plan};
 use bytemuck::NoUninit;
 use gpu::Buffer;
@@ -97,6 +97,13 @@ pub(crate) enum DigitState {
 pub(crate) struct Digits {
     pub(crate) buf: Buffer,
     pub(crate) state: DigitState,
+}
+
+/// The first step of a decomposition or of divisions: the y of the own limbs, in place among those of
+/// all limbs. Its last kernel is still to be launched, if it is one of its own.
+pub(crate) struct Lift<const PARTS: usize> {
+    pub(crate) y: [Buffer; PARTS],
+    pub(crate) rest: Option<Rest>,
 }
 
 /// What a division does with its quotients in addition to storing them.
@@ -288,13 +295,14 @@ impl CudaRing {
         src: &Buffer,
         complete: bool,
     ) -> Result<Digits> {
-        let y = self.lift_digits(shape, src)?;
-        self.convert_digits(shape, src, &y, complete)
+        let lift = self.lift_digits(shape, src)?;
+        self.end_lift("decompose", &lift)?;
+        self.convert_digits(shape, src, &lift.y[0], complete)
     }
 
-    /// The first step of ModUp: the coefficients of the own limbs, multiplied by (D / d_i)^-1, where
+    /// Begins the first step of ModUp: the coefficients of the own limbs, multiplied by (D / d_i)^-1, where
     /// they belong among those of all limbs.
-    pub(crate) fn lift_digits(&self, shape: &KeySwitchShape, src: &Buffer) -> Result<Buffer> {
+    pub(crate) fn lift_digits(&self, shape: &KeySwitchShape, src: &Buffer) -> Result<Lift<1>> {
         let op = "decompose";
         let chain = Rows::new(Span::chain(shape.q), shape.batch);
         let own = self.own(chain);
@@ -309,8 +317,17 @@ impl CudaRing {
             ..self.spread_args(chain)
         };
         // SAFETY: the source holds the own rows, and y has room for all.
-        unsafe { self.cuda.inverse(op, &inverse, Extent::rows(own.count()))? };
-        Ok(y)
+        let rest = unsafe { self.cuda.begin_inverse(op, &inverse, Extent::rows(own.count()))? };
+        Ok(Lift { y: [y], rest })
+    }
+
+    /// Ends the first step of a decomposition or division, for a single device.
+    pub(crate) fn end_lift<const PARTS: usize>(&self, op: &'static str, lift: &Lift<PARTS>) -> Result<()> {
+        match &lift.rest {
+            // SAFETY: the destinations are those of the lift.
+            Some(rest) => unsafe { self.cuda.end_inverse(op, rest) },
+            None => Ok(()),
+        }
     }
 
     /// The second step: the digits, from the `y` of all limbs. `src` is what was decomposed.
@@ -481,11 +498,12 @@ impl CudaRing {
         src: [&Buffer; PARTS],
         finish: Finish<'_>,
     ) -> Result<[Buffer; PARTS]> {
-        let y = self.lift_dropped(op, plan, span, keep, batch, src)?;
-        self.finish_division(op, plan, span, keep, batch, src, y.each_ref(), finish)
+        let lift = self.lift_dropped(op, plan, span, keep, batch, src)?;
+        self.end_lift(op, &lift)?;
+        self.finish_division(op, plan, span, keep, batch, src, lift.y.each_ref(), finish)
     }
 
-    /// The first step of divisions: the coefficients of the own dropped limbs, multiplied by
+    /// Begins the first step of divisions: the coefficients of the own dropped limbs, multiplied by
     /// (D / d_i)^-1, where they belong among those of all dropped limbs.
     pub(crate) fn lift_dropped<const PARTS: usize>(
         &self,
@@ -495,7 +513,7 @@ impl CudaRing {
         keep: usize,
         batch: usize,
         src: [&Buffer; PARTS],
-    ) -> Result<[Buffer; PARTS]> {
+    ) -> Result<Lift<PARTS>> {
         let n = self.n();
         let dropped = Rows::new(span.tail(keep), batch);
         let (all, own) = (self.own(Rows::new(span, batch)), self.own(dropped));
@@ -512,8 +530,8 @@ impl CudaRing {
         let extent = Extent { rows: own.count(), digits: 1, parts: PARTS };
         // SAFETY: the sources hold the own dropped rows behind the kept ones, as just checked; y was
         // made for all dropped rows.
-        unsafe { self.cuda.inverse(op, &inverse, extent)? };
-        Ok(y)
+        let rest = unsafe { self.cuda.begin_inverse(op, &inverse, extent)? };
+        Ok(Lift { y, rest })
     }
 
     /// The second step: the quotients, from the `y` of all dropped limbs.
@@ -580,7 +598,7 @@ impl CudaRing {
 }
 
 /// The addresses of buffers, as kernels take them.
-fn addresses<const PARTS: usize>(buffers: [&Buffer; PARTS]) -> [u64; MOST_PARTS] {
+pub(crate) fn addresses<const PARTS: usize>(buffers: [&Buffer; PARTS]) -> [u64; MOST_PARTS] {
     parts(buffers.map(Buffer::address))
 }
 

@@ -6,7 +6,7 @@ use super::buf::Layout;
 use super::lead::Held;
 use super::ring::GroupRing;
 use crate::cuda::failed;
-use crate::key_switch::{DigitState, Finish};
+use crate::key_switch::{DigitState, Finish, Lift, addresses};
 use crate::ring::CudaRing;
 use gpu::{Buffer, Piece};
 use he_core::Result;
@@ -55,16 +55,58 @@ impl GroupRing {
         }
     }
 
-    /// Sends the own rows of each device to all others: rows of the whole ring, of which each device
-    /// has its own in place in its `K` buffers.
-    fn complete<const K: usize>(&self, op: &'static str, rows: Rows, buffers: &[[&Buffer; K]]) -> Result<()> {
+    /// Ends lifts of `rows` of the whole ring, each of its device's own, and brings these to all
+    /// others.
+    fn shared<const K: usize>(
+        &self,
+        op: &'static str,
+        rows: Rows,
+        lifts: Vec<Lift<K>>,
+    ) -> Result<Vec<[Buffer; K]>> {
+        if self.backend().reaches_all() && lifts.iter().all(|lift| lift.rest.is_some()) {
+            self.store_in_all(op, &lifts)?;
+        } else {
+            for (ring, lift) in self.parts().iter().zip(&lifts) {
+                ring.end_lift(op, lift)?;
+            }
+            self.send_to_all(op, rows, &lifts)?;
+        }
+        Ok(lifts.into_iter().map(|lift| lift.y).collect())
+    }
+
+    /// The last kernels of lifts store their rows on all devices.
+    fn store_in_all<const K: usize>(&self, op: &'static str, lifts: &[Lift<K>]) -> Result<()> {
+        let streams = || self.parts().iter().map(|ring| &ring.cuda.stream).enumerate();
+        let pairs: Vec<_> = streams()
+            .flat_map(|(i, from)| streams().filter(move |(j, _)| *j != i).map(move |(_, to)| (from, to)))
+            .collect();
+        let end = |(i, ring): (usize, &CudaRing)| {
+            let others = lifts.iter().enumerate().filter(|(j, _)| *j != i);
+            let others: Vec<_> = others.map(|(_, lift)| addresses(lift.y.each_ref())).collect();
+            match &lifts[i].rest {
+                // SAFETY: the y of all devices were made for all rows, each kernel writes those of
+                // its device, and `across` orders the streams.
+                Some(rest) => unsafe { ring.cuda.end_inverse_shared(op, rest, &others) },
+                None => Ok(()),
+            }
+        };
+        let mut done = Ok(());
+        // SAFETY: the devices reach each other's memory; the kernels write to the y of other
+        // devices, which nobody else has, and read what is their own.
+        let ordered =
+            unsafe { gpu::across(&pairs, || done = self.parts().iter().enumerate().try_for_each(end)) };
+        done.and(ordered.map_err(failed(op)))
+    }
+
+    /// Sends the own rows of each device to the same places of all others.
+    fn send_to_all<const K: usize>(&self, op: &'static str, rows: Rows, lifts: &[Lift<K>]) -> Result<()> {
         let unit = rows.batch * self.n();
         let mut pieces = Vec::new();
         for (from, ring) in self.parts().iter().enumerate() {
             let share = ring.share();
-            for to in (0..buffers.len()).filter(|&to| to != from) {
+            for to in (0..lifts.len()).filter(|&to| to != from) {
                 for run in share.runs(rows.span) {
-                    pieces.extend(buffers[from].iter().zip(buffers[to]).map(|(src, dst)| Piece {
+                    pieces.extend(lifts[from].y.iter().zip(&lifts[to].y).map(|(src, dst)| Piece {
                         src,
                         dst,
                         at: [run.first * unit; 2],
@@ -76,18 +118,15 @@ impl GroupRing {
             }
         }
         // SAFETY: the devices of a group are connected; each piece reads rows that only its device
-        // has, and writes them where no other piece does. The callers of this private function made
-        // the buffers, and nobody else has them.
+        // has, and writes them where no other piece does. Nobody else has the buffers.
         unsafe { gpu::exchange(&pieces) }.map_err(failed(op))
     }
 
     /// The y of a decomposition, of all limbs on every device.
-    pub(super) fn lifted(&self, shape: &KeySwitchShape, src: Parts<'_>) -> Result<Vec<Buffer>> {
+    pub(super) fn lifted(&self, shape: &KeySwitchShape, src: Parts<'_>) -> Result<Vec<[Buffer; 1]>> {
         let each = self.parts().iter().zip(src);
-        let y = each.map(|(ring, src)| ring.lift_digits(shape, src)).collect::<Result<Vec<_>>>()?;
-        let rows = Rows::new(Span::chain(shape.q), shape.batch);
-        self.complete("decompose", rows, &y.iter().map(|y| [y]).collect::<Vec<_>>())?;
-        Ok(y)
+        let lifts = each.map(|(ring, src)| ring.lift_digits(shape, src)).collect::<Result<_>>()?;
+        self.shared("decompose", Rows::new(Span::chain(shape.q), shape.batch), lifts)
     }
 
     /// Inner products with a key of the digits of `src`, over Q P, on each device; P times `addend`
@@ -101,7 +140,7 @@ impl GroupRing {
     ) -> Result<Vec<[Buffer; 2]>> {
         let y = self.lifted(shape, src)?;
         let of_device = |(i, ring): (usize, &CudaRing)| {
-            let digits = ring.convert_digits(shape, &src[i], &y[i], false)?;
+            let digits = ring.convert_digits(shape, &src[i], &y[i][0], false)?;
             let addend = addend.map(|addend| addend.map(|addend| &addend[i]));
             ring.product_rows(shape, &digits.buf, digits.state, Some(&src[i]), &key[i], addend)
         };
@@ -134,16 +173,14 @@ impl GroupRing {
         addend: Option<Parts<'_>>,
         g: u64,
     ) -> Result<Vec<[Buffer; K]>> {
-        let lift = |(ring, src): (&CudaRing, &[&Buffer; K])| {
-            let plan = ring.divide_plan(span, keep)?;
-            Ok((ring.lift_dropped(op, &plan, span, keep, batch, *src)?, plan))
-        };
-        let lifted = self.parts().iter().zip(src).map(lift).collect::<Result<Vec<_>>>()?;
-        let y: Vec<[&Buffer; K]> = lifted.iter().map(|(y, _)| y.each_ref()).collect();
-        self.complete(op, Rows::new(span.tail(keep), batch), &y)?;
+        let plans = self.parts().iter().map(|ring| ring.divide_plan(span, keep));
+        let plans = plans.collect::<Result<Vec<_>>>()?;
+        let each = self.parts().iter().zip(&plans).zip(src);
+        let lifts = each.map(|((ring, plan), src)| ring.lift_dropped(op, plan, span, keep, batch, *src));
+        let y = self.shared(op, Rows::new(span.tail(keep), batch), lifts.collect::<Result<_>>()?)?;
         let finish = |(i, ring): (usize, &CudaRing)| {
             let finish = Finish { addend: addend.map(|addend| &addend[i]), g };
-            ring.finish_division(op, &lifted[i].1, span, keep, batch, src[i], y[i], finish)
+            ring.finish_division(op, &plans[i], span, keep, batch, src[i], y[i].each_ref(), finish)
         };
         self.parts().iter().enumerate().map(finish).collect()
     }
@@ -233,7 +270,7 @@ impl KeySwitchOps for GroupRing {
         let src = self.poly(&held, Rows::new(Span::chain(shape.q), shape.batch), src)?;
         let y = self.lifted(shape, src)?;
         let each = self.parts().iter().zip(src.iter().zip(&y));
-        let digits = each.map(|(ring, (src, y))| Ok(ring.convert_digits(shape, src, y, true)?.buf));
+        let digits = each.map(|(ring, (src, y))| Ok(ring.convert_digits(shape, src, &y[0], true)?.buf));
         let mut digits = digits.collect::<Result<Vec<_>>>()?;
         Ok(DigitBuf::new(match self.is_split() {
             true => GroupBuf::in_limbs(self.backend(), self.digit_layout(shape), digits),

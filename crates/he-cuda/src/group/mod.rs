@@ -18,6 +18,7 @@ pub use buf::GroupBuf;
 pub use ring::GroupRing;
 
 use crate::cuda::{Cuda, failed};
+use crate::ntt::MOST_OTHERS;
 use crate::share::Share;
 use he_core::{Error, Result};
 use std::sync::Arc;
@@ -46,6 +47,8 @@ const LEAST_LOG_N: u32 = 14;
 #[derive(Clone)]
 pub struct CudaGroup {
     devices: Arc<[Cuda]>,
+    /// Whether kernels of each device write to the memory of all others.
+    reaches_all: bool,
     least_log_n: u32,
 }
 
@@ -81,12 +84,13 @@ impl CudaGroup {
         if devices.is_empty() {
             return Err(Error::argument("devices", "a group needs at least one device"));
         }
+        let mut reaches_all = devices.len() <= MOST_OTHERS + 1;
         for (i, device) in devices.iter().enumerate() {
             for other in &devices[..i] {
-                device.gpu().connect(other.gpu()).map_err(failed("connect"))?;
+                reaches_all &= device.gpu().connect(other.gpu()).map_err(failed("connect"))?;
             }
         }
-        Ok(Self { devices: devices.into(), least_log_n: LEAST_LOG_N })
+        Ok(Self { devices: devices.into(), reaches_all, least_log_n: LEAST_LOG_N })
     }
 
     /// Leaves rings of degrees below 2^`log_n` to the lead, of those that are prepared from now on.
@@ -114,6 +118,10 @@ impl CudaGroup {
     /// Their numbers.
     pub fn ordinals(&self) -> Vec<usize> {
         self.devices.iter().map(|cuda| cuda.gpu().info().ordinal).collect()
+    }
+
+    fn reaches_all(&self) -> bool {
+        self.reaches_all
     }
 
     fn lead(&self) -> &Cuda {
