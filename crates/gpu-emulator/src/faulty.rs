@@ -1,7 +1,7 @@
 //! A device that fails on purpose.
 
 use gpu::{DeviceInfo, Driver, Error, Handle, Launch, Result, RowCopy, Sequence};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -84,6 +84,7 @@ struct State {
     plan: Option<(u64, Fault)>,
     calls: u64,
     fired: Option<&'static str>,
+    counts: BTreeMap<&'static str, u64>,
     live: BTreeSet<(Kind, u64)>,
     /// Page-locked memory that the device writes, as address and bytes.
     arriving: Vec<(usize, usize)>,
@@ -128,6 +129,11 @@ impl Faulty {
         state.fired.take()
     }
 
+    /// How often a function of the driver was called.
+    pub fn count(&self, call: &str) -> u64 {
+        self.state().counts.get(call).copied().unwrap_or(0)
+    }
+
     /// What is live.
     pub fn live(&self) -> Live {
         let state = self.state();
@@ -148,6 +154,7 @@ impl Faulty {
     /// Counts a call, and fails it if that is planned.
     fn gate(&self, call: &'static str, asks: Asks) -> Result<()> {
         let mut state = self.state();
+        *state.counts.entry(call).or_default() += 1;
         let Some((nth, fault)) = state.plan else { return Ok(()) };
         let bytes = match asks {
             Asks::Memory(bytes) => bytes,

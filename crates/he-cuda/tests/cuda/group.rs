@@ -223,6 +223,34 @@ fn emulated_words_are_the_same_wherever_they_are() {
     }
 }
 
+/// Once an input has been used, operations on ciphertexts move nothing between the devices but what
+/// they exchange: with large degrees kernels store that, and no rows are copied.
+#[test]
+fn emulated_programs_move_nothing_but_what_they_exchange() {
+    let drivers = [Faulty::new(emulator()), Faulty::new(emulator())];
+    let open = |driver: &std::sync::Arc<Faulty>| Cuda::on(&Gpu::from_driver(driver.clone())).unwrap();
+    let group = CudaGroup::on(drivers.iter().map(open).collect()).unwrap().split_from(0);
+    let copies = || drivers.iter().map(|driver| driver.count("copy_rows")).sum::<u64>();
+    for (shape, copied) in [(SINGLE.of(14, 1), false), (SINGLE.of(4, 1), true)] {
+        let mut s = Session::new(&group, &shape, 7).unwrap();
+        let x = s.input().unwrap().1;
+        let run = || -> Result<()> {
+            let product = s.ev.mul(&x, &x, &s.keys)?;
+            let turned = s.ev.rotate(&product, 1, &s.keys)?;
+            let sum = s.ev.add(&turned, &s.ev.conjugate(&product, &s.keys)?)?;
+            s.ev.rotate_many(&sum, &[1, 2, 4], &s.keys)?;
+            s.ev.inner_sum(&sum, 8, &s.keys)?;
+            s.ev.sum_of_rotations(&sum, &[(0, 0.5), (1, -0.75), (2, 1.5)], &s.keys)?;
+            s.ev.rescale(&s.ev.relinearize(&s.ev.tensor(&x, &x)?, &s.keys)?)?;
+            Ok(())
+        };
+        run().unwrap();
+        let before = copies();
+        run().unwrap();
+        assert_eq!(copies() > before, copied, "{} copies", copies() - before);
+    }
+}
+
 // ---- Failures ----
 
 #[test]
