@@ -208,8 +208,10 @@ mod tests {
                 Some(_) => assert!(matches!(done, Err(Error::DeviceFailed { .. })), "{call}: {done:?}"),
                 None => assert_eq!(done, Ok(())),
             }
+            let before = faulty.count("copy_rows");
             // SAFETY: the only piece.
             unsafe { exchange(&[piece(&from, &to)]) }.unwrap();
+            assert_eq!(faulty.count("copy_rows"), before + 1);
         }
     }
 
