@@ -62,7 +62,7 @@ impl Parts {
     }
 
     /// Wipes the words when nobody uses them any more.
-    fn discard(self: Arc<Self>) {
+    pub(super) fn discard(self: Arc<Self>) {
         self.stale.store(true, Ordering::Relaxed);
     }
 }

@@ -12,6 +12,7 @@ use he_core::backend::{
 };
 use he_core::ring::{DomainKind, Operand, RingSpec, Rows, Seed, Span};
 use he_core::{Result, for_each_ring_op, for_each_wide_op};
+use std::sync::Arc;
 
 /// A ring on a group of devices. Where it is split, each has the ring of its own primes; otherwise
 /// the lead has all of it, which is the same with one device.
@@ -82,7 +83,7 @@ impl GroupRing {
         Ok((self.copied(held, x.buf, x.at, layout)?, layout.head(0)))
     }
 
-    /// A copy of words of a buffer on all devices.
+    /// A copy of words of a buffer on all devices, which is wiped with `held`.
     pub(super) fn copied<'h>(
         &self,
         held: &'h Held,
@@ -93,7 +94,9 @@ impl GroupRing {
         let lead = self.group.lead();
         let mut rows = lead.scratch_buffer("place", layout.words())?;
         lead.copy(held.whole(buf)?, at, &mut rows, 0, layout.words())?;
-        Ok(held.keep(GroupBuf::on_lead(&self.group, rows).limbs(layout)?))
+        let parts = GroupBuf::on_lead(&self.group, rows).limbs(layout)?;
+        Arc::clone(&parts).discard();
+        Ok(held.keep(parts))
     }
 
     /// The operands of each device, on the lead alone if `split` is false.
