@@ -2,7 +2,8 @@
 //! `cargo bench --bench marks`, or a part of it with `-- transforms` or `-- operations 16`. One
 //! call, from an idle device to an idle device, median; then calls back to back. The peers' figures
 //! were measured on an NVIDIA H200 (docs/benchmarks.md). `HE_DEVICE` names another device than the
-//! first; of several as one, `cuda:0+1`, it prints key switches on the group and on its first device.
+//! first; of several as one, `cuda:0+1`, it prints key switches on the group and on its first
+//! device.
 #![allow(missing_docs)]
 
 mod common;

@@ -99,8 +99,8 @@ pub(crate) struct Digits {
     pub(crate) state: DigitState,
 }
 
-/// The first step of a decomposition or of divisions: the y of the own limbs, in place among those of
-/// all limbs. Its last kernel is still to be launched, if it is one of its own.
+/// The first step of a decomposition or of divisions: the y of the own limbs, in place among those
+/// of all limbs. Its last kernel is still to be launched, if it is one of its own.
 pub(crate) struct Lift<const PARTS: usize> {
     pub(crate) y: [Buffer; PARTS],
     pub(crate) rest: Option<Rest>,

@@ -94,8 +94,8 @@ impl Backend for CudaGroup {
     }
 }
 
-/// The layouts of two buffers if whole limbs are copied between them, to the same place: that of the
-/// source, and as many of its first limbs as the destination has.
+/// The layouts of two buffers if whole limbs are copied between them, to the same place: that of
+/// the source, and as many of its first limbs as the destination has.
 fn same_limbs(src: &GroupBuf, at: usize, dst: &GroupBuf, words: usize) -> Option<(Layout, Layout)> {
     let from = src.layout()?;
     let aligned = [at, words, dst.words()].iter().all(|words| words.is_multiple_of(from.unit));

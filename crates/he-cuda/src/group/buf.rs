@@ -324,8 +324,8 @@ impl GroupBuf {
         }
     }
 
-    /// A copy of all words on the lead, which is wiped when it is dropped; the words stay where they
-    /// are. If they are on the lead, these themselves.
+    /// A copy of all words on the lead, which is wiped when it is dropped; the words stay where
+    /// they are. If they are on the lead, these themselves.
     pub(super) fn collected(&self) -> Result<Arc<Parts>> {
         let place = lock(&self.place).clone();
         let Place::Limbs(layout, parts) = place else { return self.whole() };
