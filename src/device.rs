@@ -13,7 +13,8 @@ use he_cuda::{
 use std::ops::Range;
 use std::str::FromStr;
 
-/// A device that is chosen when the program runs: the CPU, a CUDA device, or several of them as one.
+/// A device that is chosen when the program runs: the CPU, a CUDA device, or several of them as
+/// one.
 ///
 /// It is a back end like [`Cpu`] and `Cuda`, so every type of the library that is generic over the
 /// back end runs on it, and leaves the same words. Each operation costs one branch more than on the

@@ -296,8 +296,8 @@ impl PyContext {
     /// params : Params
     ///     The parameters.
     /// device : str
-    ///     ``auto`` (the first GPU that works, otherwise the CPU), ``cpu``, ``cuda``, ``cuda:N``, or
-    ///     ``cuda:N+M`` for several GPUs that share each large ciphertext.
+    ///     ``auto`` (the first GPU that works, otherwise the CPU), ``cpu``, ``cuda``, ``cuda:N``,
+    ///     or ``cuda:N+M`` for several GPUs that share each large ciphertext.
     /// evaluation_keys : EvaluationKeys or bytes, optional
     ///     What products and rotations are computed with.
     #[new]

@@ -300,7 +300,7 @@ impl CudaRing {
         self.convert_digits(shape, src, &lift.y[0], complete)
     }
 
-    /// Begins the first step of ModUp: the coefficients of the own limbs, multiplied by (D / d_i)^-1, where
+    /// Begins the first step of ModUp: the coefficients of the own limbs times (D / d_i)^-1, where
     /// they belong among those of all limbs.
     pub(crate) fn lift_digits(&self, shape: &KeySwitchShape, src: &Buffer) -> Result<Lift<1>> {
         let op = "decompose";
@@ -528,8 +528,8 @@ impl CudaRing {
             ..self.spread_args(dropped)
         };
         let extent = Extent { rows: own.count(), digits: 1, parts: PARTS };
-        // SAFETY: the sources hold the own dropped rows behind the kept ones, as just checked; y was
-        // made for all dropped rows.
+        // SAFETY: the sources hold the own dropped rows behind the kept ones, as just checked; y
+        // was made for all dropped rows.
         let rest = unsafe { self.cuda.begin_inverse(op, &inverse, extent)? };
         Ok(Lift { y, rest })
     }

@@ -444,7 +444,8 @@ impl Cuda {
         unsafe { self.launch(op, entry, grid, threads, shared, &args) }
     }
 
-    /// The second kernel, which stores its results in the same places of other destinations as well.
+    /// The second kernel, which stores its results in the same places of other destinations as
+    /// well.
     ///
     /// # Safety
     /// The same; the other destinations are live and as large as the first, kernels of this device

@@ -101,8 +101,9 @@ pub(crate) struct Chunk {
 /// are divided and decomposed, for which the devices of a group exchange what they have.
 ///
 /// The baby steps of up to eight sums are one kernel, which reads digits, keys and weights once:
-/// first those of the outputs without a rotation, then those of giant steps. The latter are a batch:
-/// they are divided and decomposed together, and their inner products with keys are one more kernel.
+/// first those of the outputs without a rotation, then those of giant steps. The latter are a
+/// batch: they are divided and decomposed together, and their inner products with keys are one more
+/// kernel.
 pub(crate) struct RotationSums<'a> {
     ring: &'a CudaRing,
     blocks: &'a RotationBlocks,

@@ -262,8 +262,8 @@ fn a_group_has_devices() {
     assert_eq!((group.devices().len(), group.name()), (2, "cuda:0+0 (emulator)".to_owned()));
 }
 
-/// Each call of the second device fails in turn: the error is that device's, nothing leaks, and when
-/// it is repaired, the same group gives the same words.
+/// Each call of the second device fails in turn: the error is that device's, nothing leaks, and
+/// when it is repaired, the same group gives the same words.
 #[test]
 fn emulated_faults_of_a_group() {
     let mut failed = std::collections::BTreeSet::new();
