@@ -1,15 +1,18 @@
 //! Prints latencies on a GPU beside those of the best peers, as a table:
 //! `cargo bench --bench marks`, or a part of it with `-- transforms` or `-- operations 16`. One
 //! call, from an idle device to an idle device, median; then calls back to back. The peers' figures
-//! were measured on an NVIDIA H200 (docs/benchmarks.md).
+//! were measured on an NVIDIA H200 (docs/benchmarks.md). `HE_DEVICE` names another device than the
+//! first; of several as one, `cuda:0+1`, it prints key switches on the group and on its first
+//! device.
 #![allow(missing_docs)]
 
 mod common;
 
 use common::{Chain, Setup};
-use he::backend::{Backend, PolyOps};
+use he::Device;
+use he::backend::{Backend, PolyOps, RingOps};
 use he::ckks::{Ciphertext, Encryptor};
-use he::cuda::Cuda;
+use he::cuda::{Cuda, CudaGroup};
 use he::ring::{Ring, RingSpec, Rows, Seed, Span};
 use rand::{SeedableRng, rngs::ChaCha20Rng};
 use std::time::Instant;
@@ -29,6 +32,17 @@ fn chains() -> Vec<Chain> {
         chain(15, 60, 50, 14, vec![60; 3], 5),
         chain(16, 50, 44, 28, vec![46; 8], 4),
     ]
+}
+
+/// A chain for bootstrapping, at the degree of the marks and the next one.
+fn long_chains() -> [Chain; 2] {
+    [16, 17].map(|log_n| Chain {
+        log_n,
+        q_bits: [vec![50], vec![44; 28]].concat(),
+        p_bits: vec![46; 8],
+        scale_log2: 44.0,
+        dnum: Some(4),
+    })
 }
 
 /// The best peer at 2^12 ... 2^16, µs.
@@ -156,13 +170,43 @@ fn operations(device: &Cuda, only: Option<u32>) {
     }
 }
 
+/// A rotation and a product with its key switch and rescaling, one call and many.
+fn key_switches<B: RingOps>(device: &B, chain: &Chain) -> [(&'static str, [f64; 2]); 2] {
+    let setup = Setup::new(device.clone(), chain);
+    let (ev, keys, [a, b]) = (&setup.evaluator, &setup.keys, &setup.ciphertexts);
+    [
+        ("rotate", time(device, || ev.rotate(a, 1, keys).expect("a device"))),
+        ("mul+relin+rescale", time(device, || ev.mul(a, b, keys).expect("a device"))),
+    ]
+}
+
+fn group(group: &CudaGroup) {
+    println!(
+        "\n{:>22} {:>6} {:>9} {:>9} {:>9} {:>9} {:>7}",
+        "operation", "log N", "one call", "many", "alone", "many", "ratio"
+    );
+    for chain in long_chains() {
+        let alone = key_switches(&group.devices()[0], &chain);
+        for ((name, [one, many]), (_, [one_alone, many_alone])) in
+            key_switches(group, &chain).into_iter().zip(alone)
+        {
+            println!(
+                "{name:>22} {:>6} {one:>9.1} {many:>9.1} {one_alone:>9.1} {many_alone:>9.1} {:>7.2}",
+                chain.log_n,
+                many_alone / many
+            );
+        }
+    }
+}
+
 fn main() {
     // `cargo test --benches` and `cargo bench -- --test` only check that it starts.
     if std::env::args().any(|argument| argument == "--test") {
         return;
     }
-    match Cuda::open(0) {
-        Ok(device) => {
+    let name = std::env::var("HE_DEVICE").unwrap_or_else(|_| "cuda:0".into());
+    match name.parse() {
+        Ok(Device::Cuda(device)) => {
             println!("{}", device.name());
             let mut arguments = std::env::args().skip(1).filter(|argument| !argument.starts_with("--"));
             let only = arguments.next().unwrap_or_default();
@@ -173,6 +217,11 @@ fn main() {
                 operations(&device, arguments.next().and_then(|log_n| log_n.parse().ok()));
             }
         }
+        Ok(Device::Group(devices)) => {
+            println!("{}", devices.name());
+            group(&devices);
+        }
+        Ok(_) => println!("skipped: {name} is not a CUDA device"),
         Err(error) => println!("skipped: {error}"),
     }
 }

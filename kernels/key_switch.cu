@@ -268,7 +268,7 @@ HE_D void convert_words(const ConvertArgs& a, const Basis& basis, const u64* src
     for (u32 i = 0; i < CONVERT_SOURCES; ++i) y[i] = i < count ? src[i * stride] : 0;
     u64 overflow = (u64)__double2ull_rn(overflow_of(basis, src, stride));
     for (u32 j = 0; j < a.targets; ++j) {
-        if (a.skip_own && j < a.grid.limbs.split && j >= basis.first && j < basis.first + count) continue;
+        if (a.skip_own && j < a.grid.limbs.split && j >= basis.own_first && j < basis.own_first + basis.own_count) continue;
         const Prime& p = a.grid.primes[prime_of(a.grid.limbs, j)];
         if (wide_targets_only && p.is_short) continue;
         const u64* hat = basis.hat + (size_t)j * count;
@@ -294,7 +294,7 @@ template <u32 COUNT>
 HE_D bool convert_parts(const ConvertArgs& a, const Basis& basis, const u64* src, u64* dst, size_t stride, bool inside) {
     SHARED(PartsRow<COUNT>, rows);
     // The digit's own targets are left out: targets 0 ... first, then those from `next` on.
-    u32 first = a.skip_own ? (u32)basis.first : a.targets, next = a.skip_own ? first + COUNT : a.targets;
+    u32 first = a.skip_own ? (u32)basis.own_first : a.targets, next = a.skip_own ? first + (u32)basis.own_count : a.targets;
     u32 count = first + (next < a.targets ? a.targets - next : 0);
     for (u32 i = threadIdx.x; i < count * (COUNT + 1); i += ROW_THREADS) {
         u32 row = i / (COUNT + 1), k = i - row * (COUNT + 1), j = row < first ? row : row - first + next;
@@ -412,7 +412,7 @@ HE_D bool convert_many(const ConvertArgs& a, const Basis& basis, const u64* src,
         __syncthreads();
         for (u32 row = 0; row < targets; ++row) {
             u32 j = start + row;
-            if (a.skip_own && j < a.grid.limbs.split && j >= basis.first && j < basis.first + sources) continue;
+            if (a.skip_own && j < a.grid.limbs.split && j >= basis.own_first && j < basis.own_first + basis.own_count) continue;
             double2 minus = rows[row].minus, prime = rows[row].prime, shifts = rows[row].shifts;
             if (prime.y == 0.0) {
                 left = true;

@@ -37,10 +37,11 @@ HE_D void inverse_small(const NttArgs& a, const Tile& t, const Prime& p) {
     A arithmetic(p);
     u32 n = 1u << a.log_n, half = n / 2;
     size_t row = (size_t)t.row << a.log_n;
+    u64* dst = placed_row(a, t);
     for (u32 i = threadIdx.x; i < n; i += half) x[i] = arithmetic.load(a.src[t.part][row + i]);
     const Factor *scale = a.scale[t.part >> 1] + t.prime, *last = a.scale_last[t.part >> 1] + t.prime;
     inverse_shared(arithmetic, x, p.inverse_roots, a.log_n, threadIdx.x, *scale, *last);
-    for (u32 i = threadIdx.x; i < n; i += half) a.dst[t.part][row + i] = arithmetic.store(x[i]);
+    for (u32 i = threadIdx.x; i < n; i += half) dst[i] = arithmetic.store(x[i]);
 }
 
 KERNEL(ntt_small_forward, NttArgs, SMALL_THREADS, 1) {

@@ -9,13 +9,14 @@ use he_core::tfhe::{BootstrapKey, CircuitKey, Combination, LweOps, TfheParams};
 use he_core::{Error, Result, for_each_ring_op, for_each_wide_op};
 #[cfg(feature = "cuda")]
 use he_cuda::{
-    Cuda, CudaCircuitKey, CudaLweKey, CudaRing,
+    Cuda, CudaCircuitKey, CudaGroup, CudaLweKey, CudaRing, GroupBuf, GroupRing,
     gpu::{self, Buffer, Gpu},
 };
 use std::ops::Range;
 use std::str::FromStr;
 
-/// A device that is chosen when the program runs: the CPU or a CUDA device.
+/// A device that is chosen when the program runs: the CPU, a CUDA device, or several of them as
+/// one.
 ///
 /// It is a back end like [`Cpu`] and `Cuda`, so every type of the library that is generic over the
 /// back end runs on it, and leaves the same words. Each operation costs one branch more than on the
@@ -44,6 +45,9 @@ pub enum Device {
     /// A stream of a CUDA device.
     #[cfg(feature = "cuda")]
     Cuda(Cuda),
+    /// Several CUDA devices, each with some of the primes of every polynomial: for large rings.
+    #[cfg(feature = "cuda")]
+    Group(CudaGroup),
 }
 
 impl Device {
@@ -88,6 +92,28 @@ impl Device {
         Err(Error::argument("device", why))
     }
 
+    /// The CUDA devices of these numbers as one device; the first is the lead.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] if there are none; the same as for [`cuda`](Self::cuda).
+    #[cfg(feature = "cuda")]
+    pub fn group(ordinals: &[usize]) -> Result<Self> {
+        CudaGroup::open(ordinals).map(Self::Group)
+    }
+
+    /// The CUDA devices of these numbers as one device.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] if there are none, or if the library was compiled without the feature
+    /// `cuda`.
+    #[cfg(not(feature = "cuda"))]
+    pub fn group(ordinals: &[usize]) -> Result<Self> {
+        match ordinals.first() {
+            Some(&ordinal) => Self::cuda(ordinal),
+            None => Err(Error::argument("devices", "a group needs at least one device")),
+        }
+    }
+
     /// Number of CUDA devices: 0 without a driver or without the feature `cuda`.
     ///
     /// # Errors
@@ -127,6 +153,8 @@ impl Device {
             Self::Cpu(cpu) => Ok(Self::Cpu(cpu.clone())),
             #[cfg(feature = "cuda")]
             Self::Cuda(cuda) => cuda.another().map(Self::Cuda),
+            #[cfg(feature = "cuda")]
+            Self::Group(group) => group.another().map(Self::Group),
         }
     }
 
@@ -169,7 +197,15 @@ impl From<Cuda> for Device {
     }
 }
 
-/// Opens the device that is named: `auto`, `cpu`, `cuda` or `cuda:N` with the number of a device.
+#[cfg(feature = "cuda")]
+impl From<CudaGroup> for Device {
+    fn from(group: CudaGroup) -> Self {
+        Self::Group(group)
+    }
+}
+
+/// Opens the device that is named: `auto`, `cpu`, `cuda`, `cuda:N` with the number of a device, or
+/// `cuda:N+M...` with the numbers of several that are used as one.
 impl FromStr for Device {
     type Err = Error;
 
@@ -179,13 +215,15 @@ impl FromStr for Device {
         // Digits alone: numbers also parse with a sign.
         let number =
             |digits: &str| digits.parse().ok().filter(|_| digits.bytes().all(|b| b.is_ascii_digit()));
-        match (name, name.strip_prefix("cuda:").and_then(number)) {
+        let numbers = |names: &str| names.split('+').map(number).collect::<Option<Vec<usize>>>();
+        match (name, name.strip_prefix("cuda:").and_then(numbers).as_deref()) {
             ("auto", _) => Ok(Self::auto()),
             ("cpu", _) => Ok(Self::cpu()),
             ("cuda", _) => Self::cuda(0),
-            (_, Some(ordinal)) => Self::cuda(ordinal),
+            (_, Some(&[ordinal])) => Self::cuda(ordinal),
+            (_, Some(ordinals)) => Self::group(ordinals),
             _ => {
-                let why = format!("{name:?} is not one of auto, cpu, cuda and cuda:N");
+                let why = format!("{name:?} is not one of auto, cpu, cuda, cuda:N and cuda:N+M");
                 Err(Error::argument("device", why))
             }
         }
@@ -206,15 +244,25 @@ impl At<'_> {
         Error::DeviceMismatch { op: self.op, device: self.device.name(), found }
     }
 
-    /// Whether it runs on the CUDA device of this number.
+    /// Whether it runs on the CUDA device of this number, alone or as the lead of a group.
     fn is_cuda(self, ordinal: usize) -> bool {
-        matches!(self.device, Device::Cuda(cuda) if cuda.gpu().info().ordinal == ordinal)
+        let cuda = match self.device {
+            Device::Cpu(_) => return false,
+            Device::Cuda(cuda) => cuda,
+            Device::Group(group) => &group.devices()[0],
+        };
+        cuda.gpu().info().ordinal == ordinal
+    }
+
+    /// Whether it runs on the same CUDA devices as a group.
+    fn is_group(self, other: &CudaGroup) -> bool {
+        matches!(self.device, Device::Group(group) if group.ordinals() == other.ordinals())
     }
 }
 
 /// Something that belongs to a device, and references to it for operations of that device.
 macro_rules! part {
-    ($(#[$attribute:meta])* $name:ident, $cpu:ty, $cuda:ty) => {
+    ($(#[$attribute:meta])* $name:ident, $cpu:ty, $cuda:ty $(, $group:ty)?) => {
         $(#[$attribute])*
         #[derive(Debug)]
         #[allow(clippy::large_enum_variant, reason = "few exist, and they stay where they are")]
@@ -225,6 +273,11 @@ macro_rules! part {
             /// Of the CUDA device of this number.
             #[cfg(feature = "cuda")]
             Cuda($cuda, usize),
+            $(
+                /// Of a group of CUDA devices.
+                #[cfg(feature = "cuda")]
+                Group($group),
+            )?
         }
 
         #[cfg_attr(not(feature = "cuda"), allow(unused_variables))]
@@ -234,6 +287,12 @@ macro_rules! part {
                 match self {
                     Self::Cpu(_) => "cpu".to_owned(),
                     Self::Cuda(_, ordinal) => format!("cuda:{ordinal}"),
+                    $(
+                        Self::Group(part) => {
+                            let _: &$group = part;
+                            part.group().to_string()
+                        }
+                    )?
                 }
             }
 
@@ -252,13 +311,23 @@ macro_rules! part {
                     other => Err(at.mismatch(other.place())),
                 }
             }
+
+            $(
+                #[cfg(feature = "cuda")]
+                fn group(&self, at: At<'_>) -> Result<&$group> {
+                    match self {
+                        Self::Group(part) if at.is_group(part.group()) => Ok(part),
+                        other => Err(at.mismatch(other.place())),
+                    }
+                }
+            )?
         }
     };
 }
 
 part! {
     /// Words in the memory of a device.
-    DeviceBuf, <Cpu as Backend>::Buf, Buffer
+    DeviceBuf, <Cpu as Backend>::Buf, Buffer, GroupBuf
 }
 
 /// A ring that was prepared on a device.
@@ -275,6 +344,8 @@ enum Prepared {
     Cpu(<Cpu as Backend>::Ring),
     #[cfg(feature = "cuda")]
     Cuda(CudaRing),
+    #[cfg(feature = "cuda")]
+    Group(GroupRing),
 }
 
 part! {
@@ -310,7 +381,24 @@ impl DeviceBuf {
         match self {
             Self::Cuda(_, ordinal) if !at.is_cuda(*ordinal) => Err(at.mismatch(format!("cuda:{ordinal}"))),
             Self::Cuda(words, _) => Ok(words),
-            Self::Cpu(_) => Err(at.mismatch("cpu".to_owned())),
+            other => Err(at.mismatch(other.place())),
+        }
+    }
+
+    #[cfg(feature = "cuda")]
+    fn group_mut(&mut self, at: At<'_>) -> Result<&mut GroupBuf> {
+        match self {
+            Self::Group(words) if !at.is_group(words.group()) => Err(at.mismatch(words.group().to_string())),
+            Self::Group(words) => Ok(words),
+            other => Err(at.mismatch(other.place())),
+        }
+    }
+
+    #[cfg(feature = "cuda")]
+    fn into_group(self, at: At<'_>) -> Result<GroupBuf> {
+        match self {
+            Self::Group(words) if at.is_group(words.group()) => Ok(words),
+            other => Err(at.mismatch(other.place())),
         }
     }
 
@@ -369,6 +457,29 @@ macro_rules! cuda_side {
     };
 }
 
+/// An argument as a group of CUDA devices takes it.
+#[cfg(feature = "cuda")]
+macro_rules! group_side {
+    (value $arg:ident, $at:expr) => {
+        $arg
+    };
+    (read $arg:ident, $at:expr) => {
+        $arg.refer(&|part: &DeviceBuf| part.group($at))?
+    };
+    (terms $arg:ident, $at:expr) => {
+        &$arg.refer(&|part: &DeviceBuf| part.group($at))?
+    };
+    (write $arg:ident, $at:expr) => {
+        $arg.group_mut($at)?
+    };
+    (fill $arg:ident, $at:expr) => {
+        $arg.try_map(|part: &mut DeviceBuf| part.group_mut($at))?
+    };
+    (take $arg:ident, $at:expr) => {
+        $arg.into_group($at)?
+    };
+}
+
 /// A result with its buffers as those of a device.
 macro_rules! outcome {
     (done, $own:expr, $result:expr) => {
@@ -407,6 +518,10 @@ macro_rules! on_device {
                     |buf| owned(ring.backend(), buf),
                     ring.$op($(cuda_side!($kind $arg, at)),*)
                 ),
+                #[cfg(feature = "cuda")]
+                Prepared::Group(ring) => {
+                    outcome!($outcome, DeviceBuf::Group, ring.$op($(group_side!($kind $arg, at)),*))
+                }
             }
         }
     };
@@ -418,7 +533,7 @@ fn owned(cuda: &Cuda, buf: Buffer) -> DeviceBuf {
     DeviceBuf::Cuda(buf, cuda.gpu().info().ordinal)
 }
 
-/// The same call on the CPU and on a CUDA device.
+/// The same call on the CPU, on a CUDA device and on a group.
 macro_rules! either {
     ($device:expr, $backend:ident, $own:ident => $call:expr) => {
         match $device {
@@ -431,6 +546,12 @@ macro_rules! either {
             Self::Cuda($backend) => {
                 #[allow(unused_variables)]
                 let $own = |buf| owned($backend, buf);
+                $call
+            }
+            #[cfg(feature = "cuda")]
+            Self::Group($backend) => {
+                #[allow(unused_variables)]
+                let $own = DeviceBuf::Group;
                 $call
             }
         }
@@ -450,6 +571,8 @@ impl Backend for Device {
             Self::Cpu(cpu) => Prepared::Cpu(cpu.prepare(spec)?),
             #[cfg(feature = "cuda")]
             Self::Cuda(cuda) => Prepared::Cuda(cuda.prepare(spec)?),
+            #[cfg(feature = "cuda")]
+            Self::Group(group) => Prepared::Group(group.prepare(spec)?),
         };
         Ok(DeviceRing { device: self.clone(), prepared })
     }
@@ -472,6 +595,8 @@ impl Backend for Device {
             Self::Cpu(cpu) => cpu.download(buf.cpu(at)?, range),
             #[cfg(feature = "cuda")]
             Self::Cuda(cuda) => cuda.download(buf.cuda(at)?, range),
+            #[cfg(feature = "cuda")]
+            Self::Group(group) => group.download(buf.group(at)?, range),
         }
     }
 
@@ -481,6 +606,8 @@ impl Backend for Device {
             Self::Cpu(cpu) => cpu.take(buf.cpu_mut(at)?),
             #[cfg(feature = "cuda")]
             Self::Cuda(cuda) => cuda.take(buf.cuda_mut(at)?),
+            #[cfg(feature = "cuda")]
+            Self::Group(group) => group.take(buf.group_mut(at)?),
         }
     }
 
@@ -492,6 +619,10 @@ impl Backend for Device {
             #[cfg(feature = "cuda")]
             (Self::Cuda(cuda), DeviceBuf::Cuda(words, ordinal)) if at.is_cuda(ordinal) => {
                 cuda.take_with(words, read)
+            }
+            #[cfg(feature = "cuda")]
+            (Self::Group(group), DeviceBuf::Group(words)) if at.is_group(words.group()) => {
+                group.take_with(words, read)
             }
             #[cfg(feature = "cuda")]
             (_, mut other) => {
@@ -514,6 +645,8 @@ impl Backend for Device {
             Self::Cpu(cpu) => cpu.copy(src.cpu(at)?, src_at, dst.cpu_mut(at)?, dst_at, words),
             #[cfg(feature = "cuda")]
             Self::Cuda(cuda) => cuda.copy(src.cuda(at)?, src_at, dst.cuda_mut(at)?, dst_at, words),
+            #[cfg(feature = "cuda")]
+            Self::Group(group) => group.copy(src.group(at)?, src_at, dst.group_mut(at)?, dst_at, words),
         }
     }
 
@@ -531,6 +664,10 @@ impl Backend for Device {
             Self::Cpu(cpu) => cpu.copy_blocks(src.cpu(at)?, from, dst.cpu_mut(at)?, to, words, count),
             #[cfg(feature = "cuda")]
             Self::Cuda(cuda) => cuda.copy_blocks(src.cuda(at)?, from, dst.cuda_mut(at)?, to, words, count),
+            #[cfg(feature = "cuda")]
+            Self::Group(group) => {
+                group.copy_blocks(src.group(at)?, from, dst.group_mut(at)?, to, words, count)
+            }
         }
     }
 
@@ -541,6 +678,8 @@ impl Backend for Device {
             DeviceBuf::Cpu(words) => words.len(),
             #[cfg(feature = "cuda")]
             DeviceBuf::Cuda(words, _) => words.words(),
+            #[cfg(feature = "cuda")]
+            DeviceBuf::Group(words) => words.words(),
         }
     }
 
@@ -549,6 +688,8 @@ impl Backend for Device {
             DeviceBuf::Cpu(buf) => buf.truncate(words),
             #[cfg(feature = "cuda")]
             DeviceBuf::Cuda(buf, _) => buf.truncate(words),
+            #[cfg(feature = "cuda")]
+            DeviceBuf::Group(buf) => buf.truncate(words),
         }
     }
 
@@ -561,6 +702,8 @@ impl Backend for Device {
                 // A device that fails here fails at the next call too.
                 let _ = stream.fill_zero(buf, 0, words);
             }
+            #[cfg(feature = "cuda")]
+            DeviceBuf::Group(buf) => buf.wipe(),
         }
     }
 
@@ -586,6 +729,8 @@ impl PreparedRing for DeviceRing {
             Prepared::Cpu(ring) => ring.spec(),
             #[cfg(feature = "cuda")]
             Prepared::Cuda(ring) => ring.spec(),
+            #[cfg(feature = "cuda")]
+            Prepared::Group(ring) => ring.spec(),
         }
     }
 }
@@ -623,6 +768,8 @@ impl LweOps for Device {
             Self::Cuda(cuda) => {
                 cuda.lwe_key(key).map(|key| DeviceLweKey::Cuda(key, cuda.gpu().info().ordinal))
             }
+            #[cfg(feature = "cuda")]
+            Self::Group(group) => group.lwe_key(key).map(|key| DeviceLweKey::Cuda(key, group.ordinals()[0])),
         }
     }
 
@@ -640,6 +787,10 @@ impl LweOps for Device {
                 let combined = cuda.lwe_combine(params, src.cuda(at)?, combinations)?;
                 Ok(owned(cuda, combined))
             }
+            #[cfg(feature = "cuda")]
+            Self::Group(group) => {
+                group.lwe_combine(params, src.group(at)?, combinations).map(DeviceBuf::Group)
+            }
         }
     }
 
@@ -649,6 +800,10 @@ impl LweOps for Device {
             Self::Cpu(cpu) => cpu.key_switch(key.cpu(at)?, src.cpu(at)?, count).map(DeviceBuf::Cpu),
             #[cfg(feature = "cuda")]
             Self::Cuda(cuda) => Ok(owned(cuda, cuda.key_switch(key.cuda(at)?, src.cuda(at)?, count)?)),
+            #[cfg(feature = "cuda")]
+            Self::Group(group) => {
+                group.key_switch(key.cuda(at)?, src.group(at)?, count).map(DeviceBuf::Group)
+            }
         }
     }
 
@@ -672,6 +827,11 @@ impl LweOps for Device {
                 let (key, src, tables) = (key.cuda(at)?, src.cuda(at)?, tables.cuda(at)?);
                 Ok(owned(cuda, cuda.blind_rotate(key, src, count, tables, which, functions)?))
             }
+            #[cfg(feature = "cuda")]
+            Self::Group(group) => {
+                let (key, src, tables) = (key.cuda(at)?, src.group(at)?, tables.group(at)?);
+                group.blind_rotate(key, src, count, tables, which, functions).map(DeviceBuf::Group)
+            }
         }
     }
 
@@ -681,6 +841,10 @@ impl LweOps for Device {
             #[cfg(feature = "cuda")]
             Self::Cuda(cuda) => {
                 cuda.circuit_key(key).map(|key| DeviceCircuitKey::Cuda(key, cuda.gpu().info().ordinal))
+            }
+            #[cfg(feature = "cuda")]
+            Self::Group(group) => {
+                group.circuit_key(key).map(|key| DeviceCircuitKey::Cuda(key, group.ordinals()[0]))
             }
         }
     }
@@ -705,6 +869,11 @@ impl LweOps for Device {
                 let (key, src, tables) = (key.cuda(at)?, src.cuda(at)?, tables.cuda(at)?);
                 Ok(owned(cuda, cuda.lookup_bits(key, src, bits, count, tables, outputs)?))
             }
+            #[cfg(feature = "cuda")]
+            Self::Group(group) => {
+                let (key, src, tables) = (key.cuda(at)?, src.group(at)?, tables.group(at)?);
+                group.lookup_bits(key, src, bits, count, tables, outputs).map(DeviceBuf::Group)
+            }
         }
     }
 }
@@ -717,8 +886,22 @@ mod tests {
     fn names_of_devices() {
         assert!("cpu".parse::<Device>().unwrap().is_cpu());
         assert_eq!(Device::cpu().to_string(), Cpu::new().name());
-        for name in ["", "CPU", "gpu", "cuda:", "cuda:+1", "cuda:-1", "cuda: 1", "cuda0", "cpu:0", "cuda:all"]
-        {
+        for name in [
+            "",
+            "CPU",
+            "gpu",
+            "cuda:",
+            "cuda:+1",
+            "cuda:-1",
+            "cuda: 1",
+            "cuda0",
+            "cpu:0",
+            "cuda:all",
+            "cuda:0+",
+            "cuda:+0+1",
+            "cuda:0++1",
+            "cuda:0,1",
+        ] {
             let error = name.parse::<Device>().unwrap_err();
             assert!(matches!(error, Error::Argument { what: "device", .. }), "{name}: {error}");
         }

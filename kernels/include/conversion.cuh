@@ -2,7 +2,8 @@
 #pragma once
 #include "policy.cuh"
 
-// The conversion from the limbs first ... first + count of a buffer; mirrored by `constants::Basis`.
+// The conversion from the limbs first ... first + count of a buffer; mirrored by `constants::Basis`. Where the sources are a digit of a
+// key switch, targets own_first ... own_first + own_count are among them: all of them, or those that this device of a group has.
 struct Basis {
     const double* reciprocal;    // 1 / d_i
     const u64* hat;              // D / d_i modulo target j, at j count + i
@@ -11,6 +12,7 @@ struct Basis {
     const double2* minus_parts;  // likewise
     const u64* bytes;            // of convert_columns.cuh, or none
     u64 first, count;
+    u64 own_first, own_count;
     u64 is_short;                // all source primes are short
 };
 

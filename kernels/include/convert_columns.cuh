@@ -120,8 +120,8 @@ HE_D void convert_columns(const ConvertColumnsArgs& args) {
     auto index = [&](u32 i) { return ((i >> LOG_COLUMNS) << log_rows) + column + (i & ((1 << LOG_COLUMNS) - 1)); };
 
     bool skips = a.own != TRANSFORM_OWN;
-    u32 first = skips ? (u32)basis.first : args.targets, next = first + sources;
-    u32 count = skips ? args.targets - sources : args.targets, groups = (count + COLUMNS_TARGETS - 1) / COLUMNS_TARGETS;
+    u32 first = skips ? (u32)basis.own_first : args.targets, own_count = (u32)basis.own_count, next = first + own_count;
+    u32 count = skips ? args.targets - own_count : args.targets, groups = (count + COLUMNS_TARGETS - 1) / COLUMNS_TARGETS;
     u32 begin = groups * share / args.shares, end = groups * (share + 1) / args.shares;
     auto limb_of = [&](u32 k) { return target_of(min(k, count - 1), first, next); };
 
@@ -220,10 +220,10 @@ HE_D void convert_columns(const ConvertColumnsArgs& args) {
         }
     }
     if (a.own == COPY_OWN && share == 0) {
-        size_t at = basis.first * stride + ((size_t)tile << COLUMNS_TILE) + 2 * threadIdx.x;
+        size_t at = basis.own_first * stride + ((size_t)tile << COLUMNS_TILE) + 2 * threadIdx.x;
         constexpr u32 STEPS = COLUMNS_WORDS / (2 * COLUMNS_THREADS);
 #pragma unroll 2
-        for (u32 s = 0; s < sources; ++s) {
+        for (u32 s = 0; s < own_count; ++s) {
             ulonglong2 pair[STEPS];
 #pragma unroll
             for (u32 i = 0; i < STEPS; ++i) pair[i] = load2(a.acc[0] + row + at + s * stride + 2 * i * COLUMNS_THREADS);

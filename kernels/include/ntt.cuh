@@ -34,6 +34,10 @@ struct NttArgs {
     const u64* addend;     // added to polynomial 0, or none
     u32 galois;            // the inverse of the Galois element, or 1
     u32 absent;            // forward: limbs that the first two polynomials lack
+    // Inverse: the limb of dst that the first limb of the chain goes to, and the first special one; each next goes `spread` limbs further
+    // on. Where the limbs of a buffer belong to several devices, each has every `spread`-th.
+    u32 place[2];
+    u32 spread, unused;
 };
 
 // Shared-memory place of point i: neighbours and points 16 apart lie in different banks.
@@ -233,7 +237,13 @@ HE_D bool is_left_out(const NttArgs& a, const Tile& t) {
     if (t.limb < a.absent && t.part < 2) return true;
     if (a.own == TRANSFORM_OWN) return false;
     const Basis& digit = a.bases[t.digit];
-    return t.limb < a.limbs.split && t.limb >= digit.first && t.limb < digit.first + digit.count;
+    return t.limb < a.limbs.split && t.limb >= digit.own_first && t.limb < digit.own_first + digit.own_count;
+}
+
+// Where an inverse transform stores its row.
+HE_D u64* placed_row(const NttArgs& a, const Tile& t) {
+    u32 limb = t.limb < a.limbs.split ? a.place[0] + t.limb * a.spread : a.place[1] + (t.limb - a.limbs.split) * a.spread;
+    return a.dst[t.part] + (((size_t)limb * a.limbs.batch + t.entry) << a.log_n);
 }
 
 // The registers for the first forward pass over bits LOW ... HIGH, converted from at most SHORT_SOURCES short primes.
@@ -406,7 +416,7 @@ HE_D void inverse_rows(const NttArgs& a, const Tile& t, const Prime& p) {
     from_shared<A, LOG, TILE, inverse_high<LOG>(0, BITS), 0>(x, shared, thread);
     inverse_stages<A, LOG, TILE, 0, BITS, WHOLE>(arithmetic, x, shared, static_cast<const typename A::Root*>(p.inverse_roots), thread,
                                             base, 1u << (a.log_n - BITS), a.log_n, a.scale[t.part >> 1] + t.prime, a.scale_last[t.part >> 1] + t.prime);
-    u64* dst = a.dst[t.part] + ((size_t)t.row << a.log_n) + base;
+    u64* dst = placed_row(a, t) + base;
     if constexpr (!WHOLE) relax_all<A, LOG>(arithmetic, x);
 #pragma unroll
     for (u32 r = 0; r < (1 << LOG); ++r) {
@@ -415,23 +425,27 @@ HE_D void inverse_rows(const NttArgs& a, const Tile& t, const Prime& p) {
     }
 }
 
-template <class A, u32 LOG, u32 TILE, u32 BITS>
-HE_D void inverse_columns(const NttArgs& a, const Tile& t, const Prime& p) {
+// `also` gets each word that is stored, and its place in dst.
+template <class A, u32 LOG, u32 TILE, u32 BITS, class Also>
+HE_D void inverse_columns(const NttArgs& a, const Tile& t, const Prime& p, Also also) {
     SHARED(typename A::Value, shared);
     constexpr u32 LOG_COLUMNS = TILE - BITS;
     A arithmetic(p);
     typename A::Value x[1 << LOG];
     u32 thread = threadIdx.x, column = t.tile << LOG_COLUMNS, log_rows = a.log_n - BITS;
     auto index = [&](u32 i) { return ((i >> LOG_COLUMNS) << log_rows) + column + (i & ((1 << LOG_COLUMNS) - 1)); };
-    u64* row = a.dst[t.part] + ((size_t)t.row << a.log_n);
+    u64* row = placed_row(a, t);
 #pragma unroll
     for (u32 r = 0; r < (1 << LOG); ++r)
         x[r] = A::unpack(row[index(point<LOG, TILE, inverse_high<LOG>(LOG_COLUMNS, TILE), LOG_COLUMNS>(thread, r))]);
     inverse_stages<A, LOG, TILE, LOG_COLUMNS, TILE, true>(arithmetic, x, shared, static_cast<const typename A::Root*>(p.inverse_roots),
                                                      thread, 0, 1, a.log_n, a.scale[t.part >> 1] + t.prime, a.scale_last[t.part >> 1] + t.prime);
 #pragma unroll
-    for (u32 r = 0; r < (1 << LOG); ++r)
-        row[index(point<LOG, TILE, TILE, last_low<LOG>(LOG_COLUMNS, TILE)>(thread, r))] = arithmetic.store(x[r]);
+    for (u32 r = 0; r < (1 << LOG); ++r) {
+        u64* word = row + index(point<LOG, TILE, TILE, last_low<LOG>(LOG_COLUMNS, TILE)>(thread, r));
+        *word = arithmetic.store(x[r]);
+        also(*word, word - a.dst[t.part]);
+    }
 }
 
 // The digit's own limbs, copied if asked: the same places that the transform would write.

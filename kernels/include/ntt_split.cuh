@@ -17,15 +17,38 @@ HE_D void forward_split_columns(const NttArgs& a) {
     }
 }
 
-template <u32 LOG, u32 TILE, u32 BITS>
-HE_D void inverse_split_columns(const NttArgs& a) {
-    Tile t = tile_of(a);
+template <u32 LOG, u32 TILE, u32 BITS, class Also>
+HE_D void inverse_split_columns(const NttArgs& a, const Tile& t, Also also) {
     const Prime& p = a.primes[t.prime];
     if (p.is_short) {
-        inverse_columns<Fp64, LOG, TILE, BITS>(a, t, p);
+        inverse_columns<Fp64, LOG, TILE, BITS>(a, t, p, also);
     } else {
-        inverse_columns<U64, LOG, TILE, BITS>(a, t, p);
+        inverse_columns<U64, LOG, TILE, BITS>(a, t, p, also);
     }
+}
+
+constexpr u32 MOST_OTHERS = 3;
+
+// An inverse transform whose results other devices get as well: `count` of them, each with a dst of its own for every polynomial.
+// Mirrored by `ntt::SharedArgs`.
+struct SharedNttArgs {
+    NttArgs ntt;
+    u64* others[MOST_OTHERS][4];
+    u32 count, unused;
+};
+
+template <u32 LOG, u32 TILE, u32 BITS>
+HE_D void inverse_shared_columns(const SharedNttArgs& a) {
+    Tile t = tile_of(a.ntt);
+    u64* others[MOST_OTHERS];
+#pragma unroll
+    for (u32 i = 0; i < MOST_OTHERS; ++i) others[i] = i < a.count ? a.others[i][t.part] : nullptr;
+    inverse_split_columns<LOG, TILE, BITS>(a.ntt, t, [&](u64 word, size_t at) {
+#pragma unroll
+        for (u32 i = 0; i < MOST_OTHERS; ++i) {
+            if (others[i] != nullptr) others[i][at] = word;
+        }
+    });
 }
 
 template <u32 LOG, u32 TILE, u32 BITS, bool SUB>
@@ -54,7 +77,10 @@ HE_D void inverse_split_rows(const NttArgs& a) {
 #define COLUMN_KERNELS(NAME, LOG, TILE, BITS, BLOCKS)                                                                     \
     KERNEL(NAME, NttArgs, 1 << (TILE - LOG), BLOCKS) { forward_split_columns<LOG, TILE, BITS, false>(a); }                \
     KERNEL(NAME##_convert, NttArgs, 1 << (TILE - LOG), BLOCKS - BLOCKS / 4) { forward_split_columns<LOG, TILE, BITS, true>(a); }       \
-    KERNEL(NAME##_inverse, NttArgs, 1 << (TILE - LOG), BLOCKS) { inverse_split_columns<LOG, TILE, BITS>(a); }
+    KERNEL(NAME##_inverse, NttArgs, 1 << (TILE - LOG), BLOCKS) {                                                         \
+        inverse_split_columns<LOG, TILE, BITS>(a, tile_of(a), [](u64, size_t) {});                                       \
+    }                                                                                                                     \
+    KERNEL(NAME##_inverse_shared, SharedNttArgs, 1 << (TILE - LOG), BLOCKS) { inverse_shared_columns<LOG, TILE, BITS>(a); }
 
 #define ROW_KERNELS(NAME, LOG, TILE, BITS, BLOCKS)                                                                        \
     KERNEL(NAME, NttArgs, 1 << (TILE - LOG), BLOCKS) { forward_split_rows<LOG, TILE, BITS, false>(a); }                   \

@@ -296,7 +296,8 @@ impl PyContext {
     /// params : Params
     ///     The parameters.
     /// device : str
-    ///     ``auto`` (the first GPU that works, otherwise the CPU), ``cpu``, ``cuda`` or ``cuda:N``.
+    ///     ``auto`` (the first GPU that works, otherwise the CPU), ``cpu``, ``cuda``, ``cuda:N``,
+    ///     or ``cuda:N+M`` for several GPUs that share each large ciphertext.
     /// evaluation_keys : EvaluationKeys or bytes, optional
     ///     What products and rotations are computed with.
     #[new]
@@ -322,7 +323,7 @@ impl PyContext {
         PyParams(self.0.site.params.clone())
     }
 
-    /// The device: ``cpu`` or ``cuda:N``.
+    /// The device: ``cpu``, ``cuda:N`` or ``cuda:N+M``.
     #[getter]
     fn device(&self) -> String {
         self.0.site.place.name()

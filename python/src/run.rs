@@ -73,10 +73,11 @@ impl Place {
         &self.device
     }
 
-    /// Its name: `cpu` or `cuda:N`.
+    /// Its name: `cpu`, `cuda:N` or `cuda:N+M`.
     pub fn name(&self) -> String {
         match &self.device {
             Device::Cuda(cuda) => format!("cuda:{}", cuda.gpu().info().ordinal),
+            Device::Group(group) => group.to_string(),
             _ => "cpu".to_owned(),
         }
     }

@@ -17,18 +17,30 @@ mod cuda {
     use super::*;
     use gpu::Gpu;
     use gpu_emulator::Emulator;
-    use he::cuda::Cuda;
+    use he::cuda::{Cuda, CudaGroup};
     use std::path::Path;
     use std::sync::{Arc, OnceLock};
 
     // What `Device` forwards does not depend on the degree; he-cuda's tests have the others.
     conformance_suite!(emulated_device, emulated(), log_n <= 4);
     conformance_suite!(wide emulated_wide, emulated(), log_n <= 6);
+    conformance_suite!(emulated_group, emulated_group(), log_n <= 4);
+    conformance_suite!(wide emulated_group_wide, emulated_group(), log_n <= 6);
     conformance_suite!(gpu_device, optional gpu_or_skip(), log_n <= 15);
     conformance_suite!(wide gpu_wide, optional gpu_or_skip(), log_n <= 12);
 
     /// A device whose kernels run on the host.
     pub fn emulated() -> Device {
+        emulated_cuda().into()
+    }
+
+    /// Two of them as one, which splits all rings.
+    fn emulated_group() -> Device {
+        let devices = vec![emulated_cuda(), emulated_cuda()];
+        CudaGroup::on(devices).expect("the emulators connect").split_from(0).into()
+    }
+
+    fn emulated_cuda() -> Cuda {
         static LIBRARY: OnceLock<Arc<Emulator>> = OnceLock::new();
         let library = LIBRARY.get_or_init(|| {
             let kernels = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels");
@@ -36,7 +48,7 @@ mod cuda {
                 .expect("the kernels compile for the host")
         });
         let driver = library.with_compute_capability((9, 0));
-        Cuda::on(&Gpu::from_driver(driver)).expect("the emulator opens").into()
+        Cuda::on(&Gpu::from_driver(driver)).expect("the emulator opens")
     }
 
     /// The first device, or nothing, visibly; with `HE_REQUIRE_GPU=1` a missing device is a
@@ -57,6 +69,7 @@ mod cuda {
     #[test]
     fn gates_on_a_cuda_device_leave_the_words_of_the_cpu() {
         gates(emulated());
+        gates(emulated_group());
     }
 
     fn is_mismatch(result: he::Result<()>, op: &str, device: &Device, found: &str) {
@@ -73,8 +86,15 @@ mod cuda {
     fn what_is_on_another_device_is_refused() {
         let spec = RingSpec::new(3, vec![97, 113], vec![]).unwrap();
         let rows = Rows::new(Span::chain(2), 1);
-        let (cpu, cuda) = (Device::cpu(), emulated());
-        for (here, there, found) in [(&cpu, &cuda, "cuda:0"), (&cuda, &cpu, "cpu")] {
+        let (cpu, cuda, group) = (Device::cpu(), emulated(), emulated_group());
+        for (here, there, found) in [
+            (&cpu, &cuda, "cuda:0"),
+            (&cuda, &cpu, "cpu"),
+            (&group, &cuda, "cuda:0"),
+            (&cuda, &group, "cuda:0+0"),
+            (&cpu, &group, "cuda:0+0"),
+            (&group, &cpu, "cpu"),
+        ] {
             let ring = here.prepare(&spec).unwrap();
             assert_eq!((ring.spec(), ring.backend().name()), (&spec, here.name()));
             let mut own = here.upload(&[1; 16]).unwrap();

@@ -1,7 +1,7 @@
 //! A device that fails on purpose.
 
-use gpu::{DeviceInfo, Driver, Error, Handle, Launch, Result, Sequence};
-use std::collections::BTreeSet;
+use gpu::{DeviceInfo, Driver, Error, Handle, Launch, Result, RowCopy, Sequence};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -84,6 +84,7 @@ struct State {
     plan: Option<(u64, Fault)>,
     calls: u64,
     fired: Option<&'static str>,
+    counts: BTreeMap<&'static str, u64>,
     live: BTreeSet<(Kind, u64)>,
     /// Page-locked memory that the device writes, as address and bytes.
     arriving: Vec<(usize, usize)>,
@@ -128,6 +129,11 @@ impl Faulty {
         state.fired.take()
     }
 
+    /// How often a function of the driver was called.
+    pub fn count(&self, call: &str) -> u64 {
+        self.state().counts.get(call).copied().unwrap_or(0)
+    }
+
     /// What is live.
     pub fn live(&self) -> Live {
         let state = self.state();
@@ -148,6 +154,7 @@ impl Faulty {
     /// Counts a call, and fails it if that is planned.
     fn gate(&self, call: &'static str, asks: Asks) -> Result<()> {
         let mut state = self.state();
+        *state.counts.entry(call).or_default() += 1;
         let Some((nth, fault)) = state.plan else { return Ok(()) };
         let bytes = match asks {
             Asks::Memory(bytes) => bytes,
@@ -248,6 +255,25 @@ impl Driver for Faulty {
         unsafe { self.inner.copy(stream, src, dst, bytes) }
     }
 
+    fn context(&self) -> Option<Handle> {
+        self.inner.context()
+    }
+
+    fn connect(&self, peer: &dyn Driver) -> Result<bool> {
+        self.gate("connect", Asks::Memory(0))?;
+        self.inner.connect(peer)
+    }
+
+    fn holds(&self, address: u64, bytes: usize) -> bool {
+        self.inner.holds(address, bytes)
+    }
+
+    unsafe fn copy_rows(&self, stream: Handle, peer: &dyn Driver, copy: &RowCopy) -> Result<()> {
+        self.gate("copy_rows", Asks::Work)?;
+        // SAFETY: guaranteed by the caller.
+        unsafe { self.inner.copy_rows(stream, peer, copy) }
+    }
+
     unsafe fn fill_zero(&self, stream: Handle, dst: u64, bytes: usize) -> Result<()> {
         self.gate("fill_zero", Asks::Work)?;
         // SAFETY: guaranteed by the caller.
@@ -280,6 +306,11 @@ impl Driver for Faulty {
     fn create_event(&self) -> Result<Handle> {
         self.gate("create_event", Asks::Memory(0))?;
         self.begins(Kind::Event, self.inner.create_event())
+    }
+
+    fn create_mark(&self) -> Result<Handle> {
+        self.gate("create_mark", Asks::Memory(0))?;
+        self.begins(Kind::Event, self.inner.create_mark())
     }
 
     unsafe fn destroy_event(&self, event: Handle) {

@@ -11,7 +11,7 @@ mod faulty;
 
 pub use faulty::{Fault, Faulty, Live};
 
-use gpu::{DeviceInfo, Driver, Error, Handle, Launch, Result};
+use gpu::{DeviceInfo, Driver, Error, Handle, Launch, Result, RowCopy};
 use libloading::Library;
 use std::alloc::Layout;
 use std::collections::{BTreeMap, HashMap};
@@ -96,7 +96,7 @@ struct State {
 }
 
 /// The host as a device. Kernels run during the call that launches them; launches of several
-/// streams run side by side.
+/// streams run side by side. Several emulators are as many devices, which copy to each other.
 ///
 /// It finds errors that a device does not report: writes outside allocations or beyond a block's
 /// shared memory, threads at different barriers, and, with [`Emulator::set_order`], missing
@@ -391,6 +391,28 @@ impl Driver for Emulator {
         self.work("copy", stream, &[(src, bytes), (dst, bytes)], || {
             // SAFETY: both ranges were checked; they may overlap.
             unsafe { std::ptr::copy(src as *const u8, dst as *mut u8, bytes) };
+            Ok(())
+        })
+    }
+
+    fn holds(&self, address: u64, bytes: usize) -> bool {
+        lock(&self.state).contains(address, bytes)
+    }
+
+    unsafe fn copy_rows(&self, stream: Handle, peer: &dyn Driver, copy: &RowCopy) -> Result<()> {
+        let (rows, bytes) = (copy.rows.saturating_sub(1), copy.bytes);
+        let (from, to) = (rows * copy.src_pitch + bytes, rows * copy.dst_pitch + bytes);
+        self.work("copy_rows", stream, &[(copy.src, from)], || {
+            if !peer.holds(copy.dst, to) {
+                let reason = format!("{to} bytes at {:#x} are not in one allocation of the peer", copy.dst);
+                return Err(failed("copy_rows", reason));
+            }
+            for row in 0..copy.rows {
+                let (src, dst) =
+                    (copy.src + (row * copy.src_pitch) as u64, copy.dst + (row * copy.dst_pitch) as u64);
+                // SAFETY: both ranges were checked; they may overlap.
+                unsafe { std::ptr::copy(src as *const u8, dst as *mut u8, bytes) };
+            }
             Ok(())
         })
     }

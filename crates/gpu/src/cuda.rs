@@ -2,12 +2,14 @@
 
 mod api;
 
-use crate::driver::{DeviceInfo, Driver, Handle, Launch, Sequence};
+use crate::driver::{DeviceInfo, Driver, Handle, Launch, RowCopy, Sequence};
 use crate::error::{Error, Result};
 use crate::interop::Owner;
 use crate::ptx::Header;
 use api::Api;
-use cudarc::driver::sys::{CUDA_KERNEL_NODE_PARAMS_v2, CUdevice, CUgraphNode};
+use cudarc::driver::sys::{
+    CUDA_KERNEL_NODE_PARAMS_v2, CUDA_MEMCPY2D, CUDA_MEMCPY3D_PEER, CUdevice, CUgraphNode, CUmemorytype,
+};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ptr;
 use std::sync::{Mutex, PoisonError};
@@ -24,6 +26,7 @@ const COMPUTE_CAPABILITY_MINOR: c_int = 76;
 const FUNCTION_MAX_DYNAMIC_SHARED: c_int = 8;
 const POINTER_MEMORY_TYPE: c_int = 2;
 const STREAM_NON_BLOCKING: u32 = 1;
+const EVENT_WITHOUT_TIME: u32 = 2;
 const HOST_PORTABLE: u32 = 1;
 const CAPTURE_RELAXED: c_int = 2;
 const JIT_ERROR_LOG: c_int = 5;
@@ -247,6 +250,82 @@ impl Driver for CudaDriver {
         api.check_bytes("cuMemcpyDtoDAsync", unsafe { (api.copy)(dst, src, bytes, stream as _) }, bytes)
     }
 
+    fn context(&self) -> Option<Handle> {
+        Some(self.context)
+    }
+
+    fn connect(&self, peer: &dyn Driver) -> Result<bool> {
+        let Some(context) = peer.context() else {
+            return Err(Error::Driver { call: "connect", reason: "the devices differ in kind".into() });
+        };
+        if context == self.context {
+            return Ok(true);
+        }
+        let api = self.enter()?;
+        // SAFETY: the peer's driver holds its context; 0 is the only flag.
+        match unsafe { (api.enable_peer)(context as _, 0) } {
+            api::PEER_ACCESS_ALREADY_ENABLED => Ok(true),
+            // The driver copies through the host.
+            api::PEER_ACCESS_UNSUPPORTED | api::TOO_MANY_PEERS => Ok(false),
+            code => api.check("cuCtxEnablePeerAccess", code).map(|()| true),
+        }
+    }
+
+    unsafe fn copy_rows(&self, stream: Handle, peer: &dyn Driver, copy: &RowCopy) -> Result<()> {
+        let (api, to) = (self.enter()?, peer.context().unwrap_or(self.context));
+        if to == self.context {
+            let rows = CUDA_MEMCPY2D {
+                srcXInBytes: 0,
+                srcY: 0,
+                srcMemoryType: CUmemorytype::CU_MEMORYTYPE_DEVICE,
+                srcHost: ptr::null(),
+                srcDevice: copy.src,
+                srcArray: ptr::null_mut(),
+                srcPitch: copy.src_pitch,
+                dstXInBytes: 0,
+                dstY: 0,
+                dstMemoryType: CUmemorytype::CU_MEMORYTYPE_DEVICE,
+                dstHost: ptr::null_mut(),
+                dstDevice: copy.dst,
+                dstArray: ptr::null_mut(),
+                dstPitch: copy.dst_pitch,
+                WidthInBytes: copy.bytes,
+                Height: copy.rows,
+            };
+            // SAFETY: guaranteed by the caller.
+            return api.check("cuMemcpy2DAsync", unsafe { (api.copy_rows)(&rows, stream as _) });
+        }
+        let rows = CUDA_MEMCPY3D_PEER {
+            srcXInBytes: 0,
+            srcY: 0,
+            srcZ: 0,
+            srcLOD: 0,
+            srcMemoryType: CUmemorytype::CU_MEMORYTYPE_DEVICE,
+            srcHost: ptr::null(),
+            srcDevice: copy.src,
+            srcArray: ptr::null_mut(),
+            srcContext: self.context as _,
+            srcPitch: copy.src_pitch,
+            srcHeight: copy.rows,
+            dstXInBytes: 0,
+            dstY: 0,
+            dstZ: 0,
+            dstLOD: 0,
+            dstMemoryType: CUmemorytype::CU_MEMORYTYPE_DEVICE,
+            dstHost: ptr::null_mut(),
+            dstDevice: copy.dst,
+            dstArray: ptr::null_mut(),
+            dstContext: to as _,
+            dstPitch: copy.dst_pitch,
+            dstHeight: copy.rows,
+            WidthInBytes: copy.bytes,
+            Height: copy.rows,
+            Depth: 1,
+        };
+        // SAFETY: guaranteed by the caller; both contexts are held by their drivers.
+        api.check("cuMemcpy3DPeerAsync", unsafe { (api.copy_peer_rows)(&rows, stream as _) })
+    }
+
     unsafe fn fill_zero(&self, stream: Handle, dst: u64, bytes: usize) -> Result<()> {
         let api = self.enter()?;
         // SAFETY: guaranteed by the caller.
@@ -349,6 +428,13 @@ impl Driver for CudaDriver {
         let (api, mut event) = (self.enter()?, ptr::null_mut());
         // SAFETY: the pointer is valid; the flag 0 makes an event with a time.
         api.check("cuEventCreate", unsafe { (api.create_event)(&mut event, 0) })?;
+        Ok(event as Handle)
+    }
+
+    fn create_mark(&self) -> Result<Handle> {
+        let (api, mut event) = (self.enter()?, ptr::null_mut());
+        // SAFETY: the pointer is valid.
+        api.check("cuEventCreate", unsafe { (api.create_event)(&mut event, EVENT_WITHOUT_TIME) })?;
         Ok(event as Handle)
     }
 

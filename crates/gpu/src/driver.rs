@@ -63,6 +63,23 @@ pub struct Sequence {
     pub nodes: Vec<Handle>,
 }
 
+/// Rows that are copied to the same device or to another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RowCopy {
+    /// Where the first row comes from.
+    pub src: u64,
+    /// Where it goes to.
+    pub dst: u64,
+    /// The bytes from one row to the next where they come from.
+    pub src_pitch: usize,
+    /// The same where they go to.
+    pub dst_pitch: usize,
+    /// The bytes of a row.
+    pub bytes: usize,
+    /// The number of rows.
+    pub rows: usize,
+}
+
 /// One device. Addresses are device addresses; those from `alloc` are at least 256-byte aligned,
 /// and 0 is none. Calls are made from any thread.
 ///
@@ -91,6 +108,32 @@ pub trait Driver: Debug + Send + Sync {
     unsafe fn read(&self, stream: Handle, src: u64, dst: *mut c_void, bytes: usize) -> Result<()>;
     /// Copies within the device.
     unsafe fn copy(&self, stream: Handle, src: u64, dst: u64, bytes: usize) -> Result<()>;
+    /// The context by which the driver knows the memory of this device, if it has any.
+    fn context(&self) -> Option<Handle> {
+        None
+    }
+    /// Prepares copies to the memory of another device, and returns whether kernels of this device
+    /// may write to it as well. The provided body is for drivers whose devices share the addresses
+    /// of one memory.
+    fn connect(&self, peer: &dyn Driver) -> Result<bool> {
+        match peer.context() {
+            None => Ok(true),
+            Some(_) => Err(Error::Driver { call: "connect", reason: "the devices differ in kind".into() }),
+        }
+    }
+    /// Whether bytes lie in one allocation, as far as the driver knows.
+    fn holds(&self, _address: u64, _bytes: usize) -> bool {
+        true
+    }
+    /// Copies rows within the device, or to a device that it was [connected](Self::connect) to.
+    unsafe fn copy_rows(&self, stream: Handle, _peer: &dyn Driver, copy: &RowCopy) -> Result<()> {
+        (0..copy.rows).try_for_each(|row| {
+            let (src, dst) =
+                (copy.src + (row * copy.src_pitch) as u64, copy.dst + (row * copy.dst_pitch) as u64);
+            // SAFETY: guaranteed by the caller.
+            unsafe { self.copy(stream, src, dst, copy.bytes) }
+        })
+    }
     /// Zeroes bytes.
     unsafe fn fill_zero(&self, stream: Handle, dst: u64, bytes: usize) -> Result<()>;
     /// Waits for a stream.
@@ -107,6 +150,10 @@ pub trait Driver: Debug + Send + Sync {
     /// a call returns. Override all six functions of events, or none.
     fn create_event(&self) -> Result<Handle> {
         Ok(Box::into_raw(Box::new(HostEvent::default())) as Handle)
+    }
+    /// The same for an event whose time nobody asks for, which may cost less.
+    fn create_mark(&self) -> Result<Handle> {
+        self.create_event()
     }
     /// Ends an event.
     unsafe fn destroy_event(&self, event: Handle) {

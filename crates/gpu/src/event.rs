@@ -16,6 +16,11 @@ impl Event {
         Ok(Self { gpu: gpu.clone(), handle: gpu.driver().create_event()? })
     }
 
+    /// An event whose time nobody asks for.
+    pub(crate) fn untimed(gpu: &Gpu) -> Result<Self> {
+        Ok(Self { gpu: gpu.clone(), handle: gpu.driver().create_mark()? })
+    }
+
     pub(crate) fn gpu(&self) -> &Gpu {
         &self.gpu
     }

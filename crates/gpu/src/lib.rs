@@ -1,8 +1,9 @@
 //! The CUDA driver, found at run time.
 //!
 //! [`Gpu`] is a device, [`Stream`] a queue of its work with a pool of memory, [`Buffer`] words in
-//! that memory, [`Kernel`] a function of a [`Module`] made from PTX. Nothing here needs CUDA at
-//! build time. Without a driver, [`Gpu::open`] returns an error.
+//! that memory, [`Kernel`] a function of a [`Module`] made from PTX; [`exchange`] copies between
+//! devices. Nothing here needs CUDA at build time. Without a driver, [`Gpu::open`] returns an
+//! error.
 #![allow(unsafe_code)] // Calls of a C library; every use has its SAFETY line.
 #![allow(clippy::missing_safety_doc)] // `Driver` says it once for all of its functions.
 
@@ -16,6 +17,7 @@ mod device;
 mod driver;
 mod error;
 mod event;
+mod exchange;
 #[cfg(test)]
 mod fake;
 #[cfg(test)]
@@ -41,9 +43,10 @@ mod testing;
 
 pub use buffer::Buffer;
 pub use device::Gpu;
-pub use driver::{DeviceInfo, Driver, Handle, Launch, Sequence};
+pub use driver::{DeviceInfo, Driver, Handle, Launch, RowCopy, Sequence};
 pub use error::{Error, Result};
 pub use event::Event;
+pub use exchange::{Piece, across, exchange};
 pub use graph::Graph;
 pub use module::{Kernel, Module};
 pub use pinned::Pinned;

@@ -15,7 +15,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 /// What is asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Choice {
     /// The first CUDA device that opens, otherwise the CPU.
     Auto,
@@ -23,6 +23,8 @@ pub enum Choice {
     Cpu,
     /// The CUDA device of this number, and nothing else.
     Cuda(usize),
+    /// The CUDA devices of these numbers, used as one.
+    Group(Vec<usize>),
     /// Every CUDA device.
     CudaAll,
 }
@@ -33,6 +35,10 @@ impl fmt::Display for Choice {
             Self::Auto => f.write_str("auto"),
             Self::Cpu => f.write_str("cpu"),
             Self::Cuda(ordinal) => write!(f, "cuda:{ordinal}"),
+            Self::Group(ordinals) => {
+                let ordinals: Vec<String> = ordinals.iter().map(usize::to_string).collect();
+                write!(f, "cuda:{}", ordinals.join("+"))
+            }
             Self::CudaAll => f.write_str("cuda:all"),
         }
     }
@@ -45,16 +51,19 @@ impl FromStr for Choice {
         // Only digits, because numbers would also parse with a sign.
         let number =
             |digits: &str| digits.parse().ok().filter(|_| digits.bytes().all(|b| b.is_ascii_digit()));
-        match (text, text.strip_prefix("cuda:").and_then(number)) {
+        let numbers = |list: &str| list.split('+').map(number).collect::<Option<Vec<usize>>>();
+        match (text, text.strip_prefix("cuda:").and_then(numbers)) {
             ("auto", _) => Ok(Self::Auto),
             ("cpu", _) => Ok(Self::Cpu),
             ("cuda", _) => Ok(Self::Cuda(0)),
             ("cuda:all", _) => Ok(Self::CudaAll),
-            (_, Some(ordinal)) => Ok(Self::Cuda(ordinal)),
-            _ => Err(
-                "auto, cpu, cuda, cuda:N with the number of a device, or cuda:all; he-cli devices lists them"
-                    .to_owned(),
-            ),
+            (_, Some(ordinals)) => Ok(match ordinals[..] {
+                [ordinal] => Self::Cuda(ordinal),
+                _ => Self::Group(ordinals),
+            }),
+            _ => Err("auto, cpu, cuda, cuda:N with the number of a device, cuda:N+M for several as one, or \
+                      cuda:all; he-cli devices lists them"
+                .to_owned()),
         }
     }
 }
@@ -93,10 +102,11 @@ impl Choice {
     ///
     /// # Errors
     /// A CUDA device that was asked for cannot be used.
-    pub fn open(self) -> Result<Devices> {
+    pub fn open(&self) -> Result<Devices> {
         Ok(Devices(match self {
             Self::Cpu => vec![Device::cpu()],
-            Self::Cuda(ordinal) => vec![Device::cuda(ordinal)?],
+            Self::Cuda(ordinal) => vec![Device::cuda(*ordinal)?],
+            Self::Group(ordinals) => vec![Device::group(ordinals)?],
             // Without any, the error of the first says so.
             Self::CudaAll => {
                 (0..Device::cuda_count()?.max(1)).map(Device::cuda).collect::<he_core::Result<_>>()?
@@ -126,7 +136,7 @@ impl Choice {
     ///
     /// # Errors
     /// A CUDA device that was asked for cannot be used.
-    pub fn cipher(self, len: Option<u64>) -> Result<FileCipher> {
+    pub fn cipher(&self, len: Option<u64>) -> Result<FileCipher> {
         let cpu = FileCipher { cipher: Box::new(aes::Cpu::new()), piece: 4 << 20 };
         let gpus = match self {
             Self::Cpu => return Ok(cpu),
@@ -137,7 +147,10 @@ impl Choice {
                 Some(gpu) => vec![gpu],
                 None => return Ok(cpu),
             },
-            Self::Cuda(ordinal) => vec![Gpu::open(ordinal)?],
+            Self::Cuda(ordinal) => vec![Gpu::open(*ordinal)?],
+            Self::Group(ordinals) => {
+                ordinals.iter().map(|&ordinal| Gpu::open(ordinal)).collect::<gpu::Result<_>>()?
+            }
             Self::CudaAll => (0..Gpu::count()?.max(1)).map(Gpu::open).collect::<gpu::Result<_>>()?,
         };
         Ok(FileCipher { cipher: Box::new(AesGpu::on(&gpus)?), piece: 32 << 20 })
@@ -156,9 +169,11 @@ mod tests {
             ("cuda", Choice::Cuda(0)),
             ("cuda:0", Choice::Cuda(0)),
             ("cuda:17", Choice::Cuda(17)),
+            ("cuda:2+0", Choice::Group(vec![2, 0])),
             ("cuda:all", Choice::CudaAll),
         ] {
-            assert_eq!(text.parse(), Ok(choice));
+            assert_eq!(text.parse(), Ok(choice.clone()));
+            assert_eq!(choice.to_string().parse(), Ok(choice));
         }
         for text in [
             "",
@@ -170,6 +185,8 @@ mod tests {
             "cuda: 1",
             "cuda:ALL",
             "cuda:all,0",
+            "cuda:0+",
+            "cuda:0+all",
             "cuda0",
             "cpu:0",
             "cuda:99999999999999999999",

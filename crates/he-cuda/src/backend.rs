@@ -5,6 +5,7 @@ use crate::kernels::Entry;
 use crate::key_switch::{DigitState, Finish};
 use crate::ring::CudaRing;
 use crate::sampler::Distribution;
+use crate::share::Share;
 use gpu::Buffer;
 use he_core::Result;
 use he_core::backend::{
@@ -25,7 +26,7 @@ impl Backend for Cuda {
     }
 
     fn prepare(&self, spec: &RingSpec) -> Result<CudaRing> {
-        CudaRing::new(self, spec)
+        CudaRing::new(self, spec, Share::WHOLE)
     }
 
     fn zeros(&self, words: usize) -> Result<Buffer> {

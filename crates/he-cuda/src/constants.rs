@@ -63,12 +63,14 @@ pub(crate) struct Basis {
     pub(crate) bytes: u64,
     pub(crate) first: u64,
     pub(crate) count: u64,
+    pub(crate) own_first: u64,
+    pub(crate) own_count: u64,
     pub(crate) is_short: u64,
 }
 
 impl Basis {
     /// Number of words.
-    pub(crate) const WORDS: usize = 9;
+    pub(crate) const WORDS: usize = 11;
 
     pub(crate) fn words(&self) -> [u64; Self::WORDS] {
         [
@@ -80,6 +82,8 @@ impl Basis {
             self.bytes,
             self.first,
             self.count,
+            self.own_first,
+            self.own_count,
             self.is_short,
         ]
     }
@@ -152,7 +156,7 @@ mod tests {
     fn layouts_are_those_of_the_kernels() {
         assert_eq!(size_of::<Prime>(), 80);
         assert_eq!(size_of::<Factor>(), 24);
-        assert_eq!(size_of::<Basis>(), 72);
+        assert_eq!((size_of::<Basis>(), offset_of!(Basis, own_first)), (88, 64));
         assert_eq!(size_of::<Limbs>(), 16);
         assert_eq!((size_of::<Grid>(), offset_of!(Grid, primes), offset_of!(Grid, log_n)), (32, 16, 24));
     }

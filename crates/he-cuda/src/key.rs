@@ -37,12 +37,12 @@ impl CudaRing {
         }
     }
 
-    /// The words of a whole key.
+    /// The words of the own rows of a whole key.
     pub(crate) fn whole_key_words(&self, shape: &KeyShape) -> usize {
-        self.key_words(2 * shape.digits * shape.span.limbs())
+        self.key_words(2 * shape.digits * self.share().span(shape.span).limbs())
     }
 
-    /// Whether a buffer holds a key of this shape.
+    /// Whether a buffer holds the own rows of a key of this shape.
     pub(crate) fn holds_key(&self, shape: &KeyShape, key: &Buffer) -> bool {
         self.whole_key_words(shape) <= key.words()
     }
@@ -58,7 +58,7 @@ impl CudaRing {
     ) -> Result<()> {
         let op = "write_key";
         let first = self.part_at(op, shape, key, digit, part);
-        let words = shape.span.limbs() * self.n();
+        let words = self.share().span(shape.span).limbs() * self.n();
         assert!(words <= src.words(), "{op}: the polynomial is too small");
         if !self.packs_keys() {
             return self.cuda.stream.copy(src, 0, key, first, words).map_err(failed(op));
@@ -77,7 +77,7 @@ impl CudaRing {
     ) -> Result<Buffer> {
         let op = "read_key";
         let first = self.part_at(op, shape, key, digit, part);
-        let words = shape.span.limbs() * self.n();
+        let words = self.share().span(shape.span).limbs() * self.n();
         let mut dst = self.cuda.scratch_buffer(op, words)?;
         if self.packs_keys() {
             // SAFETY: the key holds the rows, as just checked, and `dst` was made for them.
@@ -91,7 +91,7 @@ impl CudaRing {
     /// The first word of a polynomial in a key.
     fn part_at(&self, op: &str, shape: &KeyShape, key: &Buffer, digit: usize, part: usize) -> usize {
         assert!(digit < shape.digits && part < 2 && self.holds_key(shape, key), "{op}: the key is too small");
-        self.key_words((2 * digit + part) * shape.span.limbs())
+        self.key_words((2 * digit + part) * self.share().span(shape.span).limbs())
     }
 
     /// # Safety

@@ -4,7 +4,7 @@ use crate::constants::{Grid, ROW_THREADS};
 use crate::cuda::{Cuda, failed};
 use crate::elementwise::{at, holds_operand};
 use crate::kernels::Entry;
-use crate::ntt::{Args as NttArgs, Extent, MOST_PARTS, Own, parts};
+use crate::ntt::{Args as NttArgs, Extent, MOST_PARTS, Own, Rest, parts};
 use crate::ring::{CudaRing, Plan};
 use bytemuck::NoUninit;
 use gpu::Buffer;
@@ -96,7 +96,14 @@ pub(crate) enum DigitState {
 /// Digits on their way to a product.
 pub(crate) struct Digits {
     pub(crate) buf: Buffer,
-    state: DigitState,
+    pub(crate) state: DigitState,
+}
+
+/// The first step of a decomposition or of divisions: the y of the own limbs, in place among those
+/// of all limbs. Its last kernel is still to be launched, if it is one of its own.
+pub(crate) struct Lift<const PARTS: usize> {
+    pub(crate) y: [Buffer; PARTS],
+    pub(crate) rest: Option<Rest>,
 }
 
 /// What a division does with its quotients in addition to storing them.
@@ -227,6 +234,9 @@ impl CudaRing {
         dst_digit: usize,
         skip_own: bool,
     ) -> Result<()> {
+        if to.count() == 0 {
+            return Ok(());
+        }
         let grid = self.grid(to);
         let plan = plans[0];
         debug_assert_eq!(plan.sources, plans[1].sources, "one kernel for both");
@@ -285,24 +295,59 @@ impl CudaRing {
         src: &Buffer,
         complete: bool,
     ) -> Result<Digits> {
+        let lift = self.lift_digits(shape, src)?;
+        self.end_lift("decompose", &lift)?;
+        self.convert_digits(shape, src, &lift.y[0], complete)
+    }
+
+    /// Begins the first step of ModUp: the coefficients of the own limbs times (D / d_i)^-1, where
+    /// they belong among those of all limbs.
+    pub(crate) fn lift_digits(&self, shape: &KeySwitchShape, src: &Buffer) -> Result<Lift<1>> {
         let op = "decompose";
-        let n = self.n();
         let chain = Rows::new(Span::chain(shape.q), shape.batch);
-        assert!(chain.count() * n <= src.words(), "{op}: the source is too small");
+        let own = self.own(chain);
+        assert!(own.count() * self.n() <= src.words(), "{op}: the source is too small");
         let plan = self.decompose_plan(shape)?;
-        let y = self.cuda.scratch_buffer(op, chain.count() * n)?;
+        let y = self.cuda.scratch_buffer(op, chain.count() * self.n())?;
         let inverse = NttArgs {
             src: parts([src.address()]),
             dst: parts([y.address()]),
             scale: [plan.scale; 2],
             scale_last: [plan.scale_last; 2],
-            ..self.ntt_args(chain)
+            ..self.spread_args(chain)
         };
-        // SAFETY: both buffers hold the chain's rows.
-        unsafe { self.cuda.inverse(op, &inverse, Extent::rows(chain.count()))? };
-        let digit_words = shape.flat_digit_words(n);
+        // SAFETY: the source holds the own rows, and y has room for all.
+        let rest = unsafe { self.cuda.begin_inverse(op, &inverse, Extent::rows(own.count()))? };
+        Ok(Lift { y: [y], rest })
+    }
+
+    /// Ends the first step of a decomposition or division, for a single device.
+    pub(crate) fn end_lift<const PARTS: usize>(&self, op: &'static str, lift: &Lift<PARTS>) -> Result<()> {
+        match &lift.rest {
+            // SAFETY: the destinations are those of the lift.
+            Some(rest) => unsafe { self.cuda.end_inverse(op, rest) },
+            None => Ok(()),
+        }
+    }
+
+    /// The second step: the digits, from the `y` of all limbs. `src` is what was decomposed.
+    pub(crate) fn convert_digits(
+        &self,
+        shape: &KeySwitchShape,
+        src: &Buffer,
+        y: &Buffer,
+        complete: bool,
+    ) -> Result<Digits> {
+        let op = "decompose";
+        let plan = self.decompose_plan(shape)?;
+        let rows = self.own(Rows::new(shape.span(), shape.batch));
+        assert!(
+            shape.q * shape.batch * self.n() <= y.words()
+                && self.own(Rows::new(Span::chain(shape.q), shape.batch)).count() * self.n() <= src.words(),
+            "{op}: the source is too small"
+        );
+        let digit_words = self.digit_words(shape);
         let digits = self.cuda.scratch_buffer(op, shape.digits.len() * digit_words)?;
-        let rows = Rows::new(shape.span(), shape.batch);
         let extent = Extent { rows: rows.count(), digits: shape.digits.len(), parts: 1 };
         let in_columns = self.cuda.converts_in_columns(self.log_n(), &plan, extent);
         let fused = in_columns || plan.sources <= FUSED_SOURCES;
@@ -353,6 +398,24 @@ impl CudaRing {
         self.product_rows(shape, &digits.buf, digits.state, Some(src), key, addend)
     }
 
+    /// The own rows among those of the whole ring, without their place.
+    pub(crate) fn own(&self, rows: Rows) -> Rows {
+        Rows::new(self.share().span(rows.span), rows.batch)
+    }
+
+    /// The words of the own limbs of one digit.
+    pub(crate) fn digit_words(&self, shape: &KeySwitchShape) -> usize {
+        self.own(Rows::new(shape.span(), shape.batch)).count() * self.n()
+    }
+
+    /// The arguments of an inverse transform of the own rows among those of the whole ring, which
+    /// stores them where they belong among all.
+    fn spread_args(&self, rows: Rows) -> NttArgs {
+        let runs = self.share().runs(rows.span);
+        let (place, spread) = (runs.map(|run| run.first as u32), self.share().step() as u32);
+        NttArgs { place, spread, ..self.ntt_args(self.own(rows)) }
+    }
+
     /// Inner products of digits with a key; `own` is the decomposed polynomial if the digits lack
     /// their own limbs; P times `addend` is added.
     pub(crate) fn product_rows(
@@ -366,10 +429,11 @@ impl CudaRing {
     ) -> Result<[Buffer; 2]> {
         let op = "key_product";
         let n = self.n();
-        let rows = Rows::new(shape.span(), shape.batch);
-        let chain_words = shape.q * shape.batch * n;
+        let rows = self.own(Rows::new(shape.span(), shape.batch));
+        let chain_words = rows.span.chain_limbs() * shape.batch * n;
+        let key_span = self.share().span(shape.key().span);
         assert!(
-            shape.digits.len() * shape.flat_digit_words(n) <= digits.words()
+            shape.digits.len() * self.digit_words(shape) <= digits.words()
                 && self.holds_key(&shape.key(), key)
                 && own.into_iter().chain(addend.into_iter().flatten()).all(|x| chain_words <= x.words()),
             "{op}: an operand is too small"
@@ -383,11 +447,11 @@ impl CudaRing {
         let args = ProductArgs {
             grid,
             digits: digits.address(),
-            digit_words: shape.flat_digit_words(n) as u64,
+            digit_words: self.digit_words(shape) as u64,
             own: own.map_or(0, Buffer::address),
             key: key.address(),
-            key_words: self.key_words(shape.key_q + shape.p) as u64,
-            key_chain: shape.key_q as u32,
+            key_words: self.key_words(key_span.limbs()) as u64,
+            key_chain: key_span.chain_limbs() as u32,
             count: shape.digits.len() as u32,
             key_packed: u32::from(self.packs_keys()),
             pad: 0,
@@ -434,64 +498,82 @@ impl CudaRing {
         src: [&Buffer; PARTS],
         finish: Finish<'_>,
     ) -> Result<[Buffer; PARTS]> {
+        let lift = self.lift_dropped(op, plan, span, keep, batch, src)?;
+        self.end_lift(op, &lift)?;
+        self.finish_division(op, plan, span, keep, batch, src, lift.y.each_ref(), finish)
+    }
+
+    /// Begins the first step of divisions: the coefficients of the own dropped limbs, multiplied by
+    /// (D / d_i)^-1, where they belong among those of all dropped limbs.
+    pub(crate) fn lift_dropped<const PARTS: usize>(
+        &self,
+        op: &'static str,
+        plan: &Plan,
+        span: Span,
+        keep: usize,
+        batch: usize,
+        src: [&Buffer; PARTS],
+    ) -> Result<Lift<PARTS>> {
         let n = self.n();
-        let kept = Rows::new(Span { start: span.start, q: span.start + keep, p: 0 }, batch);
         let dropped = Rows::new(span.tail(keep), batch);
-        assert!(
-            src.iter().all(|x| span.limbs() * batch * n <= x.words())
-                && finish.addend.is_none_or(|x| kept.count() * n <= x.words()),
-            "{op}: an operand is too small"
-        );
-        let mut buffers = [(); 3].map(|()| Vec::with_capacity(PARTS));
-        let [y, out, between] = &mut buffers;
-        // The automorphism scatters, so it cannot be done in place.
-        let extent = |rows: Rows| Extent { rows: rows.count(), digits: 1, parts: PARTS };
-        let in_columns = self.cuda.converts_in_columns(self.log_n(), plan, extent(kept));
-        let fused = in_columns || plan.sources <= FUSED_SOURCES;
-        let apart = !fused || finish.g != 1;
-        for _ in 0..PARTS {
-            y.push(self.cuda.scratch_buffer(op, dropped.count() * n)?);
-            out.push(self.cuda.scratch_buffer(op, kept.count() * n)?);
-            if apart {
-                between.push(self.cuda.scratch_buffer(op, kept.count() * n)?);
-            }
-        }
-        let addresses = |buffers: &[Buffer]| {
-            let mut all = [0; MOST_PARTS];
-            for (address, buf) in all.iter_mut().zip(buffers) {
-                *address = buf.address();
-            }
-            all
-        };
-        let (y, out_at) = (addresses(y), addresses(out));
-        let between = if apart { addresses(between) } else { out_at };
-        let mut values = [0; MOST_PARTS];
-        let mut tails = [0; MOST_PARTS];
-        for (i, src) in src.iter().enumerate() {
-            values[i] = src.address();
-            tails[i] = at(src, keep * batch * n);
-        }
+        let (all, own) = (self.own(Rows::new(span, batch)), self.own(dropped));
+        assert!(src.iter().all(|x| all.count() * n <= x.words()), "{op}: an operand is too small");
+        let y = self.part_buffers::<PARTS>(op, dropped.count() * n)?;
+        let kept_words = (all.count() - own.count()) * n;
         let inverse = NttArgs {
-            src: tails,
-            dst: y,
+            src: parts(src.map(|src| at(src, kept_words))),
+            dst: addresses(y.each_ref()),
             scale: [plan.scale; 2],
             scale_last: [plan.scale_last; 2],
-            ..self.ntt_args(dropped)
+            ..self.spread_args(dropped)
         };
-        // SAFETY: the sources hold the dropped rows behind the kept ones, as just checked; y was
-        // made for them.
-        unsafe { self.cuda.inverse(op, &inverse, extent(dropped))? };
+        let extent = Extent { rows: own.count(), digits: 1, parts: PARTS };
+        // SAFETY: the sources hold the own dropped rows behind the kept ones, as just checked; y
+        // was made for all dropped rows.
+        let rest = unsafe { self.cuda.begin_inverse(op, &inverse, extent)? };
+        Ok(Lift { y, rest })
+    }
+
+    /// The second step: the quotients, from the `y` of all dropped limbs.
+    pub(crate) fn finish_division<const PARTS: usize>(
+        &self,
+        op: &'static str,
+        plan: &Plan,
+        span: Span,
+        keep: usize,
+        batch: usize,
+        src: [&Buffer; PARTS],
+        y: [&Buffer; PARTS],
+        finish: Finish<'_>,
+    ) -> Result<[Buffer; PARTS]> {
+        let n = self.n();
+        let kept = self.own(Rows::new(Span { start: span.start, q: span.start + keep, p: 0 }, batch));
+        assert!(
+            y.iter().all(|y| span.tail(keep).limbs() * batch * n <= y.words())
+                && src.into_iter().chain(finish.addend).all(|x| kept.count() * n <= x.words()),
+            "{op}: an operand is too small"
+        );
+        let extent = Extent { rows: kept.count(), digits: 1, parts: PARTS };
+        let in_columns = self.cuda.converts_in_columns(self.log_n(), plan, extent);
+        let fused = in_columns || plan.sources <= FUSED_SOURCES;
+        let out = self.part_buffers::<PARTS>(op, kept.count() * n)?;
+        // The automorphism scatters, so it cannot be done in place.
+        let apart = match !fused || finish.g != 1 {
+            true => Some(self.part_buffers::<PARTS>(op, kept.count() * n)?),
+            false => None,
+        };
+        let between = addresses(apart.as_ref().unwrap_or(&out).each_ref());
         if !fused {
-            self.convert(op, [plan; 2], y, kept, between, extent(kept), 0, false)?;
+            self.convert(op, [plan; 2], addresses(y), kept, between, extent, 0, false)?;
         }
         let mask = 2 * n as u64 - 1;
         let galois = he_core::ring::Automorphism::new(finish.g & mask, self.log_n()).inverse_element();
         let forward = NttArgs {
-            src: if fused { y } else { between },
-            dst: out_at,
+            src: if fused { addresses(y) } else { between },
+            dst: addresses(out.each_ref()),
             bases: plan.bases,
             convert: u32::from(fused),
-            acc: values,
+            acc: addresses(src),
             factors: plan.factors,
             addend: finish.addend.map_or(0, Buffer::address),
             galois: galois as u32,
@@ -500,14 +582,24 @@ impl CudaRing {
         // SAFETY: all buffers were made for these rows or checked to hold them.
         unsafe {
             if in_columns {
-                self.cuda.convert_forward(op, &forward, plan, extent(kept), between)?;
+                self.cuda.convert_forward(op, &forward, plan, extent, between)?;
             } else {
-                self.cuda.forward(op, &forward, extent(kept), between)?;
+                self.cuda.forward(op, &forward, extent, between)?;
             }
         }
-        let [_, out, _] = buffers;
-        Ok(to_array(out))
+        Ok(out)
     }
+
+    /// A buffer for each polynomial of a launch.
+    fn part_buffers<const PARTS: usize>(&self, op: &'static str, words: usize) -> Result<[Buffer; PARTS]> {
+        let made = (0..PARTS).map(|_| self.cuda.scratch_buffer(op, words)).collect::<Result<_>>()?;
+        Ok(to_array(made))
+    }
+}
+
+/// The addresses of buffers, as kernels take them.
+pub(crate) fn addresses<const PARTS: usize>(buffers: [&Buffer; PARTS]) -> [u64; MOST_PARTS] {
+    parts(buffers.map(Buffer::address))
 }
 
 /// A vector of exactly N elements.

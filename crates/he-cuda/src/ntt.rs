@@ -54,6 +54,11 @@ pub(crate) struct Args {
     pub(crate) galois: u32,
     /// The limbs that the first two polynomials of a forward transform lack.
     pub(crate) absent: u32,
+    /// The limbs to which an inverse transform stores the chain's first limb and the first special
+    /// one, and the distance of the others.
+    pub(crate) place: [u32; 2],
+    pub(crate) spread: u32,
+    pub(crate) unused: u32,
 }
 
 impl Args {
@@ -78,8 +83,34 @@ impl Args {
             addend: 0,
             galois: 1,
             absent: 0,
+            place: [0, limbs.split],
+            spread: 1,
+            unused: 0,
         }
     }
+}
+
+/// The most other devices whose memory an inverse transform writes as well.
+pub(crate) const MOST_OTHERS: usize = 3;
+
+/// Arguments of an inverse transform whose results other devices get as well.
+#[repr(C)]
+#[derive(Clone, Copy, NoUninit, Debug)]
+struct SharedArgs {
+    ntt: Args,
+    others: [[u64; MOST_PARTS]; MOST_OTHERS],
+    count: u32,
+    unused: u32,
+}
+
+/// The second kernel of an inverse transform, which is still to be launched.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rest {
+    entry: Entry,
+    grid: [u32; 3],
+    threads: u32,
+    shared: u32,
+    args: Args,
 }
 
 /// Rows, digits and polynomials of one launch.
@@ -201,6 +232,22 @@ impl Route {
     }
 }
 
+/// The same kernel with further destinations.
+fn shared_entry(entry: Entry) -> Entry {
+    use Entry::*;
+    match entry {
+        FineColumnsInverse12 => FineColumnsInverseShared12,
+        FineColumnsInverse13 => FineColumnsInverseShared13,
+        FineColumnsInverse14 => FineColumnsInverseShared14,
+        FineColumnsInverse15 => FineColumnsInverseShared15,
+        ColumnsInverse14 => ColumnsInverseShared14,
+        ColumnsInverse15 => ColumnsInverseShared15,
+        ColumnsInverse16 => ColumnsInverseShared16,
+        ColumnsInverse17 => ColumnsInverseShared17,
+        other => unreachable!("{other:?} does not end an inverse transform"),
+    }
+}
+
 /// The number of blocks among which the targets of a tile are divided: each loads the sources,
 /// which takes about as long as two rounds of targets; as many waves of blocks as `places` hold at
 /// once follow each other.
@@ -264,6 +311,9 @@ impl Cuda {
         let entry = entries[(args.log_n - 14) as usize][(plan.sources - 1) / CHUNK_SOURCES];
         let log_tiles = args.log_n - CONVERT_LOG_TILE;
         let targets = extent.rows as u32 / args.limbs.batch;
+        if targets == 0 {
+            return Ok(());
+        }
         let blocks = (args.limbs.batch << log_tiles) * extent.digits as u32 * extent.parts as u32;
         let shares = shares(blocks, 2 * self.gpu().info().multiprocessors, targets.div_ceil(CONVERT_TARGETS));
         let grid = [args.limbs.batch << log_tiles, extent.digits as u32, extent.parts as u32 * shares];
@@ -366,17 +416,62 @@ impl Cuda {
     /// # Safety
     /// The addresses in `args` are live and hold the rows of `extent`.
     pub(crate) unsafe fn inverse(&self, op: &'static str, args: &Args, extent: Extent) -> Result<()> {
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            match self.begin_inverse(op, args, extent)? {
+                Some(rest) => self.end_inverse(op, &rest),
+                None => Ok(()),
+            }
+        }
+    }
+
+    /// The first kernel of [`inverse`](Self::inverse), and the second one, if there is one.
+    ///
+    /// # Safety
+    /// As for [`inverse`](Self::inverse).
+    pub(crate) unsafe fn begin_inverse(
+        &self,
+        op: &'static str,
+        args: &Args,
+        extent: Extent,
+    ) -> Result<Option<Rest>> {
         let route = Route::inverse(args.log_n, self.is_fine(args.log_n, extent));
         let log_tiles = args.log_n - route.log_tile;
         let args = Args { log_tiles, ..*args };
         let (grid, shared) = (extent.grid(log_tiles), 8 << route.log_tile);
         // SAFETY: guaranteed by the caller.
         unsafe { self.launch(op, route.first, grid, route.threads, shared, &args)? };
-        match route.second {
-            // SAFETY: guaranteed by the caller.
-            Some(second) => unsafe { self.launch(op, second, grid, route.threads, shared, &args) },
-            None => Ok(()),
-        }
+        Ok(route.second.map(|entry| Rest { entry, grid, threads: route.threads, shared, args }))
+    }
+
+    /// The second kernel.
+    ///
+    /// # Safety
+    /// What the first one was given is still live.
+    pub(crate) unsafe fn end_inverse(&self, op: &'static str, rest: &Rest) -> Result<()> {
+        let &Rest { entry, grid, threads, shared, args } = rest;
+        // SAFETY: guaranteed by the caller.
+        unsafe { self.launch(op, entry, grid, threads, shared, &args) }
+    }
+
+    /// The second kernel, which stores its results in the same places of other destinations as
+    /// well.
+    ///
+    /// # Safety
+    /// The same; the other destinations are live and as large as the first, kernels of this device
+    /// may write to them, and this stream is ordered with theirs.
+    pub(crate) unsafe fn end_inverse_shared(
+        &self,
+        op: &'static str,
+        rest: &Rest,
+        others: &[[u64; MOST_PARTS]],
+    ) -> Result<()> {
+        let &Rest { entry, grid, threads, shared, args: ntt } = rest;
+        let mut args =
+            SharedArgs { ntt, others: [[0; MOST_PARTS]; MOST_OTHERS], count: others.len() as u32, unused: 0 };
+        args.others[..others.len()].copy_from_slice(others);
+        // SAFETY: guaranteed by the caller.
+        unsafe { self.launch(op, shared_entry(entry), grid, threads, shared, &args) }
     }
 }
 
@@ -406,10 +501,13 @@ mod tests {
             offset_of!(Args, acc),
             offset_of!(Args, factors),
             offset_of!(Args, galois),
+            offset_of!(Args, place),
             size_of::<Args>(),
             offset_of!(ConvertColumnsArgs, targets),
             size_of::<ConvertColumnsArgs>(),
+            offset_of!(SharedArgs, count),
+            size_of::<SharedArgs>(),
         ];
-        assert_eq!(offsets, [80, 88, 104, 112, 144, 152, 160, 192, 208, 216, 216, 224]);
+        assert_eq!(offsets, [80, 88, 104, 112, 144, 152, 160, 192, 208, 216, 232, 232, 240, 328, 336]);
     }
 }

@@ -3,11 +3,13 @@
 use crate::cache::{Extensions, lock};
 use crate::constants::{Basis, Factor, Grid, Limbs, Prime, per_limb};
 use crate::cuda::{Arithmetic, Cuda, failed};
+use crate::share::Share;
 use gpu::Buffer;
 use he_core::Result;
 use he_core::arith::{Modulus, ShoupFactor};
 use he_core::backend::{
-    KeySwitchShape, PreparedRing, ScaledTensor, base_conversion, inverse_of_dropped, special_product,
+    KeySwitchShape, PreparedRing, ScaledTensor, base_conversion, base_conversion_to, inverse_of_dropped,
+    special_product,
 };
 use he_core::ring::{NttTable, RingSpec, Rows, Span};
 use rayon::prelude::*;
@@ -16,10 +18,17 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
 /// A ring on a device: its constants there, and its operations as methods.
+///
+/// In a group of devices each has a ring of its own primes. Operations limb by limb are those of
+/// that ring; key switches and divisions take the shapes and spans of the whole ring, and are made
+/// of steps between which the devices exchange what they have.
 #[derive(Debug)]
 pub struct CudaRing {
     pub(crate) cuda: Cuda,
     spec: RingSpec,
+    /// The ring of all devices' primes, and those of this one.
+    whole: RingSpec,
+    share: Share,
     /// Whether arithmetic modulo short primes is in float64.
     float: bool,
     /// N^-1 modulo each prime, and that times the root of the last inverse stage.
@@ -49,12 +58,15 @@ enum PlanKey {
     Convert(Span, Span),
 }
 
-/// A base conversion with a factor for each source and each target.
+/// A base conversion between spans of the whole ring, to the own primes of the second, with a
+/// factor for each source and each target.
 struct Conversion {
     from: Span,
     to: Span,
     /// First limb of the source.
     first: usize,
+    /// Which limbs of the chain, in the own ring, are among the sources, if these are a digit.
+    own: Range<usize>,
     /// The factors of the input, modulo each source; empty if there are none.
     before: Vec<u64>,
     /// The factors of the result, modulo each target; empty if there are none.
@@ -63,7 +75,7 @@ struct Conversion {
 
 impl Conversion {
     fn plain(from: Span, to: Span, first: usize) -> Self {
-        Self { from, to, first, before: Vec::new(), after: Vec::new() }
+        Self { from, to, first, own: 0..0, before: Vec::new(), after: Vec::new() }
     }
 }
 
@@ -174,7 +186,8 @@ impl PreparedRing for CudaRing {
 }
 
 impl CudaRing {
-    pub(crate) fn new(cuda: &Cuda, spec: &RingSpec) -> Result<Self> {
+    pub(crate) fn new(cuda: &Cuda, whole: &RingSpec, share: Share) -> Result<Self> {
+        let spec = share.spec(whole)?;
         let full_rate = cuda.gpu().info().full_rate_fp64();
         let float = match cuda.arithmetic {
             Arithmetic::Auto => full_rate,
@@ -216,11 +229,13 @@ impl CudaRing {
         let primes = cuda.stream.upload(&words).map_err(failed("prepare"))?;
         let scales: Vec<[u64; 2]> =
             tables.iter().map(|table| [table.n_inverse().value, table.n_inverse_last().value]).collect();
-        let builder = PlanBuilder { spec, scales: &scales, float };
+        let builder = PlanBuilder { spec: &spec, whole, share, scales: &scales, float };
         let default_plan = Arc::new(builder.build(cuda, &[], &[])?);
         Ok(Self {
             cuda: cuda.clone(),
-            spec: spec.clone(),
+            spec,
+            whole: whole.clone(),
+            share,
             primes,
             default_plan,
             _roots: roots,
@@ -231,6 +246,11 @@ impl CudaRing {
             extensions: Extensions::default(),
             scales,
         })
+    }
+
+    /// The own primes.
+    pub(crate) fn share(&self) -> Share {
+        self.share
     }
 
     pub(crate) fn n(&self) -> usize {
@@ -269,14 +289,17 @@ impl CudaRing {
         &self.default_plan
     }
 
+    fn plan_builder(&self) -> PlanBuilder<'_> {
+        let (spec, whole, scales) = (&self.spec, &self.whole, &self.scales);
+        PlanBuilder { spec, whole, share: self.share, scales, float: self.float }
+    }
+
     fn plan(&self, key: PlanKey, make: impl FnOnce(PlanBuilder<'_>) -> Result<Plan>) -> Result<Arc<Plan>> {
         let mut plans = lock(&self.plans);
         if let Some(plan) = plans.get(&key) {
             return Ok(Arc::clone(plan));
         }
-        let (spec, scales) = (&self.spec, &self.scales);
-        let builder = PlanBuilder { spec, scales, float: self.float };
-        let plan = Arc::new(make(builder)?);
+        let plan = Arc::new(make(self.plan_builder())?);
         plans.insert(key, Arc::clone(&plan));
         Ok(plan)
     }
@@ -287,8 +310,9 @@ impl CudaRing {
             let digits: Vec<_> = shape
                 .digits
                 .iter()
-                .map(|digit| {
-                    Conversion::plain(Span::digit(digit.start, digit.end), shape.span(), digit.start)
+                .map(|digit| Conversion {
+                    own: self.share.range(digit),
+                    ..Conversion::plain(Span::digit(digit.start, digit.end), shape.span(), digit.start)
                 })
                 .collect();
             builder.build(&self.cuda, &digits, &[])
@@ -301,9 +325,10 @@ impl CudaRing {
         let constants = switches.entry((shape.digits.clone(), shape.span())).or_insert_with(|| {
             let mut digit_of = [0; RingSpec::MAX_PRIMES];
             for (j, digit) in shape.digits.iter().enumerate() {
-                digit_of[digit.clone()].fill(j as u8);
+                digit_of[self.share.range(digit)].fill(j as u8);
             }
-            let special = per_limb(&special_product(&self.spec, shape.q, shape.p));
+            let special = special_product(&self.whole, shape.q, shape.p);
+            let special = per_limb(&self.share.words(Span::chain(shape.q), &special));
             Arc::new(SwitchConstants { digit_of, special })
         });
         Arc::clone(constants)
@@ -313,9 +338,9 @@ impl CudaRing {
     pub(crate) fn divide_plan(&self, span: Span, keep: usize) -> Result<Arc<Plan>> {
         self.plan(PlanKey::Divide(span, keep), |builder| {
             let kept = Span { start: span.start, q: span.start + keep, p: 0 };
-            let inverse = inverse_of_dropped(&self.spec, span, keep);
-            let factors: Vec<Factor> =
-                self.spec.moduli_of(kept).zip(&inverse).map(|(q, &w)| factor(q, w)).collect();
+            let inverse = self.share.words(kept, &inverse_of_dropped(&self.whole, span, keep));
+            let own = self.spec.moduli_of(self.share.span(kept));
+            let factors: Vec<Factor> = own.zip(&inverse).map(|(q, &w)| factor(q, w)).collect();
             builder.build(&self.cuda, &[Conversion::plain(span.tail(keep), kept, 0)], &factors)
         })
     }
@@ -336,8 +361,7 @@ impl CudaRing {
         if let Some(plans) = plans.get(&key) {
             return Ok(Arc::clone(plans));
         }
-        let (spec, scales) = (&self.spec, &self.scales);
-        let builder = PlanBuilder { spec, scales, float: self.float };
+        let (spec, builder) = (&self.spec, self.plan_builder());
         let (chain, special) = (shape.chain(), shape.special());
         let back = base_conversion(spec, special, chain);
         let hat_inverse: Vec<u64> = back.hat_inverse().iter().map(|w| w.value).collect();
@@ -369,14 +393,16 @@ impl CudaRing {
 
 struct PlanBuilder<'a> {
     spec: &'a RingSpec,
+    whole: &'a RingSpec,
+    share: Share,
     scales: &'a [[u64; 2]],
     float: bool,
 }
 
 impl PlanBuilder<'_> {
-    /// Whether all primes of a span are short.
+    /// Whether all primes of a span of the whole ring are short.
     fn is_short(&self, span: Span) -> bool {
-        self.spec.moduli_of(span).all(|q| is_short(self.float, q))
+        self.whole.moduli_of(span).all(|q| is_short(self.float, q))
     }
 
     /// Conversions and the factors of a division.
@@ -388,13 +414,15 @@ impl PlanBuilder<'_> {
         let sources = conversions.iter().map(|conversion| conversion.from.limbs()).max().unwrap_or(0);
         let mut arrays: Vec<[Vec<u64>; 6]> = Vec::with_capacity(conversions.len());
         for &Conversion { from, to, ref before, ref after, .. } in conversions {
-            let conversion = base_conversion(self.spec, from, to);
-            for (i, w) in conversion.hat_inverse().iter().enumerate() {
-                let q = self.spec.modulus(from, i);
-                lift[from.prime(i, self.spec.q().len())] =
+            let (own_from, own_to) = (self.share.span(from), self.share.span(to));
+            let moduli: Vec<Modulus> = self.spec.moduli_of(own_to).copied().collect();
+            let conversion = base_conversion_to(self.whole, from, &moduli);
+            for (own, i) in self.share.limbs(from).enumerate() {
+                let (q, w) = (self.whole.modulus(from, i), conversion.hat_inverse()[i]);
+                lift[own_from.prime(own, self.spec.q().len())] =
                     q.mul(w.value, before.get(i).copied().unwrap_or(1));
             }
-            let targets = || self.spec.moduli_of(to).enumerate();
+            let targets = || moduli.iter().enumerate();
             let scaled = |j: usize, t: &Modulus, x: u64| after.get(j).map_or(x, |&factor| t.mul(x, factor));
             let hats =
                 || targets().flat_map(|(j, t)| conversion.hat(j).iter().map(move |&h| (t, scaled(j, t, h))));
@@ -437,7 +465,9 @@ impl PlanBuilder<'_> {
             all.extend(section);
             at
         });
-        for (i, (array, &Conversion { from, first, .. })) in arrays.into_iter().zip(conversions).enumerate() {
+        for (i, (array, &Conversion { from, first, ref own, .. })) in
+            arrays.into_iter().zip(conversions).enumerate()
+        {
             let [reciprocal, hat, minus_product, hat_parts, minus_parts, bytes] = array.map(|array| {
                 // Parts are read in pairs.
                 all.resize(all.len().next_multiple_of(2), 0);
@@ -454,6 +484,8 @@ impl PlanBuilder<'_> {
                 bytes,
                 first: first as u64,
                 count: from.limbs() as u64,
+                own_first: own.start as u64,
+                own_count: own.len() as u64,
                 is_short: u64::from(self.is_short(from)),
             };
             all[Basis::WORDS * i..Basis::WORDS * (i + 1)].copy_from_slice(&basis.words());

@@ -8,8 +8,9 @@ use bytemuck::{NoUninit, Pod, Zeroable};
 use gpu::Buffer;
 use he_core::Result;
 use he_core::backend::{GiantStep, KeyBuf, KeySwitchShape, Rotation, RotationBlocks, Weight};
-use he_core::ring::{RingSpec, Rows};
+use he_core::ring::{RingSpec, Rows, Span};
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// The most rotations of one launch; more are added by further launches.
 const MOST_ROTATIONS: usize = 16;
@@ -88,13 +89,186 @@ enum Place {
 
 const OP: &str = "rotate_and_sum";
 
+/// The baby steps of some sums that are to be rotated in turn.
+pub(crate) struct Chunk {
+    /// The shape of their key switches: they are a batch.
+    pub(crate) shape: KeySwitchShape,
+    /// Both parts over Q P; the second is divided by P and decomposed.
+    pub(crate) sums: [Buffer; 2],
+    /// The giant steps that follow, by their index.
+    giants: Range<usize>,
+}
+
+/// Sums of rotations, each a weighted sum of rotations, over Q P, in steps: between them the sums
+/// are divided and decomposed, for which the devices of a group exchange what they have.
+///
+/// The baby steps of up to eight sums are one kernel, which reads digits, keys and weights once:
+/// first those of the outputs without a rotation, then those of giant steps. The latter are a
+/// batch: they are divided and decomposed together, and their inner products with keys are one more
+/// kernel.
+pub(crate) struct RotationSums<'a> {
+    ring: &'a CudaRing,
+    blocks: &'a RotationBlocks,
+    /// The shape of the key switches of one group of the batch.
+    group: KeySwitchShape,
+    digit_words: usize,
+    babies: Vec<Term>,
+    /// Those of each giant step, with the address of its key, and of the start of each output: the
+    /// sums that are not rotated.
+    turned: Vec<Giant>,
+    starts: Vec<Weights>,
+    total: [Buffer; 2],
+    /// The starts and the giant steps that are done.
+    done: [usize; 2],
+    /// Constants of weights.
+    _constants: Buffer,
+}
+
+/// A giant step.
+struct Giant {
+    weights: Weights,
+    g: u32,
+    key: u64,
+    output: usize,
+}
+
+impl<'a> RotationSums<'a> {
+    /// Everything is given with the limbs that the device has.
+    pub(crate) fn new(
+        ring: &'a CudaRing,
+        shape: &KeySwitchShape,
+        blocks: &'a RotationBlocks,
+        c: [&Buffer; 2],
+        digits: &Buffer,
+        babies: &[Rotation<'_, Buffer>],
+        giants: &[GiantStep<'_, Buffer>],
+    ) -> Result<Self> {
+        let (n, group) = (ring.n(), blocks.group(shape));
+        let digit_words = ring.digit_words(shape);
+        let chain = ring.own(Rows::new(Span::chain(shape.q), shape.batch));
+        assert!(
+            c.iter().all(|x| chain.count() * n <= x.words())
+                && shape.digits.len() * digit_words <= digits.words(),
+            "{OP}: an operand is too small"
+        );
+        let mut constants = Vec::new();
+        let placed: Vec<Vec<(usize, Place)>> = giants
+            .iter()
+            .map(|giant| giant.terms.iter().map(|term| ring.placed(shape, term, &mut constants)).collect())
+            .collect::<Result<_>>()?;
+        let constants = ring.cuda.upload_words(OP, &constants)?;
+        // A constant is a run of all words of a limb.
+        let runs = |place: &Place| match *place {
+            Place::Constants(at) => {
+                Runs { address: constants.address() + 8 * at as u64, log_run: ring.log_n() }
+            }
+            Place::Poly(runs) => runs,
+        };
+        let weights = placed
+            .iter()
+            .map(|terms| -> Weights { terms.iter().map(|(baby, place)| (*baby, runs(place))).collect() });
+        let babies = babies
+            .iter()
+            .zip(&blocks.of_baby)
+            .map(|(baby, input)| Term {
+                digits: digits.address(),
+                key: ring.key_address(shape, baby),
+                // Without a key, both parts of the ciphertext are rotated.
+                addend: [c[0].address(), if baby.key.is_some() { 0 } else { c[1].address() }],
+                g: ring.element(baby.g),
+                lifted: 1,
+                batch: shape.batch as u32,
+                first: (input * group.batch) as u32,
+            })
+            .collect::<Vec<_>>();
+        let mut starts = vec![Weights::new(); blocks.outputs];
+        let mut turned = Vec::new();
+        for ((giant, weights), &output) in giants.iter().zip(weights).zip(&blocks.of_giant) {
+            let (g, key) = (ring.element(giant.rotation.g), ring.key_address(shape, &giant.rotation));
+            match giant.rotation.key {
+                Some(_) => turned.push(Giant { weights, g, key, output }),
+                None => starts[output].extend(weights),
+            }
+        }
+        let total = ring.pair_of(shape, blocks.outputs * group.batch)?;
+        let (done, _constants) = ([0, 0], constants);
+        Ok(Self { ring, blocks, group, digit_words, babies, turned, starts, total, done, _constants })
+    }
+
+    /// The place of an output in the total.
+    fn place(&self, output: usize) -> Target {
+        Target {
+            sums: self.total.each_ref().map(Buffer::address),
+            batch: (self.blocks.outputs * self.group.batch) as u32,
+            first: (output * self.group.batch) as u32,
+        }
+    }
+
+    /// The baby steps of the next sums, until some are to be rotated in turn; none when all are
+    /// done. Every total starts before anything is added to it, even if nothing else is to be done.
+    pub(crate) fn next(&mut self) -> Result<Option<Chunk>> {
+        loop {
+            let [started, turned] = self.done;
+            let starts = started..self.starts.len().min(started + MOST_SUMS);
+            let giants = turned..self.turned.len().min(turned + MOST_SUMS - starts.len());
+            if starts.is_empty() && giants.is_empty() {
+                return Ok(None);
+            }
+            self.done = [starts.end, giants.end];
+            let batch = giants.len() * self.group.batch;
+            let sums = self.ring.pair_of(&self.group, batch)?;
+            let entry = |i: usize| Target {
+                sums: sums.each_ref().map(Buffer::address),
+                batch: batch as u32,
+                first: (i * self.group.batch) as u32,
+            };
+            let turned = self.turned[giants.clone()].iter().enumerate();
+            let turned = turned.map(|(i, giant)| (entry(i), &giant.weights));
+            let started = starts.map(|output| (self.place(output), &self.starts[output]));
+            let targets: Vec<(Target, &Weights)> = turned.chain(started).collect();
+            // SAFETY: the buffers are live and hold what the shape says, as `new`, `placed` and
+            // `key_address` checked.
+            unsafe { self.ring.sums(&self.group, self.digit_words, &self.babies, &targets, true)? };
+            if !giants.is_empty() {
+                let shape = KeySwitchShape { batch, ..self.group.clone() };
+                return Ok(Some(Chunk { shape, sums, giants }));
+            }
+        }
+    }
+
+    /// Adds the rotations of sums, given the digits of their second parts divided by P.
+    pub(crate) fn turn(&self, chunk: &Chunk, digits: &Buffer) -> Result<()> {
+        let digit_words = self.ring.digit_words(&chunk.shape);
+        assert!(chunk.shape.digits.len() * digit_words <= digits.words(), "{OP}: an operand is too small");
+        let giants = &self.turned[chunk.giants.clone()];
+        let step = |(i, giant): (usize, &Giant)| Term {
+            digits: digits.address(),
+            key: giant.key,
+            addend: [chunk.sums[0].address(), 0],
+            g: giant.g,
+            lifted: 0,
+            batch: chunk.shape.batch as u32,
+            first: (i * self.group.batch) as u32,
+        };
+        let steps: Vec<Term> = giants.iter().enumerate().map(step).collect();
+        let mut ones: BTreeMap<usize, Weights> = BTreeMap::new();
+        for (i, giant) in giants.iter().enumerate() {
+            ones.entry(giant.output).or_default().push((i, Runs::ONE));
+        }
+        let targets: Vec<(Target, &Weights)> =
+            ones.iter().map(|(&output, ones)| (self.place(output), ones)).collect();
+        // SAFETY: digits and sums were made for these giant steps; the keys are checked.
+        unsafe { self.ring.sums(&self.group, digit_words, &steps, &targets, false) }
+    }
+
+    /// The total, when all steps are done.
+    pub(crate) fn finish(self) -> [Buffer; 2] {
+        self.total
+    }
+}
+
 impl CudaRing {
     /// Sums of rotations, each a weighted sum of rotations, over Q P.
-    ///
-    /// The baby steps of up to eight sums are one kernel, which reads digits, keys and weights
-    /// once: first those of the outputs without a rotation, then those of giant steps. The latter
-    /// are a batch: they are divided and decomposed together, and their inner products with keys
-    /// are one more kernel.
     pub(crate) fn rotations(
         &self,
         shape: &KeySwitchShape,
@@ -104,117 +278,18 @@ impl CudaRing {
         babies: &[Rotation<'_, Buffer>],
         giants: &[GiantStep<'_, Buffer>],
     ) -> Result<[Buffer; 2]> {
-        let (n, group) = (self.n(), blocks.group(shape));
-        let words = shape.flat_digit_words(n);
-        assert!(
-            c.iter().all(|x| shape.q * shape.batch * n <= x.words())
-                && shape.digits.len() * words <= digits.words(),
-            "{OP}: an operand is too small"
-        );
-        let mut constants = Vec::new();
-        let placed: Vec<Vec<(usize, Place)>> = giants
-            .iter()
-            .map(|giant| giant.terms.iter().map(|term| self.placed(shape, term, &mut constants)).collect())
-            .collect::<Result<_>>()?;
-        let constants = self.cuda.upload_words(OP, &constants)?;
-        // A constant is a run of all words of a limb.
-        let runs = |place: &Place| match *place {
-            Place::Constants(at) => {
-                Runs { address: constants.address() + 8 * at as u64, log_run: self.log_n() }
-            }
-            Place::Poly(runs) => runs,
-        };
-        let weights: Vec<Weights> = placed
-            .iter()
-            .map(|terms| terms.iter().map(|(baby, place)| (*baby, runs(place))).collect())
-            .collect();
-        let babies = babies
-            .iter()
-            .zip(&blocks.of_baby)
-            .map(|(baby, input)| Term {
-                digits: digits.address(),
-                key: self.key_address(shape, baby),
-                // Without a key, both parts of the ciphertext are rotated.
-                addend: [c[0].address(), if baby.key.is_some() { 0 } else { c[1].address() }],
-                g: self.element(baby.g),
-                lifted: 1,
-                batch: shape.batch as u32,
-                first: (input * group.batch) as u32,
-            })
-            .collect::<Vec<_>>();
-        let whole = blocks.outputs * group.batch;
-        let total = self.pair_of(shape, whole)?;
-        let (turned, still): (Vec<usize>, Vec<usize>) =
-            (0..giants.len()).partition(|&i| giants[i].rotation.key.is_some());
-        // The sums that are not rotated are one for each output: the start of its total.
-        let starts: Vec<Weights> = (0..blocks.outputs)
-            .map(|output| {
-                let of_output = still.iter().filter(|&&i| blocks.of_giant[i] == output);
-                of_output.flat_map(|&i| weights[i].clone()).collect()
-            })
-            .collect();
-        let place = |output: usize| Target {
-            sums: total.each_ref().map(Buffer::address),
-            batch: whole as u32,
-            first: (output * group.batch) as u32,
-        };
-        // Every total starts before anything is added to it, even if nothing else is to be done.
-        let mut unmade: &[Weights] = &starts;
-        let mut left: &[usize] = &turned;
-        while !unmade.is_empty() || !left.is_empty() {
-            let (made, rest) = unmade.split_at(unmade.len().min(MOST_SUMS));
-            let first = starts.len() - unmade.len();
-            unmade = rest;
-            let (chunk, rest) = left.split_at(left.len().min(MOST_SUMS - made.len()));
-            left = rest;
-            let batch = chunk.len() * group.batch;
-            let sums = self.pair_of(shape, batch)?;
-            let entry = |i: usize| Target {
-                sums: sums.each_ref().map(Buffer::address),
-                batch: batch as u32,
-                first: (i * group.batch) as u32,
-            };
-            let giant_sums = chunk.iter().enumerate().map(|(i, &giant)| (entry(i), &weights[giant]));
-            let made = made.iter().enumerate().map(|(i, weights)| (place(first + i), weights));
-            let targets: Vec<(Target, &Weights)> = giant_sums.chain(made).collect();
-            // SAFETY: the buffers are live and hold what the shape says, as checked above, in
-            // `placed` and in `key_address`.
-            unsafe { self.sums(&group, words, &babies, &targets, true)? };
-            if chunk.is_empty() {
-                continue;
-            }
-            let together = KeySwitchShape { batch, ..shape.clone() };
-            let [quotient] = self.divide(OP, shape.span(), shape.q, batch, [&sums[1]], Finish::STORE)?;
-            let digits = self.decompose_rows(&together, &quotient, true)?.buf;
-            let step = |(i, &giant): (usize, &usize)| Term {
-                digits: digits.address(),
-                key: self.key_address(shape, &giants[giant].rotation),
-                addend: [sums[0].address(), 0],
-                g: self.element(giants[giant].rotation.g),
-                lifted: 0,
-                batch: batch as u32,
-                first: (i * group.batch) as u32,
-            };
-            let steps: Vec<Term> = chunk.iter().enumerate().map(step).collect();
-            let of_output = |output: usize| -> Weights {
-                let added = chunk.iter().enumerate().filter(|(_, giant)| blocks.of_giant[**giant] == output);
-                added.map(|(i, _)| (i, Runs::ONE)).collect()
-            };
-            let ones: BTreeMap<usize, Weights> = chunk
-                .iter()
-                .map(|&giant| (blocks.of_giant[giant], of_output(blocks.of_giant[giant])))
-                .collect();
-            let targets: Vec<(Target, &Weights)> =
-                ones.iter().map(|(&output, ones)| (place(output), ones)).collect();
-            // SAFETY: digits and sums were made for these giant steps; the keys are checked.
-            unsafe { self.sums(&group, together.flat_digit_words(n), &steps, &targets, false)? };
+        let mut sums = RotationSums::new(self, shape, blocks, c, digits, babies, giants)?;
+        while let Some(chunk) = sums.next()? {
+            let Chunk { shape, sums: [_, second], .. } = &chunk;
+            let [quotient] = self.divide(OP, shape.span(), shape.q, shape.batch, [second], Finish::STORE)?;
+            sums.turn(&chunk, &self.decompose_rows(shape, &quotient, true)?.buf)?;
         }
-        Ok(total)
+        Ok(sums.finish())
     }
 
-    /// Both parts of a batch over Q P.
+    /// The own limbs of both parts of a batch over Q P.
     fn pair_of(&self, shape: &KeySwitchShape, batch: usize) -> Result<[Buffer; 2]> {
-        let words = shape.span().limbs() * batch * self.n();
+        let words = self.own(Rows::new(shape.span(), batch)).count() * self.n();
         Ok([self.cuda.scratch_buffer(OP, words)?, self.cuda.scratch_buffer(OP, words)?])
     }
 
@@ -235,7 +310,7 @@ impl CudaRing {
         (baby, weight): &(usize, Weight<'_, Buffer>),
         constants: &mut Vec<u64>,
     ) -> Result<(usize, Place)> {
-        let limbs = shape.span().limbs();
+        let limbs = self.share().span(shape.span()).limbs();
         weight.check(limbs, self.log_n(), Buffer::words)?;
         let place = match weight {
             Weight::Scalar(factors) => {
@@ -278,7 +353,7 @@ impl CudaRing {
                 }
             }
         }
-        let rows = Rows::new(shape.span(), shape.batch);
+        let rows = self.own(Rows::new(shape.span(), shape.batch));
         let grid = self.grid(rows);
         let special = self.switch_constants(shape).special;
         let [waiting, copying] = match targets.len() {
@@ -294,6 +369,7 @@ impl CudaRing {
         let digits = shape.digits.len() as u32;
         let step_digits = digits.div_ceil(digits.div_ceil(STEP_DIGITS).max(1));
         let shared = rotation_places(step_digits, KEY_RUN[usize::from(self.packs_keys())]);
+        let key_span = self.share().span(shape.key().span);
         // Without any rotation, one launch writes zeros.
         let chunks = uses.chunks(MOST_ROTATIONS).chain((fresh && uses.is_empty()).then_some(&[][..]));
         for (i, chunk) in chunks.enumerate() {
@@ -309,8 +385,8 @@ impl CudaRing {
             let args = Args {
                 grid,
                 digit_words: digit_words as u64,
-                key_words: self.key_words(shape.key_q + shape.p) as u64,
-                key_chain: shape.key_q as u32,
+                key_words: self.key_words(key_span.limbs()) as u64,
+                key_chain: key_span.chain_limbs() as u32,
                 digits,
                 rotations: chunk.len() as u32,
                 targets: targets.len() as u32,

@@ -6,8 +6,9 @@
 
 use crate::error::{Error, Result};
 use cudarc::driver::sys::{
-    self, CUDA_KERNEL_NODE_PARAMS_v2 as KernelNode, CUcontext, CUdevice, CUdeviceptr, CUevent, CUfunction,
-    CUgraph, CUgraphExec, CUgraphNode, CUmodule, CUstream,
+    self, CUDA_KERNEL_NODE_PARAMS_v2 as KernelNode, CUDA_MEMCPY2D as Memcpy2d,
+    CUDA_MEMCPY3D_PEER as MemcpyPeer, CUcontext, CUdevice, CUdeviceptr, CUevent, CUfunction, CUgraph,
+    CUgraphExec, CUgraphNode, CUmodule, CUstream,
 };
 use std::ffi::{CStr, c_char, c_int, c_uint, c_ulonglong, c_void};
 use std::sync::OnceLock;
@@ -17,7 +18,10 @@ pub(super) const SUCCESS: c_int = 0;
 pub(super) const OUT_OF_MEMORY: c_int = 2;
 pub(super) const STUB_LIBRARY: c_int = 34;
 pub(super) const NO_DEVICE: c_int = 100;
+pub(super) const PEER_ACCESS_UNSUPPORTED: c_int = 217;
 pub(super) const UNSUPPORTED_PTX_VERSION: c_int = 222;
+pub(super) const PEER_ACCESS_ALREADY_ENABLED: c_int = 704;
+pub(super) const TOO_MANY_PEERS: c_int = 711;
 
 /// Whether all later calls fail as well: the device is unavailable (46) or lost, its memory (214,
 /// 226), a link (220) or the service that shares it (807) has failed, or a kernel has (illegal
@@ -74,6 +78,9 @@ functions! {
     write: "cuMemcpyHtoDAsync_v2" (CUdeviceptr, *const c_void, usize, CUstream);
     read: "cuMemcpyDtoHAsync_v2" (*mut c_void, CUdeviceptr, usize, CUstream);
     copy: "cuMemcpyDtoDAsync_v2" (CUdeviceptr, CUdeviceptr, usize, CUstream);
+    copy_rows: "cuMemcpy2DAsync_v2" (*const Memcpy2d, CUstream);
+    copy_peer_rows: "cuMemcpy3DPeerAsync" (*const MemcpyPeer, CUstream);
+    enable_peer: "cuCtxEnablePeerAccess" (CUcontext, c_uint);
     fill: "cuMemsetD8Async" (CUdeviceptr, u8, usize, CUstream);
     create_stream: "cuStreamCreate" (*mut CUstream, c_uint);
     destroy_stream: "cuStreamDestroy_v2" (CUstream);

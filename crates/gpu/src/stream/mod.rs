@@ -13,7 +13,7 @@ use crate::gather::Gathered;
 use crate::interop::Owner;
 use crate::pool::{Block, Pool};
 use std::sync::atomic::{AtomicIsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 /// A queue of work, done in order, and the memory of its buffers. Clones refer to the same stream,
 /// and threads may share it.
@@ -45,6 +45,8 @@ struct Inner {
     holds: AtomicIsize,
     /// Launches that are submitted to the driver together.
     gathered: Mutex<Gathered>,
+    /// The event of [`mark_for_others`](Stream::mark_for_others).
+    mark: OnceLock<Event>,
 }
 
 /// A capture is in progress.
@@ -74,7 +76,8 @@ impl Stream {
     /// A stream with an empty pool, in which the device finds memory when it has no other.
     pub(crate) fn new(gpu: Gpu, handle: Handle, owner: Option<Owner>) -> Self {
         let (pool, kept, holds) = (Pool::default(), Mutex::default(), AtomicIsize::new(0));
-        let inner = Inner { gpu, handle, pool, owner, kept, holds, gathered: Mutex::default() };
+        let (gathered, mark) = (Mutex::default(), OnceLock::new());
+        let inner = Inner { gpu, handle, pool, owner, kept, holds, gathered, mark };
         let inner = Arc::new(inner);
         let pool: Weak<Inner> = Arc::downgrade(&inner);
         inner.gpu.register(pool);
@@ -138,7 +141,23 @@ impl Stream {
     /// being captured.
     pub fn wait(&self, event: &Event) -> Result<()> {
         let _idle = self.idle("Stream::wait")?;
+        self.gpu().same(event.gpu(), "Stream::wait")?;
         self.follow(event)
+    }
+
+    /// Marks the work enqueued so far, for other streams to follow at once: the next call moves the
+    /// mark, of which those that follow it already take no notice.
+    pub(crate) fn mark_for_others(&self) -> Result<&Event> {
+        self.flush()?;
+        let event = match self.0.mark.get() {
+            Some(event) => event,
+            None => {
+                let event = Event::untimed(self.gpu())?;
+                self.0.mark.get_or_init(|| event)
+            }
+        };
+        self.mark_again(event)?;
+        Ok(event)
     }
 
     fn mark(&self) -> Result<Event> {
@@ -155,10 +174,11 @@ impl Stream {
         unsafe { self.gpu().driver().record_event(self.handle(), event.handle()) }
     }
 
-    fn follow(&self, event: &Event) -> Result<()> {
-        self.gpu().same(event.gpu(), "Stream::wait")?;
+    /// [`wait`](Self::wait) for such a caller; the event may be one of another device that is
+    /// connected.
+    pub(crate) fn follow(&self, event: &Event) -> Result<()> {
         self.flush()?;
-        // SAFETY: stream and event are live and of one driver.
+        // SAFETY: stream and event are live; drivers of one kind know each other's events.
         unsafe { self.gpu().driver().wait_event(self.handle(), event.handle()) }
     }
 

@@ -120,7 +120,8 @@ fn other_names_of_devices_are_wrong_usage() {
     }
     let told = he(["demo", "in.png", "--device", "gpu"]).at(dir.path()).run().stderr;
     let expected = "error: invalid value 'gpu' for '--device <DEVICE>': \
-                    auto, cpu, cuda, cuda:N with the number of a device, or cuda:all; he-cli devices lists them\n";
+                    auto, cpu, cuda, cuda:N with the number of a device, cuda:N+M for several as one, or \
+                    cuda:all; he-cli devices lists them\n";
     assert!(told.starts_with(expected), "{told}");
     assert!(names(dir.path()).is_empty());
 }

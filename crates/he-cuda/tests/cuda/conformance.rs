@@ -1,7 +1,7 @@
 //! The contract of back ends, with kernels that run on the host (always) and on a device (if there
 //! is one).
 
-use super::devices::{emulated, gpu_or_skip};
+use super::devices::{emulated, emulated_group, gpu_or_skip, group_or_skip};
 use he_core::conformance_suite;
 use he_cuda::Arithmetic;
 
@@ -9,6 +9,10 @@ conformance_suite!(emulated_float, emulated(Arithmetic::Float), log_n <= 14);
 conformance_suite!(emulated_integer, emulated(Arithmetic::Integer), log_n <= 12);
 conformance_suite!(device, optional gpu_or_skip(Arithmetic::Auto), log_n <= 17);
 conformance_suite!(device_integer, optional gpu_or_skip(Arithmetic::Integer), log_n <= 14);
+conformance_suite!(emulated_group_of_2, emulated_group(2, Arithmetic::Float), log_n <= 14);
+conformance_suite!(emulated_group_of_3, emulated_group(3, Arithmetic::Integer), log_n <= 11);
+conformance_suite!(device_group, optional group_or_skip(Arithmetic::Auto), log_n <= 17);
+conformance_suite!(wide emulated_group_wide, emulated_group(2, Arithmetic::Float), log_n <= 9);
 conformance_suite!(wide emulated_wide_float, emulated(Arithmetic::Float), log_n <= 12);
 conformance_suite!(wide emulated_wide_integer, emulated(Arithmetic::Integer), log_n <= 9);
 conformance_suite!(wide device_wide, optional gpu_or_skip(Arithmetic::Auto), log_n <= 14);

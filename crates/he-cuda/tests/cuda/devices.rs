@@ -2,7 +2,7 @@
 
 use gpu::Gpu;
 use gpu_emulator::{Emulator, Order};
-use he_cuda::{Arithmetic, Cuda};
+use he_cuda::{Arithmetic, Cuda, CudaGroup};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
@@ -23,6 +23,12 @@ pub fn emulated(arithmetic: Arithmetic) -> Cuda {
     Cuda::on(&Gpu::from_driver(emulator())).expect("the emulator opens").arithmetic(arithmetic)
 }
 
+/// A group of such devices, each with a memory of its own, that splits rings of all degrees.
+pub fn emulated_group(count: usize, arithmetic: Arithmetic) -> CudaGroup {
+    let devices = (0..count).map(|_| emulated(arithmetic)).collect();
+    CudaGroup::on(devices).expect("the emulators connect").split_from(0)
+}
+
 /// The multiprocessors of a device that little work fills.
 pub const FEW: u32 = 4;
 
@@ -40,6 +46,18 @@ pub fn in_other_orders() -> impl Iterator<Item = Cuda> {
         driver.set_order(order);
         Cuda::on(&Gpu::from_driver(driver)).expect("the emulator opens")
     })
+}
+
+/// Two devices as a group that splits rings of all degrees; two streams of one device if there is
+/// one. Without any, the same as [`gpu_or_skip`].
+pub fn group_or_skip(arithmetic: Arithmetic) -> Option<CudaGroup> {
+    let first = gpu_or_skip(arithmetic)?;
+    let second = match Gpu::count() {
+        Ok(2..) => Cuda::open(1).map(|cuda| cuda.arithmetic(arithmetic)),
+        _ => first.another(),
+    };
+    let devices = vec![first, second.expect("the device opens")];
+    Some(CudaGroup::on(devices).expect("the devices connect").split_from(0))
 }
 
 /// The first device. Without one, prints that tests are skipped; with `HE_REQUIRE_GPU=1` a missing

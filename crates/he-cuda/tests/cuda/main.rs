@@ -8,6 +8,7 @@ mod conformance;
 mod devices;
 mod exact;
 mod faults;
+mod group;
 mod large_batches;
 mod program;
 mod programs;

@@ -63,6 +63,23 @@ pub const WIDE: Shape = Shape {
     batch: 1,
 };
 
+/// One digit of all primes, and an odd number of special ones.
+pub const ONE_DIGIT: Shape = Shape { q: &[49, 40, 40], p: &[49; 3], dnum: 1, ..SINGLE };
+
+/// 29 primes below 2^50 and eight special ones, in four digits: a chain for bootstrapping.
+pub const LONG: Shape = Shape {
+    log_n: 16,
+    q: &[
+        50, 44, 44, 44, 44, 44, 44, 44, 44, 44, 44, 44, 44, 44, 44, 44, 44, 44, 44, 44, 44, 44, 44, 44, 44,
+        44, 44, 44, 44,
+    ],
+    p: &[46; 8],
+    dnum: 4,
+    level: 1,
+    scale_log2: 44.0,
+    batch: 1,
+};
+
 impl Shape {
     pub const fn of(self, log_n: u32, batch: usize) -> Self {
         Self { log_n, batch, ..self }
