@@ -3,13 +3,13 @@
 use super::noise::{added, refreshed};
 use super::params::{Order, part};
 use super::{BootstrapKeys, BootstrapParams, EvalMod, coefficients_to_slots, slots_to_coefficients};
-use crate::backend::{Cpu, RingOps};
+use crate::backend::{Cpu, RingOps, Weight};
 use crate::circuits::ckks::{LinearTransform, PreparedTransform};
 use crate::ckks::{Ciphertext, CkksParams, Evaluator, NoiseEstimate};
 use crate::error::{Error, Result};
 use crate::key_set::common;
-use crate::ring::{Eval, Poly, Ring, Span};
-use crate::rlwe::{EvaluationKeys, KeyRequirements, RlweCiphertext};
+use crate::ring::{Eval, Poly, Ring, Span, galois_rotation};
+use crate::rlwe::{Decomposed, EvaluationKeys, KeyRequirements, KeyedElement, RlweCiphertext};
 
 /// The stages of a bootstrap, in their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -302,11 +302,33 @@ impl<B: RingOps> Bootstrapper<B> {
         let pair = keys.to_dense.switch(&raised)?;
         let (params, slots) = (self.params.upper(), self.params.slots());
         let level = params.max_level();
-        let mut ct = Ciphertext::from_parts(params, pair, level, params.levels()[level].scale, slots)?;
-        for step in trace_steps(&self.params) {
-            ct = self.upper.add(&ct, &self.upper.rotate(&ct, step, &keys.upper)?)?;
-        }
-        Ok(ct)
+        let sum = |pair, steps: Vec<i64>| self.with_rotations(&pair, &steps, &keys.upper);
+        let pair = trace(&self.params).into_iter().try_fold(pair, sum)?;
+        Ciphertext::from_parts(params, pair, level, params.levels()[level].scale, slots)
+    }
+
+    /// A ciphertext over all primes and its rotations, added up: one decomposition, and one division
+    /// of the sum.
+    fn with_rotations(
+        &self,
+        pair: &RlweCiphertext<B>,
+        steps: &[i64],
+        keys: &EvaluationKeys<B>,
+    ) -> Result<RlweCiphertext<B>> {
+        let spec = self.upper.ring().spec();
+        let keyed = |&step: &i64| -> Result<KeyedElement<'_, B>> {
+            let g = galois_rotation(step, spec.log_n());
+            Ok((g, Some(keys.galois(g).ok_or(Error::MissingGaloisKey { step })?)))
+        };
+        let rotations: Vec<_> =
+            std::iter::once(Ok((1, None))).chain(steps.iter().map(keyed)).collect::<Result<_>>()?;
+        let ones = vec![1; spec.q().len() + spec.p().len()];
+        let terms = (0..rotations.len()).map(|i| (i, Weight::Scalar(ones.clone()))).collect();
+        self.upper.ring().backend().batched(|| {
+            let digits = Decomposed::new(self.params.upper().rlwe(), pair.parts()[1])?;
+            let sum = pair.sum_of_rotations(&digits, &rotations, vec![((1, None), terms)])?;
+            sum.mod_down(spec.q().len())
+        })
     }
 
     /// Coefficients in the slots, over q_0 and the reach of the reduction: a batch of the first
@@ -390,13 +412,17 @@ fn apply_all<B: RingOps>(
 }
 
 /// The rotations whose sums leave the polynomials of n slots, where there are fewer than N/2: the
-/// trace, N / 2n times the projection.
-fn trace_steps(params: &BootstrapParams) -> Vec<i64> {
+/// trace, N / 2n times the projection. Each sum is of four, or of two at the end, which one
+/// decomposition and one division serve.
+fn trace(params: &BootstrapParams) -> Vec<Vec<i64>> {
     let (n, half) = (params.slots(), params.params().slots());
-    std::iter::successors(Some(n), |step| Some(2 * step))
-        .take_while(|&step| step < half)
-        .map(|n| n as i64)
-        .collect()
+    let doubled = std::iter::successors(Some(n), |step| Some(2 * step)).take_while(|&step| step < half);
+    let steps: Vec<i64> = doubled.map(|step| step as i64).collect();
+    let sum = |steps: &[i64]| match *steps {
+        [first, second] => vec![first, second, first + second],
+        _ => steps.to_vec(),
+    };
+    steps.chunks(2).map(sum).collect()
 }
 
 /// The scales of both ends of the modular reduction, and what it makes of them.
@@ -457,7 +483,7 @@ fn to_slots(params: &BootstrapParams, eval_mod: &EvalMod) -> Result<Vec<LinearTr
 /// The evaluation keys over all primes.
 pub(super) fn upper_requirements(params: &BootstrapParams) -> Result<KeyRequirements> {
     let eval_mod = eval_mod(params)?;
-    let traces = KeyRequirements::new().rotations(trace_steps(params));
+    let traces = KeyRequirements::new().rotations(trace(params).concat());
     let rotations = with_matrices(traces, &to_slots(params, &eval_mod)?);
     Ok(eval_mod.requirements().keys.union(&rotations).conjugation())
 }

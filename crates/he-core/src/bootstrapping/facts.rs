@@ -141,7 +141,7 @@ mod tests {
             (Preset::Fast, 8.80, -105.7),
             (Preset::Precise, 11.73, -105.7),
             (Preset::ExactBound, 11.99, f64::NEG_INFINITY),
-            (Preset::Small, 3.40, -110.7),
+            (Preset::Small, 3.58, -110.7),
         ] {
             let facts = preset.facts().unwrap();
             println!("{facts:?}");

@@ -145,7 +145,7 @@ pub fn exact_bound() -> Result<BootstrapParams, ParamsError> {
 
 /// N = 2^15, 1024 slots, 4 levels at 2^38 after a bootstrap: the least memory and time.
 ///
-/// log2(QP) = 852 of 868 bits. Precision: 18.6 bits, 16.4 at worst. Failure: 2^-110.7. Keys: 3.40
+/// log2(QP) = 852 of 868 bits. Precision: 18.6 bits, 16.4 at worst. Failure: 2^-110.7. Keys: 3.58
 /// GB.
 ///
 /// # Errors
