@@ -126,7 +126,9 @@ HE_D void convert_columns(const ConvertColumnsArgs& args) {
     auto limb_of = [&](u32 k) { return target_of(min(k, count - 1), first, next); };
 
     // The constants of a group arrive while the one before it is computed: a quarter of the threads copies those of one target. The
-    // roots of the second pass are a group behind the rest, because they are needed longer.
+    // roots of the second pass are a group behind the rest, because they are needed longer. With more sources there is no room for
+    // them if two blocks are to share a multiprocessor.
+    constexpr bool COPIES = CHUNKS <= 2;
     typedef Target<BITS, CHUNKS> Constants;
     constexpr u32 FIRST_ROOTS = 1u << (COLUMNS_TILE - LOW);
     Constants* targets = reinterpret_cast<Constants*>(words + (sources + COLUMNS_TARGETS) * COLUMNS_AREA);
@@ -145,7 +147,7 @@ HE_D void convert_columns(const ConvertColumnsArgs& args) {
         constexpr u32 BYTES = 8 * (Constants::ROOTS - FIRST_ROOTS);
         copy_pieces<BYTES>(targets[copied].roots + FIRST_ROOTS, roots + FIRST_ROOTS, piece);
     };
-    if (begin < end) copy_first(begin);
+    if (COPIES && begin < end) copy_first(begin);
     commit_copies();
 
     // The y of the tile; above the first source's, which are below 2^50, the number of times that D was too much: constants of its
@@ -189,27 +191,37 @@ HE_D void convert_columns(const ConvertColumnsArgs& args) {
         // Constants of missing sources are zero.
         chunks[chunk] = pairs + min(chunk * CHUNK_SOURCES + t, sources - 1) * (COLUMNS_AREA / 2) + thread;
     }
-    const Constants& own = targets[t];
+    // Of target t of a group, and the words of constants that the lane holds.
+    const Prime* prime = &targets[t].prime;
+    const double* own_roots = targets[t].roots;
+    const u64* table = targets[lane / 8].bytes + lane % 8;
     for (u32 group = begin; group < end; ++group) {
         u32 k = group * COLUMNS_TARGETS + t;
-        Fp64 arithmetic(own.prime);
+        if constexpr (!COPIES) {
+            prime = a.primes + prime_of(a.limbs, limb_of(k));
+            own_roots = static_cast<const double*>(prime->roots);
+            table = basis.bytes + (size_t)limb_of(group * COLUMNS_TARGETS + lane / 8) * (CHUNKS * CHUNK_WORDS) + lane % 8;
+        }
+        Fp64 arithmetic(*prime);
         double x[COLUMNS_POINTS];
         {
-            ByteConversion<CHUNKS> conversion(targets[lane / 8].bytes + lane % 8, own.prime);
+            ByteConversion<CHUNKS> conversion(table, *prime);
 #pragma unroll
             for (u32 r = 0; r < COLUMNS_POINTS; r += 2) conversion.convert(chunks, r / 2 * COLUMN_THREADS, x[r], x[r + 1]);
         }
-        forward_pass<Fp64, COLUMNS_LOG, COLUMNS_TILE, COLUMNS_TILE, LOW>(arithmetic, x, own.roots, thread, 0, 1, log_n);
+        forward_pass<Fp64, COLUMNS_LOG, COLUMNS_TILE, COLUMNS_TILE, LOW>(arithmetic, x, own_roots, thread, 0, 1, log_n);
         relax_all<Fp64, COLUMNS_LOG>(arithmetic, x);
         __syncthreads(); // the last targets have left shared memory, and nobody needs these constants again but for the roots
-        copy_second();
-        if (group + 1 < end) copy_first(group + 1);
-        commit_copies();
+        if constexpr (COPIES) {
+            copy_second();
+            if (group + 1 < end) copy_first(group + 1);
+            commit_copies();
+        }
         to_shared<Fp64, COLUMNS_LOG, COLUMNS_TILE, COLUMNS_TILE, LOW>(x, exchange, thread);
         wait_copies<0>();
         __syncthreads();
         from_shared<Fp64, COLUMNS_LOG, COLUMNS_TILE, LOW, LOG_COLUMNS>(x, exchange, thread);
-        forward_pass<Fp64, COLUMNS_LOG, COLUMNS_TILE, LOW, LOG_COLUMNS>(arithmetic, x, own.roots, thread, 0, FIRST_ROOTS, log_n);
+        forward_pass<Fp64, COLUMNS_LOG, COLUMNS_TILE, LOW, LOG_COLUMNS>(arithmetic, x, own_roots, thread, 0, FIRST_ROOTS, log_n);
         relax_all<Fp64, COLUMNS_LOG>(arithmetic, x);
         if (k >= count) continue;
         u64* out = dst + limb_of(k) * stride;

@@ -55,47 +55,44 @@ struct PackedPair {
 // and a lane reads two of them.
 constexpr u32 RUN = 64;
 
-// Where a lane copies from: the residues run ... run + 64 of row `row`; part a begins `part_words` words after part b.
+HE_D const u64* bytes_after(const u64* p, u64 bytes) {
+    return reinterpret_cast<const u64*>(reinterpret_cast<const char*>(p) + bytes);
+}
+
+// What a lane copies of each run of a limb; part a of a digit begins `part_words` words after part b.
 struct FlatRun {
     static constexpr u32 WORDS = 2 * RUN;
 
-    FlatRun() = default;
-    HE_D FlatRun(const u64* key, size_t row, size_t part_words, u32 log_n, u32 run, u32 lane)
-        : from(key + (row << log_n) + run + 2 * lane), part_words(part_words) {}
-    // To the lane's place; `inside`: the row is not shorter.
-    HE_D void copy(u64* to, bool inside) const {
+    HE_D FlatRun(u32 row, size_t part_words, u32 log_n, u32 lane) : row(row), log_n(log_n), lane(lane), part_words(part_words) {}
+    // The residues run ... run + 64 of a digit whose part b begins at `key`, to the lane's place; `inside`: the row is not shorter.
+    HE_D void copy(u64* to, const u64* key, u32 run, bool inside) const {
         if (!inside) return;
+        const u64* from = bytes_after(key, (u64)row * (8u << log_n)) + run + 2 * lane;
         copy_async(to, from);
         copy_async(to + RUN, from + part_words);
     }
-    HE_D void advance(size_t words) { from += words; }
     // Residues 2 pair and 2 pair + 1 of the run.
     HE_D static ulonglong2 read(const u64* run, u32 part, u32 pair) { return load2(run + part * RUN + 2 * pair); }
 
-    const u64* from;
+    u32 row, log_n, lane;
     size_t part_words;
 };
 
 struct PackedRun {
     // Both low sections, then the middle ones, then the high ones.
     static constexpr u32 MIDDLE = RUN, HIGH = MIDDLE + RUN / 2, WORDS = HIGH + RUN / 16;
-    static constexpr u32 REST_LANES = (WORDS - MIDDLE) / 2; // that copy middle and high sections
+    static constexpr u32 MIDDLE_LANES = RUN / 4, REST_LANES = (WORDS - MIDDLE) / 2; // that copy middle, and high sections
 
-    PackedRun() = default;
-    HE_D PackedRun(const u64* key, size_t row, size_t part_words, u32 log_n, u32 run, u32 lane) : has_rest(lane < REST_LANES) {
-        const u64* tile = key + ((row << (log_n - KEY_LOG_TILE)) + (run >> KEY_LOG_TILE)) * KEY_TILE_WORDS;
+    HE_D PackedRun(u32 row, size_t part_words, u32 log_n, u32 lane)
+        : tile(row << (log_n - KEY_LOG_TILE)), has_middle(lane < MIDDLE_LANES), has_rest(lane < REST_LANES) {
+        low = 8 * (lane / 16 * part_words + 2 * (lane % 16));
+        rest = 8 * (has_middle ? lane / 8 * part_words + KEY_MIDDLE + 2 * (lane % 8) : lane % 16 * part_words + KEY_HIGH);
+    }
+    HE_D void copy(u64* to, const u64* key, u32 run, bool) const {
+        const u64* from = bytes_after(key, (u64)(tile + (run >> KEY_LOG_TILE)) * (8 * KEY_TILE_WORDS));
         u32 k = run & (KEY_TILE - 1);
-        low = tile + lane / 16 * part_words + k / 2 + 2 * (lane % 16);
-        rest = lane < 16 ? tile + lane / 8 * part_words + KEY_MIDDLE + k / 4 + 2 * (lane % 8)
-                         : tile + lane % 16 * part_words + KEY_HIGH + k / 32;
-    }
-    HE_D void copy(u64* to, bool) const {
-        copy_async(to, low);
-        if (has_rest) copy_async(to + MIDDLE, rest);
-    }
-    HE_D void advance(size_t words) {
-        low += words;
-        rest += words;
+        copy_async(to, bytes_after(from, low + 4 * k));
+        if (has_rest) copy_async(to + MIDDLE, bytes_after(from, rest + (has_middle ? 2 * k : k / 4)));
     }
     HE_D static ulonglong2 read(const u64* run, u32 part, u32 pair) {
         return PackedPair::unpack({run[part * (RUN / 2) + pair], reinterpret_cast<const u32*>(run + MIDDLE)[part * (RUN / 2) + pair],
@@ -103,6 +100,7 @@ struct PackedRun {
                                   2 * pair);
     }
 
-    const u64 *low, *rest;
-    bool has_rest;
+    u32 tile;
+    bool has_middle, has_rest;
+    u64 low, rest; // bytes from the tile to the lane's part of the first run
 };

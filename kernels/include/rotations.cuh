@@ -127,52 +127,58 @@ struct RotationSteps {
     static constexpr u32 DIGIT_WORDS = RUN + Run::WORDS, ADDEND_WORDS = 2 * RUN;
 
     const RotationArgs& a;
-    u64* places; // of this warp
+    Run key;
+    u64* places; // of this warp, from the lane's part on
     u32 words;   // of a place
     u32 limb, entry, k;
+    bool chain;
     u32 rotation, digit; // of the step to copy next
     u32 used;
 
     HE_D RotationSteps(const RotationArgs& a, u64* shared, u32 limb, u32 entry, u32 k)
-        : a(a), words(a.step_digits * DIGIT_WORDS + ADDEND_WORDS), limb(limb), entry(entry), k(k), rotation(0), digit(0), used(0) {
-        places = shared + threadIdx.x / warpSize * 2 * words;
-        copy(0);
+        : a(a), key(key_limb(a, limb), a.key_words, a.grid.log_n, threadIdx.x % warpSize),
+          words(a.step_digits * DIGIT_WORDS + ADDEND_WORDS), limb(limb), entry(entry), k(k), chain(limb < a.grid.limbs.split), rotation(0),
+          digit(0), used(0) {
+        places = shared + threadIdx.x / warpSize * 2 * words + 2 * (threadIdx.x % warpSize);
+        copy(places);
     }
 
     // The words of the next step; all threads of the warp have used those of the one before it.
     HE_D const u64* next() {
         wait_copies<0>();
         __syncwarp();
-        u32 place = used & 1;
-        used ^= 1;
-        copy(used);
-        return places + place * words;
+        u64* here = places + used - 2 * (threadIdx.x % warpSize);
+        used = words - used;
+        copy(places + used);
+        return here;
     }
 
 private:
-    HE_D void copy(u32 place) {
+    HE_D static u32 key_limb(const RotationArgs& a, u32 limb) {
+        return limb < a.grid.limbs.split ? limb : limb - a.grid.limbs.split + a.key_chain;
+    }
+    HE_D void copy(u64* to) {
         if (rotation < a.rotations) {
             const Rotation& from = a.rotation[rotation];
-            u32 log_n = a.grid.log_n, run = Image(from.g, k, log_n).run, lane = threadIdx.x % warpSize;
-            bool chain = limb < a.grid.limbs.split, inside = run + 2 * lane < (1u << log_n);
-            size_t word = (((size_t)limb * from.batch + from.first + entry) << log_n) + run + 2 * lane;
-            u64* to = places + place * words + 2 * lane;
+            u32 log_n = a.grid.log_n, run = Image(from.g, k, log_n).run, first = run + 2 * (threadIdx.x % warpSize);
+            bool inside = first < (1u << log_n);
+            u64 bytes = (u64)(limb * from.batch + from.first + entry) * (8u << log_n) + 8 * first;
             if (from.key != nullptr) {
-                u32 key_limb = chain ? limb : limb - a.grid.limbs.split + a.key_chain, end = min(digit + a.step_digits, a.digits);
-                const u64* source = from.digits + digit * a.digit_words + word;
-                Run key(from.key + 2 * digit * a.key_words, key_limb, a.key_words, log_n, run, lane);
+                u32 end = min(digit + a.step_digits, a.digits);
+                const u64* source = bytes_after(from.digits + digit * a.digit_words, bytes);
+                const u64* parts = from.key + 2 * digit * a.key_words;
                 for (; digit < end; ++digit) {
                     if (inside) copy_async(to, source);
-                    key.copy(to + RUN, inside);
+                    key.copy(to + RUN, parts, run, inside);
                     to += DIGIT_WORDS;
                     source += a.digit_words;
-                    key.advance(2 * a.key_words);
+                    parts += 2 * a.key_words;
                 }
             }
             if (from.key == nullptr || digit == a.digits) {
 #pragma unroll
                 for (u32 part = 0; part < 2; ++part) {
-                    if (inside && has_addend(from, part, chain)) copy_async(to + part * RUN, from.addend[part] + word);
+                    if (inside && has_addend(from, part, chain)) copy_async(to + part * RUN, bytes_after(from.addend[part], bytes));
                 }
                 digit = 0;
                 ++rotation;

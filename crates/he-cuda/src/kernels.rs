@@ -12,10 +12,13 @@ const fn tile(log: u32) -> u32 {
 }
 
 /// The shared memory of a conversion in the matrix units at degree 2^`log_n`: a tile of each source
-/// and of four targets, in different banks, and the constants of these targets: of the prime, of
-/// each four sources, and the roots of all but the lowest eight stages.
+/// and of four targets, in different banks, and from up to eight sources the constants of these
+/// targets: of the prime, of each four sources, and the roots of all but the lowest eight stages.
 pub(crate) const fn byte_tile(log_n: u32, sources: u32) -> u32 {
-    let constants = 80 + sources.div_ceil(4) * 256 + (8 << (log_n - 8));
+    let constants = match sources {
+        ..=8 => 80 + sources.div_ceil(4) * 256 + (8 << (log_n - 8)),
+        _ => 0,
+    };
     8 * (sources + 4) * ((1 << 10) + 4) + 4 * constants
 }
 
