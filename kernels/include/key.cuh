@@ -4,6 +4,7 @@
 // their two highest, four residues a byte. A warp reads neighbouring words of each section.
 #pragma once
 #include "async_copy.cuh"
+#include "policy.cuh"
 #include "rows.cuh"
 
 constexpr u32 KEY_LOG_TILE = 11, KEY_TILE = 1u << KEY_LOG_TILE;
@@ -38,9 +39,7 @@ struct PackedPair {
                    reinterpret_cast<const unsigned char*>(words + KEY_HIGH)[pair / 2]};
     }
     // `ahead` is a multiple of four.
-    HE_D ulonglong2 unpack(Raw raw) const { return unpack(raw, k); }
-    // Of the residues k and k + 1.
-    HE_D static ulonglong2 unpack(Raw raw, u32 k) {
+    HE_D ulonglong2 unpack(Raw raw) const {
         u32 high = raw.high >> (k & 2) * 2;
         return make_ulonglong2((raw.low & 0xffffffff) | (u64)((raw.middle & 0xffff) | (high & 3) << 16) << 32,
                                raw.low >> 32 | (u64)(raw.middle >> 16 | (high & 12) << 14) << 32);
@@ -72,7 +71,12 @@ struct FlatRun {
         copy_async(to + RUN, from + part_words);
     }
     // Residues 2 pair and 2 pair + 1 of the run.
-    HE_D static ulonglong2 read(const u64* run, u32 part, u32 pair) { return load2(run + part * RUN + 2 * pair); }
+    template <class A>
+    HE_D static void read(const A& f, const u64* run, u32 part, u32 pair, typename A::Value (&v)[2]) {
+        ulonglong2 words = load2(run + part * RUN + 2 * pair);
+        v[0] = f.load(words.x);
+        v[1] = f.load(words.y);
+    }
 
     u32 row, log_n, lane;
     size_t part_words;
@@ -94,10 +98,12 @@ struct PackedRun {
         copy_async(to, bytes_after(from, low + 4 * k));
         if (has_rest) copy_async(to + MIDDLE, bytes_after(from, rest + (has_middle ? 2 * k : k / 4)));
     }
-    HE_D static ulonglong2 read(const u64* run, u32 part, u32 pair) {
-        return PackedPair::unpack({run[part * (RUN / 2) + pair], reinterpret_cast<const u32*>(run + MIDDLE)[part * (RUN / 2) + pair],
-                                   reinterpret_cast<const unsigned char*>(run + HIGH)[part * (RUN / 4) + pair / 2]},
-                                  2 * pair);
+    HE_D static void read(const Fp64& f, const u64* run, u32 part, u32 pair, double (&v)[2]) {
+        u64 low = run[part * (RUN / 2) + pair];
+        u32 middle = reinterpret_cast<const u32*>(run + MIDDLE)[part * (RUN / 2) + pair];
+        u32 high = reinterpret_cast<const unsigned char*>(run + HIGH)[part * (RUN / 4) + pair / 2] >> (pair & 1) * 4;
+        v[0] = f.load((u32)low, (middle & 0xffff) | (high << 16 & 0x30000));
+        v[1] = f.load((u32)(low >> 32), middle >> 16 | (high << 14 & 0x30000));
     }
 
     u32 tile;

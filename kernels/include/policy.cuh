@@ -19,6 +19,8 @@ struct Fp64 {
 
     // A canonical residue: below 2^52, its bits are those of 2^52 + x but for the exponent.
     HE_HD Value load(u64 x) const { return __longlong_as_double((i64)(x | 0x4330000000000000ull)) - 4503599627370496.0; }
+    // The same of a residue's low 32 bits and the bits above them.
+    HE_D Value load(u32 low, u32 high) const { return load((u64)high << 32 | low); }
     HE_HD u64 store(Value x) const {
         x = relax(x);
         x = x < 0.0 ? x + q : x;

@@ -58,12 +58,12 @@ constexpr u32 MOST_PRODUCTS = 8;
 
 // Sums of products modulo a short prime: |x w| <= q^2, so that a product is at most 7q/8 in magnitude.
 struct FloatSums : Parts<double> {
-    HE_D void add(const Fp64& f, const Prime&, ulonglong2 x, ulonglong2 key_b, ulonglong2 key_a) {
+    HE_D void add(const Fp64& f, ulonglong2 x, const double (&key_b)[2], const double (&key_a)[2]) {
         double x0 = f.load(x.x), x1 = f.load(x.y);
-        b[0] += f.mul(x0, f.load(key_b.x));
-        b[1] += f.mul(x1, f.load(key_b.y));
-        a[0] += f.mul(x0, f.load(key_a.x));
-        a[1] += f.mul(x1, f.load(key_a.y));
+        b[0] += f.mul(x0, key_b[0]);
+        b[1] += f.mul(x1, key_b[1]);
+        a[0] += f.mul(x0, key_a[0]);
+        a[1] += f.mul(x1, key_a[1]);
     }
     HE_D void relax(const Fp64& f) {
 #pragma unroll
@@ -82,11 +82,11 @@ struct FloatSums : Parts<double> {
 struct WordSums : Parts<u64> {
     Wide wide_b[2] = {}, wide_a[2] = {};
 
-    HE_D void add(const U64&, const Prime&, ulonglong2 x, ulonglong2 key_b, ulonglong2 key_a) {
-        multiply_add(wide_b[0], x.x, key_b.x);
-        multiply_add(wide_b[1], x.y, key_b.y);
-        multiply_add(wide_a[0], x.x, key_a.x);
-        multiply_add(wide_a[1], x.y, key_a.y);
+    HE_D void add(const U64&, ulonglong2 x, const u64 (&key_b)[2], const u64 (&key_a)[2]) {
+        multiply_add(wide_b[0], x.x, key_b[0]);
+        multiply_add(wide_b[1], x.y, key_b[1]);
+        multiply_add(wide_a[0], x.x, key_a[0]);
+        multiply_add(wide_a[1], x.y, key_a[1]);
     }
     HE_D void finish(const Prime& p) {
 #pragma unroll
@@ -230,11 +230,13 @@ HE_D void rotation_sums(const RotationArgs& a, u32 limb, u32 entry, u32 k, bool 
             words = steps.next();
             u32 count = min(left, a.step_digits);
             left -= count;
-            // Not unrolled: compilers load the next digit before they know whether there is one.
-#pragma unroll 1
+            // Compilers may load the second digit before they know whether there is one: shared memory ends behind one more.
+#pragma unroll 2
             for (; count > 0; --count) {
-                const u64* key = words + RUN;
-                sums.add(f, p, load2(words + 2 * image.pair), Run::read(key, 0, image.pair), Run::read(key, 1, image.pair));
+                Value key_b[2], key_a[2];
+                Run::read(f, words + RUN, 0, image.pair, key_b);
+                Run::read(f, words + RUN, 1, image.pair, key_a);
+                sums.add(f, load2(words + 2 * image.pair), key_b, key_a);
                 words += Steps::DIGIT_WORDS;
             }
             if (a.digits > MOST_PRODUCTS) sums.relax(f);
@@ -312,8 +314,10 @@ HE_D void rotation_sums_entry(const RotationArgs& a) {
     }
 }
 
-// For at most as many sums as their names say: registers go by them.
+// For at most as many sums as their names say: registers, and so the blocks of a multiprocessor, go by them.
 #define ROTATION_KERNELS(NAME)                                                                                            \
-    KERNEL(NAME##_1, RotationArgs, ROW_THREADS, 4) { rotation_sums_entry<1>(a); }                                         \
+    KERNEL(NAME##_1, RotationArgs, ROW_THREADS, 5) { rotation_sums_entry<1>(a); }                                         \
+    KERNEL(NAME##_2, RotationArgs, ROW_THREADS, 5) { rotation_sums_entry<2>(a); }                                         \
+    KERNEL(NAME##_3, RotationArgs, ROW_THREADS, 5) { rotation_sums_entry<3>(a); }                                         \
     KERNEL(NAME##_4, RotationArgs, ROW_THREADS, 4) { rotation_sums_entry<4>(a); }                                         \
     KERNEL(NAME##_8, RotationArgs, ROW_THREADS, 3) { rotation_sums_entry<8>(a); }

@@ -86,9 +86,13 @@ entries! {
     PackKey = "key_switch"."pack_key" 0;
     UnpackKey = "key_switch"."unpack_key" 0;
     RotationSums1 = "rotations"."rotation_sums_1" rotation_places(STEP_DIGITS, KEY_RUN[0]);
+    RotationSums2 = "rotations"."rotation_sums_2" rotation_places(STEP_DIGITS, KEY_RUN[0]);
+    RotationSums3 = "rotations"."rotation_sums_3" rotation_places(STEP_DIGITS, KEY_RUN[0]);
     RotationSums4 = "rotations"."rotation_sums_4" rotation_places(STEP_DIGITS, KEY_RUN[0]);
     RotationSums8 = "rotations"."rotation_sums_8" rotation_places(STEP_DIGITS, KEY_RUN[0]);
     AsyncRotationSums1 = "rotations_80"."rotation_sums_80_1" rotation_places(STEP_DIGITS, KEY_RUN[0]);
+    AsyncRotationSums2 = "rotations_80"."rotation_sums_80_2" rotation_places(STEP_DIGITS, KEY_RUN[0]);
+    AsyncRotationSums3 = "rotations_80"."rotation_sums_80_3" rotation_places(STEP_DIGITS, KEY_RUN[0]);
     AsyncRotationSums4 = "rotations_80"."rotation_sums_80_4" rotation_places(STEP_DIGITS, KEY_RUN[0]);
     AsyncRotationSums8 = "rotations_80"."rotation_sums_80_8" rotation_places(STEP_DIGITS, KEY_RUN[0]);
     Convert = "key_switch"."convert_rows" 16 * 128 * 13;

@@ -358,7 +358,9 @@ impl CudaRing {
         let special = self.switch_constants(shape).special;
         let [waiting, copying] = match targets.len() {
             ..=1 => [Entry::RotationSums1, Entry::AsyncRotationSums1],
-            2..=4 => [Entry::RotationSums4, Entry::AsyncRotationSums4],
+            2 => [Entry::RotationSums2, Entry::AsyncRotationSums2],
+            3 => [Entry::RotationSums3, Entry::AsyncRotationSums3],
+            4 => [Entry::RotationSums4, Entry::AsyncRotationSums4],
             _ => [Entry::RotationSums8, Entry::AsyncRotationSums8],
         };
         let entry = if self.cuda.copies_asynchronously() { copying } else { waiting };
