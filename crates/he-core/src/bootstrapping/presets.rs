@@ -10,8 +10,8 @@
 //! table of [`max_sparse_log_qp`](crate::params::max_sparse_log_qp) allows 340 and 185.
 //!
 //! Precision is -log2 of the error of a real or imaginary part, for numbers uniform in the square
-//! of real and imaginary parts up to one: the root mean square, and the worst of 100 bootstraps
-//! (docs/benchmarks.md, 2026-11-22).
+//! of real and imaginary parts up to one: the root mean square, and the worst of 200 bootstraps
+//! (docs/benchmarks.md, 2026-11-22 and 2026-11-25).
 
 use super::{BootstrapFacts, BootstrapParams, BootstrapSpec, EvalModShape, LevelRun, Precision};
 use crate::ckks::CkksParams;
@@ -66,9 +66,9 @@ impl Preset {
     pub fn precision(self) -> Precision {
         let (rms_bits, worst_bits) = match self {
             Self::Fast => (18.3, 14.7),
-            Self::Precise => (28.5, 24.8),
+            Self::Precise => (28.5, 24.5),
             Self::ExactBound => (27.3, 23.7),
-            Self::Small => (18.6, 16.4),
+            Self::Small => (18.6, 16.3),
         };
         Precision { rms_bits, worst_bits }
     }
@@ -122,7 +122,7 @@ pub fn fast() -> Result<BootstrapParams, ParamsError> {
 /// reduction has scale 2^60, of two primes per level, and ends with the arcsine.
 ///
 /// log2(QP) = 1743 of 1746 bits. Integers up to 10 are removed to 2^-38 of q_0; 11 and more, which
-/// occur in one of 2^36 numbers, less exactly. Precision: 28.5 bits, 24.8 at worst.
+/// occur in one of 2^36 numbers, less exactly. Precision: 28.5 bits, 24.5 at worst.
 /// Failure: 2^-105.7. Keys: 11.73 GB.
 ///
 /// # Errors
@@ -145,7 +145,7 @@ pub fn exact_bound() -> Result<BootstrapParams, ParamsError> {
 
 /// N = 2^15, 1024 slots, 4 levels at 2^38 after a bootstrap: the least memory and time.
 ///
-/// log2(QP) = 852 of 868 bits. Precision: 18.6 bits, 16.4 at worst. Failure: 2^-110.7. Keys: 3.58
+/// log2(QP) = 852 of 868 bits. Precision: 18.6 bits, 16.3 at worst. Failure: 2^-110.7. Keys: 3.58
 /// GB.
 ///
 /// # Errors

@@ -93,6 +93,9 @@ type Described = (BootstrapSpec, Vec<u64>, Vec<u64>);
 fn take_version(fields: &mut Fields<'_>, frame: &Frame, supported: u8) -> Result<(), WireError> {
     match fields.u8("version")? {
         found if found == supported => Ok(()),
+        found if (1..supported).contains(&found) => {
+            Err(WireError::RetiredBody { kind: frame.kind, found, oldest: supported })
+        }
         found => Err(WireError::UnsupportedBody { kind: frame.kind, found, supported }),
     }
 }

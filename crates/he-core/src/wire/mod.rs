@@ -90,6 +90,17 @@ errors! {
         }:
             ("version {found} of a {kind} is unknown, this program reads 1 to {supported}"),
             ("update the program");
+        /// A version of a body that this program no longer reads.
+        RetiredBody {
+            /// The kind of frame.
+            kind: FrameKind,
+            /// The version of the body.
+            found: u8,
+            /// The oldest version that is read.
+            oldest: u8,
+        }:
+            ("version {found} of a {kind} is of an earlier program, this one reads {oldest} and later"),
+            ("generate the parameters and their keys again");
         /// A kind of frame that is unknown to this program.
         UnknownKind {
             /// The number found.

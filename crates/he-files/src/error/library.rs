@@ -67,6 +67,7 @@ pub(super) fn core(error: &he_core::Error) -> Text {
         Core::Wire(
             WireError::UnsupportedVersion { .. }
             | WireError::UnsupportedBody { .. }
+            | WireError::RetiredBody { .. }
             | WireError::UnknownKind { .. }
             | WireError::UnexpectedKey { .. },
         ) => (own(), error.hint()),
