@@ -45,8 +45,12 @@ fn with(name: &str, number: usize, change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8>
 fn cause<T>(result: Result<T, Error>) -> Error {
     let mut error = result.err().expect("an unknown version is refused");
     let (text, hint) = (error.to_string(), error.hint());
-    assert!(text.contains("is unknown, this program reads "), "{text}");
-    assert!(hint.is_some_and(|hint| hint.starts_with("update the program")), "{text}");
+    let says = |what: &str, to_do: &str| {
+        text.contains(what) && hint.as_ref().is_some_and(|hint| hint.starts_with(to_do))
+    };
+    let newer = says("is unknown, this program reads ", "update the program");
+    let older = says("is of an earlier program, this one reads ", "generate the parameters and their keys");
+    assert!(newer || older, "{text}: {hint:?}");
     while let Error::InFile { source, .. } | Error::Unreadable { source, .. } = error {
         error = *source;
     }
