@@ -385,8 +385,8 @@ class Bootstrapping(Rlwe):
 
         program = run()
         programs = widths_of(program)
-        widths += maps + programs if version == 1 else programs + maps
-        self.low = 1 + len(maps) + (0 if version == 1 else len(programs))
+        widths += maps + programs if frame.kind == 35 else programs + maps
+        self.low = 1 + len(maps) + (0 if frame.kind == 35 else len(programs))
         widths += sum([widths_of(run()) for _ in range(fields.number(1))], []) + widths_of(run())
         special = fields.list(1, 1)
         self.low_special = fields.number(1)

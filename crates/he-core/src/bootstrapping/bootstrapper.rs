@@ -307,8 +307,8 @@ impl<B: RingOps> Bootstrapper<B> {
         Ciphertext::from_parts(params, pair, level, params.levels()[level].scale, slots)
     }
 
-    /// A ciphertext over all primes and its rotations, added up: one decomposition, and one division
-    /// of the sum.
+    /// A ciphertext over all primes and its rotations, added up: one decomposition, and one
+    /// division of the sum.
     fn with_rotations(
         &self,
         pair: &RlweCiphertext<B>,
