@@ -157,6 +157,17 @@ impl GroupRing {
         Ok(self.joined(rows, made.collect::<Result<_>>()?))
     }
 
+    /// Results of two pairs of operands, as [`make`](Self::make).
+    fn make_from_pairs<const K: usize>(
+        &self,
+        rows: Rows,
+        a: Pair<'_, GroupBuf>,
+        b: Pair<'_, GroupBuf>,
+        f: impl Fn(&CudaRing, Rows, Pair<'_, Buffer>, Pair<'_, Buffer>) -> Result<[Buffer; K]>,
+    ) -> Result<[GroupBuf; K]> {
+        self.make(rows, &flat([a, b].iter()), |ring, rows, xs| f(ring, rows, [xs[0], xs[1]], [xs[2], xs[3]]))
+    }
+
     /// Polynomials with these rows, of which each device made its own.
     pub(super) fn joined<const K: usize>(&self, rows: Rows, made: Vec<[Buffer; K]>) -> [GroupBuf; K] {
         let layout = Layout::new(rows.span, rows.batch * self.n());
@@ -296,9 +307,7 @@ impl PolyOps for GroupRing {
         a: [Operand<'_, GroupBuf>; 2],
         b: [Operand<'_, GroupBuf>; 2],
     ) -> Result<[GroupBuf; 3]> {
-        self.make(rows, &flat([a, b].iter()), |ring, rows, xs| {
-            ring.tensor(rows, [xs[0], xs[1]], [xs[2], xs[3]])
-        })
+        self.make_from_pairs(rows, a, b, CudaRing::tensor)
     }
 
     fn tensor_sum(
@@ -342,9 +351,7 @@ impl PolyOps for GroupRing {
         a: [Operand<'_, GroupBuf>; 2],
         b: [Operand<'_, GroupBuf>; 2],
     ) -> Result<[GroupBuf; 2]> {
-        self.make(rows, &flat([a, b].iter()), |ring, rows, xs| {
-            ring.add_pairs(rows, [xs[0], xs[1]], [xs[2], xs[3]])
-        })
+        self.make_from_pairs(rows, a, b, CudaRing::add_pairs)
     }
 
     fn sub_pairs(
@@ -353,9 +360,7 @@ impl PolyOps for GroupRing {
         a: [Operand<'_, GroupBuf>; 2],
         b: [Operand<'_, GroupBuf>; 2],
     ) -> Result<[GroupBuf; 2]> {
-        self.make(rows, &flat([a, b].iter()), |ring, rows, xs| {
-            ring.sub_pairs(rows, [xs[0], xs[1]], [xs[2], xs[3]])
-        })
+        self.make_from_pairs(rows, a, b, CudaRing::sub_pairs)
     }
 
     fn mul_pairs(
@@ -364,9 +369,7 @@ impl PolyOps for GroupRing {
         a: [Operand<'_, GroupBuf>; 2],
         b: [Operand<'_, GroupBuf>; 2],
     ) -> Result<[GroupBuf; 2]> {
-        self.make(rows, &flat([a, b].iter()), |ring, rows, xs| {
-            ring.mul_pairs(rows, [xs[0], xs[1]], [xs[2], xs[3]])
-        })
+        self.make_from_pairs(rows, a, b, CudaRing::mul_pairs)
     }
 
     fn mul_add(
