@@ -99,14 +99,9 @@ impl Cuda {
         &self.stream
     }
 
-    /// Whether the device multiplies matrices of bytes, as kernels for compute capability 8.0 do.
-    pub(crate) fn multiplies_bytes(&self) -> bool {
-        self.gpu().info().compute_capability >= (8, 0)
-    }
-
-    /// Whether the device copies to shared memory while its threads compute, as kernels for compute
-    /// capability 8.0 do.
-    pub(crate) fn copies_asynchronously(&self) -> bool {
+    /// Whether the device runs kernels for compute capability 8.0, which multiply matrices of bytes
+    /// and copy to shared memory while their threads compute.
+    pub(crate) fn runs_kernels_80(&self) -> bool {
         self.gpu().info().compute_capability >= (8, 0)
     }
 

@@ -36,6 +36,9 @@ pub(crate) const fn rotation_places(step_digits: u32, key_words: u32) -> u32 {
 /// The words of a run of both parts of a key, as they are and packed.
 pub(crate) const KEY_RUN: [u32; 2] = [128, 100];
 
+/// The shared memory of sums of rotations at most: of whole steps and keys as they are.
+const MOST_PLACES: u32 = rotation_places(STEP_DIGITS, KEY_RUN[0]);
+
 /// The shared memory of blind rotations: polynomials of N words and lines of as many, and the
 /// powers of two small ciphertexts of any dimension.
 const fn tfhe(polynomials: u32, degree: u32, lines: u32) -> u32 {
@@ -85,16 +88,16 @@ entries! {
     KeyProduct = "key_switch"."key_product_rows" 0;
     PackKey = "key_switch"."pack_key" 0;
     UnpackKey = "key_switch"."unpack_key" 0;
-    RotationSums1 = "rotations"."rotation_sums_1" rotation_places(STEP_DIGITS, KEY_RUN[0]);
-    RotationSums2 = "rotations"."rotation_sums_2" rotation_places(STEP_DIGITS, KEY_RUN[0]);
-    RotationSums3 = "rotations"."rotation_sums_3" rotation_places(STEP_DIGITS, KEY_RUN[0]);
-    RotationSums4 = "rotations"."rotation_sums_4" rotation_places(STEP_DIGITS, KEY_RUN[0]);
-    RotationSums8 = "rotations"."rotation_sums_8" rotation_places(STEP_DIGITS, KEY_RUN[0]);
-    AsyncRotationSums1 = "rotations_80"."rotation_sums_80_1" rotation_places(STEP_DIGITS, KEY_RUN[0]);
-    AsyncRotationSums2 = "rotations_80"."rotation_sums_80_2" rotation_places(STEP_DIGITS, KEY_RUN[0]);
-    AsyncRotationSums3 = "rotations_80"."rotation_sums_80_3" rotation_places(STEP_DIGITS, KEY_RUN[0]);
-    AsyncRotationSums4 = "rotations_80"."rotation_sums_80_4" rotation_places(STEP_DIGITS, KEY_RUN[0]);
-    AsyncRotationSums8 = "rotations_80"."rotation_sums_80_8" rotation_places(STEP_DIGITS, KEY_RUN[0]);
+    RotationSums1 = "rotations"."rotation_sums_1" MOST_PLACES;
+    RotationSums2 = "rotations"."rotation_sums_2" MOST_PLACES;
+    RotationSums3 = "rotations"."rotation_sums_3" MOST_PLACES;
+    RotationSums4 = "rotations"."rotation_sums_4" MOST_PLACES;
+    RotationSums8 = "rotations"."rotation_sums_8" MOST_PLACES;
+    AsyncRotationSums1 = "rotations_80"."rotation_sums_80_1" MOST_PLACES;
+    AsyncRotationSums2 = "rotations_80"."rotation_sums_80_2" MOST_PLACES;
+    AsyncRotationSums3 = "rotations_80"."rotation_sums_80_3" MOST_PLACES;
+    AsyncRotationSums4 = "rotations_80"."rotation_sums_80_4" MOST_PLACES;
+    AsyncRotationSums8 = "rotations_80"."rotation_sums_80_8" MOST_PLACES;
     Convert = "key_switch"."convert_rows" 16 * 128 * 13;
     Convert14Columns4 = "convert_14"."convert14_columns_4" byte_tile(14, 4);
     Convert14Columns8 = "convert_14"."convert14_columns_8" byte_tile(14, 8);

@@ -284,7 +284,7 @@ impl Cuda {
     /// shared memory for the sources, and the constants are there.
     pub(crate) fn converts_in_columns(&self, log_n: u32, plan: &Plan, extent: Extent) -> bool {
         let pays = plan.sources > FUSED_SOURCES || self.has_columns(log_n, extent);
-        let possible = self.multiplies_bytes() && plan.in_bytes && (14..=16).contains(&log_n);
+        let possible = self.runs_kernels_80() && plan.in_bytes && (14..=16).contains(&log_n);
         let has_memory = || self.gpu().info().shared_memory >= byte_tile(log_n, BYTE_SOURCES as u32);
         possible && pays && has_memory()
     }

@@ -363,7 +363,7 @@ impl CudaRing {
             4 => [Entry::RotationSums4, Entry::AsyncRotationSums4],
             _ => [Entry::RotationSums8, Entry::AsyncRotationSums8],
         };
-        let entry = if self.cuda.copies_asynchronously() { copying } else { waiting };
+        let entry = if self.cuda.runs_kernels_80() { copying } else { waiting };
         let mut target = [Target::zeroed(); MOST_SUMS];
         for (place, (given, _)) in target.iter_mut().zip(targets) {
             *place = *given;
