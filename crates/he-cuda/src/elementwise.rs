@@ -269,3 +269,24 @@ impl CudaRing {
         unsafe { self.cuda.launch_rows(op, entry, rows.count(), grid.log_chunks, &args) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::mem::{offset_of, size_of};
+
+    #[test]
+    fn layout_is_that_of_the_kernels() {
+        let at = [
+            offset_of!(BlockArgs, src),
+            offset_of!(BlockArgs, dst),
+            offset_of!(BlockArgs, src_step),
+            offset_of!(BlockArgs, dst_step),
+            offset_of!(BlockArgs, words),
+            offset_of!(BlockArgs, chunks),
+            offset_of!(BlockArgs, aligned),
+        ];
+        assert_eq!(at, [0, 8, 16, 24, 32, 40, 44]);
+        assert_eq!(size_of::<BlockArgs>(), 48);
+    }
+}
