@@ -6,7 +6,7 @@ use he_core::backend::{
 };
 use he_core::ring::RingSpec;
 use he_core::tfhe::{BootstrapKey, CircuitKey, Combination, LweOps, TfheParams};
-use he_core::{Error, Result, for_each_ring_op, for_each_wide_op};
+use he_core::{Error, Result, for_each_ring_op, for_each_wide_op, own_outcome};
 #[cfg(feature = "cuda")]
 use he_cuda::{
     Cuda, CudaCircuitKey, CudaGroup, CudaLweKey, CudaRing, GroupBuf, GroupRing,
@@ -480,28 +480,6 @@ macro_rules! group_side {
     };
 }
 
-/// A result with its buffers as those of a device.
-macro_rules! outcome {
-    (done, $own:expr, $result:expr) => {
-        $result
-    };
-    (one, $own:expr, $result:expr) => {
-        $result.map($own)
-    };
-    (each, $own:expr, $result:expr) => {
-        $result.map(|bufs| bufs.map($own))
-    };
-    (opaque, $own:expr, $result:expr) => {
-        $result.map(|part| part.map($own))
-    };
-    (vectors, $own:expr, $result:expr) => {
-        $result
-    };
-    (sized, $own:expr, $result:expr) => {
-        $result.map(|(buf, bits)| ($own(buf), bits))
-    };
-}
-
 /// An operation of whichever ring it is.
 macro_rules! on_device {
     (fn $op:ident($($kind:ident $arg:ident: $type:ty),*) -> $outcome:ident $result:ty;) => {
@@ -510,17 +488,17 @@ macro_rules! on_device {
             let at = At { device: &self.device, op: stringify!($op) };
             match &self.prepared {
                 Prepared::Cpu(ring) => {
-                    outcome!($outcome, DeviceBuf::Cpu, ring.$op($(cpu_side!($kind $arg, at)),*))
+                    own_outcome!($outcome, DeviceBuf::Cpu, ring.$op($(cpu_side!($kind $arg, at)),*))
                 }
                 #[cfg(feature = "cuda")]
-                Prepared::Cuda(ring) => outcome!(
+                Prepared::Cuda(ring) => own_outcome!(
                     $outcome,
                     |buf| owned(ring.backend(), buf),
                     ring.$op($(cuda_side!($kind $arg, at)),*)
                 ),
                 #[cfg(feature = "cuda")]
                 Prepared::Group(ring) => {
-                    outcome!($outcome, DeviceBuf::Group, ring.$op($(group_side!($kind $arg, at)),*))
+                    own_outcome!($outcome, DeviceBuf::Group, ring.$op($(group_side!($kind $arg, at)),*))
                 }
             }
         }

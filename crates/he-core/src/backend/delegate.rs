@@ -14,8 +14,8 @@
 //! that is written, `fill` the opaque one that is written, `take` a buffer that is consumed. The
 //! word before the result says what it is: `done` nothing, `one` buffer, `each` of an array of
 //! buffers, `opaque` a buffer in a type of its own, `vectors` of slots, `sized` a buffer with a
-//! number of bits. The methods are those of a prepared ring, whose `Self::Buf` is the
-//! buffer of its back end.
+//! number of bits; [`own_outcome!`](crate::own_outcome) gives the words for results their meaning.
+//! The methods are those of a prepared ring, whose `Self::Buf` is the buffer of its back end.
 
 use super::{DigitBuf, GiantStep, KeyBuf, MessagePhase, Multiple, Pair, Rotation, Weight};
 use crate::error::Result;
@@ -152,6 +152,38 @@ impl<'a, T: 'a> Refer<'a, T> for &[GiantStep<'a, T>] {
         };
         self.iter().map(step).collect()
     }
+}
+
+/// The result of an operation that another back end computed, with each of its buffers passed
+/// through a function that makes it one of the caller's back end. The first argument is the word
+/// for the result; see [`backend::delegate`](crate::backend::delegate).
+///
+/// ```
+/// # use he_core::{Result, own_outcome};
+/// let computed: Result<[u32; 2]> = Ok([1, 2]);
+/// assert_eq!(own_outcome!(each, |buf| Some(buf), computed)?, [Some(1), Some(2)]);
+/// # Ok::<(), he_core::Error>(())
+/// ```
+#[macro_export]
+macro_rules! own_outcome {
+    (done, $own:expr, $result:expr) => {
+        $result
+    };
+    (one, $own:expr, $result:expr) => {
+        $result.map($own)
+    };
+    (each, $own:expr, $result:expr) => {
+        $result.map(|bufs| bufs.map($own))
+    };
+    (opaque, $own:expr, $result:expr) => {
+        $result.map(|part| part.map($own))
+    };
+    (vectors, $own:expr, $result:expr) => {
+        $result
+    };
+    (sized, $own:expr, $result:expr) => {
+        $result.map(|(buf, bits)| ($own(buf), bits))
+    };
 }
 
 /// Hands operations of a ring to a macro, one after the other: `required` and `provided` those of

@@ -49,28 +49,6 @@ macro_rules! lead_side {
     };
 }
 
-/// A result with its buffers as those of the group.
-macro_rules! lead_outcome {
-    (done, $own:expr, $result:expr) => {
-        $result
-    };
-    (one, $own:expr, $result:expr) => {
-        $result.map($own)
-    };
-    (each, $own:expr, $result:expr) => {
-        $result.map(|bufs| bufs.map($own))
-    };
-    (opaque, $own:expr, $result:expr) => {
-        $result.map(|part| part.map($own))
-    };
-    (vectors, $own:expr, $result:expr) => {
-        $result
-    };
-    (sized, $own:expr, $result:expr) => {
-        $result.map(|(buf, bits)| ($own(buf), bits))
-    };
-}
-
 /// An operation of the whole ring on the lead.
 macro_rules! on_lead {
     (fn $op:ident($($kind:ident $arg:ident: $type:ty),*) -> $outcome:ident $result:ty;) => {
@@ -78,9 +56,9 @@ macro_rules! on_lead {
             #[allow(unused_variables, reason = "some operations read no buffers")]
             let held = Held::default();
             let done = self.lead().$op($(lead_side!($kind $arg, held)),*);
-            lead_outcome!($outcome, |buf| GroupBuf::on_lead(self.backend(), buf), done)
+            he_core::own_outcome!($outcome, |buf| GroupBuf::on_lead(self.backend(), buf), done)
         }
     };
 }
 
-pub(super) use {lead_outcome, lead_side, on_lead};
+pub(super) use {lead_side, on_lead};

@@ -1,7 +1,7 @@
 //! Rings on several devices: operations limb by limb.
 
 use super::buf::Layout;
-use super::lead::{Held, lead_outcome, lead_side, on_lead};
+use super::lead::{Held, lead_side, on_lead};
 use super::{CudaGroup, GroupBuf};
 use crate::ring::CudaRing;
 use crate::share::Share;
