@@ -52,7 +52,7 @@ impl Steps {
 
     fn cost<'a>(&self, diagonals: impl Iterator<Item = &'a usize>, giant_cost: usize) -> usize {
         let (babies, giants) = self.all(diagonals);
-        babies.len() + giant_cost * giants.len()
+        babies.len().saturating_add(giant_cost.saturating_mul(giants.len()))
     }
 
     /// The index of least magnitude, where there is a choice.
@@ -134,6 +134,7 @@ mod tests {
             (babies.len(), giants.len())
         };
         assert_eq!([1, 4, 9].map(|cost| count(&around, cost)), [(7, 3), (10, 2), (15, 1)]);
+        assert_eq!(count(&around, usize::MAX), (30, 0));
         assert_eq!([1, 4, 9].map(|cost| count(&from_zero, cost)), [(3, 3), (7, 1), (15, 0)]);
     }
 }
