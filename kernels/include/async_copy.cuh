@@ -19,10 +19,9 @@ HE_D void commit_copies() {
 #endif
 }
 
-// Waits until at most the newest LEFT groups of this thread are under way.
-template <u32 LEFT>
+// Waits for all groups of this thread.
 HE_D void wait_copies() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.wait_group %0;" ::"n"(LEFT) : "memory");
+    asm volatile("cp.async.wait_group 0;" ::: "memory");
 #endif
 }

@@ -179,7 +179,7 @@ HE_D void convert_columns(const ConvertColumnsArgs& args) {
         pairs[k].high_i |= (u32)__double2ull_rn(overflow_i) << 24;
         pairs[k].high_j |= (u32)__double2ull_rn(overflow_j) << 24;
     }
-    wait_copies<0>();
+    wait_copies();
     __syncthreads();
 
     u64* dst = a.dst[part] + blockIdx.y * a.dst_digit + row;
@@ -218,7 +218,7 @@ HE_D void convert_columns(const ConvertColumnsArgs& args) {
             commit_copies();
         }
         to_shared<Fp64, COLUMNS_LOG, COLUMNS_TILE, COLUMNS_TILE, LOW>(x, exchange, thread);
-        wait_copies<0>();
+        wait_copies();
         __syncthreads();
         from_shared<Fp64, COLUMNS_LOG, COLUMNS_TILE, LOW, LOG_COLUMNS>(x, exchange, thread);
         forward_pass<Fp64, COLUMNS_LOG, COLUMNS_TILE, LOW, LOG_COLUMNS>(arithmetic, x, own_roots, thread, 0, FIRST_ROOTS, log_n);

@@ -145,7 +145,7 @@ struct RotationSteps {
 
     // The words of the next step; all threads of the warp have used those of the one before it.
     HE_D const u64* next() {
-        wait_copies<0>();
+        wait_copies();
         __syncwarp();
         u64* here = places + used - 2 * (threadIdx.x % warpSize);
         used = words - used;
