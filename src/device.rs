@@ -698,6 +698,17 @@ impl PreparedRing for DeviceRing {
     type Buf = DeviceBuf;
     type Backend = Device;
 
+    fn prepare_beside(&self, spec: &RingSpec) -> Result<Self> {
+        let prepared = match &self.prepared {
+            Prepared::Cpu(ring) => Prepared::Cpu(ring.prepare_beside(spec)?),
+            #[cfg(feature = "cuda")]
+            Prepared::Cuda(ring) => Prepared::Cuda(ring.prepare_beside(spec)?),
+            #[cfg(feature = "cuda")]
+            Prepared::Group(ring) => Prepared::Group(ring.prepare_beside(spec)?),
+        };
+        Ok(Self { device: self.device.clone(), prepared })
+    }
+
     fn backend(&self) -> &Device {
         &self.device
     }

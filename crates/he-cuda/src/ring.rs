@@ -35,8 +35,9 @@ pub struct CudaRing {
     scales: Vec<[u64; 2]>,
     primes: Buffer,
     default_plan: Arc<Plan>,
-    /// The roots that `primes` points to.
-    _roots: Vec<Buffer>,
+    /// The roots that `primes` points to, which rings on the same device share: those of each
+    /// prime, then those of its inverse transform.
+    roots: Vec<[Arc<Buffer>; 2]>,
     plans: Mutex<HashMap<PlanKey, Arc<Plan>>>,
     switches: Mutex<HashMap<Digits, Arc<SwitchConstants>>>,
     products: Mutex<HashMap<Product, Arc<[Plan; 3]>>>,
@@ -183,10 +184,30 @@ impl PreparedRing for CudaRing {
     fn spec(&self) -> &RingSpec {
         &self.spec
     }
+
+    fn prepare_beside(&self, spec: &RingSpec) -> Result<Self> {
+        Self::beside(&self.cuda, spec, self.share, Some(self))
+    }
 }
+
+/// The roots of a prime and of its inverse transform on the device, and the factors of a plain
+/// inverse transform.
+type PrimeRoots = ([Arc<Buffer>; 2], [u64; 2]);
 
 impl CudaRing {
     pub(crate) fn new(cuda: &Cuda, whole: &RingSpec, share: Share) -> Result<Self> {
+        Self::beside(cuda, whole, share, None)
+    }
+
+    /// What this ring has of a prime.
+    fn known(&self, log_n: u32, q: &Modulus) -> Option<PrimeRoots> {
+        let prime = self.spec.moduli().iter().position(|own| own == q)?;
+        (log_n == self.log_n()).then(|| (self.roots[prime].clone(), self.scales[prime]))
+    }
+
+    /// The ring of the own primes among these, with the roots that `known` has of them on the same
+    /// device.
+    pub(crate) fn beside(cuda: &Cuda, whole: &RingSpec, share: Share, known: Option<&Self>) -> Result<Self> {
         let spec = share.spec(whole)?;
         let full_rate = cuda.gpu().info().full_rate_fp64();
         let float = match cuda.arithmetic {
@@ -194,23 +215,26 @@ impl CudaRing {
             Arithmetic::Float => true,
             Arithmetic::Integer => false,
         };
-        let tables = spec
-            .moduli()
+        let mut of_primes: Vec<Option<PrimeRoots>> =
+            spec.moduli().iter().map(|q| known?.known(spec.log_n(), q)).collect();
+        let missing: Vec<usize> = (0..of_primes.len()).filter(|&prime| of_primes[prime].is_none()).collect();
+        let tables = missing
             .par_iter()
-            .map(|&q| NttTable::new(q, spec.log_n()))
+            .map(|&prime| NttTable::new(spec.moduli()[prime], spec.log_n()))
             .collect::<std::result::Result<Vec<_>, _>>()?;
-        let mut roots = Vec::with_capacity(2 * tables.len());
-        let mut words = Vec::with_capacity(10 * tables.len());
-        for table in &tables {
-            let q = table.modulus();
+        for (prime, table) in missing.into_iter().zip(&tables) {
+            let upload = |roots: &[ShoupFactor]| -> Result<Arc<Buffer>> {
+                let words = root_words(roots, table.modulus(), is_short(float, table.modulus()));
+                Ok(Arc::new(cuda.stream.upload(&words).map_err(failed("prepare"))?))
+            };
+            let roots = [upload(table.roots())?, upload(table.inverse_roots())?];
+            of_primes[prime] = Some((roots, [table.n_inverse().value, table.n_inverse_last().value]));
+        }
+        let (roots, scales): (Vec<_>, Vec<_>) = of_primes.into_iter().flatten().unzip();
+        let mut words = Vec::with_capacity(10 * roots.len());
+        for (q, roots) in spec.moduli().iter().zip(&roots) {
             let is_short = is_short(float, q);
-            let mut address = [0; 2];
-            for (address, roots_of) in address.iter_mut().zip([table.roots(), table.inverse_roots()]) {
-                let buf =
-                    cuda.stream.upload(&root_words(roots_of, q, is_short)).map_err(failed("prepare"))?;
-                *address = buf.address();
-                roots.push(buf);
-            }
+            let [roots, inverse_roots] = roots.each_ref().map(|roots| roots.address());
             let ratio = u128::MAX / u128::from(q.value());
             let prime = Prime {
                 q: q.value(),
@@ -221,14 +245,12 @@ impl CudaRing {
                 q_inverse: 1.0 / q.value() as f64,
                 shift_25: q.center(q.reduce(1 << 25)) as f64,
                 shift_50: q.center(q.reduce(1 << 50)) as f64,
-                roots: address[0],
-                inverse_roots: address[1],
+                roots,
+                inverse_roots,
             };
             words.extend(prime.words());
         }
         let primes = cuda.stream.upload(&words).map_err(failed("prepare"))?;
-        let scales: Vec<[u64; 2]> =
-            tables.iter().map(|table| [table.n_inverse().value, table.n_inverse_last().value]).collect();
         let builder = PlanBuilder { spec: &spec, whole, share, scales: &scales, float };
         let default_plan = Arc::new(builder.build(cuda, &[], &[])?);
         Ok(Self {
@@ -238,7 +260,7 @@ impl CudaRing {
             share,
             primes,
             default_plan,
-            _roots: roots,
+            roots,
             plans: Mutex::default(),
             switches: Mutex::default(),
             products: Mutex::default(),

@@ -220,6 +220,14 @@ pub trait PreparedRing: Send + Sync + Sized {
     fn backend(&self) -> &Self::Backend;
     /// The ring for which the constants were made.
     fn spec(&self) -> &RingSpec;
+    /// Prepares another ring of the same degree on the same device. Constants of primes that both
+    /// have may be shared.
+    ///
+    /// # Errors
+    /// Device errors.
+    fn prepare_beside(&self, spec: &RingSpec) -> Result<Self> {
+        self.backend().prepare(spec)
+    }
 }
 
 /// Both parts of a ciphertext.

@@ -216,6 +216,10 @@ impl<B: Backend> PreparedRing for FaultyRing<B> {
     fn spec(&self) -> &RingSpec {
         self.inner.spec()
     }
+
+    fn prepare_beside(&self, spec: &RingSpec) -> Result<Self> {
+        Ok(Self { backend: self.backend.clone(), inner: self.inner.prepare_beside(spec)? })
+    }
 }
 
 impl<B: Backend<Ring: PolyOps>> PolyOps for FaultyRing<B> {

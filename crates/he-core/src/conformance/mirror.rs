@@ -365,6 +365,11 @@ impl<L: Backend, R: Backend> PreparedRing for MirrorRing<L, R> {
     fn spec(&self) -> &RingSpec {
         self.left.spec()
     }
+
+    fn prepare_beside(&self, spec: &RingSpec) -> Result<Self> {
+        let (left, right) = (self.left.prepare_beside(spec)?, self.right.prepare_beside(spec)?);
+        Ok(Self { mirror: self.mirror.clone(), left, right })
+    }
 }
 
 impl<L: Backend<Ring: PolyOps>, R: Backend<Ring: PolyOps>> PolyOps for MirrorRing<L, R> {

@@ -103,6 +103,10 @@ impl<B: Backend> PreparedRing for ProvidedRing<B> {
     fn spec(&self) -> &RingSpec {
         self.inner.spec()
     }
+
+    fn prepare_beside(&self, spec: &RingSpec) -> Result<Self> {
+        Ok(Self { backend: self.backend.clone(), inner: self.inner.prepare_beside(spec)? })
+    }
 }
 
 impl<B: Backend<Ring: PolyOps>> PolyOps for ProvidedRing<B> {

@@ -23,7 +23,7 @@ pub use coarse::{
     key_products, key_switching_is_exact, keys, rotations, switches, tensors,
 };
 pub use exact::{encryptions, gathers, phases_mod_t, scaled_tensors};
-pub use prefix::prefix_rings;
+pub use prefix::{prefix_rings, split_rings};
 pub use small::{
     automorphisms, conversion_edges, conversions, elementwise, samplers, signed_words, transforms,
     transforms_obey_laws,
@@ -69,7 +69,7 @@ macro_rules! conformance_suite {
             memory known_answers elementwise transforms transforms_obey_laws automorphisms conversions
             conversion_edges signed_words samplers tensors decompositions keys key_products divisions
             divisions_are_exact rotations switches key_switching_is_exact fused_equal_provided scaled_tensors encryptions phases_mod_t gathers embeddings programs
-            prefix_rings threads
+            prefix_rings split_rings threads
         );
     };
     // Back ends that implement `WideOps` request its tests separately.

@@ -426,16 +426,14 @@ impl<D: Domain, B: RingOps> Poly<D, B> {
         Poly::from_words(ring, self.span, self.batch, &self.to_words()?)
     }
 
-    /// The same polynomial as one of a ring that shares its constants: nothing is copied.
+    /// The same polynomial as one of a ring that was made of its own, or from which its own was
+    /// made, by [`Ring::prefix`] and [`Ring::split`]: nothing is copied.
     ///
     /// # Errors
-    /// [`Error::RingMismatch`] if the rings share none; [`Error::SpanMismatch`] if `ring` does not
-    /// have all of its primes.
+    /// [`Error::RingMismatch`] for any other ring, and if special primes are others there;
+    /// [`Error::SpanMismatch`] if `ring` does not have all of its primes.
     pub fn into_ring(self, ring: &Ring<B>) -> Result<Self> {
-        if !self.ring.shares(ring) {
-            return Err(Error::RingMismatch);
-        }
-        ring.check_span(self.span)?;
+        self.ring.check_same_primes(ring, self.span)?;
         Ok(Self { ring: ring.clone(), ..self })
     }
 

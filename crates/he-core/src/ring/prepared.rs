@@ -3,20 +3,25 @@
 use super::{RingSpec, Rows, Seed, Span, uniform_row};
 use crate::backend::{Cpu, PolyOps, PreparedRing, RingOps};
 use crate::error::{Error, Result};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// A ring prepared on a device; a cheap handle.
 ///
 /// Clones are the same ring. A [`prefix`](Self::prefix) is another ring, of fewer primes, that
-/// shares what was prepared.
+/// shares what was prepared; a [`split`](Self::split) is one with other special primes.
 pub struct Ring<B: RingOps = Cpu> {
     prepared: Arc<B::Ring>,
     spec: Arc<RingSpec>,
+    family: Arc<Family<B>>,
 }
+
+/// All rings that were prepared beside one another, on one device: the first one, and its splits.
+struct Family<B: RingOps>(Mutex<Vec<Arc<B::Ring>>>);
 
 impl<B: RingOps> Clone for Ring<B> {
     fn clone(&self) -> Self {
-        Self { prepared: Arc::clone(&self.prepared), spec: Arc::clone(&self.spec) }
+        let Self { prepared, spec, family } = self;
+        Self { prepared: Arc::clone(prepared), spec: Arc::clone(spec), family: Arc::clone(family) }
     }
 }
 
@@ -32,7 +37,9 @@ impl<B: RingOps> Ring<B> {
     /// # Errors
     /// Device errors.
     pub fn new(backend: B, spec: RingSpec) -> Result<Self> {
-        Ok(Self { prepared: Arc::new(backend.prepare(&spec)?), spec: Arc::new(spec) })
+        let prepared = Arc::new(backend.prepare(&spec)?);
+        let family = Arc::new(Family(Mutex::new(vec![Arc::clone(&prepared)])));
+        Ok(Self { prepared, spec: Arc::new(spec), family })
     }
 
     /// The ring of the same degree over the first `q` primes of the chain and the first `p` special
@@ -59,13 +66,53 @@ impl<B: RingOps> Ring<B> {
     pub fn prefix(&self, q: usize, p: usize) -> Result<Self> {
         let (left, right) = (Span::extended(q, p), self.span());
         let spec = self.spec.prefix(q, p).ok_or(Error::SpanMismatch { left, right })?;
-        Ok(Self { prepared: Arc::clone(&self.prepared), spec: Arc::new(spec) })
+        Ok(Self { spec: Arc::new(spec), ..self.clone() })
+    }
+
+    /// The ring of the same degree over the first `q + p` primes, of which the first `q` are its
+    /// chain: primes that end the chain here are special there ([`RingSpec::split`]). The device
+    /// prepares it once, with the same constants of primes, and keeps it as long as this ring.
+    ///
+    /// Special primes are others than here, so polynomials of both cannot be operands of each
+    /// other. [`Poly::into_ring`](super::Poly::into_ring) hands one over, uncopied, where its span
+    /// means the same primes in both.
+    ///
+    /// ```
+    /// use he_core::{backend::Cpu, ring::*};
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let ring = Ring::new(Cpu::new(), RingSpec::new(3, vec![17, 97], vec![113, 193])?)?;
+    /// let split = ring.split(1, 2)?;
+    /// assert_eq!((split.spec().q(), split.spec().p()), (&[17][..], &[97, 113][..]));
+    /// let x: Poly<Eval> = Poly::uniform(&ring, Span::chain(1), 1, &Seed([1; 32]), 0)?;
+    /// assert!(x.into_ring(&split).is_ok());
+    /// let x: Poly<Eval> = Poly::uniform(&ring, Span::extended(1, 1), 1, &Seed([1; 32]), 0)?;
+    /// assert!(x.into_ring(&split).is_err());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::SpanMismatch`] if the ring has fewer primes, or none is left for the chain; device
+    /// errors.
+    pub fn split(&self, q: usize, p: usize) -> Result<Self> {
+        let (left, right) = (Span::extended(q, p), self.span());
+        let spec = self.spec.split(q, p).ok_or(Error::SpanMismatch { left, right })?;
+        // The list stays valid whatever a panicking thread was doing.
+        let mut rings = self.family.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let prepared = match rings.iter().find(|ring| *ring.spec() == spec) {
+            Some(ring) => Arc::clone(ring),
+            None => {
+                let ring = Arc::new(self.prepared.prepare_beside(&spec)?);
+                rings.push(Arc::clone(&ring));
+                ring
+            }
+        };
+        Ok(Self { prepared, spec: Arc::new(spec), family: Arc::clone(&self.family) })
     }
 
     /// The ring that was prepared, of which this is a [`prefix`](Self::prefix) or all.
     pub fn whole(&self) -> Self {
-        let spec = self.prepared().spec().clone();
-        Self { prepared: Arc::clone(&self.prepared), spec: Arc::new(spec) }
+        Self { spec: Arc::new(self.prepared().spec().clone()), ..self.clone() }
     }
 
     /// The degree and the primes.
@@ -99,6 +146,19 @@ impl<B: RingOps> Ring<B> {
     /// the other's: the same ring, or prefixes of one.
     pub fn shares(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.prepared, &other.prepared)
+    }
+
+    /// Whether a span of this ring means the same primes, on the same device, in the other, which
+    /// has all of them.
+    pub(super) fn check_same_primes(&self, other: &Self, span: Span) -> Result<()> {
+        if !Arc::ptr_eq(&self.family, &other.family) {
+            return Err(Error::RingMismatch);
+        }
+        other.check_span(span)?;
+        if self.shares(other) || self.spec().moduli_of(span).eq(other.spec().moduli_of(span)) {
+            return Ok(());
+        }
+        Err(Error::RingMismatch)
     }
 
     /// All primes.

@@ -68,6 +68,16 @@ impl RingSpec {
         (q > 0).then_some(Self { log_n: self.log_n, primes, moduli, chain: q })
     }
 
+    /// The ring over the first `q + p` primes, of which the first `q` are its chain and the others,
+    /// be they of this chain or special here, its special primes; `None` if there are fewer, or if
+    /// `q` is 0.
+    pub fn split(&self, q: usize, p: usize) -> Option<Self> {
+        let moduli = self.moduli.get(..q.checked_add(p)?)?.to_vec();
+        let primes = moduli.iter().map(Modulus::value).collect();
+        let fits = q > 0 && q.max(p) <= Self::MAX_PRIMES;
+        fits.then_some(Self { log_n: self.log_n, primes, moduli, chain: q })
+    }
+
     /// Whether this is a [`prefix`](Self::prefix) of `other`.
     pub fn is_prefix_of(&self, other: &Self) -> bool {
         self.log_n == other.log_n && other.q().starts_with(self.q()) && other.p().starts_with(self.p())
@@ -168,6 +178,19 @@ mod tests {
         }
         let other = RingSpec::new(3, vec![97, 17], vec![113]).unwrap();
         assert!(!other.is_prefix_of(&spec));
+    }
+
+    #[test]
+    fn splits_are_rings_of_the_first_primes() {
+        let spec = RingSpec::new(3, vec![17, 97, 193], vec![113, 241]).unwrap();
+        let primes: Vec<u64> = spec.primes().collect();
+        for (q, p) in [(1, 0), (1, 4), (2, 2), (3, 2), (4, 1), (5, 0)] {
+            let split = spec.split(q, p).unwrap();
+            assert_eq!(split, RingSpec::new(3, primes[..q].to_vec(), primes[q..q + p].to_vec()).unwrap());
+        }
+        for (q, p) in [(0, 1), (3, 3), (6, 0), (1, usize::MAX)] {
+            assert_eq!(spec.split(q, p), None, "{q}, {p}");
+        }
     }
 
     /// Every limb of every span has the modulus of its prime.

@@ -35,17 +35,28 @@ impl PreparedRing for GroupRing {
     fn spec(&self) -> &RingSpec {
         self.lead().spec()
     }
+
+    fn prepare_beside(&self, spec: &RingSpec) -> Result<Self> {
+        Self::beside(&self.group, spec, Some(self))
+    }
 }
 
 impl GroupRing {
     pub(super) fn new(group: &CudaGroup, spec: &RingSpec) -> Result<Self> {
-        let lead = CudaRing::new(group.lead(), spec, Share::WHOLE)?;
+        Self::beside(group, spec, None)
+    }
+
+    /// The ring of these primes, with the roots that `known` has of them on each device.
+    fn beside(group: &CudaGroup, spec: &RingSpec, known: Option<&Self>) -> Result<Self> {
+        let lead = CudaRing::beside(group.lead(), spec, Share::WHOLE, known.map(Self::lead))?;
         let count = group.devices.len();
         if count == 1 || spec.q().len() < count || spec.log_n() < group.least_log_n {
             return Ok(Self { group: group.clone(), parts: vec![lead], whole: None });
         }
-        let part = |(cuda, share)| CudaRing::new(cuda, spec, share);
-        let parts = group.devices.iter().zip(group.shares()).map(part).collect::<Result<_>>()?;
+        let known = |device: usize| known.filter(|known| known.is_split()).map(|known| &known.parts[device]);
+        let parts = group.devices.iter().zip(group.shares()).enumerate();
+        let part = |(device, (cuda, share))| CudaRing::beside(cuda, spec, share, known(device));
+        let parts = parts.map(part).collect::<Result<_>>()?;
         Ok(Self { group: group.clone(), parts, whole: Some(lead) })
     }
 

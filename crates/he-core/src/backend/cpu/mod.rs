@@ -93,7 +93,7 @@ impl Cpu {
 pub struct CpuRing {
     cpu: Cpu,
     spec: RingSpec,
-    ntt: Vec<NttRoots>,
+    ntt: Vec<Arc<NttRoots>>,
     /// The conversions requested so far: a handful per level.
     conversions: Mutex<HashMap<(Span, Span), Arc<BaseConversion>>>,
     /// The constants of conversions to and from words, likewise.
@@ -167,18 +167,7 @@ impl Backend for Cpu {
     }
 
     fn prepare(&self, spec: &RingSpec) -> Result<CpuRing> {
-        let ntt = spec
-            .moduli()
-            .par_iter()
-            .map(|&q| NttTable::new(q, spec.log_n()).map(NttRoots::new))
-            .collect::<std::result::Result<_, _>>()?;
-        Ok(CpuRing {
-            cpu: self.clone(),
-            spec: spec.clone(),
-            ntt,
-            conversions: Mutex::default(),
-            wide: Mutex::default(),
-        })
+        CpuRing::new(self, spec, |_| None)
     }
 
     fn zeros(&self, words: usize) -> Result<CpuBuf> {
@@ -233,9 +222,33 @@ impl PreparedRing for CpuRing {
     fn spec(&self) -> &RingSpec {
         &self.spec
     }
+
+    fn prepare_beside(&self, spec: &RingSpec) -> Result<Self> {
+        let known = |q: &Modulus| {
+            let prime = self.spec.moduli().iter().position(|own| own == q)?;
+            (spec.log_n() == self.spec.log_n()).then(|| Arc::clone(&self.ntt[prime]))
+        };
+        Self::new(&self.cpu, spec, known)
+    }
 }
 
 impl CpuRing {
+    /// The ring of these primes, with the roots that `known` has of them.
+    fn new(
+        cpu: &Cpu,
+        spec: &RingSpec,
+        known: impl Fn(&Modulus) -> Option<Arc<NttRoots>> + Sync,
+    ) -> Result<Self> {
+        let made = |&q: &Modulus| NttTable::new(q, spec.log_n()).map(|table| Arc::new(NttRoots::new(table)));
+        let ntt = spec
+            .moduli()
+            .par_iter()
+            .map(|q| known(q).map_or_else(|| made(q), Ok))
+            .collect::<std::result::Result<_, _>>()?;
+        let (cpu, spec) = (cpu.clone(), spec.clone());
+        Ok(Self { cpu, spec, ntt, conversions: Mutex::default(), wide: Mutex::default() })
+    }
+
     fn scratch(&self, words: usize) -> CpuBuf {
         self.cpu.pool.scratch(words)
     }
