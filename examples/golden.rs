@@ -272,10 +272,11 @@ fn tfhe_files(rng: impl Fn(u8) -> ChaCha20Rng) -> Result<Vec<(&'static str, Vec<
 }
 
 /// The primes of the golden parameters with bootstrapping, written out as those of the others.
-const BOOTSTRAP_PRIMES: [u64; 9] = [
+const BOOTSTRAP_PRIMES: [u64; 10] = [
     70_368_744_177_601,
     274_877_906_753,
     68_719_476_577,
+    1_073_741_441,
     70_368_744_177_377,
     70_368_744_176_833,
     70_368_744_176_321,
@@ -286,7 +287,8 @@ const BOOTSTRAP_PRIMES: [u64; 9] = [
 const BOOTSTRAP_SPECIAL: [u64; 4] =
     [140_737_488_355_201, 140_737_488_353_633, 140_737_488_353_569, 140_737_488_353_377];
 
-/// N = 2^4, two slots, one matrix on each side, a sparse secret of weight 2.
+/// N = 2^4, two slots, one matrix on each side, a sparse secret of weight 2; parts are reduced in
+/// one ciphertext, with a special prime of the level before.
 pub fn bootstrap_params() -> Result<BootstrapParams> {
     let spec = BootstrapSpec {
         log_n: 4,
@@ -295,10 +297,12 @@ pub fn bootstrap_params() -> Result<BootstrapParams> {
         base_scale_log2: 36.0,
         slots_to_coeffs: vec![38],
         program: LevelRun::new(1, 36.0, &[36]),
+        join: Some(30),
         eval_mod_levels: vec![LevelRun::new(5, 46.0, &[46])],
         coeffs_to_slots: LevelRun::new(1, 46.0, &[46]),
         special: vec![47; 4],
         slots_to_coeffs_special: 1,
+        borrowed: vec![1],
         eval_mod: EvalModShape { bound: 2, degree: 14, doublings: 1, arcsine: false, focus: 0.5 },
         sparse_weight: 2,
     };
@@ -340,6 +344,7 @@ pub fn integer_bootstrap_params<S: Scheme>() -> Result<exact::bootstrapping::Boo
         log_slots: 3,
         slots_to_coeffs: vec![46],
         program: LevelRun::new(2, 40.0, &[36]),
+        join: None,
         special: vec![47; 3],
         slots_to_coeffs_special: 2,
         eval_mod: EvalModShape { focus: 0.0, ..bootstrap_params()?.spec().eval_mod },

@@ -370,7 +370,7 @@ class Bootstrapping(Rlwe):
             self.t, iterations = fields.number(8), fields.number(2)
             need(self.t >= 2 and iterations >= 1, "the plaintext modulus, or the iterations")
             self.circuit = blake3(b"he ckks bootstrapping parameters 1" + frame.body[11:])
-        version = 3 if frame.kind == 35 else 4
+        version = 5 if frame.kind == 35 else 6
         need(fields.number(1) == version, "an unknown version of parameters with bootstrapping")
         self.log_n, self.log_slots = fields.number(1), fields.number(1)
         self.n, widths = 1 << self.log_n, [fields.number(1)]
@@ -385,11 +385,21 @@ class Bootstrapping(Rlwe):
 
         program = run()
         programs = widths_of(program)
+        join = fields.number(1)
         widths += maps + programs if frame.kind == 35 else programs + maps
         self.low = 1 + len(maps) + (0 if frame.kind == 35 else len(programs))
-        widths += sum([widths_of(run()) for _ in range(fields.number(1))], []) + widths_of(run())
+        widths += [join] if join else []
+        widths += sum([widths_of(run()) for _ in range(fields.number(1))], [])
+        # The primes of the chain, and the special ones, of each matrix of CoeffsToSlots and of the
+        # modular reduction.
+        up = run()
+        ends = [len(widths) + done * len(up[2]) for done in range(up[0], -1, -1)]
+        widths += widths_of(up)
         special = fields.list(1, 1)
         self.low_special = fields.number(1)
+        borrowed = [0] + fields.list(1, 1)
+        need(len(borrowed) == len(ends), "the number of stages")
+        self.stages = [(end, len(special) + more) for end, more in zip(ends, borrowed)]
         fields.take(4 + 2 + 1)
         need(fields.number(1) < 2, "whether the arcsine follows")
         fields.float()
@@ -414,11 +424,12 @@ class Bootstrapping(Rlwe):
         self.program = blake3(b"he ckks parameters 2" + self.key_print + words(levels) + packed)
 
     @staticmethod
-    def digits_of(q, p):
+    def digits_of(q, p, most=None):
         ends, total, room = [], 0.0, sum(map(math.log2, p)) + 0.5
         for i, prime in enumerate(q):
             total += math.log2(prime)
-            if i + 1 == len(q) or total + math.log2(q[i + 1]) > room:
+            full = most is not None and i + 1 - (ends[-1] if ends else 0) == most
+            if i + 1 == len(q) or full or total + math.log2(q[i + 1]) > room:
                 ends.append(i + 1)
                 total = 0.0
         return ends
@@ -427,7 +438,7 @@ class Bootstrapping(Rlwe):
         """All keys, in their order; the sparse secret is what the first key back holds."""
         need(frames[0].kind == 36 and all(frame.kind == 37 for frame in frames[1:]), "the kinds of keys")
         fields = Fields(frames[1].body)
-        need((fields.number(1), fields.number(8)) == (1, 0), "the key back comes second")
+        need((fields.number(1), fields.number(1), fields.number(8)) == (1, 0, 0), "the key back comes second")
         seed, q0 = fields.take(32), self.q[0]
         b, a = self.row(fields, q0), self.uniform(seed, 0, 0, q0)
         s = self.evaluate(secret, q0)
@@ -440,22 +451,28 @@ class Bootstrapping(Rlwe):
             hidden += near
         need(sum(map(abs, hidden)) == self.weight, "the weight of the sparse secret")
         fields = Fields(frames[1].body)
-        fields.take(9)
+        fields.take(10)
         check_switching(self, fields, secret, hidden, self.q, self.p, [len(self.q)])
         check_switching(self, Fields(frames[0].body), hidden, secret, self.q[:1], self.p[:1], [1])
         uses = []
         for frame in frames[2:]:
             fields = Fields(frame.body)
-            purpose, g = fields.number(1), fields.number(8)
-            need(purpose in (2, 3, 4), "the purpose of a key")
-            uses.append((purpose, g))
-            q, p = self.q, self.p
+            purpose, matrix, g = fields.number(1), fields.number(1), fields.number(8)
+            need(purpose in (2, 3, 4, 5), "the purpose of a key")
+            uses.append((purpose, matrix, g))
             if purpose == 4:
-                q, p = q[: self.low], p[: self.low_special]
+                q, p = self.q[: self.low], self.p[: self.low_special]
+                digits = self.digits_of(q, p)
+            else:
+                stage = matrix if purpose == 3 else len(self.stages) - 1
+                end, special = self.stages[stage]
+                q, p = self.q[:end], (self.q[end:] + self.p)[:special]
+                digits = self.digits_of(q, p, 12 if stage else None)
+            need(matrix == 0 or purpose == 3, "the matrix of a key")
             under, message = secret, negacyclic(secret, secret)
             if purpose != 2:
                 under, message = image(secret, pow(g, -1, 2 * self.n)), secret
-            check_switching(self, fields, under, message, q, p, self.digits_of(q, p))
+            check_switching(self, fields, under, message, q, p, digits)
         need(uses == sorted(uses), "the order of keys")
         return uses
 
@@ -1257,7 +1274,7 @@ class Reader:
         if keys:
             params = self.params[keys[0].fingerprint]
             uses = params.check_keys(keys, self.secrets[params.program])
-            self.say(f"{name} uses {' '.join(f'{purpose}:{g}' for purpose, g in uses)}")
+            self.say(f"{name} uses {' '.join(':'.join(map(str, use)) for use in uses)}")
 
     def content(self, name, content, vectors, params):
         if content.get("type") == "examples":

@@ -146,10 +146,12 @@ fn bootstrapping_keys() {
         base_scale_log2: 36.0,
         slots_to_coeffs: vec![38],
         program: LevelRun::new(1, 36.0, &[36]),
+        join: None,
         eval_mod_levels: vec![LevelRun::new(3, 46.0, &[46])],
         coeffs_to_slots: LevelRun::new(1, 46.0, &[46]),
         special: vec![47; 2],
         slots_to_coeffs_special: 1,
+        borrowed: vec![1],
         eval_mod: EvalModShape { bound: 1, degree: 6, doublings: 0, arcsine: false, focus: 0.5 },
         sparse_weight: 64,
     };

@@ -125,10 +125,12 @@ fn bootstrap_cases(cases: &mut Vec<Case>) {
         base_scale_log2: 30.0,
         slots_to_coeffs: vec![32],
         program: LevelRun::new(1, 30.0, &[30]),
+        join: None,
         eval_mod_levels: vec![LevelRun::new(3, 40.0, &[40])],
         coeffs_to_slots: LevelRun::new(1, 40.0, &[40]),
         special: vec![41; 3],
         slots_to_coeffs_special: 1,
+        borrowed: vec![1],
         eval_mod: EvalModShape { bound: 1, degree: 6, doublings: 0, arcsine: false, focus: 0.5 },
         sparse_weight: 2,
     };

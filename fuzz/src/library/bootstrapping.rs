@@ -30,10 +30,12 @@ pub fn spec() -> BootstrapSpec {
         base_scale_log2: 36.0,
         slots_to_coeffs: vec![38],
         program: LevelRun::new(1, 36.0, &[36]),
+        join: Some(30),
         eval_mod_levels: vec![LevelRun::new(5, 46.0, &[46])],
         coeffs_to_slots: LevelRun::new(1, 46.0, &[46]),
         special: vec![47; 4],
         slots_to_coeffs_special: 1,
+        borrowed: vec![1],
         eval_mod: EvalModShape { bound: 2, degree: 14, doublings: 1, arcsine: false, focus: 0.5 },
         sparse_weight: 2,
     }

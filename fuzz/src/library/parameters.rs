@@ -214,9 +214,14 @@ fn of_bootstrapping(body: &[u8], seed: u64) -> Option<()> {
     let (log_n, log_slots, base_bits) = (fields.u8()?.into(), fields.u8()?.into(), fields.u8()?.into());
     let (base_scale_log2, slots_to_coeffs) = (fields.f64()?, fields.bytes()?);
     let program = run_of(&mut fields)?;
+    let join = match fields.u8()? {
+        0 => None,
+        bits => Some(bits.into()),
+    };
     let eval_mod_levels = (0..fields.u8()?).map(|_| run_of(&mut fields)).collect::<Option<_>>()?;
     let coeffs_to_slots = run_of(&mut fields)?;
     let (special, slots_to_coeffs_special) = (fields.bytes()?, fields.u8()?.into());
+    let borrowed = fields.bytes()?.into_iter().map(|count| count as usize).collect();
     let (bound, degree, doublings) = (fields.u32()?, fields.u16()?.into(), fields.u8()?.into());
     let (arcsine, focus) = (fields.u8()? == 1, fields.f64()?);
     let eval_mod = EvalModShape { bound, degree, doublings, arcsine, focus };
@@ -229,10 +234,12 @@ fn of_bootstrapping(body: &[u8], seed: u64) -> Option<()> {
         base_scale_log2,
         slots_to_coeffs,
         program,
+        join,
         eval_mod_levels,
         coeffs_to_slots,
         special,
         slots_to_coeffs_special,
+        borrowed,
         eval_mod,
         sparse_weight,
     };

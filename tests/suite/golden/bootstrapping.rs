@@ -138,7 +138,7 @@ fn the_specification_alone_reads_the_golden_keys_of_bootstrapping() {
     let hashed = [&b"he ckks bootstrapping parameters 1"[..], &frame.body].concat();
     assert_eq!(blake3::hash(&hashed).as_bytes(), &frame.fingerprint);
     let mut body = Cursor(&frame.body);
-    assert_eq!(body.number(1), 3);
+    assert_eq!(body.number(1), 5);
     let (log_n, log_slots, base) = (body.number(1) as u32, body.number(1), body.number(1));
     assert_eq!((log_n, log_slots, base, f64::from_bits(body.number(8))), (4, 1, 46, 36.0));
     let mut widths = vec![base];
@@ -151,13 +151,18 @@ fn the_specification_alone_reads_the_golden_keys_of_bootstrapping() {
         ((0..levels).flat_map(|_| primes.clone()).collect(), scale)
     };
     let program = run(&mut body);
+    let join = body.number(1);
     let runs = body.number(1);
     let reduction: Vec<_> = (0..runs).map(|_| run(&mut body)).collect();
     let up = run(&mut body);
     assert_eq!((program.1, reduction[0].1, up.1), (36.0, 46.0, 46.0));
-    widths.extend(std::iter::once(&program).chain(&reduction).chain([&up]).flat_map(|run| &run.0));
+    widths.extend(program.0.iter().chain([&join]));
+    widths.extend(reduction.iter().chain([&up]).flat_map(|run| &run.0));
     let special = list(&mut body);
     let low_special = body.number(1) as usize;
+    let borrowed = list(&mut body);
+    // One matrix, of one prime; the reduction borrows that.
+    assert_eq!((join, up.0.len(), borrowed.as_slice()), (30, 1, &[1][..]));
     assert_eq!((body.number(4), body.number(2), body.number(1), body.number(1)), (2, 14, 1, 0));
     assert_eq!((f64::from_bits(body.number(8)), body.number(4)), (0.5, 2));
     let (q, p) = (body.list(8), body.list(8));
@@ -170,6 +175,8 @@ fn the_specification_alone_reads_the_golden_keys_of_bootstrapping() {
     let spec = Spec { n: 1 << log_n, log_n, q: q.clone(), p: p.clone(), levels: vec![] };
     let s = read_secret(&raw_frames(&committed("bootstrapping_secret_key.he"))[1], spec.n);
     let all = Part::new(&q, &p);
+    let (below, above) = q.split_at(q.len() - 1);
+    let reduction = Part::new(below, &[above, &p].concat());
     let low = Part::new(&q[..1 + maps.len()], &p[..low_special]);
     let sparse = Part::new(&q[..1], &p[..1]);
 
@@ -181,7 +188,7 @@ fn the_specification_alone_reads_the_golden_keys_of_bootstrapping() {
     // The key back holds the sparse secret as its message: P t modulo all primes of the chain.
     let back = Part { digits: vec![(0, q.len())], ..Part::new(&q, &p) };
     let mut body = Cursor(&frames[2].body);
-    assert_eq!((body.number(1), body.number(8)), (1, 0));
+    assert_eq!((body.number(1), body.number(1), body.number(8)), (1, 0, 0));
     let rows = with_masks(&spec, &back, &mut body, &s);
     assert!(body.0.is_empty());
     let factor = p.iter().fold(1, |x, &p| mul(x, p % q[0], q[0]));
@@ -210,8 +217,13 @@ fn the_specification_alone_reads_the_golden_keys_of_bootstrapping() {
     let mut uses = vec![BootstrapKeyUse::ToSparse, BootstrapKeyUse::ToDense];
     for frame in &frames[3..] {
         let mut body = Cursor(&frame.body);
-        let (number, g) = (body.number(1), body.number(8));
-        let part = if number == 4 { &low } else { &all };
+        let (number, matrix, g) = (body.number(1), body.number(1), body.number(8));
+        assert_eq!(matrix, 0);
+        let part = match number {
+            3 => &all,
+            4 => &low,
+            _ => &reduction,
+        };
         let (under, message) = if number == 2 {
             assert_eq!(g, 0);
             uses.push(BootstrapKeyUse::Relin);
@@ -223,8 +235,9 @@ fn the_specification_alone_reads_the_golden_keys_of_bootstrapping() {
             (s.clone(), square)
         } else {
             uses.push(match number {
-                3 => BootstrapKeyUse::CoeffsToSlots(g),
+                3 => BootstrapKeyUse::CoeffsToSlots { matrix: 0, g },
                 4 => BootstrapKeyUse::SlotsToCoeffs(g),
+                5 => BootstrapKeyUse::Join(g),
                 _ => panic!("purpose {number}"),
             });
             let inverse = (1..2 * spec.n).find(|h| g as usize * h % (2 * spec.n) == 1).unwrap();

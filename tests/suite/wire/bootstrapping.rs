@@ -16,7 +16,9 @@ fn spec() -> BootstrapSpec {
         log_slots: 4,
         slots_to_coeffs: vec![42; 2],
         program: LevelRun::new(2, 40.0, &[40]),
+        join: Some(30),
         coeffs_to_slots: LevelRun { levels: 2, ..fast.coeffs_to_slots.clone() },
+        borrowed: vec![1, 2],
         ..fast
     }
 }
@@ -106,7 +108,7 @@ fn frames_are_asked_for_one_by_one() {
         asked.set(asked.get() + 1);
         let mut frame = copy(frame);
         if i == 3 {
-            frame.body.truncate(20);
+            frame.body.truncate(21);
         }
         Ok(frame)
     });
@@ -139,25 +141,33 @@ fn other_keys_than_needed_are_refused() {
     // A Galois element that is possible, but not needed; those that are not possible; purposes.
     let last = count - 1;
     let good = &boot.frames[last].body;
-    let body = |number: u8, g: u64| [&[number][..], &g.to_le_bytes(), &good[9..]].concat();
-    for (number, g, field) in [
-        (4, 33, None),
-        (3, 5, None),
-        (4, 2, Some("galois element")),
-        (4, 129, Some("galois element")),
-        (4, u64::MAX, Some("galois element")),
-        (2, 5, Some("galois element")),
-        (0, 0, Some("purpose")),
-        (5, 0, Some("purpose")),
-        (255, 5, Some("purpose")),
+    let body =
+        |number: u8, matrix: u8, g: u64| [&[number, matrix][..], &g.to_le_bytes(), &good[10..]].concat();
+    for (number, matrix, g, field) in [
+        (5, 0, 33, None),
+        (4, 0, 33, None),
+        (3, 0, 5, None),
+        (3, 1, 5, None),
+        (3, 2, 5, Some("matrix")),
+        (3, 255, 5, Some("matrix")),
+        (4, 1, 5, Some("matrix")),
+        (1, 1, 0, Some("matrix")),
+        (4, 0, 2, Some("galois element")),
+        (4, 0, 129, Some("galois element")),
+        (5, 0, u64::MAX, Some("galois element")),
+        (2, 0, 5, Some("galois element")),
+        (5, 0, 0, Some("galois element")),
+        (0, 0, 0, Some("purpose")),
+        (6, 0, 5, Some("purpose")),
+        (255, 0, 5, Some("purpose")),
     ] {
-        let result = boot.from(boot.with(last, FrameKind::CkksBootstrapKey, body(number, g)));
+        let result = boot.from(boot.with(last, FrameKind::CkksBootstrapKey, body(number, matrix, g)));
         let as_expected = match (&result, field) {
             (Err(Error::Wire(WireError::UnexpectedKey { .. })), None) => true,
             (Err(Error::Wire(WireError::Field { field: found, .. })), Some(field)) => *found == field,
             _ => false,
         };
-        assert!(as_expected, "{number}, {g}: {result:?}");
+        assert!(as_expected, "{number}, {matrix}, {g}: {result:?}");
     }
 }
 
@@ -170,7 +180,7 @@ fn the_sparse_secret_has_two_primes() {
     let limit = boot.params.key_frame_limit(FrameKind::CkksSparseKey);
     assert_eq!(boot.frames[0].body.len() as u64, limit);
     for wide in [&boot.frames[1], &boot.frames[boot.frames.len() - 1]] {
-        let same = boot.with(0, FrameKind::CkksSparseKey, wide.body[9..].to_vec());
+        let same = boot.with(0, FrameKind::CkksSparseKey, wide.body[10..].to_vec());
         let result = boot.from(same);
         let refused = matches!(
             result,
@@ -227,16 +237,16 @@ fn changed_parameters_of_bootstrapping_are_refused() {
             assert!(refused, "{what}: {result:?}");
         }
     };
-    for version in (0..=u8::MAX).filter(|&version| version != 3) {
+    for version in (0..=u8::MAX).filter(|&version| version != 5) {
         let body = [&[version], &frame.body[1..]].concat();
         let result =
             BootstrapParams::from_frame(&Frame { kind: frame.kind, fingerprint: frame.fingerprint, body });
         let by_number = match result {
-            Err(Error::Wire(WireError::RetiredBody { found, oldest: 3, .. })) => {
-                found == version && [1, 2].contains(&version)
+            Err(Error::Wire(WireError::RetiredBody { found, oldest: 5, .. })) => {
+                found == version && (1..5).contains(&version)
             }
-            Err(Error::Wire(WireError::UnsupportedBody { found, supported: 3, .. })) => {
-                found == version && ![1, 2].contains(&version)
+            Err(Error::Wire(WireError::UnsupportedBody { found, supported: 5, .. })) => {
+                found == version && !(1..5).contains(&version)
             }
             _ => false,
         };
@@ -359,7 +369,7 @@ fn parameters_of_integers_come_back() {
         let refused = BootstrapParams::from_frame_insecure(&circuit);
         assert!(matches!(
             refused,
-            Err(Error::Wire(WireError::UnsupportedBody { found: 4, supported: 3, .. }))
+            Err(Error::Wire(WireError::UnsupportedBody { found: 6, supported: 5, .. }))
         ));
         let program = boot.circuit().params();
         let x = SecretEncryptor::new(program, &secret, &ring).unwrap().encrypt_real(&[0.5; 32], &mut rng(63));

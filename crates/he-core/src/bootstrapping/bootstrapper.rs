@@ -2,14 +2,16 @@
 
 use super::noise::{added, refreshed};
 use super::params::{Order, part};
+use super::transform::{coefficients_to_parts, joining};
 use super::{BootstrapKeys, BootstrapParams, EvalMod, coefficients_to_slots, slots_to_coefficients};
-use crate::backend::{Cpu, RingOps, Weight};
+use crate::backend::{Cpu, RingOps};
 use crate::circuits::ckks::{LinearTransform, PreparedTransform};
 use crate::ckks::{Ciphertext, CkksParams, Evaluator, NoiseEstimate};
 use crate::error::{Error, Result};
 use crate::key_set::common;
-use crate::ring::{Eval, Poly, Ring, Span, galois_rotation};
-use crate::rlwe::{Decomposed, EvaluationKeys, KeyRequirements, KeyedElement, RlweCiphertext};
+use crate::ring::{Eval, Poly, Ring, Span, galois_conjugation, galois_rotation};
+use crate::rlwe::{ImageSums, KeyRequirements, RlweCiphertext};
+use num_complex::Complex64;
 
 /// The stages of a bootstrap, in their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -18,7 +20,8 @@ pub enum Stage {
     SlotsToCoeffs,
     /// To the sparse secret, modulo all primes, and back.
     ModRaise,
-    /// Coefficients to slots: real and imaginary parts as two batches.
+    /// Coefficients to slots: real and imaginary parts as two batches, or where few slots are
+    /// joined later ([`join`](super::BootstrapSpec::join)) as twice as many slots.
     CoeffsToSlots,
     /// The reduction modulo q_0 of both.
     EvalMod,
@@ -28,11 +31,27 @@ pub enum Stage {
 
 /// Which parts of values are refreshed.
 #[derive(Clone, Copy)]
-enum Values {
+pub(super) enum Values {
     Complex,
     Real,
     /// Real and imaginary parts, which remain apart as a batch.
     Parts,
+}
+
+/// A matrix of CoeffsToSlots, and what computes with it: it has special primes of its own.
+#[derive(Debug)]
+struct Map<B: RingOps> {
+    ev: Evaluator<B>,
+    matrix: PreparedTransform<B>,
+}
+
+/// What takes twice as many slots, real parts and then imaginary ones, apart again.
+#[derive(Debug)]
+struct Joins<B: RingOps> {
+    /// To re + i im.
+    whole: PreparedTransform<B>,
+    real: PreparedTransform<B>,
+    imaginary: PreparedTransform<B>,
 }
 
 /// Bootstraps ciphertexts; knows no secret.
@@ -42,10 +61,14 @@ pub struct Bootstrapper<B: RingOps = Cpu> {
     /// Of programs.
     ev: Evaluator<B>,
     lower: Evaluator<B>,
-    upper: Evaluator<B>,
+    /// Of the modular reduction.
+    reduction: Evaluator<B>,
     to_coefficients: Vec<PreparedTransform<B>>,
-    to_slots: Vec<PreparedTransform<B>>,
+    to_slots: Vec<Map<B>>,
+    traces: Traces<B>,
     eval_mod: EvalMod,
+    /// If both parts are reduced in one ciphertext.
+    joins: Option<Joins<B>>,
     /// X^(N/2), which multiplies every slot by i.
     imaginary_unit: Poly<Eval, B>,
     /// What a refresh adds.
@@ -60,20 +83,43 @@ impl<B: RingOps> Bootstrapper<B> {
     pub fn new(params: &BootstrapParams, ring: &Ring<B>) -> Result<Self> {
         let whole = params.whole(ring)?;
         let ev = Evaluator::new(params.params(), ring)?;
-        let lower = Evaluator::new(params.lower(), &part(&whole, params.lower().rlwe())?)?;
-        let upper = Evaluator::new(params.upper(), &whole)?;
+        let evaluator = |params: &CkksParams| Evaluator::new(params, &part(&whole, params.rlwe())?);
+        let (lower, reduction) = (evaluator(params.lower())?, evaluator(params.reduction())?);
         let eval_mod = eval_mod(params)?;
-        let prepare = |ev: &Evaluator<B>, matrices: Vec<LinearTransform>| {
-            let prepared = on_levels(ev.params(), &matrices).map(|(matrix, level)| matrix.prepare(ev, level));
-            prepared.collect::<Result<_>>()
+        let prepare = |(matrix, level): (&LinearTransform, _)| matrix.prepare(&lower, level);
+        let to_coefficients =
+            on_levels(lower.params(), &to_coefficients(params)?).map(prepare).collect::<Result<_>>()?;
+        let map = |(matrix, params): (&LinearTransform, &CkksParams)| {
+            let ev = evaluator(params)?;
+            Ok(Map { matrix: matrix.prepare(&ev, params.max_level())?, ev })
         };
-        let to_coefficients = prepare(&lower, to_coefficients(params)?)?;
-        let to_slots = prepare(&upper, to_slots(params, &eval_mod)?)?;
-        // The highest level on which it multiplies is where the modular reduction starts.
-        let highest = params.upper().levels()[params.spec().eval_mod.depth()].primes;
-        let imaginary_unit = Poly::monomial(&whole, Span::chain(highest), ring.n() / 2)?;
-        let (params, noise) = (params.clone(), added(params, &eval_mod));
-        Ok(Self { params, ev, lower, upper, to_coefficients, to_slots, eval_mod, imaginary_unit, noise })
+        let to_slots: Vec<Map<B>> =
+            to_slots(params, &eval_mod)?.iter().zip(params.maps()).map(map).collect::<Result<_>>()?;
+        let traces = Traces::new(params, to_slots.last().map_or(&whole, |map| map.ev.ring()))?;
+        let chain = Span::chain(reduction.params().rlwe().ring().q().len());
+        let imaginary_unit = Poly::monomial(reduction.ring(), chain, ring.n() / 2)?;
+        let prepare_join = |matrix: LinearTransform| matrix.prepare(&reduction, 1);
+        let joins = match joins(params)? {
+            None => None,
+            Some([whole, real, imaginary]) => Some(Joins {
+                whole: prepare_join(whole)?,
+                real: prepare_join(real)?,
+                imaginary: prepare_join(imaginary)?,
+            }),
+        };
+        Ok(Self {
+            noise: added(params, &eval_mod),
+            traces,
+            params: params.clone(),
+            ev,
+            lower,
+            reduction,
+            to_coefficients,
+            to_slots,
+            eval_mod,
+            joins,
+            imaginary_unit,
+        })
     }
 
     /// The parameters.
@@ -84,7 +130,9 @@ impl<B: RingOps> Bootstrapper<B> {
     /// The memory that the encoded matrices take on the device, in bytes:
     /// [`BootstrapParams::matrix_bytes`].
     pub fn matrix_bytes(&self) -> u64 {
-        self.to_coefficients.iter().chain(&self.to_slots).map(PreparedTransform::bytes).sum()
+        let to_slots = self.to_slots.iter().map(|map| &map.matrix);
+        let joins = self.joins.iter().flat_map(|joins| [&joins.whole, &joins.real, &joins.imaginary]);
+        self.to_coefficients.iter().chain(to_slots).chain(joins).map(PreparedTransform::bytes).sum()
     }
 
     /// Of programs.
@@ -135,7 +183,7 @@ impl<B: RingOps> Bootstrapper<B> {
         }
         let ct = self.ev.mod_switch_to(ct, self.params.input_level())?;
         let (real, mut imaginary) = (ct.slice_batch(0..batch / 2)?, ct.slice_batch(batch / 2..batch)?);
-        let pair = self.times_i_of(in_ring(imaginary.pair, self.upper.ring())?)?;
+        let pair = self.times_i_of(in_ring(imaginary.pair, self.reduction.ring())?)?;
         imaginary.pair = in_ring(pair, self.ev.ring())?;
         self.refreshed(&self.ev.add(&real, &imaginary)?, keys, Values::Parts, |_, _| Ok(()))
     }
@@ -182,17 +230,11 @@ impl<B: RingOps> Bootstrapper<B> {
     ) -> Result<Ciphertext<B>> {
         let ct = self.mod_raise(pair, keys)?;
         observe(Stage::ModRaise, &ct)?;
-        let ct = match values {
-            Values::Complex | Values::Parts => self.coefficients_to_slots(&ct, keys)?,
-            Values::Real => self.parts(&ct, keys)?.0,
-        };
+        let ct = self.coefficients_to_slots(ct, keys, values)?;
         observe(Stage::CoeffsToSlots, &ct)?;
-        let ct = self.eval_mod.apply(&self.upper, &ct, &keys.upper)?;
+        let ct = self.eval_mod.apply(&self.reduction, &ct, &keys.reduction)?;
         observe(Stage::EvalMod, &ct)?;
-        let ct = match values {
-            Values::Complex => self.join(&ct)?,
-            Values::Real | Values::Parts => self.landed(ct)?,
-        };
+        let ct = self.join(ct, keys, values)?;
         observe(Stage::Join, &ct)?;
         Ok(ct)
     }
@@ -226,10 +268,10 @@ impl<B: RingOps> Bootstrapper<B> {
                 ("they are of other parameters", "generate keys for the bootstrapper's parameters");
             return Err(Error::domain("bootstrapping keys", why, hint));
         }
-        if !pair.ring().same(self.ev.ring()) || !pair.ring().shares(keys.upper.ring()) {
+        if !pair.ring().same(self.ev.ring()) || !pair.ring().shares(keys.lower.ring()) {
             return Err(Error::RingMismatch);
         }
-        common("bootstrapping keys", keys.upper.key_set(), pair.key_set).map(drop)
+        common("bootstrapping keys", keys.key_set(), pair.key_set).map(drop)
     }
 
     fn check_order(&self) -> Result<()> {
@@ -266,14 +308,10 @@ impl<B: RingOps> Bootstrapper<B> {
         keys: &BootstrapKeys<B>,
     ) -> Result<RlweCiphertext<B>> {
         let ct = self.mod_raise(pair, keys)?;
-        let ct = self.coefficients_to_slots(&ct, keys)?;
-        let ct = self.eval_mod.apply(&self.upper, &ct, &keys.upper)?;
-        let ct = self.joined(&ct)?;
-        let (params, slots) = (self.params.lower(), ct.slots());
-        let level = params.max_level();
-        let pair = in_ring(ct.pair, self.lower.ring())?;
-        let ct = Ciphertext::from_parts(params, pair, level, params.levels()[level].scale, slots)?;
-        in_ring(apply_all(&self.to_coefficients, &self.lower, &ct, &keys.lower)?.pair, self.ev.ring())
+        let ct = self.coefficients_to_slots(ct, keys, Values::Complex)?;
+        let ct = self.eval_mod.apply(&self.reduction, &ct, &keys.reduction)?;
+        let ct = entered(&self.lower, self.joined(ct, keys, Values::Complex)?)?;
+        in_ring(self.apply_to_coefficients(&ct, keys)?.pair, self.ev.ring())
     }
 
     /// Values in the coefficients, on level 0.
@@ -282,98 +320,92 @@ impl<B: RingOps> Bootstrapper<B> {
         ct: &Ciphertext<B>,
         keys: &BootstrapKeys<B>,
     ) -> Result<Ciphertext<B>> {
-        let level = self.params.input_level();
-        let pair = in_ring(self.ev.mod_switch_to(ct, level)?.pair, self.lower.ring())?;
-        let scale = self.params.lower().levels()[level].scale;
-        let lowered = Ciphertext::from_parts(self.params.lower(), pair, level, scale, ct.slots())?;
-        apply_all(&self.to_coefficients, &self.lower, &lowered, &keys.lower)
+        let lowered = self.ev.mod_switch_to(ct, self.params.input_level())?;
+        self.apply_to_coefficients(&entered(&self.lower, lowered)?, keys)
     }
 
-    /// Modulo all primes: what was t modulo q_0 is t + q_0 I.
+    /// One matrix of SlotsToCoeffs after the other.
+    fn apply_to_coefficients(&self, ct: &Ciphertext<B>, keys: &BootstrapKeys<B>) -> Result<Ciphertext<B>> {
+        let Some((first, rest)) = self.to_coefficients.split_first() else { return ct.duplicate() };
+        let apply =
+            |ct: &Ciphertext<B>, matrix: &PreparedTransform<B>| matrix.apply(&self.lower, ct, &keys.lower);
+        rest.iter().try_fold(apply(ct, first)?, |ct, matrix| apply(&ct, matrix))
+    }
+
+    /// Modulo all primes: what was t modulo q_0 is t + q_0 I. Where slots are few, so is it in
+    /// coefficients that are not of their polynomials: CoeffsToSlots takes the trace.
     pub(super) fn mod_raise(
         &self,
         pair: &RlweCiphertext<B>,
         keys: &BootstrapKeys<B>,
     ) -> Result<Ciphertext<B>> {
-        let ring = self.upper.ring();
-        let sparse = in_ring(keys.to_sparse.switch(pair)?, ring)?;
+        let ring = self.ev.ring().whole();
+        let sparse = in_ring(keys.to_sparse.switch(pair)?, &ring)?;
         let top = Span::chain(ring.spec().q().len());
         let raised = moved(sparse, |c| c.into_coeff()?.extend(top)?.into_eval())?;
         let pair = keys.to_dense.switch(&raised)?;
         let (params, slots) = (self.params.upper(), self.params.slots());
         let level = params.max_level();
-        let sum = |pair, steps: Vec<i64>| self.with_rotations(&pair, &steps, &keys.upper);
-        let pair = trace(&self.params).into_iter().try_fold(pair, sum)?;
         Ciphertext::from_parts(params, pair, level, params.levels()[level].scale, slots)
     }
 
-    /// A ciphertext over all primes and its rotations, added up: one decomposition, and one
-    /// division of the sum.
-    fn with_rotations(
-        &self,
-        pair: &RlweCiphertext<B>,
-        steps: &[i64],
-        keys: &EvaluationKeys<B>,
-    ) -> Result<RlweCiphertext<B>> {
-        let spec = self.upper.ring().spec();
-        let keyed = |&step: &i64| -> Result<KeyedElement<'_, B>> {
-            let g = galois_rotation(step, spec.log_n());
-            Ok((g, Some(keys.galois(g).ok_or(Error::MissingGaloisKey { step })?)))
-        };
-        let rotations: Vec<_> =
-            std::iter::once(Ok((1, None))).chain(steps.iter().map(keyed)).collect::<Result<_>>()?;
-        let ones = vec![1; spec.q().len() + spec.p().len()];
-        let terms = (0..rotations.len()).map(|i| (i, Weight::Scalar(ones.clone()))).collect();
-        self.upper.ring().backend().batched(|| {
-            let digits = Decomposed::new(self.params.upper().rlwe(), pair.parts()[1])?;
-            let sum = pair.sum_of_rotations(&digits, &rotations, vec![((1, None), terms)])?;
-            sum.mod_down(spec.q().len())
-        })
-    }
-
-    /// Coefficients in the slots, over q_0 and the reach of the reduction: a batch of the first
-    /// halves of the coefficients, then one of the second halves.
+    /// Coefficients in the slots, over q_0 and the reach of the reduction, as it takes them: real
+    /// parts, the first halves of the coefficients, and imaginary ones, the second halves. They are
+    /// two batches, of which the second is left out for real values, or twice as many slots.
+    ///
+    /// Each matrix maps polynomials of few slots to such, and commutes with the rotations of the
+    /// trace, which is taken around the last one, where primes are fewest and digits longest.
     pub(super) fn coefficients_to_slots(
         &self,
-        ct: &Ciphertext<B>,
+        mut ct: Ciphertext<B>,
         keys: &BootstrapKeys<B>,
+        values: Values,
     ) -> Result<Ciphertext<B>> {
-        let (real, imaginary) = self.parts(ct, keys)?;
-        // i (conj(y) - y) = 2 Im(y).
-        Ciphertext::concat(&[&real, &self.times_i(imaginary)?])
-    }
-
-    /// 2 Re(y) and conj(y) - y for what CoeffsToSlots makes of a ciphertext, y.
-    fn parts(&self, ct: &Ciphertext<B>, keys: &BootstrapKeys<B>) -> Result<(Ciphertext<B>, Ciphertext<B>)> {
-        let ev = &self.upper;
-        let [real, imaginary] = match self.to_slots.split_last() {
-            Some((last, first)) => {
-                let y = apply_all(first, ev, ct, &keys.upper)?;
-                last.apply_parts(ev, &y, &keys.upper)?
-            }
-            None => ev.parts(ct, &keys.upper)?,
+        // There is one matrix at least.
+        let last = self.to_slots.len() - 1;
+        for (Map { ev, matrix }, keys) in self.to_slots[..last].iter().zip(&keys.maps) {
+            ct = matrix.apply(ev, &entered(ev, ct)?, keys)?;
+        }
+        let (Map { ev, matrix }, keys) = (&self.to_slots[last], &keys.maps[last]);
+        ct = entered(ev, ct)?;
+        for images in &self.traces.before {
+            ct = ev.sums_of_images(&ct, images, keys)?;
+        }
+        let images = match values {
+            Values::Real => &self.traces.real,
+            Values::Complex | Values::Parts => &self.traces.both,
         };
-        Ok((real, imaginary))
+        entered(&self.reduction, matrix.apply_images(ev, &ct, images, keys)?)
     }
 
-    /// re + i im from a batch of both, as a ciphertext of programs.
-    pub(super) fn join(&self, halves: &Ciphertext<B>) -> Result<Ciphertext<B>> {
-        self.landed(self.joined(halves)?)
+    /// What the modular reduction leaves, as a ciphertext of programs: re + i im, re, or both parts
+    /// as two batches.
+    pub(super) fn join(
+        &self,
+        ct: Ciphertext<B>,
+        keys: &BootstrapKeys<B>,
+        values: Values,
+    ) -> Result<Ciphertext<B>> {
+        let mut ct = entered(&self.ev, self.joined(ct, keys, values)?)?;
+        ct.meta.slots = self.params.slots();
+        Ok(ct)
     }
 
-    /// re + i im from a batch of both.
-    fn joined(&self, halves: &Ciphertext<B>) -> Result<Ciphertext<B>> {
-        let batch = halves.batch() / 2;
-        let [real, imaginary] = [0..batch, batch..2 * batch].map(|part| halves.slice_batch(part));
-        self.upper.add(&real?, &self.times_i(imaginary?)?)
-    }
-
-    /// What the modular reduction leaves, as a ciphertext of programs.
-    fn landed(&self, ct: Ciphertext<B>) -> Result<Ciphertext<B>> {
-        let (params, slots) = (self.params.params(), ct.slots());
-        let level = params.max_level();
-        let pair = in_ring(ct.pair, self.ev.ring())?;
-        Ciphertext::from_parts(params, pair, level, params.levels()[level].scale, slots)
+    fn joined(&self, ct: Ciphertext<B>, keys: &BootstrapKeys<B>, values: Values) -> Result<Ciphertext<B>> {
+        let apply = |matrix: &PreparedTransform<B>| matrix.apply(&self.reduction, &ct, &keys.reduction);
+        match (&self.joins, values) {
+            (Some(joins), Values::Complex) => apply(&joins.whole),
+            (Some(joins), Values::Real) => apply(&joins.real),
+            (Some(joins), Values::Parts) => {
+                Ciphertext::concat(&[&apply(&joins.real)?, &apply(&joins.imaginary)?])
+            }
+            (None, Values::Complex) => {
+                let batch = ct.batch() / 2;
+                let [real, imaginary] = [0..batch, batch..2 * batch].map(|part| ct.slice_batch(part));
+                self.reduction.add(&real?, &self.times_i(imaginary?)?)
+            }
+            (None, Values::Real | Values::Parts) => Ok(ct),
+        }
     }
 
     /// i ct, exactly.
@@ -400,29 +432,64 @@ fn in_ring<B: RingOps>(pair: RlweCiphertext<B>, ring: &Ring<B>) -> Result<RlweCi
     moved(pair, |c| c.into_ring(ring))
 }
 
-/// One matrix after the other.
-fn apply_all<B: RingOps>(
-    matrices: &[PreparedTransform<B>],
-    ev: &Evaluator<B>,
-    ct: &Ciphertext<B>,
-    keys: &EvaluationKeys<B>,
-) -> Result<Ciphertext<B>> {
-    let Some((first, rest)) = matrices.split_first() else { return ct.duplicate() };
-    rest.iter().try_fold(first.apply(ev, ct, keys)?, |ct, matrix| matrix.apply(ev, &ct, keys))
+/// The same words, uncopied, as a ciphertext of another stage, on the highest level of that.
+fn entered<B: RingOps>(ev: &Evaluator<B>, ct: Ciphertext<B>) -> Result<Ciphertext<B>> {
+    let (params, slots) = (ev.params(), ct.slots());
+    let level = params.max_level();
+    let pair = in_ring(ct.pair, ev.ring())?;
+    Ciphertext::from_parts(params, pair, level, params.levels()[level].scale, slots)
 }
 
-/// The rotations whose sums leave the polynomials of n slots, where there are fewer than N/2: the
-/// trace, N / 2n times the projection. Each sum is of four, or of two at the end, which one
-/// decomposition and one division serve.
-fn trace(params: &BootstrapParams) -> Vec<Vec<i64>> {
-    let (n, half) = (params.slots(), params.params().slots());
-    let doubled = std::iter::successors(Some(n), |step| Some(2 * step)).take_while(|&step| step < half);
-    let steps: Vec<i64> = doubled.map(|step| step as i64).collect();
-    let sum = |steps: &[i64]| match *steps {
-        [first, second] => vec![first, second, first + second],
-        _ => steps.to_vec(),
-    };
-    steps.chunks(2).map(sum).collect()
+/// The images that are added up around the last matrix of CoeffsToSlots: those of the trace, which
+/// leave polynomials of n slots, N / 2n times the projection, where there are fewer than N/2, and
+/// that of the conjugation, which takes parts apart. Each list has all products of a few Galois
+/// elements, and is one sum, which one decomposition and one division serve.
+struct Images {
+    before: Vec<Vec<u64>>,
+    behind: Vec<u64>,
+}
+
+impl Images {
+    fn new(params: &BootstrapParams) -> Self {
+        let (n, half, log_n) = (params.slots(), params.params().slots(), params.spec().log_n);
+        let doubled = std::iter::successors(Some(n), |step| Some(2 * step)).take_while(|&step| step < half);
+        let rotations: Vec<u64> = doubled.map(|step| galois_rotation(step as i64, log_n)).collect();
+        // Behind twice as many slots; a rotation by n exchanges parts, and comes before.
+        let joins = params.spec().join.is_some();
+        let behind = if joins { rotations.len().saturating_sub(1).min(2) } else { 0 };
+        let (before, behind) = rotations.split_at(rotations.len() - behind);
+        let products = |factors: &[u64]| {
+            factors.iter().fold(vec![1], |products: Vec<u64>, g| {
+                let others = products.iter().map(|h| h * g % (2 << log_n));
+                products.iter().copied().chain(others).collect()
+            })
+        };
+        let behind = products(&[behind, &[galois_conjugation(log_n)]].concat());
+        Self { before: before.chunks(2).map(products).collect(), behind }
+    }
+}
+
+/// The sums of these images.
+#[derive(Debug)]
+struct Traces<B: RingOps> {
+    before: Vec<ImageSums<B>>,
+    /// Behind the matrix: both parts, in one sum where it leaves twice as many slots.
+    both: ImageSums<B>,
+    /// Real parts, or likewise both.
+    real: ImageSums<B>,
+}
+
+impl<B: RingOps> Traces<B> {
+    /// For the ring of the last matrix.
+    fn new(params: &BootstrapParams, ring: &Ring<B>) -> Result<Self> {
+        let Images { before, behind } = Images::new(params);
+        let real = ImageSums::one(behind.clone());
+        let both = match params.spec().join {
+            None => ImageSums::parts(ring)?,
+            Some(_) => ImageSums::one(behind),
+        };
+        Ok(Self { before: before.into_iter().map(ImageSums::one).collect(), both, real })
+    }
 }
 
 /// The scales of both ends of the modular reduction, and what it makes of them.
@@ -450,10 +517,15 @@ impl BootstrapParams {
     /// None in practice: the reduction and the matrices of checked parameters exist.
     pub fn matrix_bytes(&self) -> Result<u64> {
         let (first, last) = (to_coefficients(self)?, to_slots(self, &eval_mod(self)?)?);
-        let bytes = |params: &CkksParams, matrices: &[LinearTransform]| -> Result<u64> {
-            on_levels(params, matrices).map(|(matrix, level)| matrix.plaintext_bytes(params, level)).sum()
-        };
-        Ok(bytes(self.lower(), &first)? + bytes(self.upper(), &last)?)
+        let lower = on_levels(self.lower(), &first).map(|(matrix, level)| (matrix, self.lower(), level));
+        let maps = last.iter().zip(self.maps()).map(|(matrix, params)| (matrix, params, params.max_level()));
+        let joins = joins(self)?;
+        let joins = joins.iter().flatten().map(|matrix| (matrix, self.reduction(), 1));
+        lower
+            .chain(maps)
+            .chain(joins)
+            .map(|(matrix, params, level)| matrix.plaintext_bytes(params, level))
+            .sum()
     }
 }
 
@@ -477,23 +549,39 @@ fn to_slots(params: &BootstrapParams, eval_mod: &EvalMod) -> Result<Vec<LinearTr
     let copies = params.params().slots() / params.slots();
     // Half, because a number and its conjugate are added.
     let factor = scale / (2.0 * q0 * eval_mod.reach() * copies as f64);
-    coefficients_to_slots(spec.log_slots, spec.coeffs_to_slots.levels, factor)
+    let matrices = if spec.join.is_some() { coefficients_to_parts } else { coefficients_to_slots };
+    matrices(spec.log_slots, spec.coeffs_to_slots.levels, factor)
 }
 
-/// The evaluation keys over all primes.
-pub(super) fn upper_requirements(params: &BootstrapParams) -> Result<KeyRequirements> {
-    let eval_mod = eval_mod(params)?;
-    let traces = KeyRequirements::new().rotations(trace(params).concat());
-    let rotations = with_matrices(traces, &to_slots(params, &eval_mod)?);
-    Ok(eval_mod.requirements().keys.union(&rotations).conjugation())
+/// For parts that are reduced in one ciphertext: what makes re + i im, re and im of them.
+fn joins(params: &BootstrapParams) -> Result<Option<[LinearTransform; 3]>> {
+    let Some(_) = params.spec().join else { return Ok(None) };
+    let (zero, one, i) = (Complex64::ZERO, Complex64::ONE, Complex64::I);
+    let joining = |weights| joining(params.spec().log_slots, weights);
+    Ok(Some([joining([one, i])?, joining([one, zero])?, joining([zero, one])?]))
+}
+
+/// The evaluation keys of each matrix of CoeffsToSlots, the last of them with those of the trace
+/// and of the conjugation.
+pub(super) fn map_requirements(params: &BootstrapParams) -> Result<Vec<KeyRequirements>> {
+    let matrices = to_slots(params, &eval_mod(params)?)?;
+    let mut keys: Vec<_> = matrices.iter().map(|matrix| matrix.requirements().keys.clone()).collect();
+    if let Some(last) = keys.last_mut() {
+        let Images { before, behind } = Images::new(params);
+        *last = last.union(&KeyRequirements::new().elements(before.concat()).elements(behind));
+    }
+    Ok(keys)
+}
+
+/// The evaluation keys of the modular reduction, and of what joins parts.
+pub(super) fn reduction_requirements(params: &BootstrapParams) -> Result<KeyRequirements> {
+    let keys = eval_mod(params)?.requirements().keys;
+    let joins = joins(params)?;
+    Ok(joins.iter().flatten().fold(keys, |keys, matrix| keys.union(&matrix.requirements().keys)))
 }
 
 /// The evaluation keys of SlotsToCoeffs.
 pub(super) fn lower_requirements(params: &BootstrapParams) -> Result<KeyRequirements> {
-    Ok(with_matrices(KeyRequirements::new(), &to_coefficients(params)?))
-}
-
-/// These keys, and those of matrices.
-fn with_matrices(keys: KeyRequirements, matrices: &[LinearTransform]) -> KeyRequirements {
-    matrices.iter().fold(keys, |keys, matrix| keys.union(&matrix.requirements().keys))
+    let matrices = to_coefficients(params)?;
+    Ok(matrices.iter().fold(KeyRequirements::new(), |keys, matrix| keys.union(&matrix.requirements().keys)))
 }

@@ -138,10 +138,10 @@ mod tests {
     #[test]
     fn presets_state_their_facts() {
         for (preset, gigabytes, failure) in [
-            (Preset::Fast, 8.80, -105.7),
-            (Preset::Precise, 11.73, -105.7),
-            (Preset::ExactBound, 11.99, f64::NEG_INFINITY),
-            (Preset::Small, 3.58, -110.7),
+            (Preset::Fast, 8.09, -105.7),
+            (Preset::Precise, 9.49, -105.7),
+            (Preset::ExactBound, 9.70, f64::NEG_INFINITY),
+            (Preset::Small, 3.19, -110.7),
         ] {
             let facts = preset.facts().unwrap();
             println!("{facts:?}");
@@ -165,10 +165,10 @@ mod tests {
     #[test]
     fn presets_have_small_matrices() {
         for (preset, bytes) in [
-            (Preset::Fast, 431_168_128),
-            (Preset::Precise, 478_517_248),
-            (Preset::ExactBound, 487_987_072),
-            (Preset::Small, 12_800_512),
+            (Preset::Fast, 431_233_536),
+            (Preset::Precise, 478_648_064),
+            (Preset::ExactBound, 488_117_888),
+            (Preset::Small, 56_391_168),
         ] {
             assert_eq!(preset.params().unwrap().matrix_bytes().unwrap(), bytes, "{preset}");
         }

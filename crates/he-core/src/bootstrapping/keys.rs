@@ -1,10 +1,11 @@
 //! The keys of bootstrapping.
 
 use super::BootstrapParams;
-use super::bootstrapper::{lower_requirements, upper_requirements};
+use super::bootstrapper::{lower_requirements, map_requirements, reduction_requirements};
 use super::params::part;
 use crate::KeySetId;
 use crate::backend::{Cpu, RingOps};
+use crate::ckks::CkksParams;
 use crate::error::{Error, Result};
 use crate::ring::Ring;
 use crate::rlwe::{EvaluationKeys, RlweCiphertext, RlweParams, SecretKey, SwitchKey, SwitchSource};
@@ -19,12 +20,20 @@ pub enum BootstrapKeyUse {
     ToSparse,
     /// ModRaise: from the sparse secret back, over all primes and in one digit.
     ToDense,
-    /// Relinearisation in the modular reduction, over all primes.
+    /// Relinearisation in the modular reduction, over its primes and those that it borrows.
     Relin,
-    /// X -> X^g for this element in CoeffsToSlots, over all primes.
-    CoeffsToSlots(u64),
+    /// X -> X^g in CoeffsToSlots, over the primes of its matrix and those that this borrows.
+    CoeffsToSlots {
+        /// Which of its matrices, in the order of their application.
+        matrix: usize,
+        /// The Galois element.
+        g: u64,
+    },
     /// X -> X^g for this element in SlotsToCoeffs, over the primes of its levels.
     SlotsToCoeffs(u64),
+    /// X -> X^g for this element after the modular reduction, where parts are joined that were
+    /// reduced in one ciphertext, over the primes of the relinearisation key.
+    Join(u64),
 }
 
 impl fmt::Display for BootstrapKeyUse {
@@ -33,7 +42,10 @@ impl fmt::Display for BootstrapKeyUse {
             Self::ToSparse => f.write_str("the key to the sparse secret"),
             Self::ToDense => f.write_str("the key from the sparse secret"),
             Self::Relin => f.write_str("the relinearisation key"),
-            Self::CoeffsToSlots(g) => write!(f, "the key of CoeffsToSlots for X -> X^{g}"),
+            Self::Join(g) => write!(f, "the key of the join for X -> X^{g}"),
+            Self::CoeffsToSlots { matrix, g } => {
+                write!(f, "the key of matrix {matrix} of CoeffsToSlots for X -> X^{g}")
+            }
             Self::SlotsToCoeffs(g) => write!(f, "the key of SlotsToCoeffs for X -> X^{g}"),
         }
     }
@@ -60,23 +72,25 @@ impl BootstrapParams {
             elements.sort_unstable();
             elements
         };
-        let upper = sorted(upper_requirements(self)?.galois_elements(log_n));
+        let mut uses = vec![BootstrapKeyUse::ToSparse, BootstrapKeyUse::ToDense, BootstrapKeyUse::Relin];
+        for (matrix, requirements) in map_requirements(self)?.iter().enumerate() {
+            let elements = sorted(requirements.galois_elements(log_n));
+            uses.extend(elements.into_iter().map(|g| BootstrapKeyUse::CoeffsToSlots { matrix, g }));
+        }
         let lower = sorted(lower_requirements(self)?.galois_elements(log_n));
-        let first = [BootstrapKeyUse::ToSparse, BootstrapKeyUse::ToDense, BootstrapKeyUse::Relin];
-        let images = upper.into_iter().map(BootstrapKeyUse::CoeffsToSlots);
-        Ok(first
-            .into_iter()
-            .chain(images)
-            .chain(lower.into_iter().map(BootstrapKeyUse::SlotsToCoeffs))
-            .collect())
+        uses.extend(lower.into_iter().map(BootstrapKeyUse::SlotsToCoeffs));
+        let joins = sorted(reduction_requirements(self)?.galois_elements(log_n));
+        uses.extend(joins.into_iter().map(BootstrapKeyUse::Join));
+        Ok(uses)
     }
 
-    /// The primes and digits of a key.
+    /// The primes and digits of a key; there is a matrix of CoeffsToSlots of its number.
     pub(crate) fn key_params(&self, purpose: BootstrapKeyUse) -> &RlweParams {
         match purpose {
             BootstrapKeyUse::ToSparse => self.sparse(),
             BootstrapKeyUse::ToDense => self.raise(),
-            BootstrapKeyUse::Relin | BootstrapKeyUse::CoeffsToSlots(_) => self.upper().rlwe(),
+            BootstrapKeyUse::Relin | BootstrapKeyUse::Join(_) => self.reduction().rlwe(),
+            BootstrapKeyUse::CoeffsToSlots { matrix, .. } => self.maps()[matrix].rlwe(),
             BootstrapKeyUse::SlotsToCoeffs(_) => self.lower().rlwe(),
         }
     }
@@ -188,7 +202,11 @@ pub struct BootstrapKeys<B: RingOps = Cpu> {
     pub(super) to_sparse: SparseKey<B>,
     /// Under the dense secret, over all primes.
     pub(super) to_dense: RaiseKey<B>,
-    pub(super) upper: EvaluationKeys<B>,
+    /// Of the modular reduction.
+    pub(super) reduction: EvaluationKeys<B>,
+    /// Of each matrix of CoeffsToSlots.
+    pub(super) maps: Vec<EvaluationKeys<B>>,
+    /// Of SlotsToCoeffs.
     pub(super) lower: EvaluationKeys<B>,
 }
 
@@ -225,22 +243,23 @@ impl<B: RingOps> BootstrapKeys<B> {
     where
         B: 'a,
     {
-        let (upper, lower) = (params.upper().rlwe().clone(), params.lower().rlwe().clone());
-        let whole = params.whole(ring)?;
-        let (low_ring, sparse_ring) = (part(&whole, &lower)?, part(&whole, params.sparse())?);
-        let dense = secret.widened(params.params().rlwe(), &upper)?;
-        let narrow = dense.narrowed(&lower)?;
+        let program = params.params().rlwe().clone();
+        // Checked before any key is made.
+        let dense = secret.widened(&program, params.raise())?;
+        let secret = dense.narrowed(&program)?;
+        params.whole(ring)?;
         let sparse = params.sparse_secret(rng)?;
-        let (params, uses) = (params.clone(), params.key_uses()?.to_vec());
+        let (params, ring, uses) = (params.clone(), ring.clone(), params.key_uses()?.to_vec());
         let key = move |purpose| {
+            let (rlwe, ring) = (params.key_params(purpose), params.key_ring(&ring, purpose)?);
+            let dense = || secret.widened(&program, rlwe);
             let key = match purpose {
-                BootstrapKeyUse::ToSparse => {
-                    SwitchKey::generate(&dense, &sparse, params.sparse(), &sparse_ring, rng)
-                }
-                BootstrapKeyUse::ToDense => SwitchKey::generate(&sparse, &dense, params.raise(), &whole, rng),
-                BootstrapKeyUse::Relin => SwitchKey::for_square(&dense, &upper, &whole, rng),
-                BootstrapKeyUse::CoeffsToSlots(g) => SwitchKey::for_image(&dense, g, &upper, &whole, rng),
-                BootstrapKeyUse::SlotsToCoeffs(g) => SwitchKey::for_image(&narrow, g, &lower, &low_ring, rng),
+                BootstrapKeyUse::ToSparse => SwitchKey::generate(&secret, &sparse, rlwe, &ring, rng),
+                BootstrapKeyUse::ToDense => SwitchKey::generate(&sparse, &dense()?, rlwe, &ring, rng),
+                BootstrapKeyUse::Relin => SwitchKey::for_square(&dense()?, rlwe, &ring, rng),
+                BootstrapKeyUse::Join(g)
+                | BootstrapKeyUse::CoeffsToSlots { g, .. }
+                | BootstrapKeyUse::SlotsToCoeffs(g) => SwitchKey::for_image(&dense()?, g, rlwe, &ring, rng),
             };
             BootstrapKey::new(&params, purpose, key?)
         };
@@ -259,25 +278,31 @@ impl<B: RingOps> BootstrapKeys<B> {
 
     /// The key set to which they belong, if known: see [`KeySetId`].
     pub fn key_set(&self) -> Option<KeySetId> {
-        self.upper.key_set()
+        self.reduction.key_set()
     }
 
     /// Sets the key set of all of them. Nothing is checked.
     pub fn set_key_set(&mut self, key_set: Option<KeySetId>) {
-        self.upper.set_key_set(key_set);
-        self.lower.set_key_set(key_set);
+        self.tables_mut().for_each(|keys| keys.set_key_set(key_set));
         self.to_dense.0.set_key_set(key_set);
         self.to_sparse.0.source = Some(SwitchSource::Secret(key_set));
+    }
+
+    fn tables_mut(&mut self) -> impl Iterator<Item = &mut EvaluationKeys<B>> {
+        self.maps.iter_mut().chain([&mut self.reduction, &mut self.lower])
     }
 
     /// All keys with what they are for, in the order in which they are written.
     pub(crate) fn keys(&self) -> impl Iterator<Item = (BootstrapKeyUse, &SwitchKey<B>)> {
         let first =
             [(BootstrapKeyUse::ToSparse, &self.to_sparse.0), (BootstrapKeyUse::ToDense, &self.to_dense.0)];
-        let relin = self.upper.relin().ok().map(|key| (BootstrapKeyUse::Relin, key));
-        let upper = self.upper.galois_keys().map(|(g, key)| (BootstrapKeyUse::CoeffsToSlots(g), key));
+        let relin = self.reduction.relin().ok().map(|key| (BootstrapKeyUse::Relin, key));
+        let joins = self.reduction.galois_keys().map(|(g, key)| (BootstrapKeyUse::Join(g), key));
+        let maps = self.maps.iter().enumerate().flat_map(|(matrix, keys)| {
+            keys.galois_keys().map(move |(g, key)| (BootstrapKeyUse::CoeffsToSlots { matrix, g }, key))
+        });
         let lower = self.lower.galois_keys().map(|(g, key)| (BootstrapKeyUse::SlotsToCoeffs(g), key));
-        first.into_iter().chain(relin).chain(upper).chain(lower)
+        first.into_iter().chain(relin).chain(maps).chain(lower).chain(joins)
     }
 }
 
@@ -288,21 +313,26 @@ pub(crate) struct KeyCollector<B: RingOps> {
     needed: std::vec::IntoIter<BootstrapKeyUse>,
     to_sparse: Option<SparseKey<B>>,
     to_dense: Option<RaiseKey<B>>,
-    upper: EvaluationKeys<B>,
+    reduction: EvaluationKeys<B>,
+    maps: Vec<EvaluationKeys<B>>,
     lower: EvaluationKeys<B>,
 }
 
 impl<B: RingOps> KeyCollector<B> {
     pub(crate) fn new(params: &BootstrapParams, ring: &Ring<B>) -> Result<Self> {
         let whole = params.whole(ring)?;
-        let lower = params.lower().rlwe();
+        let empty = |params: &CkksParams| {
+            let rlwe = params.rlwe();
+            EvaluationKeys::empty(rlwe, &part(&whole, rlwe)?)
+        };
         Ok(Self {
             params: params.clone(),
             needed: params.key_uses()?.to_vec().into_iter(),
             to_sparse: None,
             to_dense: None,
-            upper: EvaluationKeys::empty(params.upper().rlwe(), &whole)?,
-            lower: EvaluationKeys::empty(lower, &part(&whole, lower)?)?,
+            reduction: empty(params.reduction())?,
+            maps: params.maps().iter().map(empty).collect::<Result<_>>()?,
+            lower: empty(params.lower())?,
         })
     }
 
@@ -319,8 +349,9 @@ impl<B: RingOps> KeyCollector<B> {
         match purpose {
             BootstrapKeyUse::ToSparse => self.to_sparse = Some(SparseKey(key)),
             BootstrapKeyUse::ToDense => self.to_dense = Some(RaiseKey(key)),
-            BootstrapKeyUse::Relin => self.upper.insert_relin(key)?,
-            BootstrapKeyUse::CoeffsToSlots(g) => self.upper.insert_galois(g, key)?,
+            BootstrapKeyUse::Relin => self.reduction.insert_relin(key)?,
+            BootstrapKeyUse::Join(g) => self.reduction.insert_galois(g, key)?,
+            BootstrapKeyUse::CoeffsToSlots { matrix, g } => self.maps[matrix].insert_galois(g, key)?,
             BootstrapKeyUse::SlotsToCoeffs(g) => self.lower.insert_galois(g, key)?,
         }
         Ok(())
@@ -331,10 +362,10 @@ impl<B: RingOps> KeyCollector<B> {
         if let Some(missing) = self.next_use() {
             return Err(Error::argument("bootstrapping keys", format!("{missing} is missing")));
         }
-        let Self { params, to_sparse: Some(to_sparse), to_dense: Some(to_dense), upper, lower, .. } = self
-        else {
+        let Self { params, to_sparse: Some(to_sparse), to_dense: Some(to_dense), .. } = self else {
             return Err(Error::argument("bootstrapping keys", "some are missing"));
         };
-        Ok(BootstrapKeys { params, to_sparse, to_dense, upper, lower })
+        let (reduction, maps, lower) = (self.reduction, self.maps, self.lower);
+        Ok(BootstrapKeys { params, to_sparse, to_dense, reduction, maps, lower })
     }
 }

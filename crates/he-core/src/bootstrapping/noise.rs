@@ -8,12 +8,14 @@
 //!   stages of the transform treat as they treat the values, and the switch of its rotations, where
 //!   they are divided one by one; the rounding of the matrix itself, relative to the values.
 //! - *ModRaise*: both switches, relative to the scale of level 0, in coefficients.
-//! - *CoeffsToSlots*: one rounding per matrix; every stage that follows averages two slots. The
-//!   rounding of the matrix is relative to the integers.
+//! - *CoeffsToSlots*: one rounding per matrix; every stage that follows averages two slots, and the
+//!   trace adds up as many as few slots are copied. The rounding of the matrix is relative to the
+//!   integers.
 //! - *EvalMod*: what arrives goes through the sine, whose slope is one near integers, times the
 //!   reach and q_0 over the scale of level 0. The cosine's roundings are multiplied by 4 y with
 //!   each doubling of a value y, hence most near multiples of 2^(doublings - 1): the estimate has
 //!   their mean over all integers, and the greatest for the bound.
+//! - *Join*, where parts are reduced in one ciphertext: one rounding, and that of its weights.
 //! - The polynomial's and the sine's own errors ([`EvalMod::error`]).
 
 use super::bootstrapper::eval_mod;
@@ -43,8 +45,12 @@ const RARE_LOG2: f64 = -20.0;
 /// of a level: half of a unit for each coefficient of a diagonal, of which there are about as many
 /// as the product's magnitude grows by, twice.
 fn weights(params: &CkksParams, level: usize) -> f64 {
-    let scale = params.multiplier_scale(level).unwrap_or(1.0);
-    libm::sqrt(params.rlwe().ring().n() as f64 / 6.0) / scale
+    rounded(params, level, params.rlwe().ring().n() as f64)
+}
+
+/// The same for diagonals that have so many coefficients.
+fn rounded(params: &CkksParams, level: usize, coefficients: f64) -> f64 {
+    libm::sqrt(coefficients / 6.0) / params.multiplier_scale(level).unwrap_or(1.0)
 }
 
 /// What a refresh adds to values of magnitude up to one in real and imaginary part, at the scale of
@@ -122,15 +128,20 @@ fn errors(params: &BootstrapParams, map: &EvalMod, rare_log2: f64) -> Errors {
 
     // In the slots of the reduction: multiples of the reach.
     let matrices = spec.coeffs_to_slots.levels;
-    let arrival = spec.eval_mod.depth();
+    let joined = usize::from(spec.join.is_some());
+    let arrival = spec.eval_mod.depth() + joined;
     let part = libm::exp2(libm::log2(factor(params, map)) / matrices as f64);
     // Every stage halves sums of two: entries are smaller, and their roundings greater beside them,
     // by what SlotsToCoeffs grows and this shrinks by.
     let shrinking = libm::exp2(log_slots / matrices as f64) / part;
+    // The trace in front of the last matrix adds up roundings of as many slots; each matrix makes
+    // up for a part of what it multiplies values by.
+    let copies = (params.params().slots() / params.slots()) as f64;
     for left in 0..matrices {
         let stages = log_slots * left as f64 / matrices as f64;
         let slot = root * round / upper.levels()[arrival + left].scale;
-        let through = libm::pow(part, left as f64) * libm::exp2(-stages / 2.0);
+        let traced = if left == 0 { 0.0 } else { 0.5 - left as f64 / matrices as f64 };
+        let through = libm::pow(part, left as f64) * libm::pow(copies, traced) * libm::exp2(-stages / 2.0);
         // Twice the real part, of which the last rounding comes after the sum.
         let twice = if left == 0 { 1.0 } else { 2.0 };
         before += (twice * slot * through * map.reach() * q0 / base).powi(2);
@@ -142,7 +153,12 @@ fn errors(params: &BootstrapParams, map: &EvalMod, rare_log2: f64) -> Errors {
 
     // The reduction's own roundings, by integer.
     let unit = value_unit(params, map);
-    let rounding = |level: usize| root * round / upper.levels()[level].scale;
+    let rounding = |level: usize| root * round / upper.levels()[joined + level].scale;
+    if spec.join.is_some() {
+        // The rounding after it, and that of its weights, one and i on half of the slots each.
+        before += (root * round / upper.levels()[0].scale / unit).powi(2);
+        before += 2.0 * rounded(upper, 1, 4.0 * params.slots() as f64).powi(2);
+    }
     let bound = spec.eval_mod.bound;
     let summands = spec.sparse_weight as u32 + 1;
     let (mut mean, mut greatest, mut bias) = (0.0, 0.0, (0.0, 0.0));

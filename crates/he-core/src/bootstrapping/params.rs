@@ -18,6 +18,8 @@ const MAX_WEIGHT: usize = 256;
 const MAX_DEGREE: usize = 255;
 const MAX_DOUBLINGS: usize = 8;
 const MAX_FOCUS: f64 = 4.0;
+/// The most primes of a digit over borrowed special primes: conversions from more are slow on GPUs.
+const LONGEST_DIGIT: usize = 12;
 
 /// Levels of one scale and of primes of the same widths.
 #[derive(Clone, Debug, PartialEq)]
@@ -56,7 +58,8 @@ pub(crate) enum Order {
 /// A plain, unchecked description of parameters with bootstrapping.
 ///
 /// From the bottom of the chain to its top: the base q_0; the levels of SlotsToCoeffs; those that
-/// programs compute with; those of the modular reduction; those of CoeffsToSlots.
+/// programs compute with; the one that joins parts, if any; those of the modular reduction; those
+/// of CoeffsToSlots.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BootstrapSpec {
     /// log2 of the ring degree.
@@ -71,6 +74,10 @@ pub struct BootstrapSpec {
     pub slots_to_coeffs: Vec<u32>,
     /// The levels of programs.
     pub program: LevelRun,
+    /// The width of the prime of one more level, where real and imaginary parts are joined after
+    /// their reduction in one ciphertext, as slots of their own: for up to N/4 slots. Without it
+    /// they are reduced in two ciphertexts, at twice the cost.
+    pub join: Option<u32>,
     /// The levels of the modular reduction, bottom first.
     pub eval_mod_levels: Vec<LevelRun>,
     /// The levels of CoeffsToSlots, one per matrix; their scale is that of what arrives at the
@@ -80,6 +87,13 @@ pub struct BootstrapSpec {
     pub special: Vec<u32>,
     /// How many of them the keys of SlotsToCoeffs have.
     pub slots_to_coeffs_special: usize,
+    /// How many more special primes than `special` the keys of each matrix of CoeffsToSlots after
+    /// the first have, and those of the modular reduction, which come last. They are primes of
+    /// levels that have been left: digits are longer and fewer, under the same modulus.
+    ///
+    /// Source: Hwang, Seo, Song, *Optimizing HE operations via Level-aware Key-switching
+    /// Framework*, 2023.
+    pub borrowed: Vec<usize>,
     /// The modular reduction.
     pub eval_mod: EvalModShape,
     /// The Hamming weight of the ephemeral secret.
@@ -87,12 +101,20 @@ pub struct BootstrapSpec {
 }
 
 impl BootstrapSpec {
-    /// The groups of levels above those of programs. Levels of CoeffsToSlots are groups of their
-    /// own, because their primes may be narrower than the scale.
+    /// The groups of levels above those of programs. Levels of linear maps are groups of their own,
+    /// because their primes may be narrower than the scale.
     fn upper_groups(&self) -> impl Iterator<Item = LevelGroup> {
+        let join = self.join.map(|_| (1, self.landing_log2()));
         let eval_mod = self.eval_mod_levels.iter().map(|run| (run.levels, run.scale_log2));
         let maps = std::iter::repeat_n((1, self.coeffs_to_slots.scale_log2), self.coeffs_to_slots.levels);
-        eval_mod.chain(maps).map(|(levels, scale_log2)| LevelGroup { levels, scale_log2 })
+        let all = join.into_iter().chain(eval_mod).chain(maps);
+        all.map(|(levels, scale_log2)| LevelGroup { levels, scale_log2 })
+    }
+
+    /// log2 of the scale that the lowest level of the modular reduction leaves.
+    fn landing_log2(&self) -> f64 {
+        let lowest = self.eval_mod_levels.first().unwrap_or(&self.coeffs_to_slots);
+        2.0 * lowest.scale_log2 - lowest.primes.iter().map(|&bits| f64::from(bits)).sum::<f64>()
     }
 
     /// The groups of levels of programs, and of SlotsToCoeffs on either side of them. A linear
@@ -125,7 +147,8 @@ impl BootstrapSpec {
             Order::SlotsFirst => (maps, program),
             Order::CoefficientsFirst => (program, maps),
         };
-        first.into_iter().chain(second).chain(self.upper_runs().flat_map(LevelRun::widths))
+        let join = self.join.map(|bits| vec![bits]);
+        first.into_iter().chain(second).chain(join).chain(self.upper_runs().flat_map(LevelRun::widths))
     }
 
     /// The level of programs' top: what a bootstrap leaves.
@@ -157,9 +180,18 @@ impl BootstrapSpec {
         range("log2(slots)", self.log_slots as usize, fewest as usize, highest as usize)?;
         range("number of matrices of SlotsToCoeffs", self.slots_to_coeffs.len(), 1, matrices)?;
         range("number of matrices of CoeffsToSlots", self.coeffs_to_slots.levels, 1, matrices)?;
+        if self.join.is_some() {
+            let highest = highest.saturating_sub(1) as usize;
+            range("log2(slots) of parts in one ciphertext", self.log_slots as usize, 0, highest)?;
+        }
         let special = self.special.len();
         range("number of special primes", special, 1, RingSpec::MAX_PRIMES)?;
         range("number of special primes of SlotsToCoeffs", self.slots_to_coeffs_special, 1, special)?;
+        let (maps, each) = (self.coeffs_to_slots.levels, self.coeffs_to_slots.primes.len());
+        range("number of stages that borrow special primes", self.borrowed.len(), maps, maps)?;
+        for (done, &borrowed) in (1..).zip(&self.borrowed) {
+            range("number of borrowed special primes", borrowed, 0, done * each)?;
+        }
         range("number of levels of programs", self.program.levels, 0, RingSpec::MAX_PRIMES)?;
         range("weight of the sparse secret", self.sparse_weight, 1, MAX_WEIGHT.min(1 << highest))?;
         let EvalModShape { bound, degree, doublings, focus, .. } = self.eval_mod;
@@ -183,7 +215,9 @@ struct Inner {
     order: Order,
     params: CkksParams,
     lower: CkksParams,
+    maps: Vec<CkksParams>,
     upper: CkksParams,
+    reduction: CkksParams,
     sparse: RlweParams,
     raise: RlweParams,
     secure: bool,
@@ -297,7 +331,6 @@ impl BootstrapParams {
     ) -> Result<Self, ParamsError> {
         let group = |levels, scale_log2| LevelGroup { levels, scale_log2 };
         let (top, maps) = (spec.top(order), spec.slots_to_coeffs.len());
-        let upper: Vec<&LevelRun> = spec.upper_runs().collect();
         let part = |levels: std::ops::Range<usize>, special: usize, groups: Vec<LevelGroup>| {
             let level_primes = whole.level_primes[levels].to_vec();
             let q = whole.q[..level_primes.last().copied().unwrap_or(0)].to_vec();
@@ -321,13 +354,15 @@ impl BootstrapParams {
                 (params, part(top..top + maps + 1, few, groups[top..].to_vec())?, top + maps)
             }
         };
-        // What the lowest level of the reduction leaves, at the number of primes of the level that
-        // takes it.
-        let landing =
-            2.0 * upper[0].scale_log2 - upper[0].primes.iter().map(|&bits| f64::from(bits)).sum::<f64>();
-        let mut upper_groups = vec![group(1, landing)];
+        // What is left at the end, at the number of primes of the level that takes it.
+        let mut upper_groups = vec![group(1, spec.landing_log2())];
         upper_groups.extend(spec.upper_groups());
         let upper = part(landed..whole.level_primes.len(), all, upper_groups)?;
+        let mut stages = vec![upper.clone()];
+        for (done, borrowed) in (1..).zip(&spec.borrowed) {
+            stages.push(stage(&upper, upper.max_level() - done, all + borrowed, secure)?);
+        }
+        let reduction = stages.pop().unwrap_or_else(|| upper.clone());
 
         let ring = upper.rlwe().ring().clone();
         let sparse = sparse_params(&ring)?;
@@ -340,7 +375,9 @@ impl BootstrapParams {
             order,
             params,
             lower,
+            maps: stages,
             upper,
+            reduction,
             sparse,
             raise,
             secure,
@@ -436,9 +473,20 @@ impl BootstrapParams {
     }
 
     /// From the level that takes what the modular reduction leaves, as level 0, to the top:
-    /// CoeffsToSlots and the modular reduction.
+    /// CoeffsToSlots and the modular reduction, over all primes.
     pub(super) fn upper(&self) -> &CkksParams {
         &self.0.upper
+    }
+
+    /// The same up to the level of each matrix of CoeffsToSlots: the first, which is
+    /// [`upper`](Self::upper), and those that borrow special primes.
+    pub(super) fn maps(&self) -> &[CkksParams] {
+        &self.0.maps
+    }
+
+    /// The same up to the level where the modular reduction begins.
+    pub(super) fn reduction(&self) -> &CkksParams {
+        &self.0.reduction
     }
 
     /// What keys are for, which takes matrices to find.
@@ -460,7 +508,39 @@ impl BootstrapParams {
 
 /// The ring of parameters over a part of all primes, on the same constants.
 pub(super) fn part<B: RingOps>(whole: &Ring<B>, rlwe: &RlweParams) -> Result<Ring<B>> {
-    whole.prefix(rlwe.ring().q().len(), rlwe.ring().p().len())
+    let (q, p) = (rlwe.ring().q().len(), rlwe.ring().p().len());
+    if rlwe.ring().is_prefix_of(whole.spec()) { whole.prefix(q, p) } else { whole.split(q, p) }
+}
+
+/// The levels of `upper` up to `level`, with so many of the primes above it as special primes.
+fn stage(upper: &CkksParams, level: usize, special: usize, secure: bool) -> Result<CkksParams, ParamsError> {
+    let highest = upper.levels()[level];
+    let ring = upper.rlwe().ring();
+    let (chain, found) = ("special chain", ring.q().len() + ring.p().len() - highest.primes);
+    let error = ParamsError::ChainLength { chain, found, lowest: special, highest: RingSpec::MAX_PRIMES };
+    let ring = ring.split(highest.primes, special).ok_or(error)?;
+    let mut groups = Vec::new();
+    let mut left = level + 1;
+    for group in upper.groups() {
+        let levels = group.levels.min(left);
+        left -= levels;
+        if levels > 0 {
+            groups.push(LevelGroup { levels, ..*group });
+        }
+    }
+    // The highest scale is that of its group: here the one that it has below the other levels.
+    if let Some(last) = groups.last_mut() {
+        last.scale_log2 = libm::log2(highest.scale);
+    }
+    let spec = CkksSpec {
+        log_n: ring.log_n(),
+        q: ring.q().to_vec(),
+        p: ring.p().to_vec(),
+        level_primes: upper.levels()[..=level].iter().map(|level| level.primes).collect(),
+        digits: RlweParams::greedy_digits_up_to(ring.q(), ring.p(), LONGEST_DIGIT),
+        groups,
+    };
+    if secure { CkksParams::try_from(spec) } else { CkksParams::insecure(spec) }
 }
 
 /// q_0 and p_0, whose only digit is q_0.

@@ -10,8 +10,8 @@
 //! table of [`max_sparse_log_qp`](crate::params::max_sparse_log_qp) allows 340 and 185.
 //!
 //! Precision is -log2 of the error of a real or imaginary part, for numbers uniform in the square
-//! of real and imaginary parts up to one: the root mean square, and the worst of 200 bootstraps
-//! (docs/benchmarks.md, 2026-11-22 and 2026-11-25).
+//! of real and imaginary parts up to one: the root mean square, and the worst of 100 bootstraps or
+//! more (docs/benchmarks.md, 2026-11-22 to 2026-11-26).
 
 use super::{BootstrapFacts, BootstrapParams, BootstrapSpec, EvalModShape, LevelRun, Precision};
 use crate::ckks::CkksParams;
@@ -65,10 +65,10 @@ impl Preset {
     /// The precision, as measured: see the [module](self).
     pub fn precision(self) -> Precision {
         let (rms_bits, worst_bits) = match self {
-            Self::Fast => (18.3, 14.7),
+            Self::Fast => (18.3, 14.2),
             Self::Precise => (28.5, 24.5),
             Self::ExactBound => (27.3, 23.7),
-            Self::Small => (18.6, 16.3),
+            Self::Small => (18.4, 16.0),
         };
         Precision { rms_bits, worst_bits }
     }
@@ -109,8 +109,8 @@ impl fmt::Display for Preset {
 /// N = 2^16, 32 768 slots, 16 levels at 2^40 after a bootstrap: the fastest for full vectors.
 ///
 /// log2(QP) = 1716 of 1746 bits. The sine alone stands for the reduction, so the error of a value
-/// m has a part of m (2 pi m / 2^10)^2 / 6: 2^-17.3 for magnitude one. Precision: 18.3 bits, 14.7
-/// at worst. Failure: 2^-105.7. Keys: 8.80 GB.
+/// m has a part of m (2 pi m / 2^10)^2 / 6: 2^-17.3 for magnitude one. Precision: 18.3 bits, 14.2
+/// at worst. Failure: 2^-105.7. Keys: 8.09 GB.
 ///
 /// # Errors
 /// None in practice: the primes exist.
@@ -123,7 +123,7 @@ pub fn fast() -> Result<BootstrapParams, ParamsError> {
 ///
 /// log2(QP) = 1743 of 1746 bits. Integers up to 10 are removed to 2^-38 of q_0; 11 and more, which
 /// occur in one of 2^36 numbers, less exactly. Precision: 28.5 bits, 24.5 at worst.
-/// Failure: 2^-105.7. Keys: 11.73 GB.
+/// Failure: 2^-105.7. Keys: 9.49 GB.
 ///
 /// # Errors
 /// None in practice: the primes exist.
@@ -135,7 +135,7 @@ pub fn precise() -> Result<BootstrapParams, ParamsError> {
 /// 2^-42 of q_0: no slot is worse than another.
 ///
 /// log2(QP) = 1739 of 1746 bits. Precision: 27.3 bits, 23.7 at worst. Failure: none.
-/// Keys: 11.99 GB.
+/// Keys: 9.70 GB.
 ///
 /// # Errors
 /// None in practice: the primes exist.
@@ -145,8 +145,8 @@ pub fn exact_bound() -> Result<BootstrapParams, ParamsError> {
 
 /// N = 2^15, 1024 slots, 4 levels at 2^38 after a bootstrap: the least memory and time.
 ///
-/// log2(QP) = 852 of 868 bits. Precision: 18.6 bits, 16.3 at worst. Failure: 2^-110.7. Keys: 3.58
-/// GB.
+/// Real and imaginary parts are reduced in one ciphertext. log2(QP) = 866 of 868 bits. Precision:
+/// 18.4 bits, 16.0 at worst. Failure: 2^-110.7. Keys: 3.19 GB.
 ///
 /// # Errors
 /// None in practice: the primes exist.
@@ -171,10 +171,12 @@ fn fast_spec() -> BootstrapSpec {
         base_scale_log2: 40.0,
         slots_to_coeffs: vec![42; 3],
         program: LevelRun::new(16, 40.0, &[40]),
+        join: None,
         eval_mod_levels: vec![LevelRun::new(8, WIDE, &[50])],
         coeffs_to_slots: LevelRun::new(4, WIDE, &[50]),
         special: vec![50; 6],
         slots_to_coeffs_special: 2,
+        borrowed: vec![0, 1, 1, 1],
         eval_mod: EvalModShape { bound: BOUND, degree: 30, doublings: 3, arcsine: false, focus: 0.3 },
         sparse_weight: SPARSE_WEIGHT,
     }
@@ -199,6 +201,7 @@ fn precise_spec() -> BootstrapSpec {
         program: LevelRun::new(11, 44.0, &[44]),
         eval_mod_levels: sliding(3),
         coeffs_to_slots: LevelRun::new(4, 60.0, &[50]),
+        borrowed: vec![0, 2, 2, 3],
         eval_mod: EvalModShape { bound: BOUND, degree: 30, doublings: 3, arcsine: true, focus: 0.5 },
         ..fast_spec()
     }
@@ -209,6 +212,7 @@ fn exact_bound_spec() -> BootstrapSpec {
     BootstrapSpec {
         program: LevelRun::new(10, 42.0, &[42]),
         eval_mod_levels: sliding(4),
+        borrowed: vec![0, 2, 2, 3],
         eval_mod: EvalModShape { bound: BOUND, degree: 30, doublings: 4, arcsine: true, focus: 0.0 },
         ..precise_spec()
     }
@@ -220,12 +224,14 @@ fn small_spec() -> BootstrapSpec {
         log_slots: 10,
         base_bits: 48,
         base_scale_log2: 38.0,
-        slots_to_coeffs: vec![38; 2],
+        slots_to_coeffs: vec![32; 2],
         program: LevelRun::new(4, 38.0, &[38]),
+        join: Some(26),
         eval_mod_levels: vec![LevelRun::new(8, 48.0, &[48])],
         coeffs_to_slots: LevelRun::new(2, 48.0, &[48]),
         special: vec![48; 2],
         slots_to_coeffs_special: 2,
+        borrowed: vec![1, 2],
         ..fast_spec()
     }
 }
@@ -241,7 +247,7 @@ mod tests {
             (Preset::Fast, 32, 1716.0, 1746.0, 16),
             (Preset::Precise, 37, 1743.0, 1746.0, 11),
             (Preset::ExactBound, 38, 1739.0, 1746.0, 10),
-            (Preset::Small, 17, 852.0, 868.0, 4),
+            (Preset::Small, 18, 866.0, 868.0, 4),
         ] {
             let params = preset.params().unwrap();
             let ring = params.ring_spec();
@@ -253,12 +259,12 @@ mod tests {
             let program = params.params();
             let ratio = ring.q()[0] as f64 / program.levels()[0].scale;
             assert!((libm::log2(ratio) - 10.0).abs() < 0.01, "{preset}: {ratio}");
-            println!(
-                "{preset}: log QP {:.1}, digits {} and {}",
-                ring.log_qp(),
-                params.upper().rlwe().digits().len(),
-                program.rlwe().digits().len()
-            );
+            let stages = params.maps().iter().chain([params.reduction(), program]);
+            let lengths = |params: &CkksParams| -> Vec<usize> {
+                params.rlwe().digits().iter().map(ExactSizeIterator::len).collect()
+            };
+            let digits: Vec<_> = stages.map(lengths).collect();
+            println!("{preset}: log QP {:.1}, digits {digits:?}", ring.log_qp());
         }
         assert_eq!(Preset::by_name("fastest"), None);
     }

@@ -10,9 +10,15 @@ use std::ops::Range;
 /// A square matrix by its diagonals: diagonal k holds M\[i\]\[(i + k) mod n\] at i.
 type Diagonals = BTreeMap<i64, Vec<Complex64>>;
 
-/// How many baby steps a giant step costs: it divides and decomposes what it rotates. On a GPU 5
-/// would take 3 % less time, and keys of 1.2 times the bytes.
-const GIANT_COST: usize = 4;
+/// How many baby steps a giant step costs: it divides and decomposes what it rotates. On the few
+/// primes of SlotsToCoeffs that takes longest beside a baby step, and keys are small. On those of
+/// CoeffsToSlots 5 would take 3 % less time on a GPU, and keys of 1.2 times the bytes.
+fn giant_cost(to: Direction) -> usize {
+    match to {
+        Direction::ToCoefficients => 6,
+        Direction::ToSlots => 4,
+    }
+}
 
 /// The matrices that take slots to coefficients, the first to apply first.
 ///
@@ -44,6 +50,30 @@ pub fn coefficients_to_slots(log_slots: u32, matrices: usize, factor: f64) -> Re
     factors(log_slots, matrices, factor, Direction::ToSlots)
 }
 
+/// The same, but for the last matrix, which leaves twice as many slots: z, then -i z. Added to
+/// their conjugates they are twice the real parts of z, then twice the imaginary ones.
+///
+/// # Errors
+/// The same as for [`slots_to_coefficients`].
+pub(super) fn coefficients_to_parts(
+    log_slots: u32,
+    matrices: usize,
+    factor: f64,
+) -> Result<Vec<LinearTransform>> {
+    let (n, to) = (1 << log_slots, Direction::ToSlots);
+    let mut diagonals = diagonals(log_slots, matrices, factor, to)?;
+    let last = diagonals.pop().map(|last| (2 * n, with_parts(&last, n)));
+    let all = diagonals.into_iter().map(|diagonals| (n, diagonals)).chain(last);
+    all.map(|(dimension, diagonals)| transform(dimension, &diagonals, to)).collect()
+}
+
+/// What takes the halves (x, y) of twice as many slots to a x + b y, in both halves.
+pub(super) fn joining(log_slots: u32, [a, b]: [Complex64; 2]) -> Result<LinearTransform> {
+    let n = 1 << log_slots;
+    let halves = |first, second| [vec![first; n], vec![second; n]].concat();
+    LinearTransform::from_diagonals(2 * n, &BTreeMap::from([(0, halves(a, b)), (n as i64, halves(b, a))]))
+}
+
 #[derive(Clone, Copy, PartialEq)]
 enum Direction {
     ToCoefficients,
@@ -51,6 +81,28 @@ enum Direction {
 }
 
 fn factors(log_slots: u32, matrices: usize, factor: f64, to: Direction) -> Result<Vec<LinearTransform>> {
+    let matrices = diagonals(log_slots, matrices, factor, to)?;
+    matrices.iter().map(|diagonals| transform(1 << log_slots, diagonals, to)).collect()
+}
+
+/// A matrix of this dimension.
+fn transform(dimension: usize, diagonals: &Diagonals, to: Direction) -> Result<LinearTransform> {
+    Ok(LinearTransform::from_diagonals(dimension, diagonals)?.with_giant_cost(giant_cost(to)))
+}
+
+/// For a matrix of dimension n, that of twice the dimension that takes (z, z) to its product with
+/// z, and -i times it.
+fn with_parts(diagonals: &Diagonals, n: usize) -> Diagonals {
+    let parts = |(&k, entries): (&i64, &Vec<Complex64>)| {
+        let signed = if k > n as i64 / 2 { k - n as i64 } else { k };
+        let turned = entries.iter().map(|z| Complex64::new(z.im, -z.re));
+        (signed, entries.iter().copied().chain(turned).collect())
+    };
+    diagonals.iter().map(parts).collect()
+}
+
+/// The matrices by their diagonals.
+fn diagonals(log_slots: u32, matrices: usize, factor: f64, to: Direction) -> Result<Vec<Diagonals>> {
     let highest = log_slots.max(1) as usize;
     if !(1..=highest).contains(&matrices) {
         let why = format!("{matrices} for a transform of 2^{log_slots} slots");
@@ -70,8 +122,7 @@ fn factors(log_slots: u32, matrices: usize, factor: f64, to: Direction) -> Resul
             multiplied(&stage(n, half, &fft.roots()[half..2 * half], to), &product, n)
         })
     };
-    let matrix = |range| LinearTransform::from_diagonals(n, &stages(range));
-    split(log_slots, matrices).map(|range| Ok(matrix(range)?.with_giant_cost(GIANT_COST))).collect()
+    Ok(split(log_slots, matrices).map(stages).collect())
 }
 
 /// The stages of each matrix, in the order of application, the most first.

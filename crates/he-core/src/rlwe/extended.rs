@@ -1,13 +1,14 @@
 //! Ciphertexts modulo Q P, before the division by P that ends a key switch.
 
-use super::{Decomposed, KEY, RlweCiphertext, RlweParams, SwitchKey, SwitchSource};
+use super::requirements::missing;
+use super::{Decomposed, EvaluationKeys, KEY, RlweCiphertext, RlweParams, SwitchKey, SwitchSource};
 use crate::backend::{
     Backend, Cpu, GiantStep, KeySwitchOps, PolyOps, RingOps, Rotation, RotationBlocks, Weight,
     special_product,
 };
 use crate::error::{Error, Result};
 use crate::key_set::{KeySetId, common, key_set_accessors};
-use crate::ring::{Eval, Poly, Ring, Rows, Span};
+use crate::ring::{Eval, Poly, Ring, Rows, Span, galois_conjugation};
 use derive_where::derive_where;
 
 /// The name of a ciphertext in errors about combining it with another one.
@@ -185,6 +186,87 @@ pub(crate) type KeyedElement<'a, B> = (u64, Option<&'a SwitchKey<B>>);
 /// A giant step, and the weights of its baby steps by their index.
 pub(crate) type WeightedStep<'a, B> = (KeyedElement<'a, B>, Vec<(usize, Weight<'a, <B as Backend>::Buf>)>);
 
+/// What an image is multiplied by in a sum: X^(N/2) multiplies slots of complex numbers by i.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Factor {
+    One,
+    I,
+    MinusI,
+}
+
+/// X^(N/2) and its negative over Q P in evaluation form, each of which has one value in either half
+/// of its words: `[limb][half]`.
+#[derive_where(Clone; B::Buf)]
+struct Units<B: RingOps> {
+    span: Span,
+    i: B::Buf,
+    minus_i: B::Buf,
+}
+
+impl<B: RingOps> Units<B> {
+    /// The same over fewer primes of the chain.
+    fn shortened(&self, span: Span, backend: &B) -> Result<Self> {
+        if span.q > self.span.q || span.p != self.span.p {
+            return Err(Error::SpanMismatch { left: self.span, right: span });
+        }
+        let shortened = |words: &B::Buf| {
+            let mut shorter = backend.scratch(2 * span.limbs())?;
+            backend.copy(words, 0, &mut shorter, 0, 2 * span.q)?;
+            backend.copy(words, 2 * self.span.q, &mut shorter, 2 * span.q, 2 * span.p)?;
+            Ok::<_, Error>(shorter)
+        };
+        Ok(Self { span, i: shortened(&self.i)?, minus_i: shortened(&self.minus_i)? })
+    }
+}
+
+/// Images of a ciphertext under X -> X^g, and sums of them.
+#[derive_where(Clone; B::Buf)]
+pub(crate) struct ImageSums<B: RingOps> {
+    elements: Vec<u64>,
+    /// The factor of each image, for each sum.
+    sums: Vec<Vec<Factor>>,
+    /// What the factors other than one are.
+    units: Option<Units<B>>,
+}
+
+impl<B: RingOps> std::fmt::Debug for ImageSums<B> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "ImageSums {{ {:?}, {:?} }}", self.elements, self.sums)
+    }
+}
+
+impl<B: RingOps> ImageSums<B> {
+    /// The sum of the images under X -> X^g for these elements g.
+    pub(crate) fn one(elements: Vec<u64>) -> Self {
+        let factors = vec![Factor::One; elements.len()];
+        Self { elements, sums: vec![factors], units: None }
+    }
+
+    /// y + conj(y) and i conj(y) - i y: 2 Re(y), then 2 Im(y), for ciphertexts over the chain of a
+    /// ring.
+    ///
+    /// # Errors
+    /// Device errors.
+    pub(crate) fn parts(ring: &Ring<B>) -> Result<Self> {
+        let (spec, n) = (ring.spec(), ring.n());
+        let span = Span::extended(spec.q().len(), spec.p().len());
+        let i = Poly::<Eval, B>::monomial(ring, span, n / 2)?;
+        let mut minus_i = i.duplicate()?;
+        minus_i.neg_assign()?;
+        let [i, minus_i] = [i.into_runs(spec.log_n() - 1)?, minus_i.into_runs(spec.log_n() - 1)?];
+        Ok(Self {
+            elements: vec![1, galois_conjugation(spec.log_n())],
+            sums: vec![vec![Factor::One; 2], vec![Factor::MinusI, Factor::I]],
+            units: Some(Units { span, i, minus_i }),
+        })
+    }
+
+    /// The number of images in each sum.
+    pub(crate) fn images(&self) -> usize {
+        self.elements.len()
+    }
+}
+
 impl<B: RingOps> RlweCiphertext<B> {
     /// sum_i giant_i(sum_j weight_ij baby_j(self)) over Q P, before the last division by P: see
     /// [`KeySwitchOps::rotate_and_sum`]. `giants` has for each giant step its weights by the index
@@ -230,6 +312,50 @@ impl<B: RingOps> RlweCiphertext<B> {
         let batch = blocks.group(shape).batch * blocks.outputs;
         let [c0, c1] = sums.map(|buf| Poly::from_buf(ring, shape.span(), batch, buf));
         Ok(ExtendedCiphertext::new(c0, c1)?.of(key_set))
+    }
+
+    /// Sums of images, one after the other in the batch, divided by the primes of the chain after
+    /// the first `keep` as well: one decomposition, and one division for each sum.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for an element other than 1 without a key; [`Error::SpanMismatch`] for
+    /// more primes than the sums were made for, or if nothing is kept; mismatch of parameters, ring
+    /// or key sets; device errors.
+    pub(crate) fn sums_of_images(
+        &self,
+        images: &ImageSums<B>,
+        keys: &EvaluationKeys<B>,
+        keep: usize,
+    ) -> Result<Self> {
+        let keyed = |&g: &u64| match g {
+            1 => Ok((1, None)),
+            g => Ok((g, Some(keys.galois(g).ok_or_else(|| missing(g))?))),
+        };
+        let elements: Vec<KeyedElement<'_, B>> = images.elements.iter().map(keyed).collect::<Result<_>>()?;
+        let (ring, span) = (self.ring(), Span::extended(self.chain_limbs(), keys.params().ring().p().len()));
+        let fewer = images.units.as_ref().filter(|units| units.span != span);
+        let fewer = fewer.map(|units| units.shortened(span, ring.backend())).transpose()?;
+        let units = fewer.as_ref().or(images.units.as_ref());
+        let log_run = ring.spec().log_n() - 1;
+        let weight = |factor: Factor| match (factor, units) {
+            (Factor::I, Some(units)) => Weight::Poly { words: &units.i, log_run },
+            (Factor::MinusI, Some(units)) => Weight::Poly { words: &units.minus_i, log_run },
+            _ => Weight::Scalar(vec![1; span.limbs()]),
+        };
+        let sum = |factors: &Vec<Factor>| {
+            let terms = factors.iter().enumerate().map(|(image, &factor)| (image, weight(factor)));
+            ((1, None), terms.collect())
+        };
+        let blocks = RotationBlocks {
+            outputs: images.sums.len(),
+            of_giant: (0..images.sums.len()).collect(),
+            ..RotationBlocks::one(elements.len(), images.sums.len())
+        };
+        ring.backend().batched(|| {
+            let digits = Decomposed::new(keys.params(), self.parts()[1])?;
+            let sums = images.sums.iter().map(sum).collect();
+            self.sums_of_rotations(&digits, &blocks, &elements, sums)?.mod_down(keep)
+        })
     }
 
     /// The image under X -> X^g over Q P, before the division by P, by the digits of the second

@@ -20,7 +20,7 @@ pub(crate) use ciphertext::OPERAND;
 pub use ciphertext::{RlweCiphertext, RlweProduct};
 pub use encrypt::{PublicKey, SeededZero};
 pub use extended::ExtendedCiphertext;
-pub(crate) use extended::{KeyedElement, WeightedStep};
+pub(crate) use extended::{ImageSums, KeyedElement, WeightedStep};
 pub use flooding::Flooding;
 pub(crate) use flooding::{flood_cost_log2, flood_planes, flood_poly};
 pub use gadget_key::{EvaluationKey, GadgetKey, SwitchSource};

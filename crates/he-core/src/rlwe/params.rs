@@ -116,6 +116,11 @@ impl RlweParams {
 
     /// Makes digits of as many consecutive primes as fit the special modulus.
     pub fn greedy_digits(q: &[u64], p: &[u64]) -> Vec<Range<usize>> {
+        Self::greedy_digits_up_to(q, p, q.len())
+    }
+
+    /// The same, with at most `most` primes in each, of which there is at least one.
+    pub(crate) fn greedy_digits_up_to(q: &[u64], p: &[u64], most: usize) -> Vec<Range<usize>> {
         if p.is_empty() {
             return Vec::new();
         }
@@ -124,7 +129,7 @@ impl RlweParams {
         let (mut start, mut width) = (0, 0.0);
         for (i, &prime) in q.iter().enumerate() {
             let bits = libm::log2(prime as f64);
-            if i > start && width + bits > log_p + 0.5 {
+            if i > start && (width + bits > log_p + 0.5 || i - start == most) {
                 digits.push(start..i);
                 (start, width) = (i, 0.0);
             }

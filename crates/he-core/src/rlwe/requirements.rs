@@ -125,13 +125,14 @@ impl KeyRequirements {
         self.rotations.iter().try_for_each(|&step| keys.rotation_path(step).map(drop))?;
         match self.elements.iter().find(|&&g| g != 1 && keys.galois(g).is_none()) {
             None => Ok(()),
-            Some(g) => Err(Error::domain(
-                "evaluation keys",
-                format!("there is no key for the Galois element {g}"),
-                "generate one",
-            )),
+            Some(&g) => Err(missing(g)),
         }
     }
+}
+
+/// The error for a Galois element without a key.
+pub(super) fn missing(g: u64) -> Error {
+    Error::domain("evaluation keys", format!("there is no key for the Galois element {g}"), "generate one")
 }
 
 impl AsRef<Self> for KeyRequirements {

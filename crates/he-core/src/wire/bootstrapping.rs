@@ -21,14 +21,14 @@ use rand::CryptoRng;
 use std::io::{Read, Write};
 
 /// The version of the description of a circuit whose first map is SlotsToCoeffs, which is the body
-/// of parameters of CKKS. Keys of versions 1 and 2 have other rotations.
-const SLOTS_FIRST: u8 = 3;
+/// of parameters of CKKS. Keys of versions 1 to 4 have other rotations and digits.
+const SLOTS_FIRST: u8 = 5;
 /// The version of one whose last map it is, which is a part of parameters of BFV and BGV.
-const COEFFICIENTS_FIRST: u8 = 4;
+const COEFFICIENTS_FIRST: u8 = 6;
 /// The only version of the body of parameters of BFV and BGV with bootstrapping.
 const EXACT_VERSION: u8 = 1;
-/// The bytes of a key's purpose and Galois element.
-const PURPOSE: usize = 1 + 8;
+/// The bytes of a key's purpose, matrix and Galois element.
+const PURPOSE: usize = 1 + 1 + 8;
 
 /// The fingerprint of parameters with this body.
 fn fingerprint_of(scheme: &str, body: &[u8]) -> Fingerprint {
@@ -59,11 +59,14 @@ fn encode_params(params: &BootstrapParams) -> Vec<u8> {
     body.extend(spec.base_scale_log2.to_bits().to_le_bytes());
     push_widths(&mut body, &spec.slots_to_coeffs);
     push_run(&mut body, &spec.program);
+    body.push(spec.join.unwrap_or(0) as u8);
     body.push(spec.eval_mod_levels.len() as u8);
     spec.eval_mod_levels.iter().for_each(|run| push_run(&mut body, run));
     push_run(&mut body, &spec.coeffs_to_slots);
     push_widths(&mut body, &spec.special);
     body.push(spec.slots_to_coeffs_special as u8);
+    body.push(spec.borrowed.len() as u8);
+    body.extend(spec.borrowed.iter().map(|&count| count as u8));
     let EvalModShape { bound, degree, doublings, arcsine, focus } = spec.eval_mod;
     body.extend(bound.to_le_bytes());
     body.extend((degree as u16).to_le_bytes());
@@ -113,11 +116,19 @@ fn take_circuit(mut fields: Fields<'_>) -> Result<Described, WireError> {
     let (base_bits, base_scale_log2) = (fields.u8("width")?.into(), fields.f64("scale")?);
     let slots_to_coeffs = take_widths(&mut fields)?;
     let program = take_run(&mut fields)?;
+    let join = match fields.u8("width")? {
+        0 => None,
+        bits => Some(bits.into()),
+    };
     let runs = fields.u8("number of level runs")?;
     let eval_mod_levels = (0..runs).map(|_| take_run(&mut fields)).collect::<Result<_, _>>()?;
     let coeffs_to_slots = take_run(&mut fields)?;
     let special = take_widths(&mut fields)?;
     let slots_to_coeffs_special = fields.u8("number of special primes")?.into();
+    let stages = fields.u8("number of stages")?;
+    let borrowed = (0..stages)
+        .map(|_| Ok(fields.u8("number of borrowed primes")?.into()))
+        .collect::<Result<_, WireError>>()?;
     let (bound, degree) = (fields.u32("bound")?, fields.u16("degree of the reduction")?.into());
     let doublings = fields.u8("number of doublings")?.into();
     let arcsine = match fields.u8("arcsine")? {
@@ -140,10 +151,12 @@ fn take_circuit(mut fields: Fields<'_>) -> Result<Described, WireError> {
         base_scale_log2,
         slots_to_coeffs,
         program,
+        join,
         eval_mod_levels,
         coeffs_to_slots,
         special,
         slots_to_coeffs_special,
+        borrowed,
         eval_mod,
         sparse_weight,
     };
@@ -173,14 +186,9 @@ impl WireParams for BootstrapParams {
     }
 
     fn key_frame_limit(&self, kind: FrameKind) -> u64 {
-        let length = |purpose| switch_key_len(self.key_params(purpose));
         (match kind {
-            FrameKind::CkksSparseKey => length(BootstrapKeyUse::ToSparse),
-            FrameKind::CkksBootstrapKey => {
-                let [all, low] =
-                    [BootstrapKeyUse::CoeffsToSlots(1), BootstrapKeyUse::SlotsToCoeffs(1)].map(length);
-                PURPOSE + all.max(low)
-            }
+            FrameKind::CkksSparseKey => switch_key_len(self.key_params(BootstrapKeyUse::ToSparse)),
+            FrameKind::CkksBootstrapKey => PURPOSE + self.longest_key(),
             _ => 0,
         }) as u64
     }
@@ -192,6 +200,15 @@ impl WireParams for BootstrapParams {
 }
 
 impl BootstrapParams {
+    /// The bytes of the longest key but that to the sparse secret.
+    fn longest_key(&self) -> usize {
+        let maps = (0..self.spec().coeffs_to_slots.levels)
+            .map(|matrix| BootstrapKeyUse::CoeffsToSlots { matrix, g: 1 });
+        let others = [BootstrapKeyUse::ToDense, BootstrapKeyUse::Relin, BootstrapKeyUse::SlotsToCoeffs(1)];
+        let lengths = others.into_iter().chain(maps).map(|purpose| switch_key_len(self.key_params(purpose)));
+        lengths.max().unwrap_or(0)
+    }
+
     /// The bytes of the frames of all keys, in a file.
     ///
     /// # Errors
@@ -264,14 +281,15 @@ impl<S: WireScheme> WireParams for ExactBootstrapParams<S> {
     }
 }
 
-/// The number of a purpose, and its Galois element.
-fn number_of(purpose: BootstrapKeyUse) -> (u8, u64) {
+/// The number of a purpose, its matrix, and its Galois element.
+fn number_of(purpose: BootstrapKeyUse) -> (u8, u8, u64) {
     match purpose {
-        BootstrapKeyUse::ToSparse => (0, 0),
-        BootstrapKeyUse::ToDense => (1, 0),
-        BootstrapKeyUse::Relin => (2, 0),
-        BootstrapKeyUse::CoeffsToSlots(g) => (3, g),
-        BootstrapKeyUse::SlotsToCoeffs(g) => (4, g),
+        BootstrapKeyUse::ToSparse => (0, 0, 0),
+        BootstrapKeyUse::ToDense => (1, 0, 0),
+        BootstrapKeyUse::Relin => (2, 0, 0),
+        BootstrapKeyUse::CoeffsToSlots { matrix, g } => (3, matrix as u8, g),
+        BootstrapKeyUse::SlotsToCoeffs(g) => (4, 0, g),
+        BootstrapKeyUse::Join(g) => (5, 0, g),
     }
 }
 
@@ -284,15 +302,20 @@ fn purpose_of<'a>(params: &BootstrapParams, frame: &'a Frame) -> Result<(Bootstr
         return Ok((BootstrapKeyUse::ToSparse, fields));
     }
     frame.expect(FrameKind::CkksBootstrapKey, params.fingerprint())?;
-    let (number, g) = (fields.u8("purpose")?, fields.u64("galois element")?);
+    let (number, matrix) = (fields.u8("purpose")?, fields.u8("matrix")?.into());
+    let g = fields.u64("galois element")?;
     let image = g % 2 == 1 && g < 2 * params.ring_spec().n() as u64;
     let purpose = match number {
         1 => BootstrapKeyUse::ToDense,
         2 => BootstrapKeyUse::Relin,
-        3 => BootstrapKeyUse::CoeffsToSlots(g),
+        3 => BootstrapKeyUse::CoeffsToSlots { matrix, g },
         4 => BootstrapKeyUse::SlotsToCoeffs(g),
+        5 => BootstrapKeyUse::Join(g),
         _ => return Err(fields.error("purpose").into()),
     };
+    if matrix >= if number == 3 { params.spec().coeffs_to_slots.levels } else { 1 } {
+        return Err(fields.error("matrix").into());
+    }
     if if number < 3 { g != 0 } else { !image } {
         return Err(fields.error("galois element").into());
     }
@@ -305,8 +328,10 @@ fn encode_key<B: RingOps>(
     key: &SwitchKey<B>,
 ) -> Result<Frame> {
     let (kind, head) = match number_of(purpose) {
-        (0, _) => (FrameKind::CkksSparseKey, Vec::new()),
-        (number, g) => (FrameKind::CkksBootstrapKey, [&[number][..], &g.to_le_bytes()].concat()),
+        (0, ..) => (FrameKind::CkksSparseKey, Vec::new()),
+        (number, matrix, g) => {
+            (FrameKind::CkksBootstrapKey, [&[number, matrix][..], &g.to_le_bytes()].concat())
+        }
     };
     let rlwe = params.key_params(purpose);
     let mut body = Vec::with_capacity(head.len() + switch_key_len(rlwe));

@@ -21,7 +21,9 @@ use rand::{Rng, RngExt, SeedableRng, rngs::ChaCha20Rng};
 /// A preset's chain at a small degree: keys, matrices and a batch that is refreshed.
 fn refresh(cuda: &Cuda, preset: Preset, [log_n, log_slots]: [u32; 2], batch: usize) -> he_core::Result<()> {
     let mut rng = ChaCha20Rng::seed_from_u64(seed());
-    let params = BootstrapParams::insecure(BootstrapSpec { log_n, log_slots, ..preset.spec() })?;
+    // Parts are joined where they have slots of their own.
+    let join = preset.spec().join.filter(|_| log_slots + 2 <= log_n);
+    let params = BootstrapParams::insecure(BootstrapSpec { log_n, log_slots, join, ..preset.spec() })?;
     let ring = params.ring(Mirror::new(Cpu::new(), cuda.clone()))?;
     let program = params.params();
     let secret = SecretKey::generate(program.rlwe(), &mut rng);

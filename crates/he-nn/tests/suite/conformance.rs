@@ -121,7 +121,10 @@ fn device_inference() {
 #[test]
 fn emulated_inference_with_refreshes() {
     let program = LevelRun::new(6, 38.0, &[38]);
-    refreshed(emulated(), BootstrapSpec { log_n: 6, log_slots: 5, program, ..Preset::Small.spec() });
+    refreshed(
+        emulated(),
+        BootstrapSpec { log_n: 6, log_slots: 5, join: None, program, ..Preset::Small.spec() },
+    );
 }
 
 #[test]

@@ -54,7 +54,7 @@ fn sparse_batches_are_refreshed() {
 #[test]
 fn degree_2_17_has_parameters() {
     for preset in Preset::ALL {
-        let spec = BootstrapSpec { log_n: 17, log_slots: 16, ..preset.spec() };
+        let spec = BootstrapSpec { log_n: 17, log_slots: 16, join: None, ..preset.spec() };
         assert!(BootstrapParams::try_from(spec).unwrap().is_secure(), "{preset}");
     }
 }
@@ -83,7 +83,7 @@ fn precision_is_what_it_was() {
         (Preset::Fast, 8, [20.2, 25.9]),
         (Preset::Precise, 8, [32.9, 32.9]),
         (Preset::ExactBound, 8, [33.4, 33.4]),
-        (Preset::Small, 5, [20.3, 25.4]),
+        (Preset::Small, 5, [20.3, 23.7]),
     ] {
         let spec = BootstrapSpec { log_n: 9, log_slots, ..preset.spec() };
         let mut w = World::seeded(spec, ChaCha20Rng::seed_from_u64(294));

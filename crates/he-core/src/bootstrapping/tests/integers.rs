@@ -2,6 +2,7 @@
 //! and how often it fails.
 
 use super::*;
+use crate::bootstrapping::bootstrapper::Values;
 use crate::bootstrapping::facts::value_unit;
 use crate::bootstrapping::overflow::log2_integer;
 
@@ -97,15 +98,15 @@ fn noise_depends_on_the_integer_as_estimated() {
         let mut raised = w.bootstrapper.mod_raise(&lowered.pair, &w.keys).unwrap();
         let target = |slot: usize| (slot % 33) as i64 - 16;
         w.inject(&mut raised, target);
-        let halves = w.bootstrapper.coefficients_to_slots(&raised, &w.keys).unwrap();
+        let halves = w.bootstrapper.coefficients_to_slots(raised, &w.keys, Values::Complex).unwrap();
         let map = bootstrapper::eval_mod(&w.params).unwrap();
-        let (params, ring) = (w.params.upper(), raised.pair().ring());
-        let upper = Evaluator::new(params, ring).unwrap();
+        let (params, ring) = (w.params.reduction(), halves.pair().ring());
+        let ev = Evaluator::new(params, ring).unwrap();
         let secret = w.secret.widened(w.params.params().rlwe(), params.rlwe()).unwrap();
         let decryptor = Decryptor::new(params, &secret, ring).unwrap();
-        let decode = |ct: &Ciphertext<Cpu>| upper.encoder().decode(&decryptor.decrypt(ct).unwrap()).unwrap();
+        let decode = |ct: &Ciphertext<Cpu>| ev.encoder().decode(&decryptor.decrypt(ct).unwrap()).unwrap();
         let before = decode(&halves);
-        let after = decode(&map.apply(&upper, &halves, &w.keys.upper).unwrap());
+        let after = decode(&map.apply(&ev, &halves, &w.keys.reduction).unwrap());
 
         let mut squares = [(0.0, 0usize); 17];
         for half in 0..2 {
@@ -143,11 +144,11 @@ fn great_integers_err_as_the_polynomial_does() {
         };
         w.inject(&mut raised, target);
 
-        let halves = w.bootstrapper.coefficients_to_slots(&raised, &w.keys).unwrap();
+        let halves = w.bootstrapper.coefficients_to_slots(raised, &w.keys, Values::Complex).unwrap();
         let map = bootstrapper::eval_mod(&w.params).unwrap();
-        let upper = Evaluator::new(w.params.upper(), raised.pair().ring()).unwrap();
-        let reduced = map.apply(&upper, &halves, &w.keys.upper).unwrap();
-        let found = w.decrypt(&w.bootstrapper.join(&reduced).unwrap());
+        let ev = Evaluator::new(w.params.reduction(), halves.pair().ring()).unwrap();
+        let reduced = map.apply(&ev, &halves, &w.keys.reduction).unwrap();
+        let found = w.decrypt(&w.bootstrapper.join(reduced, &w.keys, Values::Complex).unwrap());
         let (base, unit) = (w.params.params().levels()[0].scale, value_unit(&w.params, &map));
         for (slot, (found, value)) in found.iter().zip(&vectors[0]).enumerate() {
             for (found, value) in [(found.re, value.re), (found.im, value.im)] {
@@ -186,9 +187,12 @@ fn failures_are_as_frequent_as_predicted() {
     let (vectors, lowered) = w.lowered(RUNS);
     let raised = w.bootstrapper.mod_raise(&lowered.pair, &w.keys).unwrap();
     let phases = w.phases(&raised);
-    let halves = w.bootstrapper.coefficients_to_slots(&raised, &w.keys).unwrap();
-    let upper = Evaluator::new(w.params.upper(), halves.pair().ring()).unwrap();
-    let fresh = w.bootstrapper.join(&map.apply(&upper, &halves, &w.keys.upper).unwrap()).unwrap();
+    let halves = w.bootstrapper.coefficients_to_slots(raised, &w.keys, Values::Complex).unwrap();
+    let ev = Evaluator::new(w.params.reduction(), halves.pair().ring()).unwrap();
+    let fresh = w
+        .bootstrapper
+        .join(map.apply(&ev, &halves, &w.keys.reduction).unwrap(), &w.keys, Values::Complex)
+        .unwrap();
     for (entry, (phase, values)) in phases.iter().zip(&vectors).enumerate() {
         let found = w.decrypt(&fresh.slice_batch(entry..entry + 1).unwrap());
         for (slot, (found, value)) in found.iter().zip(values).enumerate() {

@@ -48,7 +48,8 @@ impl World {
 
     /// A preset's chain at a small degree.
     fn small(preset: Preset, log_n: u32, log_slots: u32) -> Self {
-        Self::new(BootstrapSpec { log_n, log_slots, ..preset.spec() })
+        let join = preset.spec().join.filter(|_| log_slots + 2 <= log_n);
+        Self::new(BootstrapSpec { log_n, log_slots, join, ..preset.spec() })
     }
 
     /// Encrypted, on the lowest level that can be bootstrapped.
@@ -146,13 +147,25 @@ fn every_packing_is_refreshed() {
             let spec = Preset::Fast.spec();
             let coeffs_to_slots = LevelRun { levels: matrices, ..spec.coeffs_to_slots.clone() };
             let slots_to_coeffs = vec![42; (5 - matrices).min(log_slots.max(1) as usize)];
-            let mut w =
-                World::new(BootstrapSpec { log_n: 8, log_slots, coeffs_to_slots, slots_to_coeffs, ..spec });
-            let values = w.values();
-            let ct = w.encrypt(&values);
-            let fresh = w.bootstrapper.refresh(&ct, &w.keys).unwrap();
-            let (worst, _) = w.precision(&fresh, &values);
-            assert!(worst > 17.0, "2^{log_slots} slots, {matrices} matrices: {worst}");
+            // All that can be borrowed, and nothing.
+            let borrowed = (1..=matrices).map(|done| if log_slots % 2 == 0 { done } else { 0 }).collect();
+            let parts = BootstrapSpec { coeffs_to_slots, slots_to_coeffs, borrowed, ..spec };
+            for join in [None, Some(30)] {
+                if join.is_some() && log_slots > 6 {
+                    continue;
+                }
+                let mut w = World::new(BootstrapSpec { log_n: 8, log_slots, join, ..parts.clone() });
+                let what = format!("2^{log_slots} slots, {matrices} matrices, join {join:?}");
+                let values = w.values();
+                let ct = w.encrypt(&values);
+                let fresh = w.bootstrapper.refresh(&ct, &w.keys).unwrap();
+                let (worst, _) = w.precision(&fresh, &values);
+                assert!(worst > 17.0, "{what}: {worst}");
+                let real: Vec<Complex64> = values.iter().map(|z| z.re.into()).collect();
+                let fresh = w.bootstrapper.refresh_real(&ct, &w.keys).unwrap();
+                let (worst, _) = w.precision(&fresh, &real);
+                assert!(worst > 17.0, "{what}, real parts: {worst}");
+            }
         }
     }
 }
@@ -221,11 +234,11 @@ fn stages_follow_the_model() {
         // Slots of both halves: in units of the reach, then reduced.
         let eval_mod = bootstrapper::eval_mod(&w.params).unwrap();
         let decoded = |ct: &Ciphertext<Cpu>| {
-            let upper = w.params.upper();
-            let secret = w.secret.widened(w.params.params().rlwe(), upper.rlwe()).unwrap();
+            let params = w.params.reduction();
+            let secret = w.secret.widened(w.params.params().rlwe(), params.rlwe()).unwrap();
             let ring = ct.pair().ring();
-            let plain = Decryptor::new(upper, &secret, ring).unwrap().decrypt(ct).unwrap();
-            Evaluator::new(upper, ring).unwrap().encoder().decode(&plain).unwrap()
+            let plain = Decryptor::new(params, &secret, ring).unwrap().decrypt(ct).unwrap();
+            Evaluator::new(params, ring).unwrap().encoder().decode(&plain).unwrap()
         };
         let (slots, sine) = (decoded(halves), decoded(reduced));
         let tolerance = if preset == Preset::Fast { 2e-6 } else { 1e-8 };
@@ -436,6 +449,8 @@ fn impossible_specifications_are_refused() {
         ("levels", BootstrapSpec { eval_mod_levels: vec![run(7)], ..spec() }),
         ("special primes", BootstrapSpec { special: vec![], ..spec() }),
         ("too many of them", BootstrapSpec { slots_to_coeffs_special: 7, ..spec() }),
+        ("stages that borrow", BootstrapSpec { borrowed: vec![0; 3], ..spec() }),
+        ("a prime that is not left", BootstrapSpec { borrowed: vec![2, 2, 3, 4], ..spec() }),
         ("degree", BootstrapSpec { log_n: 40, ..spec() }),
         ("base", BootstrapSpec { base_bits: 70, ..spec() }),
     ] {

@@ -6,9 +6,10 @@ use crate::ckks::ciphertext::Meta;
 use crate::ckks::{Ciphertext, ExtendedPlaintext, Plaintext};
 use crate::error::{Error, Result};
 use crate::key_set::common;
-use crate::ring::{galois_conjugation, galois_rotation};
+use crate::ring::galois_rotation;
 use crate::rlwe::{
-    Decomposed, EvaluationKeys, ExtendedCiphertext, KEY, KeyedElement, RlweCiphertext, WeightedStep,
+    Decomposed, EvaluationKeys, ExtendedCiphertext, ImageSums, KEY, KeyedElement, RlweCiphertext,
+    WeightedStep,
 };
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -91,53 +92,53 @@ impl<B: RingOps> Evaluator<B> {
         })
     }
 
-    /// y + conj(y) and conj(y) - y for the sum y of
-    /// [`double_hoisted_sum`](Self::double_hoisted_sum): 2 Re(y) and -2 i Im(y). The conjugation's
-    /// key switch comes before the division by P and the primes of the level, which divides its
-    /// noise as well; both results are divided.
+    /// Sums of images of the sum of [`double_hoisted_sum`](Self::double_hoisted_sum), one after the
+    /// other in the batch. It is divided by P before them and by the primes of the level after
+    /// them: one more decomposition, whose keys' noise and roundings are divided as well.
     ///
     /// # Errors
-    /// [`Error::MissingConjugationKey`], and the same as for
+    /// [`Error::Argument`] for an element other than 1 without a key, and the same as for
     /// [`double_hoisted_sum`](Self::double_hoisted_sum).
-    pub(crate) fn double_hoisted_parts<P: Borrow<ExtendedPlaintext<B>>>(
+    pub(crate) fn double_hoisted_images<P: Borrow<ExtendedPlaintext<B>>>(
         &self,
         ct: &Ciphertext<B>,
         steps: &[StepGroup<P>],
+        images: &ImageSums<B>,
         keys: &EvaluationKeys<B>,
-    ) -> Result<[Ciphertext<B>; 2]> {
+    ) -> Result<Ciphertext<B>> {
         let settled = self.settled_for_product(ct)?;
         let (cts, outputs) = ([settled.borrow()], [of_one_input::<P, ExtendedPlaintext<B>>(steps)]);
         self.ring().backend().batched(|| match self.undivided_sums(&cts, &outputs, keys)? {
-            Undivided::Whole(y) => self.parts(&y[0], keys),
+            Undivided::Whole(y) => self.sums_of_images(&y[0], images, keys),
             Undivided::Sums(total, metas) => {
-                let meta = metas[0];
-                let g = galois_conjugation(self.ring().spec().log_n());
-                let key = keys.galois(g).ok_or(Error::MissingConjugationKey)?;
-                let mut difference = total.automorphism(self.params.rlwe(), key, g)?;
-                let mut sum = total.duplicate()?;
-                sum.add_assign(&difference)?;
-                difference.sub_assign(&total)?;
-                let conjugate = self.rotated_by(meta, 1);
-                let noise = meta.noises(&conjugate).map(|(a, b)| a.plus(b));
-                let meta = self.rescaled(Meta { noise, ..meta })?;
-                let divided = |total: ExtendedCiphertext<B>| {
-                    let key_set = total.key_set();
-                    let pair = total.mod_down(self.primes_at(meta.level))?.of(key_set);
-                    Ok::<_, Error>(Ciphertext { pair, meta })
-                };
-                Ok([divided(sum)?, divided(difference)?])
+                let (meta, key_set) = (self.summed(metas[0], images), total.key_set());
+                let pair = total.mod_down(self.primes_at(meta.level))?.of(key_set);
+                let meta = self.rescaled(meta)?;
+                let pair = pair.sums_of_images(images, keys, self.primes_at(meta.level))?;
+                Ok(Ciphertext { pair, meta })
             }
         })
     }
 
-    /// y + conj(y) and conj(y) - y.
+    /// Sums of images of a ciphertext, on its level, one after the other in the batch.
     ///
     /// # Errors
-    /// [`Error::MissingConjugationKey`], [`Error::ParamsMismatch`], [`Error::KeyMismatch`]; device
-    /// errors.
-    pub(crate) fn parts(&self, y: &Ciphertext<B>, keys: &EvaluationKeys<B>) -> Result<[Ciphertext<B>; 2]> {
-        let conjugate = self.conjugate(y, keys)?;
-        Ok([self.add(y, &conjugate)?, self.sub(&conjugate, y)?])
+    /// [`Error::Argument`] for an element other than 1 without a key; mismatch of parameters or
+    /// keys; device errors.
+    pub(crate) fn sums_of_images(
+        &self,
+        ct: &Ciphertext<B>,
+        images: &ImageSums<B>,
+        keys: &EvaluationKeys<B>,
+    ) -> Result<Ciphertext<B>> {
+        keys.check(self.params.rlwe(), self.ring())?;
+        let pair = ct.pair.sums_of_images(images, keys, self.primes_at(ct.meta.level))?;
+        Ok(Ciphertext { pair, meta: self.summed(ct.meta, images) })
+    }
+
+    /// The noise of sums of images.
+    fn summed(&self, meta: Meta, images: &ImageSums<B>) -> Meta {
+        Meta { noise: sum(vec![self.rotated_by(meta, 1).noise; images.images()]), ..meta }
     }
 
     /// The sums of [`double_hoisted_sums`](Self::double_hoisted_sums) before their division.

@@ -194,7 +194,7 @@ fn what_does_not_fit_is_refused() {
     let few = EvaluationKeys::generate(&keys.secret, &keys.ring, few, &mut keys.rng).unwrap();
     let found = PackedTranscipher::new(&ev, &few, &refresher, &encrypted).map(drop);
     assert!(matches!(found, Err(Error::MissingGaloisKey { .. })), "{found:?}");
-    let spec = BootstrapSpec { log_n: 8, log_slots: 7, ..presets::Preset::Small.spec() };
+    let spec = BootstrapSpec { log_n: 8, log_slots: 7, join: None, ..presets::Preset::Small.spec() };
     let small = BootstrapParams::insecure(spec).unwrap();
     let ring = small.ring(Cpu::new()).unwrap();
     let secret = SecretKey::generate(small.params().rlwe(), &mut keys.rng);

@@ -6,7 +6,7 @@ use crate::ckks::{
     Ciphertext, CkksParams, Evaluator, ExtendedPlaintext, Plaintext, StepGroup, to_plaintexts,
 };
 use crate::error::{Error, Result};
-use crate::rlwe::{EvaluationKeys, KeyRequirements};
+use crate::rlwe::{EvaluationKeys, ImageSums, KeyRequirements};
 use derive_where::derive_where;
 use num_complex::Complex64;
 use std::borrow::Borrow;
@@ -552,26 +552,26 @@ impl<B: RingOps> PreparedTransform<B> {
         Ok(sum)
     }
 
-    /// The product y as y + conj(y) and conj(y) - y: 2 Re(y) and -2 i Im(y) of every slot, for
-    /// matrices that are not wider than high. With double hoisting the conjugation adds no noise
-    /// but that of a rounding; it takes one key switch and a second division. Needs the key for
-    /// conjugation, too.
-    pub(crate) fn apply_parts(
+    /// Sums of images of the product, for matrices that are not wider than high, one after the
+    /// other in the batch: one key switch more, with double hoisting before the division by the
+    /// primes of the level. Needs the keys of the images, too.
+    pub(crate) fn apply_images(
         &self,
         ev: &Evaluator<B>,
         ct: &Ciphertext<B>,
+        images: &ImageSums<B>,
         keys: &EvaluationKeys<B>,
-    ) -> Result<[Ciphertext<B>; 2]> {
+    ) -> Result<Ciphertext<B>> {
         match &self.diagonals {
             Diagonals::Extended(groups) if ct.level() == self.level && self.folds.is_empty() => {
                 self.requirements.check(ct.level(), keys)?;
-                let mut parts = ev.double_hoisted_parts(ct, groups, keys)?;
+                let mut sums = ev.double_hoisted_images(ct, groups, images, keys)?;
                 if ct.slots() <= self.input_slots {
-                    parts.iter_mut().for_each(|part| part.meta.slots = self.output_slots);
+                    sums.meta.slots = self.output_slots;
                 }
-                Ok(parts)
+                Ok(sums)
             }
-            _ => ev.parts(&self.apply(ev, ct, keys)?, keys),
+            _ => ev.sums_of_images(&self.apply(ev, ct, keys)?, images, keys),
         }
     }
 }
