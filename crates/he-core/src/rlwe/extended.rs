@@ -435,6 +435,46 @@ mod tests {
         ct.parts().map(|c| c.to_words().unwrap())
     }
 
+    /// Sums of images have the words of their definition: each image over Q P by itself, times its
+    /// power of X^(N/2), the sums divided once. For all primes of the chain, and for fewer.
+    #[test]
+    fn sums_of_images_are_those_of_each() {
+        for seed in 0..4 {
+            let w = &mut World::new(seed, 1 + seed as usize % 2);
+            let (ring, log_n) = (w.ring.clone(), w.ring.spec().log_n());
+            let elements = vec![1, galois_rotation(1, log_n), galois_rotation(3, log_n)];
+            for (q, keep) in [(3, 3), (3, 2), (2, 1)] {
+                let ct = w.pair(q, 2);
+                let digits = Decomposed::new(&w.params, ct.parts()[1]).unwrap();
+                let image = |g: u64| match g {
+                    1 => ExtendedCiphertext::lifted(&ct).unwrap(),
+                    g => ct.automorphism_extended(&digits, w.keys.galois(g).unwrap(), g).unwrap(),
+                };
+                let mut expected = image(elements[0]);
+                elements[1..].iter().for_each(|&g| expected.add_assign(&image(g)).unwrap());
+                let expected = expected.mod_down(keep).unwrap();
+                let found = ct.sums_of_images(&ImageSums::one(elements.clone()), &w.keys, keep).unwrap();
+                assert_eq!(words(&found), words(&expected), "seed {seed}, {q} primes, {keep} kept");
+
+                let (mut real, mut imaginary) = (image(1), image(galois_conjugation(log_n)));
+                real.add_assign(&imaginary).unwrap();
+                imaginary.sub_assign(&image(1)).unwrap();
+                let i = Poly::monomial(&ring, Span::extended(q, w.params.ring().p().len()), ring.n() / 2)
+                    .unwrap();
+                imaginary.mul_assign(&i).unwrap();
+                let parts = [real, imaginary].map(|part| part.mod_down(keep).unwrap());
+                let found = ct.sums_of_images(&ImageSums::parts(&ring).unwrap(), &w.keys, keep).unwrap();
+                for (i, part) in parts.iter().enumerate() {
+                    let found = found.slice_batch(2 * i..2 * i + 2).unwrap();
+                    assert_eq!(words(&found), words(part), "seed {seed}, {q} primes, {keep} kept, part {i}");
+                }
+            }
+            let none = ImageSums::one(vec![1, galois_rotation(2, log_n)]);
+            let error = w.pair(3, 1).sums_of_images(&none, &w.keys, 3).unwrap_err();
+            assert!(matches!(error, Error::Argument { .. }), "{error}");
+        }
+    }
+
     /// P m divided by P is m, with products by plaintexts and sums in between.
     #[test]
     fn lifted_ciphertexts_compute_alike() {
