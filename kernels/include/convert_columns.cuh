@@ -14,6 +14,7 @@ constexpr u32 COLUMNS_LOG = 4, COLUMNS_TILE = 10, COLUMNS_THREADS = 256;
 constexpr u32 COLUMNS_POINTS = 1 << COLUMNS_LOG, COLUMNS_WORDS = 1 << COLUMNS_TILE;
 constexpr u32 COLUMN_THREADS = 64;                 // that have the points of one target
 constexpr u32 COLUMNS_TARGETS = 4;                 // that a block converts and transforms together
+constexpr u32 COLUMNS_HALF = COLUMNS_WORDS / 2;
 constexpr u32 COLUMNS_AREA = COLUMNS_WORDS + 4;    // of shared memory: areas begin in different banks
 constexpr u32 CHUNK_SOURCES = 4, CHUNK_WORDS = 32; // sources of one product of matrices, and words of its constants, for each target
 
@@ -106,7 +107,34 @@ struct ByteConversion {
     }
 };
 
-template <u32 BITS, u32 CHUNKS>
+// From the points of the first pass to those of the second, by room for half a tile: each half of the tile in turn. The bit that
+// tells them apart is the highest of the first pass; in the second, that of the thread, which warps have in common, or of r.
+template <u32 LOW, u32 END>
+HE_D void exchange_halves(double (&x)[COLUMNS_POINTS], double* shared, u32 thread) {
+    constexpr u32 TOP = 1u << (COLUMNS_TILE - LOW - 1);
+    constexpr bool BY_THREAD = LOW - END == COLUMNS_LOG;
+    double next[COLUMNS_POINTS];
+#pragma unroll
+    for (u32 half = 0; half < 2; ++half) {
+        double* tile = shared - half * COLUMNS_HALF;
+#pragma unroll
+        for (u32 r = 0; r < COLUMNS_POINTS; ++r) {
+            if (r / TOP % 2 == half) tile[place(point<COLUMNS_LOG, COLUMNS_TILE, COLUMNS_TILE, LOW>(thread, r))] = x[r];
+        }
+        __syncthreads();
+        if (!BY_THREAD || thread / (COLUMN_THREADS / 2) == half) {
+#pragma unroll
+            for (u32 r = 0; r < COLUMNS_POINTS; ++r) {
+                if (BY_THREAD || r / (COLUMNS_POINTS / 2) == half) next[r] = tile[place(point<COLUMNS_LOG, COLUMNS_TILE, LOW, END>(thread, r))];
+            }
+        }
+        if (half == 0) __syncthreads();
+    }
+#pragma unroll
+    for (u32 r = 0; r < COLUMNS_POINTS; ++r) x[r] = next[r];
+}
+
+template <u32 BITS, u32 CHUNKS, bool HALVES = false>
 HE_D void convert_columns(const ConvertColumnsArgs& args) {
     constexpr u32 LOG_COLUMNS = COLUMNS_TILE - BITS, LOW = forward_low<COLUMNS_LOG>(COLUMNS_TILE, LOG_COLUMNS);
     static_assert(forward_low<COLUMNS_LOG>(LOW, LOG_COLUMNS) == LOG_COLUMNS, "two passes");
@@ -129,6 +157,8 @@ HE_D void convert_columns(const ConvertColumnsArgs& args) {
     // roots of the second pass are a group behind the rest, because they are needed longer. With more sources there is no room for
     // them if two blocks are to share a multiprocessor.
     constexpr bool COPIES = CHUNKS <= 2;
+    // From ten on there is none for all points of the targets between the passes, either, which then go in halves.
+    constexpr u32 EXCHANGE_AREA = HALVES ? COLUMNS_HALF + 4 : COLUMNS_AREA;
     typedef Target<BITS, CHUNKS> Constants;
     constexpr u32 FIRST_ROOTS = 1u << (COLUMNS_TILE - LOW);
     Constants* targets = reinterpret_cast<Constants*>(words + (sources + COLUMNS_TARGETS) * COLUMNS_AREA);
@@ -184,7 +214,7 @@ HE_D void convert_columns(const ConvertColumnsArgs& args) {
 
     u64* dst = a.dst[part] + blockIdx.y * a.dst_digit + row;
     u32 lane = threadIdx.x % warpSize, t = lane % 4, thread = threadIdx.x / 4 % COLUMN_THREADS;
-    double* exchange = reinterpret_cast<double*>(words + sources * COLUMNS_AREA) + t * COLUMNS_AREA;
+    double* exchange = reinterpret_cast<double*>(words + sources * COLUMNS_AREA) + t * EXCHANGE_AREA;
     const WordPair* chunks[CHUNKS];
 #pragma unroll
     for (u32 chunk = 0; chunk < CHUNKS; ++chunk) {
@@ -217,10 +247,14 @@ HE_D void convert_columns(const ConvertColumnsArgs& args) {
             if (group + 1 < end) copy_first(group + 1);
             commit_copies();
         }
-        to_shared<Fp64, COLUMNS_LOG, COLUMNS_TILE, COLUMNS_TILE, LOW>(x, exchange, thread);
-        wait_copies();
-        __syncthreads();
-        from_shared<Fp64, COLUMNS_LOG, COLUMNS_TILE, LOW, LOG_COLUMNS>(x, exchange, thread);
+        if constexpr (HALVES) {
+            exchange_halves<LOW, LOG_COLUMNS>(x, exchange, thread);
+        } else {
+            to_shared<Fp64, COLUMNS_LOG, COLUMNS_TILE, COLUMNS_TILE, LOW>(x, exchange, thread);
+            wait_copies();
+            __syncthreads();
+            from_shared<Fp64, COLUMNS_LOG, COLUMNS_TILE, LOW, LOG_COLUMNS>(x, exchange, thread);
+        }
         forward_pass<Fp64, COLUMNS_LOG, COLUMNS_TILE, LOW, LOG_COLUMNS>(arithmetic, x, own_roots, thread, 0, FIRST_ROOTS, log_n);
         relax_all<Fp64, COLUMNS_LOG>(arithmetic, x);
         if (k >= count) continue;
@@ -245,8 +279,9 @@ HE_D void convert_columns(const ConvertColumnsArgs& args) {
     }
 }
 
-// For up to 4, 8 and 12 sources.
+// For up to 4, 8, 9 and 12 sources in each digit.
 #define CONVERT_KERNELS(NAME, BITS)                                                                                       \
     KERNEL(NAME##_4, ConvertColumnsArgs, COLUMNS_THREADS, 2) { convert_columns<BITS, 1>(a); }                             \
     KERNEL(NAME##_8, ConvertColumnsArgs, COLUMNS_THREADS, 2) { convert_columns<BITS, 2>(a); }                             \
-    KERNEL(NAME##_12, ConvertColumnsArgs, COLUMNS_THREADS, 2) { convert_columns<BITS, 3>(a); }
+    KERNEL(NAME##_9, ConvertColumnsArgs, COLUMNS_THREADS, 2) { convert_columns<BITS, 3>(a); }                              \
+    KERNEL(NAME##_12, ConvertColumnsArgs, COLUMNS_THREADS, 2) { convert_columns<BITS, 3, true>(a); }

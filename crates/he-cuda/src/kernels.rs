@@ -11,15 +11,21 @@ const fn tile(log: u32) -> u32 {
     8 << log
 }
 
-/// The shared memory of a conversion in the matrix units at degree 2^`log_n`: a tile of each source
-/// and of four targets, in different banks, and from up to eight sources the constants of these
-/// targets: of the prime, of each four sources, and the roots of all but the lowest eight stages.
+/// The shared memory of a conversion in the matrix units at degree 2^`log_n`: a tile of each source,
+/// and for each of four targets, in different banks, a tile and its constants, which are those of
+/// the prime, of each four sources, and the roots of all but the lowest eight stages. There is no
+/// room for these from nine sources on, nor for more than half a tile of a target from ten on, if
+/// two blocks are to share a multiprocessor.
 pub(crate) const fn byte_tile(log_n: u32, sources: u32) -> u32 {
-    let constants = match sources {
-        ..=8 => 80 + sources.div_ceil(4) * 256 + (8 << (log_n - 8)),
-        _ => 0,
+    const fn area(words: u32) -> u32 {
+        8 * (words + 4)
+    }
+    let of_target = match sources {
+        ..=8 => area(1 << 10) + 80 + sources.div_ceil(4) * 256 + (8 << (log_n - 8)),
+        9 => area(1 << 10),
+        _ => area(1 << 9),
     };
-    8 * (sources + 4) * ((1 << 10) + 4) + 4 * constants
+    sources * area(1 << 10) + 4 * of_target
 }
 
 /// The most digits of a rotation that come to shared memory together.
@@ -101,12 +107,15 @@ entries! {
     Convert = "key_switch"."convert_rows" 16 * 128 * 13;
     Convert14Columns4 = "convert_14"."convert14_columns_4" byte_tile(14, 4);
     Convert14Columns8 = "convert_14"."convert14_columns_8" byte_tile(14, 8);
+    Convert14Columns9 = "convert_14"."convert14_columns_9" byte_tile(14, 9);
     Convert14Columns12 = "convert_14"."convert14_columns_12" byte_tile(14, 12);
     Convert15Columns4 = "convert_15"."convert15_columns_4" byte_tile(15, 4);
     Convert15Columns8 = "convert_15"."convert15_columns_8" byte_tile(15, 8);
+    Convert15Columns9 = "convert_15"."convert15_columns_9" byte_tile(15, 9);
     Convert15Columns12 = "convert_15"."convert15_columns_12" byte_tile(15, 12);
     Convert16Columns4 = "convert_16"."convert16_columns_4" byte_tile(16, 4);
     Convert16Columns8 = "convert_16"."convert16_columns_8" byte_tile(16, 8);
+    Convert16Columns9 = "convert_16"."convert16_columns_9" byte_tile(16, 9);
     Convert16Columns12 = "convert_16"."convert16_columns_12" byte_tile(16, 12);
     Convert16 = "key_switch"."convert_16_rows" 16 * 16 * 19;
     Convert24 = "key_switch"."convert_24_rows" 16 * 16 * 27;

@@ -4,7 +4,7 @@ use crate::constants::Limbs;
 use crate::cuda::Cuda;
 use crate::kernels::{Entry, byte_tile};
 use crate::key_switch::FUSED_SOURCES;
-use crate::ring::{BYTE_SOURCES, CHUNK_SOURCES, Plan};
+use crate::ring::{BYTE_SOURCES, Plan};
 use bytemuck::NoUninit;
 use he_core::Result;
 
@@ -304,11 +304,12 @@ impl Cuda {
     ) -> Result<()> {
         use Entry::*;
         let entries = [
-            [Convert14Columns4, Convert14Columns8, Convert14Columns12],
-            [Convert15Columns4, Convert15Columns8, Convert15Columns12],
-            [Convert16Columns4, Convert16Columns8, Convert16Columns12],
+            [Convert14Columns4, Convert14Columns8, Convert14Columns9, Convert14Columns12],
+            [Convert15Columns4, Convert15Columns8, Convert15Columns9, Convert15Columns12],
+            [Convert16Columns4, Convert16Columns8, Convert16Columns9, Convert16Columns12],
         ];
-        let entry = entries[(args.log_n - 14) as usize][(plan.sources - 1) / CHUNK_SOURCES];
+        let most = [4, 8, 9, BYTE_SOURCES].partition_point(|&most| most < plan.sources);
+        let entry = entries[(args.log_n - 14) as usize][most];
         let log_tiles = args.log_n - CONVERT_LOG_TILE;
         let targets = extent.rows as u32 / args.limbs.batch;
         if targets == 0 {

@@ -126,7 +126,7 @@ fn parts(q: &Modulus, value: u64) -> [u64; 2] {
 /// The most sources of a conversion in the matrix units, and the sources of one product of
 /// matrices.
 pub(crate) const BYTE_SOURCES: usize = 12;
-pub(crate) const CHUNK_SOURCES: usize = 4;
+const CHUNK_SOURCES: usize = 4;
 
 /// The constants of one target as `ByteConversion` reads them
 /// (kernels/include/convert_columns.cuh): the bytes of 2^(8i) h, for every byte i of a source's

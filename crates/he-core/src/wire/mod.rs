@@ -88,7 +88,7 @@ errors! {
             /// The newest version known.
             supported: u8,
         }:
-            ("version {found} of a {kind} is unknown, this program reads 1 to {supported}"),
+            ("version {found} of a {kind} is unknown, this program reads up to {supported}"),
             ("update the program");
         /// A version of a body that this program no longer reads.
         RetiredBody {

@@ -10,6 +10,7 @@ mod exact;
 mod faults;
 mod group;
 mod large_batches;
+mod long_digits;
 mod program;
 mod programs;
 mod ptx_fresh;

@@ -115,15 +115,15 @@ fn bodies_of_other_versions() {
         WireError::UnsupportedBody { kind: FrameKind::CkksParams, found: 3, supported: 2 }
     );
     assert!(by_number, "{error}");
-    // Versions 1 and 2 had keys of other rotations.
-    for version in [0, 1, 2, 4] {
+    // Versions 1 to 4 had keys of other rotations and digits.
+    for version in [0, 1, 2, 3, 4, 6] {
         let error = cause(key(with("../bootstrapping_parameters.he", 0, |frame| frame[48] = version)));
         let by_number = match wire(&error) {
-            WireError::RetiredBody { kind, found, oldest: 3 } => {
-                *kind == FrameKind::CkksBootstrapParams && *found == version && [1, 2].contains(&version)
+            WireError::RetiredBody { kind, found, oldest: 5 } => {
+                *kind == FrameKind::CkksBootstrapParams && *found == version && (1..5).contains(&version)
             }
-            WireError::UnsupportedBody { kind, found, supported: 3 } => {
-                *kind == FrameKind::CkksBootstrapParams && *found == version && [0, 4].contains(&version)
+            WireError::UnsupportedBody { kind, found, supported: 5 } => {
+                *kind == FrameKind::CkksBootstrapParams && *found == version && [0, 6].contains(&version)
             }
             _ => false,
         };
