@@ -15,8 +15,8 @@ use rand::{SeedableRng, rngs::ChaCha20Rng};
 /// step by step.
 fn switches(cuda: &Cuda, log_n: u32, lengths: &[usize], batch: usize) -> he_core::Result<()> {
     let count: usize = lengths.iter().sum();
-    let q = ntt_primes_below(40, log_n, count, &[]).unwrap();
-    let p = ntt_primes_below(48, log_n, lengths.iter().copied().max().unwrap_or(1), &q).unwrap();
+    let q = ntt_primes_below(40, log_n, count, &[])?;
+    let p = ntt_primes_below(48, log_n, lengths.iter().copied().max().unwrap_or(1), &q)?;
     let mut end = 0;
     let digits = lengths.iter().map(|length| {
         end += length;
