@@ -11,11 +11,11 @@ const fn tile(log: u32) -> u32 {
     8 << log
 }
 
-/// The shared memory of a conversion in the matrix units at degree 2^`log_n`: a tile of each source,
-/// and for each of four targets, in different banks, a tile and its constants, which are those of
-/// the prime, of each four sources, and the roots of all but the lowest eight stages. There is no
-/// room for these from nine sources on, nor for more than half a tile of a target from ten on, if
-/// two blocks are to share a multiprocessor.
+/// The shared memory of a conversion in the matrix units at degree 2^`log_n`: a tile of each
+/// source, and for each of four targets, in different banks, a tile and its constants, which are
+/// those of the prime, of each four sources, and the roots of all but the lowest eight stages.
+/// There is no room for these from nine sources on, nor for more than half a tile of a target from
+/// ten on, if two blocks are to share a multiprocessor.
 pub(crate) const fn byte_tile(log_n: u32, sources: u32) -> u32 {
     const fn area(words: u32) -> u32 {
         8 * (words + 4)
