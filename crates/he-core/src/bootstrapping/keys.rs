@@ -243,23 +243,24 @@ impl<B: RingOps> BootstrapKeys<B> {
     where
         B: 'a,
     {
-        let program = params.params().rlwe().clone();
-        // Checked before any key is made.
-        let dense = secret.widened(&program, params.raise())?;
-        let secret = dense.narrowed(&program)?;
         params.whole(ring)?;
+        let widened = |stage: &CkksParams| secret.widened(params.params().rlwe(), stage.rlwe());
+        let (dense, reduction) = (widened(params.upper())?, widened(params.reduction())?);
+        let maps = params.maps().iter().map(widened).collect::<Result<Vec<_>>>()?;
+        let narrow = dense.narrowed(params.lower().rlwe())?;
         let sparse = params.sparse_secret(rng)?;
         let (params, ring, uses) = (params.clone(), ring.clone(), params.key_uses()?.to_vec());
         let key = move |purpose| {
             let (rlwe, ring) = (params.key_params(purpose), params.key_ring(&ring, purpose)?);
-            let dense = || secret.widened(&program, rlwe);
             let key = match purpose {
-                BootstrapKeyUse::ToSparse => SwitchKey::generate(&secret, &sparse, rlwe, &ring, rng),
-                BootstrapKeyUse::ToDense => SwitchKey::generate(&sparse, &dense()?, rlwe, &ring, rng),
-                BootstrapKeyUse::Relin => SwitchKey::for_square(&dense()?, rlwe, &ring, rng),
-                BootstrapKeyUse::Join(g)
-                | BootstrapKeyUse::CoeffsToSlots { g, .. }
-                | BootstrapKeyUse::SlotsToCoeffs(g) => SwitchKey::for_image(&dense()?, g, rlwe, &ring, rng),
+                BootstrapKeyUse::ToSparse => SwitchKey::generate(&dense, &sparse, rlwe, &ring, rng),
+                BootstrapKeyUse::ToDense => SwitchKey::generate(&sparse, &dense, rlwe, &ring, rng),
+                BootstrapKeyUse::Relin => SwitchKey::for_square(&reduction, rlwe, &ring, rng),
+                BootstrapKeyUse::Join(g) => SwitchKey::for_image(&reduction, g, rlwe, &ring, rng),
+                BootstrapKeyUse::CoeffsToSlots { matrix, g } => {
+                    SwitchKey::for_image(&maps[matrix], g, rlwe, &ring, rng)
+                }
+                BootstrapKeyUse::SlotsToCoeffs(g) => SwitchKey::for_image(&narrow, g, rlwe, &ring, rng),
             };
             BootstrapKey::new(&params, purpose, key?)
         };

@@ -215,8 +215,8 @@ struct Inner {
     order: Order,
     params: CkksParams,
     lower: CkksParams,
+    /// One for each matrix of CoeffsToSlots.
     maps: Vec<CkksParams>,
-    upper: CkksParams,
     reduction: CkksParams,
     sparse: RlweParams,
     raise: RlweParams,
@@ -235,7 +235,7 @@ pub struct BootstrapParams(Arc<Inner>);
 impl PartialEq for BootstrapParams {
     fn eq(&self, other: &Self) -> bool {
         let (a, b) = (&*self.0, &*other.0);
-        a.spec == b.spec && a.order == b.order && a.upper == b.upper
+        a.spec == b.spec && a.order == b.order && a.maps == b.maps
     }
 }
 
@@ -331,13 +331,14 @@ impl BootstrapParams {
     ) -> Result<Self, ParamsError> {
         let group = |levels, scale_log2| LevelGroup { levels, scale_log2 };
         let (top, maps) = (spec.top(order), spec.slots_to_coeffs.len());
+        let checked =
+            |spec: CkksSpec| if secure { CkksParams::try_from(spec) } else { CkksParams::insecure(spec) };
         let part = |levels: std::ops::Range<usize>, special: usize, groups: Vec<LevelGroup>| {
             let level_primes = whole.level_primes[levels].to_vec();
             let q = whole.q[..level_primes.last().copied().unwrap_or(0)].to_vec();
             let p = whole.p[..special].to_vec();
             let digits = RlweParams::greedy_digits(&q, &p);
-            let spec = CkksSpec { log_n: whole.log_n, q, p, level_primes, digits, groups };
-            if secure { CkksParams::try_from(spec) } else { CkksParams::insecure(spec) }
+            checked(CkksSpec { log_n: whole.log_n, q, p, level_primes, digits, groups })
         };
         let (few, all) = (spec.slots_to_coeffs_special, whole.p.len());
         let groups = spec.program_groups(order);
@@ -358,13 +359,13 @@ impl BootstrapParams {
         let mut upper_groups = vec![group(1, spec.landing_log2())];
         upper_groups.extend(spec.upper_groups());
         let upper = part(landed..whole.level_primes.len(), all, upper_groups)?;
-        let mut stages = vec![upper.clone()];
-        for (done, borrowed) in (1..).zip(&spec.borrowed) {
-            stages.push(stage(&upper, upper.max_level() - done, all + borrowed, secure)?);
-        }
-        let reduction = stages.pop().unwrap_or_else(|| upper.clone());
-
         let ring = upper.rlwe().ring().clone();
+        let mut maps = vec![upper];
+        for (done, borrowed) in (1..).zip(&spec.borrowed) {
+            maps.push(checked(without_highest(&maps[0], done, all + borrowed)?)?);
+        }
+        // The stage after all matrices, of which there is one at least.
+        let reduction = maps.remove(spec.coeffs_to_slots.levels);
         let sparse = sparse_params(&ring)?;
         let raise = RlweParams::undivided(ring)?;
         if secure {
@@ -375,8 +376,7 @@ impl BootstrapParams {
             order,
             params,
             lower,
-            maps: stages,
-            upper,
+            maps,
             reduction,
             sparse,
             raise,
@@ -475,7 +475,7 @@ impl BootstrapParams {
     /// From the level that takes what the modular reduction leaves, as level 0, to the top:
     /// CoeffsToSlots and the modular reduction, over all primes.
     pub(super) fn upper(&self) -> &CkksParams {
-        &self.0.upper
+        &self.0.maps[0]
     }
 
     /// The same up to the level of each matrix of CoeffsToSlots: the first, which is
@@ -512,35 +512,27 @@ pub(super) fn part<B: RingOps>(whole: &Ring<B>, rlwe: &RlweParams) -> Result<Rin
     if rlwe.ring().is_prefix_of(whole.spec()) { whole.prefix(q, p) } else { whole.split(q, p) }
 }
 
-/// The levels of `upper` up to `level`, with so many of the primes above it as special primes.
-fn stage(upper: &CkksParams, level: usize, special: usize, secure: bool) -> Result<CkksParams, ParamsError> {
-    let highest = upper.levels()[level];
-    let ring = upper.rlwe().ring();
+/// The levels of `upper` without those of the first `done` matrices of CoeffsToSlots, each of which
+/// is a group, with so many of the primes above them as special primes.
+fn without_highest(upper: &CkksParams, done: usize, special: usize) -> Result<CkksSpec, ParamsError> {
+    let levels = &upper.levels()[..upper.levels().len() - done];
+    let mut groups = upper.groups()[..upper.groups().len() - done].to_vec();
+    let (highest, ring) = (levels[levels.len() - 1], upper.rlwe().ring());
     let (chain, found) = ("special chain", ring.q().len() + ring.p().len() - highest.primes);
     let error = ParamsError::ChainLength { chain, found, lowest: special, highest: RingSpec::MAX_PRIMES };
     let ring = ring.split(highest.primes, special).ok_or(error)?;
-    let mut groups = Vec::new();
-    let mut left = level + 1;
-    for group in upper.groups() {
-        let levels = group.levels.min(left);
-        left -= levels;
-        if levels > 0 {
-            groups.push(LevelGroup { levels, ..*group });
-        }
-    }
     // The highest scale is that of its group: here the one that it has below the other levels.
     if let Some(last) = groups.last_mut() {
         last.scale_log2 = libm::log2(highest.scale);
     }
-    let spec = CkksSpec {
+    Ok(CkksSpec {
         log_n: ring.log_n(),
         q: ring.q().to_vec(),
         p: ring.p().to_vec(),
-        level_primes: upper.levels()[..=level].iter().map(|level| level.primes).collect(),
+        level_primes: levels.iter().map(|level| level.primes).collect(),
         digits: RlweParams::greedy_digits_up_to(ring.q(), ring.p(), LONGEST_DIGIT),
         groups,
-    };
-    if secure { CkksParams::try_from(spec) } else { CkksParams::insecure(spec) }
+    })
 }
 
 /// q_0 and p_0, whose only digit is q_0.

@@ -37,10 +37,14 @@ fn fingerprint_of(scheme: &str, body: &[u8]) -> Fingerprint {
     Fingerprint(*hasher.finalize().as_bytes())
 }
 
-/// A list of at most 255 widths.
+/// A list of at most 255 numbers of one byte each.
+fn push_list(body: &mut Vec<u8>, numbers: impl ExactSizeIterator<Item = u8>) {
+    body.push(numbers.len() as u8);
+    body.extend(numbers);
+}
+
 fn push_widths(body: &mut Vec<u8>, widths: &[u32]) {
-    body.push(widths.len() as u8);
-    body.extend(widths.iter().map(|&bits| bits as u8));
+    push_list(body, widths.iter().map(|&bits| bits as u8));
 }
 
 fn push_run(body: &mut Vec<u8>, run: &LevelRun) {
@@ -65,8 +69,7 @@ fn encode_params(params: &BootstrapParams) -> Vec<u8> {
     push_run(&mut body, &spec.coeffs_to_slots);
     push_widths(&mut body, &spec.special);
     body.push(spec.slots_to_coeffs_special as u8);
-    body.push(spec.borrowed.len() as u8);
-    body.extend(spec.borrowed.iter().map(|&count| count as u8));
+    push_list(&mut body, spec.borrowed.iter().map(|&count| count as u8));
     let EvalModShape { bound, degree, doublings, arcsine, focus } = spec.eval_mod;
     body.extend(bound.to_le_bytes());
     body.extend((degree as u16).to_le_bytes());
@@ -80,9 +83,14 @@ fn encode_params(params: &BootstrapParams) -> Vec<u8> {
     body
 }
 
+/// A list of numbers; `names` are those of their count and of each of them.
+fn take_list<T: From<u8>>(fields: &mut Fields<'_>, names: [&'static str; 2]) -> Result<Vec<T>, WireError> {
+    let count = fields.u8(names[0])?;
+    (0..count).map(|_| Ok(fields.u8(names[1])?.into())).collect()
+}
+
 fn take_widths(fields: &mut Fields<'_>) -> Result<Vec<u32>, WireError> {
-    let count = fields.u8("number of widths")?;
-    (0..count).map(|_| Ok(fields.u8("width")?.into())).collect()
+    take_list(fields, ["number of widths", "width"])
 }
 
 fn take_run(fields: &mut Fields<'_>) -> Result<LevelRun, WireError> {
@@ -125,10 +133,7 @@ fn take_circuit(mut fields: Fields<'_>) -> Result<Described, WireError> {
     let coeffs_to_slots = take_run(&mut fields)?;
     let special = take_widths(&mut fields)?;
     let slots_to_coeffs_special = fields.u8("number of special primes")?.into();
-    let stages = fields.u8("number of stages")?;
-    let borrowed = (0..stages)
-        .map(|_| Ok(fields.u8("number of borrowed primes")?.into()))
-        .collect::<Result<_, WireError>>()?;
+    let borrowed = take_list(&mut fields, ["number of stages", "number of borrowed primes"])?;
     let (bound, degree) = (fields.u32("bound")?, fields.u16("degree of the reduction")?.into());
     let doublings = fields.u8("number of doublings")?.into();
     let arcsine = match fields.u8("arcsine")? {
