@@ -358,6 +358,23 @@ mod tests {
         }
     }
 
+    /// A scale of 2^50 has its primes below 2^50 but for one in about twenty, and keeps its value.
+    #[test]
+    fn levels_of_50_bits_are_short() {
+        for (log_n, levels, most_above) in [(12, 14, 0), (15, 14, 0), (16, 16, 0), (16, 29, 1), (16, 58, 3)] {
+            let q_bits = [vec![60], vec![50; levels]].concat();
+            let spec = CkksSpec::from_bits(log_n, &q_bits, &[60; 3], 50.0).unwrap();
+            let above: Vec<u64> = spec.q[1..].iter().copied().filter(|&q| q >= 1 << 50).collect();
+            assert!(above.len() <= most_above, "N = 2^{log_n}, {levels} levels: {above:?}");
+            // Those are computed in float64 on devices that have it.
+            assert!(above.iter().all(|&q| q < (1 << 50) + (1 << 44)), "{above:?}");
+            for level in CkksParams::insecure(spec).unwrap().levels() {
+                let away = (level.scale / 50f64.exp2() - 1.0).abs();
+                assert!(away < 1.0 / 256.0, "N = 2^{log_n}, {} primes: {away}", level.primes);
+            }
+        }
+    }
+
     #[test]
     fn bad_chains_are_refused() {
         let spec = CkksSpec::from_bits(14, &[60, 40, 40, 40, 40, 40, 40, 40], &[60], 40.0).unwrap();

@@ -8,6 +8,12 @@ use crate::ring::RingSpec;
 use crate::rlwe::RlweParams;
 use std::ops::Range;
 
+/// Whether a prime is so near to the one that leads to a nominal scale that it may take its place.
+/// The scale is then a 256th away from it at most; at the next level it would be twice as far.
+fn is_near(prime: u64, exact: f64) -> bool {
+    (exact / prime as f64 - 1.0).abs() < 1.0 / 256.0
+}
+
 /// A plain, unchecked description of CKKS parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CkksSpec {
@@ -31,6 +37,9 @@ impl CkksSpec {
     /// to the scale that keep every level's scale at its nominal value. There is one prime per
     /// level, and digits are as wide as the special modulus allows.
     ///
+    /// Arithmetic is fastest below 2^50. So with a scale of 2^50 the primes are below it as long as
+    /// scales are within a 256th of their nominal value: about twenty of them, then one above.
+    ///
     /// # Errors
     /// [`ParamsError::NotEnoughPrimes`] and similar errors.
     pub fn from_bits(
@@ -43,7 +52,8 @@ impl CkksSpec {
         check_lengths(q_bits.len(), p_bits.len())?;
         let base = ntt_primes_below(q_bits[0], log_n, 1, &[])?;
         let levels: Vec<Vec<u32>> = q_bits[1..].iter().map(|&bits| vec![bits]).collect();
-        Self::above_base(log_n, base, &levels, p_bits, &[LevelGroup { levels: q_bits.len(), scale_log2 }])
+        let groups = [LevelGroup { levels: q_bits.len(), scale_log2 }];
+        Self::above_base(log_n, base, &levels, p_bits, &groups, true)
     }
 
     /// The same with any number of primes per level and any groups of levels: the widths of the
@@ -89,16 +99,18 @@ impl CkksSpec {
             let prime = ntt_primes_below(bits, log_n, 1, &base)?[0];
             base.push(prime);
         }
-        Self::above_base(log_n, base, level_bits, p_bits, groups)
+        Self::above_base(log_n, base, level_bits, p_bits, groups, false)
     }
 
-    /// From the primes of the base.
+    /// From the primes of the base; with `prefer_short`, primes around 2^50 are below it where they
+    /// may be.
     fn above_base(
         log_n: u32,
         mut q: Vec<u64>,
         level_bits: &[Vec<u32>],
         p_bits: &[u32],
         groups: &[LevelGroup],
+        prefer_short: bool,
     ) -> Result<Self, ParamsError> {
         let mut p = Vec::new();
         for &bits in p_bits {
@@ -133,9 +145,17 @@ impl CkksSpec {
                 // All primes of a level except the last have their width, and the last compensates
                 // for the rest.
                 for (i, &bits) in widths.iter().enumerate() {
-                    let nearest = if i + 1 == widths.len() { target } else { f64::from(bits).exp2() };
-                    let limit = if nearest < 0.99 * 50f64.exp2() { 50 } else { 61 };
-                    let prime = nearest_ntt_primes(nearest, limit, log_n, 1, &known(&chain))?[0];
+                    let last = i + 1 == widths.len();
+                    let nearest = if last { target } else { f64::from(bits).exp2() };
+                    let short = nearest < 0.99 * 50f64.exp2();
+                    let below = |limit| nearest_ntt_primes(nearest, limit, log_n, 1, &known(&chain));
+                    let prime = match below(50) {
+                        Ok(prime) if short || prefer_short && last && fits && is_near(prime[0], nearest) => {
+                            prime[0]
+                        }
+                        Err(error) if short => return Err(error),
+                        _ => below(61)?[0],
+                    };
                     target /= prime as f64;
                     chain.push(prime);
                 }
