@@ -1,9 +1,9 @@
 //! Prints latencies on a GPU beside those of the best peers, as a table:
-//! `cargo bench --bench marks`, or a part of it with `-- transforms` or `-- operations 16`. One
-//! call, from an idle device to an idle device, median; then calls back to back. The peers' figures
-//! were measured on an NVIDIA H200 (docs/benchmarks.md). `HE_DEVICE` names another device than the
-//! first; of several as one, `cuda:0+1`, it prints key switches on the group and on its first
-//! device.
+//! `cargo bench --bench marks`, or a part of it with `-- transforms`, `-- operations 16` or
+//! `-- presets`. One call, from an idle device to an idle device, median; then calls back to back.
+//! The peers' figures were measured on an NVIDIA H200 (docs/benchmarks.md). `HE_DEVICE` names
+//! another device than the first; of several as one, `cuda:0+1`, it prints key switches on the
+//! group and on its first device.
 #![allow(missing_docs)]
 
 mod common;
@@ -11,7 +11,7 @@ mod common;
 use common::{Chain, Setup};
 use he::Device;
 use he::backend::{Backend, PolyOps, RingOps};
-use he::ckks::{Ciphertext, Encryptor};
+use he::ckks::{Ciphertext, Encryptor, presets};
 use he::cuda::{Cuda, CudaGroup};
 use he::ring::{Ring, RingSpec, Rows, Seed, Span};
 use rand::{SeedableRng, rngs::ChaCha20Rng};
@@ -171,13 +171,29 @@ fn operations(device: &Cuda, only: Option<u32>) {
 }
 
 /// A rotation and a product with its key switch and rescaling, one call and many.
-fn key_switches<B: RingOps>(device: &B, chain: &Chain) -> [(&'static str, [f64; 2]); 2] {
-    let setup = Setup::new(device.clone(), chain);
+fn key_switches<B: RingOps>(device: &B, setup: &Setup<B>) -> [(&'static str, [f64; 2]); 2] {
     let (ev, keys, [a, b]) = (&setup.evaluator, &setup.keys, &setup.ciphertexts);
     [
         ("rotate", time(device, || ev.rotate(a, 1, keys).expect("a device"))),
         ("mul+relin+rescale", time(device, || ev.mul(a, b, keys).expect("a device"))),
     ]
+}
+
+/// The same with the presets, whose primes are below 2^50.
+fn presets(device: &Cuda) {
+    println!("\n{:>22} {:>9} {:>9} {:>9}", "operation", "preset", "one call", "many");
+    for (name, params) in [
+        ("n12_d1", presets::ckks_n12_d1()),
+        ("n13_d3", presets::ckks_n13_d3()),
+        ("n14_d7", presets::ckks_n14_d7()),
+        ("n15_d14", presets::ckks_n15_d14()),
+        ("n16_d28", presets::ckks_n16_d28()),
+    ] {
+        let setup = Setup::of(device.clone(), params.expect("a preset"));
+        for (operation, [one, many]) in key_switches(device, &setup) {
+            println!("{operation:>22} {name:>9} {one:>9.1} {many:>9.1}");
+        }
+    }
 }
 
 fn group(group: &CudaGroup) {
@@ -186,10 +202,10 @@ fn group(group: &CudaGroup) {
         "operation", "log N", "one call", "many", "alone", "many", "ratio"
     );
     for chain in long_chains() {
-        let alone = key_switches(&group.devices()[0], &chain);
-        for ((name, [one, many]), (_, [one_alone, many_alone])) in
-            key_switches(group, &chain).into_iter().zip(alone)
-        {
+        let first = group.devices()[0].clone();
+        let alone = key_switches(&first, &Setup::new(first.clone(), &chain));
+        let together = key_switches(group, &Setup::new(group.clone(), &chain));
+        for ((name, [one, many]), (_, [one_alone, many_alone])) in together.into_iter().zip(alone) {
             println!(
                 "{name:>22} {:>6} {one:>9.1} {many:>9.1} {one_alone:>9.1} {many_alone:>9.1} {:>7.2}",
                 chain.log_n,
@@ -210,11 +226,14 @@ fn main() {
             println!("{}", device.name());
             let mut arguments = std::env::args().skip(1).filter(|argument| !argument.starts_with("--"));
             let only = arguments.next().unwrap_or_default();
-            if only != "operations" {
+            if only.is_empty() || only == "transforms" {
                 transforms(&device);
             }
-            if only != "transforms" {
+            if only.is_empty() || only == "operations" {
                 operations(&device, arguments.next().and_then(|log_n| log_n.parse().ok()));
+            }
+            if only.is_empty() || only == "presets" {
+                presets(&device);
             }
         }
         Ok(Device::Group(devices)) => {

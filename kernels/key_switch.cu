@@ -31,7 +31,8 @@ struct SumArgs {
     u64 factor[64], constant[64], multiplier[MOST_MULTIPLES][64]; // of each limb
 };
 
-// Arithmetic of sums modulo a short prime: a product of canonical residues is at most 7q/8 in magnitude, and eight fit.
+// Arithmetic of sums modulo a short prime: a product of canonical residues is at most .88q in magnitude. A launch adds eight of them at
+// most, and a sum of earlier launches, which is reduced to half of q.
 struct FloatTerms {
     typedef Fp64 A;
     HE_D static double mul(const Fp64& f, const Prime&, double x, double y) { return f.mul(x, y); }
@@ -105,7 +106,10 @@ HE_D void sum_terms(const SumArgs& a, const Place& at, const Prime& p) {
     u32 parts = a.d[2] == nullptr ? 2 : 3;
     Value d[3][2] = {};
     if (!a.fresh) {
-        for (u32 i = 0; i < parts; ++i) load_pair(f, a.d[i] + word, d[i]);
+        for (u32 i = 0; i < parts; ++i) {
+            load_pair(f, a.d[i] + word, d[i]);
+            for (u32 k = 0; k < 2; ++k) d[i][k] = f.relax(d[i][k]);
+        }
     }
     auto pair = [&](const Pair& x, Value (*out)[2]) {
 #pragma unroll
@@ -154,51 +158,102 @@ KERNEL(tensor_sum_rows, SumArgs, ROW_THREADS, 8) {
     }
 }
 
-struct Sums {
-    Wide b, a;
+// Sums of products of two neighbouring words with both parts of a key.
+struct FloatProducts {
+    Fp64 f;
+    double b[2] = {}, a[2] = {};
+
+    HE_D explicit FloatProducts(const Prime& p) : f(p) {}
+    HE_D void add(ulonglong2 x, ulonglong2 key_b, ulonglong2 key_a) {
+        double x0 = f.load(x.x), x1 = f.load(x.y);
+        b[0] += f.mul(x0, f.load(key_b.x));
+        b[1] += f.mul(x1, f.load(key_b.y));
+        a[0] += f.mul(x0, f.load(key_a.x));
+        a[1] += f.mul(x1, f.load(key_a.y));
+    }
+    // After at most eight products.
+    HE_D void relax() {
+#pragma unroll
+        for (u32 k = 0; k < 2; ++k) {
+            b[k] = f.relax(b[k]);
+            a[k] = f.relax(a[k]);
+        }
+    }
+    HE_D ulonglong2 sum(const Prime&, u32 part) const {
+        const double* v = part == 0 ? b : a;
+        return make_ulonglong2(f.store(v[0]), f.store(v[1]));
+    }
 };
 
-template <class Pair>
-HE_D void key_product(const ProductArgs& a, const Place& at) {
-    const Prime p = a.grid.primes[prime_of(a.grid.limbs, at.limb)];
+struct WordProducts {
+    Wide b[2] = {}, a[2] = {};
+
+    HE_D explicit WordProducts(const Prime&) {}
+    HE_D void add(ulonglong2 x, ulonglong2 key_b, ulonglong2 key_a) {
+        multiply_add(b[0], x.x, key_b.x);
+        multiply_add(b[1], x.y, key_b.y);
+        multiply_add(a[0], x.x, key_a.x);
+        multiply_add(a[1], x.y, key_a.y);
+    }
+    HE_D void relax() {}
+    HE_D ulonglong2 sum(const Prime& p, u32 part) const {
+        const Wide* v = part == 0 ? b : a;
+        return make_ulonglong2(reduce_wide(v[0].low, v[0].high, p), reduce_wide(v[1].low, v[1].high, p));
+    }
+};
+
+template <class Products, class Pair>
+HE_D void key_product(const ProductArgs& a, const Place& at, const Prime& p) {
     size_t word = word_of(a.grid, at, a.grid.limbs.batch);
     bool chain = at.limb < a.grid.limbs.split;
     u32 key_limb = chain ? at.limb : at.limb - a.grid.limbs.split + a.key_chain;
     Pair key(a.key, key_limb, a.grid.log_n, at.k);
-    Sums first{{0, 0}, {0, 0}}, second{{0, 0}, {0, 0}};
+    Products products(p);
     const u64* digits = a.digits + word;
     u32 own = a.own != nullptr && chain ? a.digit_of[at.limb] : a.count;
-#pragma unroll 4
-    for (u32 j = 0; j < a.count; ++j) {
-        ulonglong2 x = load2(j == own ? a.own + word : digits + j * a.digit_words);
-        ulonglong2 b = key.load(2 * j * a.key_words), k = key.load((2 * j + 1) * a.key_words);
-        multiply_add(first.b, x.x, b.x);
-        multiply_add(second.b, x.y, b.y);
-        multiply_add(first.a, x.x, k.x);
-        multiply_add(second.a, x.y, k.y);
+    // The words of some digits are on the way together.
+    constexpr u32 TOGETHER = 2;
+    for (u32 first = 0; first < a.count; first += TOGETHER) {
+        ulonglong2 x[TOGETHER];
+        typename Pair::Raw b[TOGETHER], k[TOGETHER];
+#pragma unroll
+        for (u32 i = 0; i < TOGETHER; ++i) {
+            u32 j = first + i;
+            if (j >= a.count) break;
+            x[i] = load2(j == own ? a.own + word : digits + j * a.digit_words);
+            b[i] = key.read(2 * j * a.key_words);
+            k[i] = key.read((2 * j + 1) * a.key_words);
+        }
+#pragma unroll
+        for (u32 i = 0; i < TOGETHER; ++i) {
+            if (first + i >= a.count) break;
+            products.add(x[i], key.unpack(b[i]), key.unpack(k[i]));
+        }
+        products.relax();
     }
-    ulonglong2 sum[2] = {
-        make_ulonglong2(reduce_wide(first.b.low, first.b.high, p), reduce_wide(second.b.low, second.b.high, p)),
-        make_ulonglong2(reduce_wide(first.a.low, first.a.high, p), reduce_wide(second.a.low, second.a.high, p))};
 #pragma unroll
     for (u32 part = 0; part < 2; ++part) {
+        ulonglong2 sum = products.sum(p, part);
         if (chain && a.addend[part] != nullptr) {
             ulonglong2 d = load2(a.addend[part] + word);
             u64 c = a.special[at.limb];
-            sum[part].x = add_mod(sum[part].x, mul_mod(d.x, c, p), p.q);
-            sum[part].y = add_mod(sum[part].y, mul_mod(d.y, c, p), p.q);
+            sum.x = add_mod(sum.x, mul_mod(d.x, c, p), p.q);
+            sum.y = add_mod(sum.y, mul_mod(d.y, c, p), p.q);
         }
-        store2(a.sums[part] + word, sum[part].x, sum[part].y);
+        store2(a.sums[part] + word, sum.x, sum.y);
     }
 }
 
-KERNEL(key_product_rows, ProductArgs, ROW_THREADS, 1) {
+KERNEL(key_product_rows, ProductArgs, ROW_THREADS, 6) {
     Place at = place_of(a.grid, blockIdx.x, threadIdx.x);
     if (!at.inside) return;
-    if (a.key_packed) {
-        key_product<PackedPair>(a, at);
+    const Prime p = a.grid.primes[prime_of(a.grid.limbs, at.limb)];
+    if (a.key_packed) { // all primes are short
+        key_product<FloatProducts, PackedPair>(a, at, p);
+    } else if (p.is_short) {
+        key_product<FloatProducts, FlatPair>(a, at, p);
     } else {
-        key_product<FlatPair>(a, at);
+        key_product<WordProducts, FlatPair>(a, at, p);
     }
 }
 

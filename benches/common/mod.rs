@@ -35,7 +35,11 @@ impl<B: RingOps> Setup<B> {
             spec = spec.with_dnum(dnum);
         }
         // Some of the peers' chains exceed the table of 2024 by a few bits.
-        let params = CkksParams::insecure(spec).expect("a valid chain");
+        Self::of(backend, CkksParams::insecure(spec).expect("a valid chain"))
+    }
+
+    /// Everything for parameters, from a fixed seed.
+    pub fn of(backend: B, params: CkksParams) -> Self {
         let mut rng = ChaCha20Rng::seed_from_u64(2024);
         let ring = Ring::new(backend, params.rlwe().ring().clone()).expect("a device");
         let secret = SecretKey::generate(params.rlwe(), &mut rng);

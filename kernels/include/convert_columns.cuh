@@ -180,7 +180,7 @@ HE_D void convert_columns(const ConvertColumnsArgs& args) {
     if (COPIES && begin < end) copy_first(begin);
     commit_copies();
 
-    // The y of the tile; above the first source's, which are below 2^50, the number of times that D was too much: constants of its
+    // The y of the tile; above the first source's, which are below 2^56, the number of times that D was too much: constants of its
     // byte are -D.
     const u64* src = a.src[part] + row + basis.first * stride;
     WordPair* pairs = reinterpret_cast<WordPair*>(words);

@@ -6,7 +6,7 @@
 struct Prime {
     u64 q;
     u64 ratio_high, ratio_low; // floor(2^128 / q)
-    u64 is_short;              // below 2^50, and the device's float64 is fast: transforms in float64
+    u64 is_short;              // below 2^50 + 2^44, and the device's float64 is fast: transforms in float64
     double q_double, q_inverse;
     double shift_25, shift_50; // 2^25 and 2^50 modulo q, of least magnitude
     const void* roots;         // of the transform: double, or ulonglong2 (value, Shoup quotient)

@@ -126,6 +126,12 @@ HE_D void forward_pass(const A& a, typename A::Value* x, const typename A::Root*
 template <class A, u32 STAGES, u32 S, bool LAST, class Roots>
 HE_D void inverse_butterflies(const A& a, typename A::Value* x, const Roots& roots, const Factor* c, const Factor* last) {
     constexpr u32 DISTANCE = 1 << (STAGES - S - 1);
+    if constexpr (STAGES - S == 4) {
+        if (a.outgrows()) {
+#pragma unroll
+            for (u32 k = 0; k < (1 << STAGES); ++k) x[k] = a.relax(x[k]);
+        }
+    }
     if constexpr (LAST && S == 0) {
         Factor both = *c, one = *last;
 #pragma unroll

@@ -2,10 +2,10 @@
 #pragma once
 #include "modular.cuh"
 
-// Residues of a prime below 2^50 as float64. A product is exact: h = x w rounded, l its error, b the rounded quotient, and
+// Residues of a prime below 2^50 + 2^44 as float64. A product is exact: h = x w rounded, l its error, b the rounded quotient, and
 // h - b q + l is an integer below 2^53. b is off by at most 3 |x w| 2^-53 / q + 1/2: where |x| <= 8q and |w| <= q / 2, the product
-// is at most 2q in magnitude, and where |x| <= 4q and |w| <= q (a root made by a product), 2q again; values may grow to
-// 8q < 2^53 between reductions. (One float64 instruction each: no contraction changes them.)
+// is at most 2.1q in magnitude, and where |x| <= 4q and |w| <= q (a root made by a product), 2.1q again; values may grow to 2^53
+// between reductions, which is 7.87q at least, and 8q below 2^50. (One float64 instruction each: no contraction changes them.)
 struct Fp64 {
     typedef double Value;
     typedef double Root;
@@ -38,6 +38,8 @@ struct Fp64 {
     }
     // To at most q / 2 in magnitude.
     HE_HD Value relax(Value x) const { return fma(-rint(x * q_inverse), q, x); }
+    // Whether 8q, to which the sums of four stages of an inverse transform grow, is above 2^53.
+    HE_HD bool outgrows() const { return q > 0x1p50; }
 
     HE_HD void forward(Value& x, Value& y, Root w) const {
         double v = mul(y, w);
@@ -75,6 +77,7 @@ struct U64 {
     HE_HD static Value unpack(u64 x) { return x; }
     HE_HD static u64 pack(Value x) { return x; }
     HE_HD Value relax(Value x) const { return x; }
+    HE_HD bool outgrows() const { return false; }
 
     HE_HD void forward(Value& x, Value& y, Root w) const {
         u64 u = reduce_once(x, q2);

@@ -53,10 +53,10 @@ struct Parts {
     V b[2], a[2];
 };
 
-// The products of a sum before it is reduced. One more term is an addend.
+// The products of a sum before it is reduced. One more term is an addend where there are fewer.
 constexpr u32 MOST_PRODUCTS = 8;
 
-// Sums of products modulo a short prime: |x w| <= q^2, so that a product is at most 7q/8 in magnitude.
+// Sums of products modulo a short prime: |x w| <= q^2, so that a product is at most .88q in magnitude, and seven and an addend fit.
 struct FloatSums : Parts<double> {
     HE_D void add(const Fp64& f, ulonglong2 x, const double (&key_b)[2], const double (&key_a)[2]) {
         double x0 = f.load(x.x), x1 = f.load(x.y);
@@ -72,7 +72,7 @@ struct FloatSums : Parts<double> {
             a[i] = f.relax(a[i]);
         }
     }
-    // At most q in magnitude; the product is likewise at most 7q/8.
+    // At most q in magnitude; the product is likewise at most .88q.
     HE_D static double weighted(const Fp64& f, const Prime&, double x, u64 w) { return f.mul(x, f.load(w)); }
     HE_D static double plus(const Prime&, double x, double y) { return x + y; }
     HE_D static double relaxed(const Fp64& f, double x) { return f.relax(x); }
@@ -239,7 +239,7 @@ HE_D void rotation_sums(const RotationArgs& a, u32 limb, u32 entry, u32 k, bool 
                 sums.add(f, load2(words + 2 * image.pair), key_b, key_a);
                 words += Steps::DIGIT_WORDS;
             }
-            if (a.digits > MOST_PRODUCTS) sums.relax(f);
+            if (a.digits >= MOST_PRODUCTS) sums.relax(f);
         } while (left > 0);
         finish(sums, p);
 #pragma unroll

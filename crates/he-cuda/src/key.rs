@@ -12,7 +12,10 @@ use he_core::backend::KeyShape;
 
 /// The residues of a tile of a packed key, and its words (kernels/include/key.cuh).
 const TILE: usize = 1 << 11;
-const TILE_WORDS: usize = TILE * 50 / 64;
+const TILE_WORDS: usize = TILE * KEY_BITS as usize / 64;
+
+/// The bits of a residue in a packed key.
+const KEY_BITS: u32 = 50;
 
 #[repr(C)]
 #[derive(Clone, Copy, NoUninit)]
@@ -26,7 +29,7 @@ impl CudaRing {
     /// Whether keys hold 50 bits per residue: a key switch reads each of their words once, so that
     /// its time on large degrees is that of their bytes.
     pub(crate) fn packs_keys(&self) -> bool {
-        self.all_short() && self.n() >= TILE
+        self.all_short(KEY_BITS) && self.n() >= TILE
     }
 
     /// The words that rows of a key take.

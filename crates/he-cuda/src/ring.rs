@@ -111,9 +111,13 @@ pub(crate) struct SwitchConstants {
     pub(crate) special: [u64; RingSpec::MAX_PRIMES],
 }
 
+/// Primes from here on are computed in integers. Those nearest to 2^50, where the levels of a chain
+/// with this scale lie on both sides, are below (kernels/include/policy.cuh).
+const SHORT_END: u64 = (1 << 50) + (1 << 44);
+
 /// Whether residues modulo a prime are computed in float64.
 fn is_short(float: bool, q: &Modulus) -> bool {
-    float && q.bits() <= 50
+    float && q.value() < SHORT_END
 }
 
 /// The representative of least magnitude in two parts, 2^25 x + y with |y| <= 2^24.
@@ -283,9 +287,9 @@ impl CudaRing {
         self.spec.log_n()
     }
 
-    /// Whether residues modulo every prime are computed in float64.
-    pub(crate) fn all_short(&self) -> bool {
-        self.spec.moduli().iter().all(|q| is_short(self.float, q))
+    /// Whether residues modulo every prime are computed in float64 and have at most so many bits.
+    pub(crate) fn all_short(&self, bits: u32) -> bool {
+        self.spec.moduli().iter().all(|q| is_short(self.float, q) && q.bits() <= bits)
     }
 
     /// Address of the primes' constants.

@@ -15,5 +15,6 @@ mod program;
 mod programs;
 mod ptx_fresh;
 mod sharing;
+mod short_primes;
 mod switching;
 mod tfhe;
