@@ -17,10 +17,9 @@ const END: f64 = ((1_u64 << 50) + (1 << 44)) as f64;
 
 /// Primes just below and just above 2^50, and around the end.
 fn primes(log_n: u32) -> Vec<u64> {
-    let below = |target: f64, count| {
-        nearest_ntt_primes(target, 61, log_n, count, &[]).expect("there are enough primes")
-    };
-    [below(50_f64.exp2(), 4), below(END, 4)].concat()
+    let nearest =
+        |target: f64| nearest_ntt_primes(target, 61, log_n, 4, &[]).expect("there are enough primes");
+    [nearest(50_f64.exp2()), nearest(END)].concat()
 }
 
 /// Inverse transforms of residues near q / 2 of one sign, whose sums grow as far as they can, and
