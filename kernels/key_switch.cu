@@ -158,46 +158,44 @@ KERNEL(tensor_sum_rows, SumArgs, ROW_THREADS, 8) {
     }
 }
 
-// Sums of products of two neighbouring words with both parts of a key.
+// Sums of products of two neighbouring words with parts b and a of a key. Modulo a short prime each is at most .88q in magnitude.
 struct FloatProducts {
+    static constexpr u32 MOST = 6; // products between reductions, after which another one and a product with an addend may follow
     Fp64 f;
-    double b[2] = {}, a[2] = {};
+    double sum[2][2] = {};
 
     HE_D explicit FloatProducts(const Prime& p) : f(p) {}
-    HE_D void add(ulonglong2 x, ulonglong2 key_b, ulonglong2 key_a) {
-        double x0 = f.load(x.x), x1 = f.load(x.y);
-        b[0] += f.mul(x0, f.load(key_b.x));
-        b[1] += f.mul(x1, f.load(key_b.y));
-        a[0] += f.mul(x0, f.load(key_a.x));
-        a[1] += f.mul(x1, f.load(key_a.y));
+    HE_D void add(u32 part, ulonglong2 x, ulonglong2 factor) {
+        sum[part][0] += f.mul(f.load(x.x), f.load(factor.x));
+        sum[part][1] += f.mul(f.load(x.y), f.load(factor.y));
     }
-    // After at most eight products.
-    HE_D void relax() {
+    HE_D void relax(const Prime&) {
 #pragma unroll
-        for (u32 k = 0; k < 2; ++k) {
-            b[k] = f.relax(b[k]);
-            a[k] = f.relax(a[k]);
-        }
+        for (u32 k = 0; k < 4; ++k) sum[k / 2][k % 2] = f.relax(sum[k / 2][k % 2]);
     }
-    HE_D ulonglong2 sum(const Prime&, u32 part) const {
-        const double* v = part == 0 ? b : a;
-        return make_ulonglong2(f.store(v[0]), f.store(v[1]));
-    }
+    HE_D ulonglong2 residues(const Prime&, u32 part) const { return make_ulonglong2(f.store(sum[part][0]), f.store(sum[part][1])); }
 };
 
+// Modulo a wide one: 64 products of residues are below 2^128.
 struct WordProducts {
-    Wide b[2] = {}, a[2] = {};
+    static constexpr u32 MOST = 32;
+    Wide sum[2][2] = {};
 
     HE_D explicit WordProducts(const Prime&) {}
-    HE_D void add(ulonglong2 x, ulonglong2 key_b, ulonglong2 key_a) {
-        multiply_add(b[0], x.x, key_b.x);
-        multiply_add(b[1], x.y, key_b.y);
-        multiply_add(a[0], x.x, key_a.x);
-        multiply_add(a[1], x.y, key_a.y);
+    HE_D void add(u32 part, ulonglong2 x, ulonglong2 factor) {
+        multiply_add(sum[part][0], x.x, factor.x);
+        multiply_add(sum[part][1], x.y, factor.y);
     }
-    HE_D void relax() {}
-    HE_D ulonglong2 sum(const Prime& p, u32 part) const {
-        const Wide* v = part == 0 ? b : a;
+    HE_D void relax(const Prime& p) {
+#pragma unroll
+        for (u32 part = 0; part < 2; ++part) {
+            ulonglong2 reduced = residues(p, part);
+            sum[part][0] = Wide{reduced.x, 0};
+            sum[part][1] = Wide{reduced.y, 0};
+        }
+    }
+    HE_D ulonglong2 residues(const Prime& p, u32 part) const {
+        const Wide* v = sum[part];
         return make_ulonglong2(reduce_wide(v[0].low, v[0].high, p), reduce_wide(v[1].low, v[1].high, p));
     }
 };
@@ -213,6 +211,7 @@ HE_D void key_product(const ProductArgs& a, const Place& at, const Prime& p) {
     u32 own = a.own != nullptr && chain ? a.digit_of[at.limb] : a.count;
     // The words of some digits are on the way together.
     constexpr u32 TOGETHER = 2;
+    static_assert(Products::MOST % TOGETHER == 0, "reductions follow whole steps");
     for (u32 first = 0; first < a.count; first += TOGETHER) {
         ulonglong2 x[TOGETHER];
         typename Pair::Raw b[TOGETHER], k[TOGETHER];
@@ -227,19 +226,18 @@ HE_D void key_product(const ProductArgs& a, const Place& at, const Prime& p) {
 #pragma unroll
         for (u32 i = 0; i < TOGETHER; ++i) {
             if (first + i >= a.count) break;
-            products.add(x[i], key.unpack(b[i]), key.unpack(k[i]));
+            products.add(0, x[i], key.unpack(b[i]));
+            products.add(1, x[i], key.unpack(k[i]));
         }
-        products.relax();
+        if ((first + TOGETHER) % Products::MOST == 0) products.relax(p);
     }
 #pragma unroll
     for (u32 part = 0; part < 2; ++part) {
-        ulonglong2 sum = products.sum(p, part);
         if (chain && a.addend[part] != nullptr) {
-            ulonglong2 d = load2(a.addend[part] + word);
             u64 c = a.special[at.limb];
-            sum.x = add_mod(sum.x, mul_mod(d.x, c, p), p.q);
-            sum.y = add_mod(sum.y, mul_mod(d.y, c, p), p.q);
+            products.add(part, load2(a.addend[part] + word), make_ulonglong2(c, c));
         }
+        ulonglong2 sum = products.residues(p, part);
         store2(a.sums[part] + word, sum.x, sum.y);
     }
 }

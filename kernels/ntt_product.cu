@@ -6,32 +6,44 @@
 constexpr u32 PRODUCT_LOG = 3, PRODUCT_TILE = 11, PRODUCT_BITS = 8;
 constexpr u32 PRODUCT_POINTS = 1 << PRODUCT_LOG, PRODUCT_THREADS = 1 << (PRODUCT_TILE - PRODUCT_LOG);
 
-// Sums of products modulo a short prime: each at most 0.7q in magnitude, reduced after eight.
+// Sums of products with parts b and a of a key modulo a short prime: each at most .7q in magnitude, that of an addend .88q.
 struct FloatSums {
-    double b[PRODUCT_POINTS], a[PRODUCT_POINTS];
+    static constexpr u32 MOST = 8; // products between reductions
+    double sum[2][PRODUCT_POINTS];
 
-    HE_D void add(const Fp64& f, const Prime&, u32 r, double x, u64 key_b, u64 key_a) {
-        b[r] += f.mul(x, f.load(key_b));
-        a[r] += f.mul(x, f.load(key_a));
+    HE_D void add(const Fp64& f, u32 r, double x, u64 key_b, u64 key_a) {
+        x = f.relax(x);
+        sum[0][r] += f.mul(x, f.load(key_b));
+        sum[1][r] += f.mul(x, f.load(key_a));
     }
-    HE_D void relax(const Fp64& f) {
+    HE_D void add_multiple(const Fp64& f, u32 part, u32 r, u64 x, u64 factor) { sum[part][r] += f.mul(f.load(x), f.load(factor)); }
+    HE_D void relax(const Fp64& f, const Prime&) {
+        for (auto& part : sum) {
 #pragma unroll
-        for (u32 r = 0; r < PRODUCT_POINTS; ++r) {
-            b[r] = f.relax(b[r]);
-            a[r] = f.relax(a[r]);
+            for (double& x : part) x = f.relax(x);
         }
     }
+    HE_D u64 residue(const Fp64& f, const Prime&, u32 part, u32 r) const { return f.store(sum[part][r]); }
 };
 
+// Modulo a wide one: 64 products of residues are below 2^128.
 struct WordSums {
-    u64 b[PRODUCT_POINTS], a[PRODUCT_POINTS];
+    static constexpr u32 MOST = 32;
+    Wide sum[2][PRODUCT_POINTS];
 
-    HE_D void add(const U64& f, const Prime& p, u32 r, u64 x, u64 key_b, u64 key_a) {
-        u64 word = f.store(x);
-        b[r] = add_mod(b[r], mul_mod(word, key_b, p), p.q);
-        a[r] = add_mod(a[r], mul_mod(word, key_a, p), p.q);
+    HE_D void add(const U64& f, u32 r, u64 x, u64 key_b, u64 key_a) {
+        x = f.store(x);
+        multiply_add(sum[0][r], x, key_b);
+        multiply_add(sum[1][r], x, key_a);
     }
-    HE_D void relax(const U64&) {}
+    HE_D void add_multiple(const U64&, u32 part, u32 r, u64 x, u64 factor) { multiply_add(sum[part][r], x, factor); }
+    HE_D void relax(const U64& f, const Prime& p) {
+        for (u32 part = 0; part < 2; ++part) {
+#pragma unroll
+            for (u32 r = 0; r < PRODUCT_POINTS; ++r) sum[part][r] = Wide{residue(f, p, part, r), 0};
+        }
+    }
+    HE_D u64 residue(const U64&, const Prime& p, u32 part, u32 r) const { return reduce_wide(sum[part][r].low, sum[part][r].high, p); }
 };
 
 // The points of a thread where it multiplies: pairs of neighbours, each in one load of every operand.
@@ -51,7 +63,8 @@ HE_D Neighbours<V> shared_pair(const V* shared, u32 pair) {
     return first & 1 ? Neighbours<V>{v.y, v.x} : v;
 }
 
-template <class A, class S, class Pair>
+// ANEW: addresses are computed for every digit, instead of being kept in registers.
+template <class A, class S, class Pair, bool ANEW>
 HE_D void transform_product(const ProductArgs& a, u32 limb, size_t row, u32 tile, const Prime& p) {
     SHARED(typename A::Value, shared);
     A arithmetic(p);
@@ -64,12 +77,17 @@ HE_D void transform_product(const ProductArgs& a, u32 limb, size_t row, u32 tile
     u32 own = chain ? a.digit_of[limb] : a.count;
     constexpr u32 FIRST_LOW = forward_low<PRODUCT_LOG>(PRODUCT_BITS, 0);
     for (u32 j = 0; j < a.count; ++j) {
+        if constexpr (ANEW) forget(thread);
         typename Pair::Raw key_b[PRODUCT_PAIRS], key_a[PRODUCT_PAIRS];
+        auto read_key = [&] {
 #pragma unroll
-        for (u32 i = 0; i < PRODUCT_PAIRS; ++i) {
-            key_b[i] = key.read(2 * j * a.key_words, 2 * i * PRODUCT_THREADS);
-            key_a[i] = key.read((2 * j + 1) * a.key_words, 2 * i * PRODUCT_THREADS);
-        }
+            for (u32 i = 0; i < PRODUCT_PAIRS; ++i) {
+                key_b[i] = key.read(2 * j * a.key_words, 2 * i * PRODUCT_THREADS);
+                key_a[i] = key.read((2 * j + 1) * a.key_words, 2 * i * PRODUCT_THREADS);
+            }
+        };
+        // On the way while the digit is transformed, if there are registers for it.
+        if constexpr (A::FLOAT) read_key();
         if (j == own) {
             const u64* src = a.own + row + base;
             ulonglong2 words[PRODUCT_PAIRS];
@@ -90,7 +108,7 @@ HE_D void transform_product(const ProductArgs& a, u32 limb, size_t row, u32 tile
             for (u32 r = 0; r < PRODUCT_POINTS; ++r) x[r] = A::unpack(words[r]);
             __syncthreads(); // the last digit has left shared memory
             forward_stages<A, PRODUCT_LOG, PRODUCT_TILE, PRODUCT_BITS, 0>(arithmetic, x, shared,
-                                                                          static_cast<const typename A::Root*>(p.roots), thread, base,
+                                                                          roots_of<A>(p), thread, base,
                                                                           1u << (log_n - PRODUCT_BITS), log_n);
             to_shared<A, PRODUCT_LOG, PRODUCT_TILE, last_high<PRODUCT_LOG>(PRODUCT_BITS, 0), 0>(x, shared, thread);
             __syncthreads();
@@ -101,20 +119,18 @@ HE_D void transform_product(const ProductArgs& a, u32 limb, size_t row, u32 tile
                 x[2 * i + 1] = pair.y;
             }
         }
+        if constexpr (!A::FLOAT) read_key();
 #pragma unroll
         for (u32 i = 0; i < PRODUCT_PAIRS; ++i) {
             ulonglong2 b = key.unpack(key_b[i]), c = key.unpack(key_a[i]);
-            sums.add(arithmetic, p, 2 * i, arithmetic.relax(x[2 * i]), b.x, c.x);
-            sums.add(arithmetic, p, 2 * i + 1, arithmetic.relax(x[2 * i + 1]), b.y, c.y);
+            sums.add(arithmetic, 2 * i, x[2 * i], b.x, c.x);
+            sums.add(arithmetic, 2 * i + 1, x[2 * i + 1], b.y, c.y);
         }
-        if ((j & 7) == 7) sums.relax(arithmetic);
+        if (j % S::MOST == S::MOST - 1) sums.relax(arithmetic, p);
     }
     size_t at = row + base;
 #pragma unroll
     for (u32 part = 0; part < 2; ++part) {
-        u64 words[PRODUCT_POINTS];
-#pragma unroll
-        for (u32 r = 0; r < PRODUCT_POINTS; ++r) words[r] = arithmetic.store(part == 0 ? sums.b[r] : sums.a[r]);
         if (chain && a.addend[part] != nullptr) {
             u64 c = a.special[limb];
             ulonglong2 d[PRODUCT_PAIRS];
@@ -122,10 +138,13 @@ HE_D void transform_product(const ProductArgs& a, u32 limb, size_t row, u32 tile
             for (u32 i = 0; i < PRODUCT_PAIRS; ++i) d[i] = load2(a.addend[part] + at + pair_of(thread, i));
 #pragma unroll
             for (u32 i = 0; i < PRODUCT_PAIRS; ++i) {
-                words[2 * i] = add_mod(words[2 * i], mul_mod(d[i].x, c, p), p.q);
-                words[2 * i + 1] = add_mod(words[2 * i + 1], mul_mod(d[i].y, c, p), p.q);
+                sums.add_multiple(arithmetic, part, 2 * i, d[i].x, c);
+                sums.add_multiple(arithmetic, part, 2 * i + 1, d[i].y, c);
             }
         }
+        u64 words[PRODUCT_POINTS];
+#pragma unroll
+        for (u32 r = 0; r < PRODUCT_POINTS; ++r) words[r] = sums.residue(arithmetic, p, part, r);
 #pragma unroll
         for (u32 i = 0; i < PRODUCT_PAIRS; ++i)
             store2(a.sums[part] + at + pair_of(thread, i), words[2 * i], words[2 * i + 1]);
@@ -133,16 +152,26 @@ HE_D void transform_product(const ProductArgs& a, u32 limb, size_t row, u32 tile
 }
 
 // blockIdx.x: row and tile. `digits` come from the columns kernel; those of the row's own digit are read from `own`.
-KERNEL(ntt_product, ProductArgs, PRODUCT_THREADS, 2) {
+template <class Product>
+HE_D void of_row(const ProductArgs& a, Product product) {
     u32 log_tiles = a.grid.log_n - PRODUCT_TILE, row = blockIdx.x >> log_tiles;
     u32 limb = row / a.grid.limbs.batch, tile = blockIdx.x & ((1u << log_tiles) - 1);
-    const Prime& p = a.grid.primes[prime_of(a.grid.limbs, limb)];
-    size_t at = (size_t)row << a.grid.log_n;
-    if (a.key_packed) { // all primes are short
-        transform_product<Fp64, FloatSums, PackedPair>(a, limb, at, tile, p);
-    } else if (p.is_short) {
-        transform_product<Fp64, FloatSums, FlatPair>(a, limb, at, tile, p);
-    } else {
-        transform_product<U64, WordSums, FlatPair>(a, limb, at, tile, p);
-    }
+    product(limb, (size_t)row << a.grid.log_n, tile, a.grid.primes[prime_of(a.grid.limbs, limb)]);
+}
+
+// A kernel of its own for packed keys, where all primes are short: beside the paths of the other one, compilers keep less in registers.
+KERNEL(ntt_product_packed, ProductArgs, PRODUCT_THREADS, 2) {
+    of_row(a, [&](u32 limb, size_t at, u32 tile, const Prime& p) {
+        transform_product<Fp64, FloatSums, PackedPair, false>(a, limb, at, tile, p);
+    });
+}
+
+KERNEL(ntt_product, ProductArgs, PRODUCT_THREADS, 2) {
+    of_row(a, [&](u32 limb, size_t at, u32 tile, const Prime& p) {
+        if (p.is_short) {
+            transform_product<Fp64, FloatSums, FlatPair, true>(a, limb, at, tile, p);
+        } else {
+            transform_product<U64, WordSums, FlatPair, true>(a, limb, at, tile, p);
+        }
+    });
 }

@@ -14,9 +14,13 @@ HE_D void forward_small(const NttArgs& a, const Tile& t, const Prime& p) {
         if (a.convert) {
             const Basis& basis = a.bases[t.digit];
             size_t stride = (size_t)a.limbs.batch << a.log_n, at = ((size_t)t.entry << a.log_n) + i;
-            u64 word;
-            convert<1>(basis, src + basis.first * stride, stride, &at, t.limb, p, &word);
-            x[i] = arithmetic.load(word);
+            FewConversion<A> conversion(basis, t.limb, p);
+            typename FewConversion<A>::Sum sum[1] = {};
+            for (u32 s = 0; s < (u32)basis.count; ++s) {
+                u64 y[1] = {src[(basis.first + s) * stride + at]};
+                conversion.add(conversion.constants(s), y, arithmetic, sum);
+            }
+            x[i] = conversion.value(sum[0], arithmetic);
         } else {
             x[i] = arithmetic.load(src[((size_t)t.row << a.log_n) + i]);
         }

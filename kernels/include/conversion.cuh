@@ -16,48 +16,6 @@ struct Basis {
     u64 is_short;                // all source primes are short
 };
 
-// The conversion from one prime: it is its own y, and D is itself.
-struct SingleConversion {
-    double reciprocal;
-    u64 minus;
-
-    HE_HD SingleConversion(const Basis& basis, u32 j, const Prime&)
-        : reciprocal(basis.reciprocal[0]), minus(basis.minus_product[j]) {}
-    HE_HD u64 residue(u64 x, const Prime& p) const {
-        bool above = rint(__dmul_rn(__ull2double_rn(x), reciprocal)) != 0.0;
-        return add_mod(reduce_word(x, p), above ? minus : 0, p.q);
-    }
-};
-
-// The residues modulo target j of COUNT coefficients, from the y of all source limbs, `stride` words apart.
-template <u32 COUNT>
-HE_HD void convert(const Basis& basis, const u64* y, size_t stride, const size_t* at, u32 j, const Prime& p, u64* out) {
-    const u64* hat = basis.hat + (size_t)j * basis.count;
-    double overflow[COUNT];
-    Wide sum[COUNT];
-#pragma unroll
-    for (u32 k = 0; k < COUNT; ++k) {
-        overflow[k] = 0.0;
-        sum[k] = Wide{0, 0};
-    }
-    for (u32 i = 0; i < (u32)basis.count; ++i) {
-        u64 h = hat[i];
-        double reciprocal = basis.reciprocal[i];
-#pragma unroll
-        for (u32 k = 0; k < COUNT; ++k) {
-            u64 term = y[i * stride + at[k]];
-            overflow[k] = __dadd_rn(overflow[k], __dmul_rn(__ull2double_rn(term), reciprocal));
-            multiply_add(sum[k], term, h);
-        }
-    }
-    u64 minus = basis.minus_product[j];
-#pragma unroll
-    for (u32 k = 0; k < COUNT; ++k) {
-        multiply_add(sum[k], (u64)__double2ull_rn(overflow[k]), minus);
-        out[k] = reduce_wide(sum[k].low, sum[k].high, p);
-    }
-}
-
 // Sums of products of short residues in float64, exactly: each factor in two parts of 25 bits, y = 2^25 y1 + y0 with 0 <= y1 <= 2^25
 // and |y0| <= 2^24, h likewise with |h1| <= 2^24. The middle sum grows by at most 1.5 * 2^49 a term: ten terms stay below 2^53.
 constexpr u32 SPLIT_TERMS = 10;
@@ -99,37 +57,108 @@ struct SplitSum {
     HE_HD u64 residue(const Fp64& a, const double2& shifts) const { return a.store(value(a, shifts)); }
 };
 
-// The conversion from at most SHORT_SOURCES short primes to a short one, its constants in registers; missing sources count as zeros.
-constexpr u32 SHORT_SOURCES = 4;
+// The conversion from at most FEW_SOURCES primes to target j, source by source for some coefficients at a time.
+constexpr u32 FEW_SOURCES = 4;
 
-struct ShortConversion {
-    double2 hat[SHORT_SOURCES], minus, shifts;
-    double reciprocal[SHORT_SOURCES];
-    u32 sources;
+template <class A>
+struct FewConversion;
 
-    HE_D ShortConversion(const Basis& basis, u32 j, const Prime& p)
-        : minus(basis.minus_parts[j]), shifts(make_double2(p.shift_25, p.shift_50)), sources((u32)basis.count) {
-        const double2* parts = basis.hat_parts + (size_t)j * sources;
+// To a short prime, in float64.
+template <>
+struct FewConversion<Fp64> {
+    // Of one source.
+    struct Constants {
+        double reciprocal, hat;
+    };
+    struct Sum {
+        double overflow, value; // the number of times that D is too much, and the sum without it
+    };
+    const double* reciprocal;
+    const double2* hat;
+    double minus, shift; // -D and 2^25, of least magnitude
+    bool alone;          // whether there is one source
+
+    HE_HD static double join(const double2& parts) { return fma(parts.x, 0x1p25, parts.y); }
+
+    HE_HD FewConversion(const Basis& basis, u32 j, const Prime& p)
+        : reciprocal(basis.reciprocal), hat(basis.hat_parts + (size_t)j * basis.count), minus(join(basis.minus_parts[j])), shift(p.shift_25),
+          alone(basis.count == 1) {}
+
+    HE_HD Constants constants(u32 i) const { return Constants{reciprocal[i], join(hat[i])}; }
+
+    // The products are at most 5/4 q in magnitude, since the y of sources below 2^52 are multiplied as they are. Larger ones come in two
+    // parts, of which the higher is below 2^36: the quotient of its product with 2^25 is off by less than 1/2 + 2^-16.
+    template <u32 COUNT>
+    HE_HD void add(const Constants& c, const u64 (&y)[COUNT], const Fp64& a, Sum (&sum)[COUNT]) const {
+        if (c.reciprocal < 0x1p-52) {
 #pragma unroll
-        for (u32 i = 0; i < SHORT_SOURCES; ++i) {
-            hat[i] = i < sources ? parts[i] : make_double2(0.0, 0.0);
-            reciprocal[i] = i < sources ? basis.reciprocal[i] : 0.0;
+            for (u32 k = 0; k < COUNT; ++k) {
+                double high = a.load(y[k] >> 25), low = a.load(y[k] & 0x1ffffff);
+                sum[k].overflow = __dadd_rn(sum[k].overflow, __dmul_rn(fma(high, 0x1p25, low), c.reciprocal));
+                sum[k].value += a.mul(a.mul(high, shift) + low, c.hat);
+            }
+        } else if (alone && c.hat == 1.0) {
+#pragma unroll
+            for (u32 k = 0; k < COUNT; ++k) {
+                sum[k].value = a.load(y[k]);
+                sum[k].overflow = __dmul_rn(sum[k].value, c.reciprocal);
+            }
+        } else {
+#pragma unroll
+            for (u32 k = 0; k < COUNT; ++k) {
+                double v = a.load(y[k]);
+                sum[k].overflow = __dadd_rn(sum[k].overflow, __dmul_rn(v, c.reciprocal));
+                sum[k].value += a.mul(v, c.hat);
+            }
         }
     }
-    // The y of a coefficient's sources, `stride` words apart.
-    HE_D void load(const u64* src, size_t stride, u64* y) const {
-#pragma unroll
-        for (u32 i = 0; i < SHORT_SOURCES; ++i) y[i] = i < sources ? src[i * stride] : 0;
+    // Of least magnitude: the sum is 5q and the multiple of D 2q in magnitude, at most, or the one source's y as it is.
+    HE_HD double value(const Sum& sum, const Fp64& a) const { return a.relax(fma(rint(sum.overflow), minus, sum.value)); }
+};
+
+// To a wide one.
+template <>
+struct FewConversion<U64> {
+    struct Constants {
+        double reciprocal;
+        u64 hat, quotient; // the quotient of hat 2^64 by q, or one less
+    };
+    struct Sum {
+        double overflow;
+        u64 value;
+    };
+    const double* reciprocal;
+    const u64* hat;
+    u64 minus, ratio_high, ratio_low;
+    double q_inverse;
+    bool alone;
+
+    HE_HD FewConversion(const Basis& basis, u32 j, const Prime& p)
+        : reciprocal(basis.reciprocal), hat(basis.hat + (size_t)j * basis.count), minus(basis.minus_product[j]), ratio_high(p.ratio_high),
+          ratio_low(p.ratio_low), q_inverse(p.q_inverse), alone(basis.count == 1) {}
+
+    HE_HD Constants constants(u32 i) const {
+        u64 h = hat[i];
+        return Constants{reciprocal[i], h, h * ratio_high + __umul64hi(h, ratio_low)};
     }
-    // Of least magnitude, from these.
-    HE_D double value(const u64* y, const Fp64& a) const {
-        double overflow = 0.0;
+
+    // The products are below 5/4 q, since y is below 2^61.
+    template <u32 COUNT>
+    HE_HD void add(const Constants& c, const u64 (&y)[COUNT], const U64& a, Sum (&sum)[COUNT]) const {
 #pragma unroll
-        for (u32 i = 0; i < SHORT_SOURCES; ++i) overflow = __dadd_rn(overflow, __dmul_rn(a.load(y[i]), reciprocal[i]));
-        overflow = rint(overflow);
-        SplitSum sum{0.0, overflow * minus.x, overflow * minus.y};
+        for (u32 k = 0; k < COUNT; ++k)
+            sum[k].overflow = __dadd_rn(sum[k].overflow, __dmul_rn(__ull2double_rn(y[k]), c.reciprocal));
+        if (alone && c.hat == 1 && c.reciprocal > q_inverse) { // y < d < q
 #pragma unroll
-        for (u32 i = 0; i < SHORT_SOURCES; ++i) sum.add(split(y[i]), hat[i]);
-        return a.relax(sum.value(a, shifts));
+            for (u32 k = 0; k < COUNT; ++k) sum[k].value = y[k];
+        } else {
+#pragma unroll
+            for (u32 k = 0; k < COUNT; ++k) sum[k].value += mul_lazy(y[k], c.hat, c.quotient, a.q);
+        }
+    }
+    // Below 4q.
+    HE_HD u64 value(const Sum& sum, const U64& a) const {
+        u64 multiple = reduce_once((u64)__double2ull_rn(sum.overflow) * minus, a.q2);
+        return reduce_once(reduce_once(sum.value, 2 * a.q2) + multiple, a.q2);
     }
 };

@@ -168,7 +168,7 @@ HE_D void convert_columns(const ConvertColumnsArgs& args) {
         u32 target = limb_of(group * COLUMNS_TARGETS + copied);
         const Prime& p = a.primes[prime_of(a.limbs, target)];
         Constants& to = targets[copied];
-        roots = static_cast<const double*>(p.roots);
+        roots = roots_of<Fp64>(p);
         copy_pieces<sizeof(Prime)>(&to.prime, &p, piece);
         copy_pieces<sizeof(to.bytes)>(to.bytes, basis.bytes + (size_t)target * (CHUNKS * CHUNK_WORDS), piece);
         copy_pieces<8 * FIRST_ROOTS>(to.roots, roots, piece);
@@ -182,9 +182,9 @@ HE_D void convert_columns(const ConvertColumnsArgs& args) {
 
     // The y of the tile; above the first source's, which are below 2^56, the number of times that D was too much: constants of its
     // byte are -D.
-    const u64* src = a.src[part] + row + basis.first * stride;
+    const u64* src = in_global(a.src[part] + row + basis.first * stride);
     WordPair* pairs = reinterpret_cast<WordPair*>(words);
-    const double* reciprocal = basis.reciprocal;
+    const double* reciprocal = in_global(basis.reciprocal);
 #pragma unroll
     for (u32 k = threadIdx.x; k < COLUMNS_WORDS / 2; k += COLUMNS_THREADS) {
         u32 r = k / COLUMN_THREADS * 2;
@@ -229,8 +229,8 @@ HE_D void convert_columns(const ConvertColumnsArgs& args) {
         u32 k = group * COLUMNS_TARGETS + t;
         if constexpr (!COPIES) {
             prime = a.primes + prime_of(a.limbs, limb_of(k));
-            own_roots = static_cast<const double*>(prime->roots);
-            table = basis.bytes + (size_t)limb_of(group * COLUMNS_TARGETS + lane / 8) * (CHUNKS * CHUNK_WORDS) + lane % 8;
+            own_roots = roots_of<Fp64>(*prime);
+            table = in_global(basis.bytes) + (size_t)limb_of(group * COLUMNS_TARGETS + lane / 8) * (CHUNKS * CHUNK_WORDS) + lane % 8;
         }
         Fp64 arithmetic(*prime);
         double x[COLUMNS_POINTS];

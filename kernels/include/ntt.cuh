@@ -40,6 +40,15 @@ struct NttArgs {
     u32 spread, unused;
 };
 
+template <class A>
+HE_D const typename A::Root* roots_of(const Prime& p) {
+    return in_global(static_cast<const typename A::Root*>(p.roots));
+}
+template <class A>
+HE_D const typename A::Root* inverse_roots_of(const Prime& p) {
+    return in_global(static_cast<const typename A::Root*>(p.inverse_roots));
+}
+
 // Shared-memory place of point i: neighbours and points 16 apart lie in different banks.
 HE_HD u32 place(u32 i) { return i ^ ((i >> 4) & 15); }
 
@@ -252,36 +261,80 @@ HE_D u64* placed_row(const NttArgs& a, const Tile& t) {
     return a.dst[t.part] + (((size_t)limb * a.limbs.batch + t.entry) << a.log_n);
 }
 
-// The registers for the first forward pass over bits LOW ... HIGH, converted from at most SHORT_SOURCES short primes.
-template <u32 LOG, u32 TILE, u32 HIGH, u32 LOW, class Index>
-HE_D void load_converted(const Basis& basis, const u64* src, size_t stride, u32 limb, const Fp64& arithmetic, const Prime& p,
-                         double* x, double* shared, u32 thread, Index index) {
-    ShortConversion conversion(basis, limb, p);
-    // Some points at a time: their sources are on the way together.
-    constexpr u32 POINTS = 1 << LOG, TOGETHER = POINTS == 8 ? 4 : 2, THREADS = 1 << (TILE - LOG);
+// The registers for the first forward pass over bits LOW ... HIGH, converted from at most FEW_SOURCES primes; the y of a coefficient's
+// sources are `stride` words apart.
+template <class A, u32 LOG, u32 TILE, u32 HIGH, u32 LOW, class Index>
+HE_D void load_converted(const Basis& basis, const u64* src, size_t stride, u32 limb, const A& arithmetic, const Prime& p,
+                         typename A::Value* x, typename A::Value* shared, u32 thread, Index index) {
+    typedef FewConversion<A> Conversion;
+    Conversion conversion(basis, limb, p);
+    constexpr u32 POINTS = 1 << LOG;
+    u32 sources = (u32)basis.count;
     if constexpr (POINTS <= 8) {
+        // All points at a time; the next source is on the way. A loop, since code that runs once waits for itself to be fetched.
+        u64 y[POINTS];
+        auto load = [&](u32 i, u64* to) {
+#pragma unroll
+            for (u32 r = 0; r < POINTS; ++r) to[r] = src[i * stride + index(point<LOG, TILE, HIGH, LOW>(thread, r))];
+        };
+        load(0, y);
+        typename Conversion::Constants constants = conversion.constants(0);
+        typename Conversion::Sum sum[POINTS] = {};
+#pragma unroll 1
+        for (u32 i = 1; i < sources; ++i) {
+            u64 next_y[POINTS];
+            load(i, next_y);
+            typename Conversion::Constants next_constants = conversion.constants(i);
+            conversion.add(constants, y, arithmetic, sum);
+            constants = next_constants;
+#pragma unroll
+            for (u32 r = 0; r < POINTS; ++r) y[r] = next_y[r];
+        }
+        conversion.add(constants, y, arithmetic, sum);
+#pragma unroll
+        for (u32 r = 0; r < POINTS; ++r) x[r] = conversion.value(sum[r], arithmetic);
+    } else if (sources == 1) {
+        typename Conversion::Constants constants = conversion.constants(0);
+        u64 y[POINTS];
+#pragma unroll
+        for (u32 r = 0; r < POINTS; ++r) y[r] = src[index(point<LOG, TILE, HIGH, LOW>(thread, r))];
+        constexpr u32 TOGETHER = 4;
 #pragma unroll
         for (u32 r = 0; r < POINTS; r += TOGETHER) {
-            u64 words[TOGETHER][SHORT_SOURCES];
+            u64 some[TOGETHER];
 #pragma unroll
-            for (u32 k = 0; k < TOGETHER; ++k) {
-                conversion.load(src + index(point<LOG, TILE, HIGH, LOW>(thread, r + k)), stride, words[k]);
-            }
+            for (u32 k = 0; k < TOGETHER; ++k) some[k] = y[r + k];
+            typename Conversion::Sum sum[TOGETHER] = {};
+            conversion.add(constants, some, arithmetic, sum);
 #pragma unroll
-            for (u32 k = 0; k < TOGETHER; ++k) x[r + k] = conversion.value(words[k], arithmetic);
+            for (u32 k = 0; k < TOGETHER; ++k) x[r + k] = conversion.value(sum[k], arithmetic);
         }
     } else {
-        // There are no registers to do so in place.
+        // There are no registers for more: some points at a time, whose sources are on the way together, in shared memory.
+        constexpr u32 TOGETHER = 2, THREADS = 1 << (TILE - LOG);
+        typename Conversion::Constants constants[FEW_SOURCES];
+#pragma unroll
+        for (u32 i = 0; i < FEW_SOURCES; ++i) {
+            if (i < sources) constants[i] = conversion.constants(i);
+        }
 #pragma unroll 1
         for (u32 i = thread; i < (1u << TILE); i += TOGETHER * THREADS) {
-            u64 words[TOGETHER][SHORT_SOURCES];
+            u64 y[FEW_SOURCES][TOGETHER];
+            typename Conversion::Sum sum[TOGETHER] = {};
 #pragma unroll
-            for (u32 k = 0; k < TOGETHER; ++k) conversion.load(src + index(i + k * THREADS), stride, words[k]);
+            for (u32 s = 0; s < FEW_SOURCES; ++s) {
 #pragma unroll
-            for (u32 k = 0; k < TOGETHER; ++k) shared[place(i + k * THREADS)] = conversion.value(words[k], arithmetic);
+                for (u32 k = 0; k < TOGETHER; ++k) y[s][k] = s < sources ? src[s * stride + index(i + k * THREADS)] : 0;
+            }
+#pragma unroll
+            for (u32 s = 0; s < FEW_SOURCES; ++s) {
+                if (s < sources) conversion.add(constants[s], y[s], arithmetic, sum);
+            }
+#pragma unroll
+            for (u32 k = 0; k < TOGETHER; ++k) shared[place(i + k * THREADS)] = conversion.value(sum[k], arithmetic);
         }
         __syncthreads();
-        from_shared<Fp64, LOG, TILE, HIGH, LOW>(x, shared, thread);
+        from_shared<A, LOG, TILE, HIGH, LOW>(x, shared, thread);
     }
 }
 
@@ -294,32 +347,7 @@ HE_D void load_row(const NttArgs& a, const Tile& t, const A& arithmetic, const P
         const Basis& basis = a.bases[t.digit];
         size_t stride = (size_t)a.limbs.batch << a.log_n;
         src += ((size_t)t.entry << a.log_n) + basis.first * stride;
-        if (basis.count == 1 && basis.hat[t.limb] == 1) {
-            SingleConversion conversion(basis, t.limb, p);
-            u64 words[1 << LOG];
-#pragma unroll
-            for (u32 r = 0; r < (1 << LOG); ++r) words[r] = src[index(point<LOG, TILE, HIGH, LOW>(thread, r))];
-#pragma unroll
-            for (u32 r = 0; r < (1 << LOG); ++r) x[r] = arithmetic.load(conversion.residue(words[r], p));
-            return;
-        }
-        if constexpr (A::FLOAT) {
-            if (basis.is_short && basis.count <= SHORT_SOURCES)
-                return load_converted<LOG, TILE, HIGH, LOW>(basis, src, stride, t.limb, arithmetic, p, x, shared, thread, index);
-        }
-        // Four points at a time: their sources are on the way together.
-#pragma unroll 1
-        for (u32 i = thread; i < (1u << TILE); i += 4u << (TILE - LOG)) {
-            u64 words[4];
-            size_t at[4];
-#pragma unroll
-            for (u32 k = 0; k < 4; ++k) at[k] = index(i + (k << (TILE - LOG)));
-            convert<4>(basis, src, stride, at, t.limb, p, words);
-#pragma unroll
-            for (u32 k = 0; k < 4; ++k) shared[place(i + (k << (TILE - LOG)))] = arithmetic.load(words[k]);
-        }
-        __syncthreads();
-        from_shared<A, LOG, TILE, HIGH, LOW>(x, shared, thread);
+        load_converted<A, LOG, TILE, HIGH, LOW>(basis, src, stride, t.limb, arithmetic, p, x, shared, thread, index);
     } else {
         src += (size_t)t.row << a.log_n;
         u64 words[1 << LOG];
@@ -377,7 +405,7 @@ HE_D void forward_rows(const NttArgs& a, const Tile& t, const Prime& p) {
     u32 thread = threadIdx.x, base = t.tile << TILE;
     load_row<A, LOG, TILE, BITS, forward_low<LOG>(BITS, 0), CONVERT, (BITS < TILE)>(a, t, arithmetic, p, x, shared, thread,
                                                                               [&](u32 i) { return base + i; });
-    forward_stages<A, LOG, TILE, BITS, 0>(arithmetic, x, shared, static_cast<const typename A::Root*>(p.roots), thread, base,
+    forward_stages<A, LOG, TILE, BITS, 0>(arithmetic, x, shared, roots_of<A>(p), thread, base,
                                      1u << (a.log_n - BITS), a.log_n);
     // Back to neighbouring threads on neighbouring words.
     to_shared<A, LOG, TILE, last_high<LOG>(BITS, 0), 0>(x, shared, thread);
@@ -397,7 +425,7 @@ HE_D void forward_columns(const NttArgs& a, const Tile& t, const Prime& p) {
     u32 thread = threadIdx.x, column = t.tile << LOG_COLUMNS, log_rows = a.log_n - BITS;
     auto index = [&](u32 i) { return ((i >> LOG_COLUMNS) << log_rows) + column + (i & ((1 << LOG_COLUMNS) - 1)); };
     load_row<A, LOG, TILE, TILE, forward_low<LOG>(TILE, LOG_COLUMNS), CONVERT, false>(a, t, arithmetic, p, x, shared, thread, index);
-    forward_stages<A, LOG, TILE, TILE, LOG_COLUMNS>(arithmetic, x, shared, static_cast<const typename A::Root*>(p.roots), thread, 0, 1, a.log_n);
+    forward_stages<A, LOG, TILE, TILE, LOG_COLUMNS>(arithmetic, x, shared, roots_of<A>(p), thread, 0, 1, a.log_n);
     relax_all<A, LOG>(arithmetic, x);
     u64* dst = a.dst[t.part] + t.digit * a.dst_digit + ((size_t)t.row << a.log_n);
 #pragma unroll
@@ -420,7 +448,7 @@ HE_D void inverse_rows(const NttArgs& a, const Tile& t, const Prime& p) {
     for (u32 r = 0; r < (1 << LOG); ++r) shared[place(thread + r * THREADS)] = arithmetic.relax(arithmetic.load(words[r]));
     __syncthreads();
     from_shared<A, LOG, TILE, inverse_high<LOG>(0, BITS), 0>(x, shared, thread);
-    inverse_stages<A, LOG, TILE, 0, BITS, WHOLE>(arithmetic, x, shared, static_cast<const typename A::Root*>(p.inverse_roots), thread,
+    inverse_stages<A, LOG, TILE, 0, BITS, WHOLE>(arithmetic, x, shared, inverse_roots_of<A>(p), thread,
                                             base, 1u << (a.log_n - BITS), a.log_n, a.scale[t.part >> 1] + t.prime, a.scale_last[t.part >> 1] + t.prime);
     u64* dst = placed_row(a, t) + base;
     if constexpr (!WHOLE) relax_all<A, LOG>(arithmetic, x);
@@ -444,7 +472,7 @@ HE_D void inverse_columns(const NttArgs& a, const Tile& t, const Prime& p, Also 
 #pragma unroll
     for (u32 r = 0; r < (1 << LOG); ++r)
         x[r] = A::unpack(row[index(point<LOG, TILE, inverse_high<LOG>(LOG_COLUMNS, TILE), LOG_COLUMNS>(thread, r))]);
-    inverse_stages<A, LOG, TILE, LOG_COLUMNS, TILE, true>(arithmetic, x, shared, static_cast<const typename A::Root*>(p.inverse_roots),
+    inverse_stages<A, LOG, TILE, LOG_COLUMNS, TILE, true>(arithmetic, x, shared, inverse_roots_of<A>(p),
                                                      thread, 0, 1, a.log_n, a.scale[t.part >> 1] + t.prime, a.scale_last[t.part >> 1] + t.prime);
 #pragma unroll
     for (u32 r = 0; r < (1 << LOG); ++r) {

@@ -220,7 +220,7 @@ HE_D void rotation_sums(const RotationArgs& a, u32 limb, u32 entry, u32 k, bool 
             u64 address = s < a.targets ? a.weight[s][r] : 0;
             if (address <= 1) continue;
             u32 log_run = a.log_run[s][r];
-            const u64* weight = reinterpret_cast<const u64*>(address) + ((limb << (log_n - log_run)) + (k >> log_run));
+            const u64* weight = in_global(reinterpret_cast<const u64*>(address) + ((limb << (log_n - log_run)) + (k >> log_run)));
             weights[s] = log_run == 0 ? load2(weight) : make_ulonglong2(*weight, *weight);
         }
         S sums{};

@@ -171,6 +171,7 @@ entries! {
     FineColumnsInverse15 = "ntt_fine"."ntt_fine15_columns_inverse" tile(10);
     FineColumnsInverseShared15 = "ntt_fine"."ntt_fine15_columns_inverse_shared" tile(10);
     NttProduct = "ntt_product"."ntt_product" tile(11);
+    NttProductPacked = "ntt_product"."ntt_product_packed" tile(11);
     Rows = "ntt_rows"."ntt_rows" tile(12);
     RowsSub = "ntt_rows"."ntt_rows_sub" tile(12);
     RowsInverse = "ntt_rows"."ntt_rows_inverse" tile(12);

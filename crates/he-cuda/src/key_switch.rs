@@ -465,7 +465,8 @@ impl CudaRing {
             if state == DigitState::Columns {
                 let blocks = (rows.count() << (self.log_n() - PRODUCT_LOG_TILE)) as u32;
                 let shared = 8 << PRODUCT_LOG_TILE;
-                self.cuda.launch(op, Entry::NttProduct, [blocks, 1, 1], PRODUCT_THREADS, shared, &args)?;
+                let entry = if self.packs_keys() { Entry::NttProductPacked } else { Entry::NttProduct };
+                self.cuda.launch(op, entry, [blocks, 1, 1], PRODUCT_THREADS, shared, &args)?;
             } else {
                 self.cuda.launch_rows(op, Entry::KeyProduct, rows.count(), grid.log_chunks, &args)?;
             }

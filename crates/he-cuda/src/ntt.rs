@@ -136,9 +136,9 @@ const FINE: std::ops::RangeInclusive<u32> = 12..=15;
 
 /// Whether a transform of this many tiles of 2^12 points is spread over small tiles, as it is if
 /// large ones do not fill the device, or fill it but for a last wave that is nearly empty. Measured
-/// on an H200: 32 and 1000 tiles for its 132 multiprocessors.
+/// on an H200: 32 and 1250 tiles for its 132 multiprocessors.
 fn is_fine(log_n: u32, tiles: usize, multiprocessors: u32) -> bool {
-    let most = if log_n == 12 { 32 } else { 1000 };
+    let most = if log_n == 12 { 32 } else { 1250 };
     FINE.contains(&log_n) && tiles * 132 < most * multiprocessors as usize
 }
 
@@ -283,7 +283,8 @@ impl Cuda {
     /// [`convert_columns`](Self::convert_columns): the device multiplies matrices of bytes and has
     /// shared memory for the sources, and the constants are there.
     pub(crate) fn converts_in_columns(&self, log_n: u32, plan: &Plan, extent: Extent) -> bool {
-        let pays = plan.sources > FUSED_SOURCES || self.has_columns(log_n, extent);
+        // From one prime it takes a product at most where a transform loads it.
+        let pays = plan.sources > FUSED_SOURCES || (plan.sources > 1 && self.has_columns(log_n, extent));
         let possible = self.runs_kernels_80() && plan.in_bytes && (14..=16).contains(&log_n);
         let has_memory = || self.gpu().info().shared_memory >= byte_tile(log_n, BYTE_SOURCES as u32);
         possible && pays && has_memory()
@@ -483,7 +484,7 @@ mod tests {
 
     #[test]
     fn small_tiles_are_for_transforms_that_do_not_fill_the_device() {
-        for (log_n, least) in [(12, 32), (13, 1000), (14, 1000), (15, 1000)] {
+        for (log_n, least) in [(12, 32), (13, 1250), (14, 1250), (15, 1250)] {
             assert!(is_fine(log_n, least - 1, 132) && !is_fine(log_n, least, 132), "{log_n}");
             assert!(!is_fine(log_n, least / 2, 66), "{log_n}");
         }

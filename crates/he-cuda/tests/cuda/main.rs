@@ -8,6 +8,7 @@ mod conformance;
 mod devices;
 mod exact;
 mod faults;
+mod few_sources;
 mod group;
 mod large_batches;
 mod long_digits;

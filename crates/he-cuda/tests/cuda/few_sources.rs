@@ -1,0 +1,66 @@
+//! Divisions by one to four primes of every width, whose residues lie where a conversion has the
+//! least room: at both ends, and on both sides of half of a prime.
+
+use super::devices::{emulated, gpu_or_skip};
+use super::program::seed;
+use he_core::arith::ntt_primes_below;
+use he_core::backend::{Backend, Cpu, PolyOps};
+use he_core::conformance::Mirror;
+use he_core::ring::{Ring, RingSpec, Rows, Span};
+use he_cuda::{Arithmetic, Cuda};
+use rand::{RngExt, SeedableRng, rngs::ChaCha20Rng};
+
+/// Targets: a narrow prime, two short ones, a wide one and the widest.
+const TARGETS: [u32; 5] = [25, 40, 50, 55, 61];
+
+/// What is dropped. Primes of 51 and 52 bits are wide, and their residues are exact in float64.
+const DROPPED: [&[u32]; 8] =
+    [&[61], &[51], &[49], &[60, 40], &[40, 60], &[52, 53], &[61, 20, 50], &[49, 61, 61, 45]];
+
+fn divisions(cuda: &Cuda, log_n: u32, batch: usize) -> he_core::Result<()> {
+    let seed = seed();
+    println!("seed {seed}");
+    let mut rng = ChaCha20Rng::seed_from_u64(seed);
+    for dropped in DROPPED {
+        let mut q: Vec<u64> = Vec::new();
+        for &bits in TARGETS.iter().chain(dropped) {
+            q.extend(ntt_primes_below(bits, log_n, 1, &q).expect("there are enough primes"));
+        }
+        let backend = Mirror::new(Cpu::new(), cuda.clone());
+        let ring = Ring::new(backend.clone(), RingSpec::new(log_n, q.clone(), vec![])?)?;
+        let rows = Rows::new(Span::chain(q.len()), batch);
+        let mut part = || {
+            let rows_of = |&q: &u64| std::iter::repeat_n(q, batch << log_n);
+            let words: Vec<u64> = q
+                .iter()
+                .flat_map(rows_of)
+                .map(|q| [0, 1, q / 2 - 1, q / 2, q / 2 + 1, q / 2 + 2, q - 2, q - 1][rng.random_range(0..8)])
+                .collect();
+            let mut a = backend.upload(&words)?;
+            ring.prepared().ntt(rows, &mut a)?;
+            Ok::<_, he_core::Error>(a)
+        };
+        let [a, b] = [part()?, part()?];
+        ring.prepared().mod_down_pair(rows.span, TARGETS.len(), batch, [&a, &b])?;
+    }
+    Ok(())
+}
+
+#[test]
+fn emulated_divisions_by_few_primes() {
+    for arithmetic in [Arithmetic::Float, Arithmetic::Integer] {
+        for (log_n, batch) in [(9, 2), (12, 1), (13, 2)] {
+            divisions(&emulated(arithmetic), log_n, batch).unwrap();
+        }
+    }
+    // Tiles of 2^12 points.
+    divisions(&emulated(Arithmetic::Float), 14, 32).unwrap();
+}
+
+#[test]
+fn device_divisions_by_few_primes() {
+    let Some(cuda) = gpu_or_skip(Arithmetic::Auto) else { return };
+    for (log_n, batch) in [(9, 2), (12, 1), (12, 64), (13, 2), (14, 1), (14, 64), (15, 64), (16, 4)] {
+        divisions(&cuda, log_n, batch).unwrap();
+    }
+}
