@@ -158,60 +158,23 @@ KERNEL(tensor_sum_rows, SumArgs, ROW_THREADS, 8) {
     }
 }
 
-// Sums of products of two neighbouring words with parts b and a of a key. Modulo a short prime each is at most .88q in magnitude.
-struct FloatProducts {
-    static constexpr u32 MOST = 6; // products between reductions, after which another one and a product with an addend may follow
-    Fp64 f;
-    double sum[2][2] = {};
-
-    HE_D explicit FloatProducts(const Prime& p) : f(p) {}
-    HE_D void add(u32 part, ulonglong2 x, ulonglong2 factor) {
-        sum[part][0] += f.mul(f.load(x.x), f.load(factor.x));
-        sum[part][1] += f.mul(f.load(x.y), f.load(factor.y));
-    }
-    HE_D void relax(const Prime&) {
-#pragma unroll
-        for (u32 k = 0; k < 4; ++k) sum[k / 2][k % 2] = f.relax(sum[k / 2][k % 2]);
-    }
-    HE_D ulonglong2 residues(const Prime&, u32 part) const { return make_ulonglong2(f.store(sum[part][0]), f.store(sum[part][1])); }
-};
-
-// Modulo a wide one: 64 products of residues are below 2^128.
-struct WordProducts {
-    static constexpr u32 MOST = 32;
-    Wide sum[2][2] = {};
-
-    HE_D explicit WordProducts(const Prime&) {}
-    HE_D void add(u32 part, ulonglong2 x, ulonglong2 factor) {
-        multiply_add(sum[part][0], x.x, factor.x);
-        multiply_add(sum[part][1], x.y, factor.y);
-    }
-    HE_D void relax(const Prime& p) {
-#pragma unroll
-        for (u32 part = 0; part < 2; ++part) {
-            ulonglong2 reduced = residues(p, part);
-            sum[part][0] = Wide{reduced.x, 0};
-            sum[part][1] = Wide{reduced.y, 0};
-        }
-    }
-    HE_D ulonglong2 residues(const Prime& p, u32 part) const {
-        const Wide* v = sum[part];
-        return make_ulonglong2(reduce_wide(v[0].low, v[0].high, p), reduce_wide(v[1].low, v[1].high, p));
-    }
-};
-
-template <class Products, class Pair>
+template <class A, class S, class Pair>
 HE_D void key_product(const ProductArgs& a, const Place& at, const Prime& p) {
     size_t word = word_of(a.grid, at, a.grid.limbs.batch);
     bool chain = at.limb < a.grid.limbs.split;
     u32 key_limb = chain ? at.limb : at.limb - a.grid.limbs.split + a.key_chain;
     Pair key(a.key, key_limb, a.grid.log_n, at.k);
-    Products products(p);
+    A f(p);
+    S sums{}; // of the two words
     const u64* digits = a.digits + word;
     u32 own = a.own != nullptr && chain ? a.digit_of[at.limb] : a.count;
+    auto add = [&](u32 part, ulonglong2 x, ulonglong2 factor) {
+        sums.add(f, part, 0, f.load(x.x), factor.x);
+        sums.add(f, part, 1, f.load(x.y), factor.y);
+    };
     // The words of some digits are on the way together.
     constexpr u32 TOGETHER = 2;
-    static_assert(Products::MOST % TOGETHER == 0, "reductions follow whole steps");
+    static_assert(S::MOST % TOGETHER == 0, "reductions follow whole steps");
     for (u32 first = 0; first < a.count; first += TOGETHER) {
         ulonglong2 x[TOGETHER];
         typename Pair::Raw b[TOGETHER], k[TOGETHER];
@@ -226,19 +189,18 @@ HE_D void key_product(const ProductArgs& a, const Place& at, const Prime& p) {
 #pragma unroll
         for (u32 i = 0; i < TOGETHER; ++i) {
             if (first + i >= a.count) break;
-            products.add(0, x[i], key.unpack(b[i]));
-            products.add(1, x[i], key.unpack(k[i]));
+            add(0, x[i], key.unpack(b[i]));
+            add(1, x[i], key.unpack(k[i]));
         }
-        if ((first + TOGETHER) % Products::MOST == 0) products.relax(p);
+        if ((first + TOGETHER) % S::MOST == 0) sums.relax(f, p);
     }
 #pragma unroll
     for (u32 part = 0; part < 2; ++part) {
         if (chain && a.addend[part] != nullptr) {
             u64 c = a.special[at.limb];
-            products.add(part, load2(a.addend[part] + word), make_ulonglong2(c, c));
+            add(part, load2(a.addend[part] + word), make_ulonglong2(c, c));
         }
-        ulonglong2 sum = products.residues(p, part);
-        store2(a.sums[part] + word, sum.x, sum.y);
+        store2(a.sums[part] + word, sums.residue(f, p, part, 0), sums.residue(f, p, part, 1));
     }
 }
 
@@ -247,11 +209,11 @@ KERNEL(key_product_rows, ProductArgs, ROW_THREADS, 6) {
     if (!at.inside) return;
     const Prime p = a.grid.primes[prime_of(a.grid.limbs, at.limb)];
     if (a.key_packed) { // all primes are short
-        key_product<FloatProducts, PackedPair>(a, at, p);
+        key_product<Fp64, FloatSums<2>, PackedPair>(a, at, p);
     } else if (p.is_short) {
-        key_product<FloatProducts, FlatPair>(a, at, p);
+        key_product<Fp64, FloatSums<2>, FlatPair>(a, at, p);
     } else {
-        key_product<WordProducts, FlatPair>(a, at, p);
+        key_product<U64, WordSums<2>, FlatPair>(a, at, p);
     }
 }
 

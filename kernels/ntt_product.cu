@@ -6,46 +6,6 @@
 constexpr u32 PRODUCT_LOG = 3, PRODUCT_TILE = 11, PRODUCT_BITS = 8;
 constexpr u32 PRODUCT_POINTS = 1 << PRODUCT_LOG, PRODUCT_THREADS = 1 << (PRODUCT_TILE - PRODUCT_LOG);
 
-// Sums of products with parts b and a of a key modulo a short prime: each at most .7q in magnitude, that of an addend .88q.
-struct FloatSums {
-    static constexpr u32 MOST = 8; // products between reductions
-    double sum[2][PRODUCT_POINTS];
-
-    HE_D void add(const Fp64& f, u32 r, double x, u64 key_b, u64 key_a) {
-        x = f.relax(x);
-        sum[0][r] += f.mul(x, f.load(key_b));
-        sum[1][r] += f.mul(x, f.load(key_a));
-    }
-    HE_D void add_multiple(const Fp64& f, u32 part, u32 r, u64 x, u64 factor) { sum[part][r] += f.mul(f.load(x), f.load(factor)); }
-    HE_D void relax(const Fp64& f, const Prime&) {
-        for (auto& part : sum) {
-#pragma unroll
-            for (double& x : part) x = f.relax(x);
-        }
-    }
-    HE_D u64 residue(const Fp64& f, const Prime&, u32 part, u32 r) const { return f.store(sum[part][r]); }
-};
-
-// Modulo a wide one: 64 products of residues are below 2^128.
-struct WordSums {
-    static constexpr u32 MOST = 32;
-    Wide sum[2][PRODUCT_POINTS];
-
-    HE_D void add(const U64& f, u32 r, u64 x, u64 key_b, u64 key_a) {
-        x = f.store(x);
-        multiply_add(sum[0][r], x, key_b);
-        multiply_add(sum[1][r], x, key_a);
-    }
-    HE_D void add_multiple(const U64&, u32 part, u32 r, u64 x, u64 factor) { multiply_add(sum[part][r], x, factor); }
-    HE_D void relax(const U64& f, const Prime& p) {
-        for (u32 part = 0; part < 2; ++part) {
-#pragma unroll
-            for (u32 r = 0; r < PRODUCT_POINTS; ++r) sum[part][r] = Wide{residue(f, p, part, r), 0};
-        }
-    }
-    HE_D u64 residue(const U64&, const Prime& p, u32 part, u32 r) const { return reduce_wide(sum[part][r].low, sum[part][r].high, p); }
-};
-
 // The points of a thread where it multiplies: pairs of neighbours, each in one load of every operand.
 constexpr u32 PRODUCT_PAIRS = PRODUCT_POINTS / 2;
 HE_D u32 pair_of(u32 thread, u32 i) { return 2 * (thread + i * PRODUCT_THREADS); }
@@ -123,8 +83,11 @@ HE_D void transform_product(const ProductArgs& a, u32 limb, size_t row, u32 tile
 #pragma unroll
         for (u32 i = 0; i < PRODUCT_PAIRS; ++i) {
             ulonglong2 b = key.unpack(key_b[i]), c = key.unpack(key_a[i]);
-            sums.add(arithmetic, 2 * i, x[2 * i], b.x, c.x);
-            sums.add(arithmetic, 2 * i + 1, x[2 * i + 1], b.y, c.y);
+            typename A::Value first = S::operand(arithmetic, x[2 * i]), second = S::operand(arithmetic, x[2 * i + 1]);
+            sums.add(arithmetic, 0, 2 * i, first, b.x);
+            sums.add(arithmetic, 1, 2 * i, first, c.x);
+            sums.add(arithmetic, 0, 2 * i + 1, second, b.y);
+            sums.add(arithmetic, 1, 2 * i + 1, second, c.y);
         }
         if (j % S::MOST == S::MOST - 1) sums.relax(arithmetic, p);
     }
@@ -138,8 +101,8 @@ HE_D void transform_product(const ProductArgs& a, u32 limb, size_t row, u32 tile
             for (u32 i = 0; i < PRODUCT_PAIRS; ++i) d[i] = load2(a.addend[part] + at + pair_of(thread, i));
 #pragma unroll
             for (u32 i = 0; i < PRODUCT_PAIRS; ++i) {
-                sums.add_multiple(arithmetic, part, 2 * i, d[i].x, c);
-                sums.add_multiple(arithmetic, part, 2 * i + 1, d[i].y, c);
+                sums.add(arithmetic, part, 2 * i, arithmetic.load(d[i].x), c);
+                sums.add(arithmetic, part, 2 * i + 1, arithmetic.load(d[i].y), c);
             }
         }
         u64 words[PRODUCT_POINTS];
@@ -162,16 +125,16 @@ HE_D void of_row(const ProductArgs& a, Product product) {
 // A kernel of its own for packed keys, where all primes are short: beside the paths of the other one, compilers keep less in registers.
 KERNEL(ntt_product_packed, ProductArgs, PRODUCT_THREADS, 2) {
     of_row(a, [&](u32 limb, size_t at, u32 tile, const Prime& p) {
-        transform_product<Fp64, FloatSums, PackedPair, false>(a, limb, at, tile, p);
+        transform_product<Fp64, FloatSums<PRODUCT_POINTS>, PackedPair, false>(a, limb, at, tile, p);
     });
 }
 
 KERNEL(ntt_product, ProductArgs, PRODUCT_THREADS, 2) {
     of_row(a, [&](u32 limb, size_t at, u32 tile, const Prime& p) {
         if (p.is_short) {
-            transform_product<Fp64, FloatSums, FlatPair, true>(a, limb, at, tile, p);
+            transform_product<Fp64, FloatSums<PRODUCT_POINTS>, FlatPair, true>(a, limb, at, tile, p);
         } else {
-            transform_product<U64, WordSums, FlatPair, true>(a, limb, at, tile, p);
+            transform_product<U64, WordSums<PRODUCT_POINTS>, FlatPair, true>(a, limb, at, tile, p);
         }
     });
 }

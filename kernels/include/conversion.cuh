@@ -49,12 +49,10 @@ struct SplitSum {
         middle = fma(y.low, h.x, middle);
         low = fma(y.low, h.y, low);
     }
-    // The number modulo the prime, at most 5q in magnitude; `shifts` are 2^25 and 2^50 modulo the prime.
-    HE_HD double value(const Fp64& a, const double2& shifts) const {
-        return a.mul(high, shifts.y) + (a.mul(middle, shifts.x) + low);
+    // The canonical residue; `shifts` are 2^25 and 2^50 modulo the prime. Before it is reduced, the number is at most 5q in magnitude.
+    HE_HD u64 residue(const Fp64& a, const double2& shifts) const {
+        return a.store(a.mul(high, shifts.y) + (a.mul(middle, shifts.x) + low));
     }
-    // The canonical residue.
-    HE_HD u64 residue(const Fp64& a, const double2& shifts) const { return a.store(value(a, shifts)); }
 };
 
 // The conversion from at most FEW_SOURCES primes to target j, source by source for some coefficients at a time.
