@@ -4,6 +4,9 @@
 // A target's residue is the sum of products of the sources' y with constants h. With bytes y = sum 2^(8i) y_i, it is the sum of
 // y_i (2^(8i) h modulo the target), whose bytes are sums of products of bytes: the matrix of y, a row per coefficient, by that of the
 // constants, a column per byte of a target. Sums of 2^(8j) times column j are exact, and reduced once.
+//
+// A row of the left matrix is a byte for the number of times that D was too much, whose constants are those of -D, then seven bytes of
+// each source's y, which is below 2^56. Its words of eight bytes lie apart in shared memory.
 #pragma once
 #include "async_copy.cuh"
 #include "matrix.cuh"
@@ -16,7 +19,8 @@ constexpr u32 COLUMN_THREADS = 64;                 // that have the points of on
 constexpr u32 COLUMNS_TARGETS = 4;                 // that a block converts and transforms together
 constexpr u32 COLUMNS_HALF = COLUMNS_WORDS / 2;
 constexpr u32 COLUMNS_AREA = COLUMNS_WORDS + 4;    // of shared memory: areas begin in different banks
-constexpr u32 CHUNK_SOURCES = 4, CHUNK_WORDS = 32; // sources of one product of matrices, and words of its constants, for each target
+constexpr u32 SOURCE_BYTES = 7, WORD_BYTES = 8;
+constexpr u32 CHUNK_ROWS = 4, CHUNK_WORDS = 32; // words of a row in one product of matrices, and of its constants for each target
 
 // blockIdx.x: batch entry and tile; blockIdx.y: digit; blockIdx.z: polynomial and share of the targets. Mirrored by
 // `ntt::ConvertColumnsArgs`.
@@ -50,7 +54,7 @@ HE_D void copy_pieces(void* to, const void* from, u32 thread) {
     }
 }
 
-// The words of coefficients i and j of one source, as a product of matrices takes them.
+// A word of the rows of coefficients i and j, as a product of matrices takes them.
 struct alignas(16) WordPair {
     u32 low_i, low_j, high_i, high_j;
 };
@@ -134,14 +138,16 @@ HE_D void exchange_halves(double (&x)[COLUMNS_POINTS], double* shared, u32 threa
     for (u32 r = 0; r < COLUMNS_POINTS; ++r) x[r] = next[r];
 }
 
-template <u32 BITS, u32 CHUNKS, bool HALVES = false>
+template <u32 BITS, u32 CHUNKS>
 HE_D void convert_columns(const ConvertColumnsArgs& args) {
     constexpr u32 LOG_COLUMNS = COLUMNS_TILE - BITS, LOW = forward_low<COLUMNS_LOG>(COLUMNS_TILE, LOG_COLUMNS);
     static_assert(forward_low<COLUMNS_LOG>(LOW, LOG_COLUMNS) == LOG_COLUMNS, "two passes");
     const NttArgs& a = args.ntt;
     SHARED(u64, words);
     const Basis& basis = a.bases[blockIdx.y];
-    u32 sources = (u32)basis.count, log_n = a.log_n, log_rows = log_n - BITS;
+    constexpr u32 ROW_WORDS = CHUNKS * CHUNK_ROWS, MOST_SOURCES = (ROW_WORDS * WORD_BYTES - 1) / SOURCE_BYTES;
+    u32 sources = (u32)basis.count, row_words = (sources * SOURCE_BYTES + WORD_BYTES) / WORD_BYTES;
+    u32 log_n = a.log_n, log_rows = log_n - BITS;
     u32 entry = blockIdx.x >> a.log_tiles, tile = blockIdx.x & ((1u << a.log_tiles) - 1), column = tile << LOG_COLUMNS;
     u32 part = blockIdx.z / args.shares, share = blockIdx.z - part * args.shares;
     size_t stride = (size_t)a.limbs.batch << log_n, row = (size_t)entry << log_n;
@@ -155,13 +161,12 @@ HE_D void convert_columns(const ConvertColumnsArgs& args) {
 
     // The constants of a group arrive while the one before it is computed: a quarter of the threads copies those of one target. The
     // roots of the second pass are a group behind the rest, because they are needed longer. With more sources there is no room for
-    // them if two blocks are to share a multiprocessor.
+    // them if two blocks are to share a multiprocessor, nor for all points of the targets between the passes, which then go in halves.
     constexpr bool COPIES = CHUNKS <= 2;
-    // From ten on there is none for all points of the targets between the passes, either, which then go in halves.
-    constexpr u32 EXCHANGE_AREA = HALVES ? COLUMNS_HALF + 4 : COLUMNS_AREA;
+    constexpr u32 EXCHANGE_AREA = COPIES ? COLUMNS_AREA : COLUMNS_HALF + 4;
     typedef Target<BITS, CHUNKS> Constants;
     constexpr u32 FIRST_ROOTS = 1u << (COLUMNS_TILE - LOW);
-    Constants* targets = reinterpret_cast<Constants*>(words + (sources + COLUMNS_TARGETS) * COLUMNS_AREA);
+    Constants* targets = reinterpret_cast<Constants*>(words + (row_words + COLUMNS_TARGETS) * COLUMNS_AREA);
     u32 copied = threadIdx.x / COLUMN_THREADS, piece = threadIdx.x % COLUMN_THREADS;
     const double* roots = nullptr; // of the target whose constants were copied last
     auto copy_first = [&](u32 group) {
@@ -180,8 +185,7 @@ HE_D void convert_columns(const ConvertColumnsArgs& args) {
     if (COPIES && begin < end) copy_first(begin);
     commit_copies();
 
-    // The y of the tile; above the first source's, which are below 2^56, the number of times that D was too much: constants of its
-    // byte are -D.
+    // The rows of the tile.
     const u64* src = in_global(a.src[part] + row + basis.first * stride);
     WordPair* pairs = reinterpret_cast<WordPair*>(words);
     const double* reciprocal = in_global(basis.reciprocal);
@@ -191,35 +195,46 @@ HE_D void convert_columns(const ConvertColumnsArgs& args) {
         const u64* at_i = src + index(point<COLUMNS_LOG, COLUMNS_TILE, COLUMNS_TILE, LOW>(k % COLUMN_THREADS, r));
         const u64* at_j = src + index(point<COLUMNS_LOG, COLUMNS_TILE, COLUMNS_TILE, LOW>(k % COLUMN_THREADS, r + 1));
         double overflow_i = 0.0, overflow_j = 0.0;
-        auto pair_of = [](u64 i, u64 j) { return WordPair{(u32)i, (u32)j, (u32)(i >> 32), (u32)(j >> 32)}; };
-        u64 y[CHUNKS * CHUNK_SOURCES][2];
+        u64 y[MOST_SOURCES][2];
         // All sources are on the way together.
 #pragma unroll
-        for (u32 s = 0; s < CHUNKS * CHUNK_SOURCES; ++s) {
+        for (u32 s = 0; s < MOST_SOURCES; ++s) {
             y[s][0] = s < sources ? at_i[s * stride] : 0;
             y[s][1] = s < sources ? at_j[s * stride] : 0;
         }
+        u64 row_i[ROW_WORDS] = {}, row_j[ROW_WORDS] = {};
 #pragma unroll
-        for (u32 s = 0; s < CHUNKS * CHUNK_SOURCES; ++s) {
+        for (u32 s = 0; s < MOST_SOURCES; ++s) {
+            u32 byte = 1 + s * SOURCE_BYTES, word = byte / WORD_BYTES, shift = byte % WORD_BYTES * 8;
+            row_i[word] |= y[s][0] << shift;
+            row_j[word] |= y[s][1] << shift;
+            if (byte % WORD_BYTES + SOURCE_BYTES > WORD_BYTES) {
+                row_i[word + 1] = y[s][0] >> (64 - shift);
+                row_j[word + 1] = y[s][1] >> (64 - shift);
+            }
             if (s >= sources) continue;
             overflow_i = __dadd_rn(overflow_i, __dmul_rn(__ull2double_rn(y[s][0]), reciprocal[s]));
             overflow_j = __dadd_rn(overflow_j, __dmul_rn(__ull2double_rn(y[s][1]), reciprocal[s]));
-            pairs[s * (COLUMNS_AREA / 2) + k] = pair_of(y[s][0], y[s][1]);
         }
-        pairs[k].high_i |= (u32)__double2ull_rn(overflow_i) << 24;
-        pairs[k].high_j |= (u32)__double2ull_rn(overflow_j) << 24;
+        row_i[0] |= __double2ull_rn(overflow_i);
+        row_j[0] |= __double2ull_rn(overflow_j);
+#pragma unroll
+        for (u32 w = 0; w < ROW_WORDS; ++w) {
+            if (w >= row_words) continue;
+            pairs[w * (COLUMNS_AREA / 2) + k] = WordPair{(u32)row_i[w], (u32)row_j[w], (u32)(row_i[w] >> 32), (u32)(row_j[w] >> 32)};
+        }
     }
     wait_copies();
     __syncthreads();
 
     u64* dst = a.dst[part] + blockIdx.y * a.dst_digit + row;
     u32 lane = threadIdx.x % warpSize, t = lane % 4, thread = threadIdx.x / 4 % COLUMN_THREADS;
-    double* exchange = reinterpret_cast<double*>(words + sources * COLUMNS_AREA) + t * EXCHANGE_AREA;
+    double* exchange = reinterpret_cast<double*>(words + row_words * COLUMNS_AREA) + t * EXCHANGE_AREA;
     const WordPair* chunks[CHUNKS];
 #pragma unroll
     for (u32 chunk = 0; chunk < CHUNKS; ++chunk) {
-        // Constants of missing sources are zero.
-        chunks[chunk] = pairs + min(chunk * CHUNK_SOURCES + t, sources - 1) * (COLUMNS_AREA / 2) + thread;
+        // Constants of missing words are zero.
+        chunks[chunk] = pairs + min(chunk * CHUNK_ROWS + t, row_words - 1) * (COLUMNS_AREA / 2) + thread;
     }
     // Of target t of a group, and the words of constants that the lane holds.
     const Prime* prime = &targets[t].prime;
@@ -247,7 +262,7 @@ HE_D void convert_columns(const ConvertColumnsArgs& args) {
             if (group + 1 < end) copy_first(group + 1);
             commit_copies();
         }
-        if constexpr (HALVES) {
+        if constexpr (!COPIES) {
             exchange_halves<LOW, LOG_COLUMNS>(x, exchange, thread);
         } else {
             to_shared<Fp64, COLUMNS_LOG, COLUMNS_TILE, COLUMNS_TILE, LOW>(x, exchange, thread);
@@ -279,9 +294,8 @@ HE_D void convert_columns(const ConvertColumnsArgs& args) {
     }
 }
 
-// For up to 4, 8, 9 and 12 sources in each digit.
+// For up to 4, 9 and 13 sources in each digit.
 #define CONVERT_KERNELS(NAME, BITS)                                                                                       \
     KERNEL(NAME##_4, ConvertColumnsArgs, COLUMNS_THREADS, 2) { convert_columns<BITS, 1>(a); }                             \
-    KERNEL(NAME##_8, ConvertColumnsArgs, COLUMNS_THREADS, 2) { convert_columns<BITS, 2>(a); }                             \
-    KERNEL(NAME##_9, ConvertColumnsArgs, COLUMNS_THREADS, 2) { convert_columns<BITS, 3>(a); }                              \
-    KERNEL(NAME##_12, ConvertColumnsArgs, COLUMNS_THREADS, 2) { convert_columns<BITS, 3, true>(a); }
+    KERNEL(NAME##_9, ConvertColumnsArgs, COLUMNS_THREADS, 2) { convert_columns<BITS, 2>(a); }                             \
+    KERNEL(NAME##_13, ConvertColumnsArgs, COLUMNS_THREADS, 2) { convert_columns<BITS, 3>(a); }

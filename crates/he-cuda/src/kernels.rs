@@ -3,6 +3,7 @@
 
 use crate::cache::lock;
 use crate::ptx::SOURCES;
+use crate::ring::row_bytes;
 use gpu::{Gpu, Kernel, Module, Result};
 use std::sync::{Mutex, OnceLock};
 
@@ -11,21 +12,21 @@ const fn tile(log: u32) -> u32 {
     8 << log
 }
 
-/// The shared memory of a conversion in the matrix units at degree 2^`log_n`: a tile of each
-/// source, and for each of four targets, in different banks, a tile and its constants, which are
-/// those of the prime, of each four sources, and the roots of all but the lowest eight stages.
-/// There is no room for these from nine sources on, nor for more than half a tile of a target from
-/// ten on, if two blocks are to share a multiprocessor.
-pub(crate) const fn byte_tile(log_n: u32, sources: u32) -> u32 {
+/// The shared memory of a conversion in the matrix units at degree 2^`log_n`: a tile of each word
+/// of a coefficient, and for each of four targets, in different banks, a tile and its constants,
+/// which are those of the prime, of two products of matrices, and the roots of all but the lowest
+/// eight stages. If coefficients are longer there is no room for these, nor for more than half a
+/// tile of a target, if two blocks are to share a multiprocessor.
+pub(crate) const fn byte_tile(log_n: u32, sources: usize) -> u32 {
     const fn area(words: u32) -> u32 {
         8 * (words + 4)
     }
-    let of_target = match sources {
-        ..=8 => area(1 << 10) + 80 + sources.div_ceil(4) * 256 + (8 << (log_n - 8)),
-        9 => area(1 << 10),
+    let bytes = row_bytes(sources);
+    let of_target = match bytes.div_ceil(32) as u32 {
+        chunks @ ..=2 => area(1 << 10) + 80 + chunks * 256 + (8 << (log_n - 8)),
         _ => area(1 << 9),
     };
-    sources * area(1 << 10) + 4 * of_target
+    bytes.div_ceil(8) as u32 * area(1 << 10) + 4 * of_target
 }
 
 /// The most digits of a rotation that come to shared memory together.
@@ -106,17 +107,14 @@ entries! {
     AsyncRotationSums8 = "rotations_80"."rotation_sums_80_8" MOST_PLACES;
     Convert = "key_switch"."convert_rows" 16 * 128 * 13;
     Convert14Columns4 = "convert_14"."convert14_columns_4" byte_tile(14, 4);
-    Convert14Columns8 = "convert_14"."convert14_columns_8" byte_tile(14, 8);
     Convert14Columns9 = "convert_14"."convert14_columns_9" byte_tile(14, 9);
-    Convert14Columns12 = "convert_14"."convert14_columns_12" byte_tile(14, 12);
+    Convert14Columns13 = "convert_14"."convert14_columns_13" byte_tile(14, 13);
     Convert15Columns4 = "convert_15"."convert15_columns_4" byte_tile(15, 4);
-    Convert15Columns8 = "convert_15"."convert15_columns_8" byte_tile(15, 8);
     Convert15Columns9 = "convert_15"."convert15_columns_9" byte_tile(15, 9);
-    Convert15Columns12 = "convert_15"."convert15_columns_12" byte_tile(15, 12);
+    Convert15Columns13 = "convert_15"."convert15_columns_13" byte_tile(15, 13);
     Convert16Columns4 = "convert_16"."convert16_columns_4" byte_tile(16, 4);
-    Convert16Columns8 = "convert_16"."convert16_columns_8" byte_tile(16, 8);
     Convert16Columns9 = "convert_16"."convert16_columns_9" byte_tile(16, 9);
-    Convert16Columns12 = "convert_16"."convert16_columns_12" byte_tile(16, 12);
+    Convert16Columns13 = "convert_16"."convert16_columns_13" byte_tile(16, 13);
     Convert16 = "key_switch"."convert_16_rows" 16 * 16 * 19;
     Convert24 = "key_switch"."convert_24_rows" 16 * 16 * 27;
     Convert40 = "key_switch"."convert_40_rows" 16 * 16 * 43;

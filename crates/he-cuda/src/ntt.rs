@@ -286,7 +286,7 @@ impl Cuda {
         // From one prime it takes a product at most where a transform loads it.
         let pays = plan.sources > FUSED_SOURCES || (plan.sources > 1 && self.has_columns(log_n, extent));
         let possible = self.runs_kernels_80() && plan.in_bytes && (14..=16).contains(&log_n);
-        let has_memory = || self.gpu().info().shared_memory >= byte_tile(log_n, BYTE_SOURCES as u32);
+        let has_memory = || self.gpu().info().shared_memory >= byte_tile(log_n, BYTE_SOURCES);
         possible && pays && has_memory()
     }
 
@@ -305,11 +305,11 @@ impl Cuda {
     ) -> Result<()> {
         use Entry::*;
         let entries = [
-            [Convert14Columns4, Convert14Columns8, Convert14Columns9, Convert14Columns12],
-            [Convert15Columns4, Convert15Columns8, Convert15Columns9, Convert15Columns12],
-            [Convert16Columns4, Convert16Columns8, Convert16Columns9, Convert16Columns12],
+            [Convert14Columns4, Convert14Columns9, Convert14Columns13],
+            [Convert15Columns4, Convert15Columns9, Convert15Columns13],
+            [Convert16Columns4, Convert16Columns9, Convert16Columns13],
         ];
-        let most = [4, 8, 9, BYTE_SOURCES].partition_point(|&most| most < plan.sources);
+        let most = [4, 9, BYTE_SOURCES].partition_point(|&most| most < plan.sources);
         let entry = entries[(args.log_n - 14) as usize][most];
         let log_tiles = args.log_n - CONVERT_LOG_TILE;
         let targets = extent.rows as u32 / args.limbs.batch;
@@ -322,14 +322,7 @@ impl Cuda {
         let args = ConvertColumnsArgs { ntt: Args { log_tiles, ..*args }, targets, shares };
         // SAFETY: guaranteed by the caller.
         unsafe {
-            self.launch(
-                op,
-                entry,
-                grid,
-                CONVERT_THREADS,
-                byte_tile(args.ntt.log_n, plan.sources as u32),
-                &args,
-            )
+            self.launch(op, entry, grid, CONVERT_THREADS, byte_tile(args.ntt.log_n, plan.sources), &args)
         }
     }
 

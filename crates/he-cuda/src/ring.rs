@@ -127,36 +127,39 @@ fn parts(q: &Modulus, value: u64) -> [u64; 2] {
     [(high as f64).to_bits(), ((centered - (high << 25)) as f64).to_bits()]
 }
 
-/// The most sources of a conversion in the matrix units, and the sources of one product of
+/// The bytes of a residue in the matrix units, those of a word, and the words of one product of
 /// matrices.
-pub(crate) const BYTE_SOURCES: usize = 12;
-const CHUNK_SOURCES: usize = 4;
+const SOURCE_BYTES: usize = 7;
+const WORD_BYTES: usize = 8;
+const CHUNK_ROWS: usize = 4;
+
+/// The most sources of a conversion in the matrix units: those of three products of matrices.
+pub(crate) const BYTE_SOURCES: usize = 13;
+
+/// The bytes of a coefficient with so many sources in the matrix units: one for the number of times
+/// that the product was too much, and those of the residues.
+pub(crate) const fn row_bytes(sources: usize) -> usize {
+    1 + SOURCE_BYTES * sources
+}
 
 /// The constants of one target as `ByteConversion` reads them
-/// (kernels/include/convert_columns.cuh): the bytes of 2^(8i) h, for every byte i of a source's
-/// word and for the h of each source; byte 7 of the first source's word holds the multiple of the
-/// product that is subtracted. A word has those of all bytes of one source in one column; columns
-/// are the bytes of the residue. Missing sources up to `sources` count as zeros.
+/// (kernels/include/convert_columns.cuh): the multiple of the product that is subtracted for byte 0
+/// of a coefficient, then 2^(8i) h for byte i of each residue, where h is that of its source. A word
+/// holds one byte of the constants of eight bytes; columns are the bytes of the constants. Bytes
+/// that are missing from so many as `sources` take count as zeros.
 fn byte_columns(q: &Modulus, hats: &[u64], minus_product: u64, sources: usize) -> Vec<u64> {
-    let constants: Vec<[u64; 8]> = (0..sources.next_multiple_of(CHUNK_SOURCES))
-        .map(|source| {
-            let hat = hats.get(source).copied().unwrap_or(0);
-            std::array::from_fn(|i| match (source, i) {
-                (0, 7) => minus_product,
-                (_, 7) => 0,
-                _ => q.mul(q.reduce(1 << (8 * i)), hat),
-            })
-        })
-        .collect();
-    let column = |source: usize, byte: usize| {
-        let bytes = constants[source].map(|constant| constant.to_le_bytes()[byte]);
-        u64::from_le_bytes(bytes)
+    let of_sources =
+        hats.iter().flat_map(|&hat| (0..SOURCE_BYTES).map(move |i| q.mul(q.reduce(1 << (8 * i)), hat)));
+    let mut constants: Vec<u64> = std::iter::once(minus_product).chain(of_sources).collect();
+    let chunk_bytes = CHUNK_ROWS * WORD_BYTES;
+    constants.resize(row_bytes(sources).next_multiple_of(chunk_bytes), 0);
+    let column = |word: &[u64; WORD_BYTES], byte: usize| {
+        u64::from_le_bytes(word.map(|constant| constant.to_le_bytes()[byte]))
     };
-    let chunks = 0..constants.len() / CHUNK_SOURCES;
-    chunks
-        .flat_map(|chunk| (0..8).map(move |byte| (chunk, byte)))
-        .flat_map(|(chunk, byte)| (0..CHUNK_SOURCES).map(move |t| (chunk * CHUNK_SOURCES + t, byte)))
-        .map(|(source, byte)| column(source, byte))
+    let (words, _) = constants.as_chunks::<WORD_BYTES>();
+    words
+        .chunks(CHUNK_ROWS)
+        .flat_map(|chunk| (0..8).flat_map(move |byte| chunk.iter().map(move |word| column(word, byte))))
         .collect()
 }
 

@@ -148,7 +148,7 @@ emulated! {
     emulated_13(emulated_small(Arithmetic::Float)): Case::narrow(13, FEW), Case::mixed(13, FEW);
     emulated_14(emulated_small(Arithmetic::Float)): Case::narrow(14, FEW), Case::mixed(14, FEW);
     emulated_bytes(emulated(Arithmetic::Float)):
-        Case::short(14, 12, &[50, 49], 1), Case::short(14, 5, &[50; 4], 2);
+        Case::short(14, 13, &[50, 49], 1), Case::short(14, 9, &[50, 49], 1), Case::short(14, 5, &[50; 4], 2);
 }
 
 #[test]
@@ -158,9 +158,9 @@ fn device_of_many_rows() {
         let cases = (12..=16).flat_map(|log_n| [Case::narrow(log_n, all), Case::mixed(log_n, all)]);
         check_all(&cuda, &cases.collect::<Vec<_>>());
         let bytes = (14..=16).flat_map(|log_n| {
-            [(12, 2, 1), (10, 3, 3), (8, 8, 2), (5, 4, 1), (3, 3, 1), (1, 1, 5)].map(|(alpha, p, batch)| {
-                Case::short(log_n, alpha, &[50, 49, 50, 50, 48, 50, 50, 50][..p], batch)
-            })
+            [(13, 2, 1), (10, 3, 3), (9, 7, 2), (8, 8, 2), (5, 4, 1), (3, 3, 1), (1, 1, 5)].map(
+                |(alpha, p, batch)| Case::short(log_n, alpha, &[50, 49, 50, 50, 48, 50, 50, 50][..p], batch),
+            )
         });
         check_all(&cuda, &bytes.collect::<Vec<_>>());
     }
