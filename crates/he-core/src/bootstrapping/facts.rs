@@ -139,8 +139,8 @@ mod tests {
     fn presets_state_their_facts() {
         for (preset, gigabytes, failure) in [
             (Preset::Fast, 8.09, -105.7),
-            (Preset::Precise, 9.49, -105.7),
-            (Preset::ExactBound, 9.70, f64::NEG_INFINITY),
+            (Preset::Precise, 9.53, -105.7),
+            (Preset::ExactBound, 9.74, f64::NEG_INFINITY),
             (Preset::Small, 3.19, -110.7),
         ] {
             let facts = preset.facts().unwrap();

@@ -19,7 +19,7 @@ const MAX_DEGREE: usize = 255;
 const MAX_DOUBLINGS: usize = 8;
 const MAX_FOCUS: f64 = 4.0;
 /// The most primes of a digit over borrowed special primes: conversions from more are slow on GPUs.
-const LONGEST_DIGIT: usize = 12;
+const LONGEST_DIGIT: usize = 9;
 
 /// Levels of one scale and of primes of the same widths.
 #[derive(Clone, Debug, PartialEq)]
