@@ -51,6 +51,14 @@ struct RotationArgs {
 template <class V>
 struct Parts {
     V b[2], a[2];
+
+    HE_D void swap() {
+        V first_b = b[0], first_a = a[0];
+        b[0] = b[1];
+        a[0] = a[1];
+        b[1] = first_b;
+        a[1] = first_a;
+    }
 };
 
 // The products of a sum before it is reduced. One more term is an addend where there are fewer.
@@ -120,24 +128,26 @@ struct Image {
     }
 };
 
-// What a warp needs for one step, up to `step_digits` digits of a rotation and their keys, and behind the last of them its addends,
-// comes to one of two places in shared memory while it computes the step before.
-template <class Run>
+// What a warp needs for one step, up to `step_digits` digits of a rotation in each of its entries and their keys, and behind the last of
+// them its addends, comes to one of two places in shared memory while it computes the step before.
+template <u32 ENTRIES, class Run>
 struct RotationSteps {
-    static constexpr u32 DIGIT_WORDS = RUN + Run::WORDS, ADDEND_WORDS = 2 * RUN;
+    static constexpr u32 KEY = ENTRIES * RUN, DIGIT_WORDS = KEY + Run::WORDS, ADDEND_WORDS = 2 * ENTRIES * RUN;
 
     const RotationArgs& a;
     Run key;
     u64* places; // of this warp, from the lane's part on
     u32 words;   // of a place
     u32 limb, entry, k;
+    u64 next_entry; // bytes from the first entry to the second
     bool chain;
     u32 rotation, digit; // of the step to copy next
     u32 used;
 
-    HE_D RotationSteps(const RotationArgs& a, u64* shared, u32 limb, u32 entry, u32 k)
+    HE_D RotationSteps(const RotationArgs& a, u64* shared, u32 limb, const u32 (&entries)[ENTRIES], u32 k)
         : a(a), key(key_limb(a, limb), a.key_words, a.grid.log_n, threadIdx.x % warpSize),
-          words(a.step_digits * DIGIT_WORDS + ADDEND_WORDS), limb(limb), entry(entry), k(k), chain(limb < a.grid.limbs.split), rotation(0),
+          words(a.step_digits * DIGIT_WORDS + ADDEND_WORDS), limb(limb), entry(entries[0]), k(k),
+          next_entry((u64)(entries[ENTRIES - 1] - entries[0]) * (8u << a.grid.log_n)), chain(limb < a.grid.limbs.split), rotation(0),
           digit(0), used(0) {
         places = shared + threadIdx.x / warpSize * 2 * words + 2 * (threadIdx.x % warpSize);
         copy(places);
@@ -157,6 +167,11 @@ private:
     HE_D static u32 key_limb(const RotationArgs& a, u32 limb) {
         return limb < a.grid.limbs.split ? limb : limb - a.grid.limbs.split + a.key_chain;
     }
+    HE_D void copy_entries(u64* to, const u64* first, bool inside) const {
+        if (!inside) return;
+#pragma unroll
+        for (u32 e = 0; e < ENTRIES; ++e) copy_async(to + e * RUN, bytes_after(first, e * next_entry));
+    }
     HE_D void copy(u64* to) {
         if (rotation < a.rotations) {
             const Rotation& from = a.rotation[rotation];
@@ -168,8 +183,8 @@ private:
                 const u64* source = bytes_after(from.digits + digit * a.digit_words, bytes);
                 const u64* parts = from.key + 2 * digit * a.key_words;
                 for (; digit < end; ++digit) {
-                    if (inside) copy_async(to, source);
-                    key.copy(to + RUN, parts, run, inside);
+                    copy_entries(to, source, inside);
+                    key.copy(to + KEY, parts, run, inside);
                     to += DIGIT_WORDS;
                     source += a.digit_words;
                     parts += 2 * a.key_words;
@@ -178,7 +193,7 @@ private:
             if (from.key == nullptr || digit == a.digits) {
 #pragma unroll
                 for (u32 part = 0; part < 2; ++part) {
-                    if (inside && has_addend(from, part, chain)) copy_async(to + part * RUN, bytes_after(from.addend[part], bytes));
+                    if (has_addend(from, part, chain)) copy_entries(to + part * ENTRIES * RUN, bytes_after(from.addend[part], bytes), inside);
                 }
                 digit = 0;
                 ++rotation;
@@ -189,25 +204,29 @@ private:
 };
 
 // `k` is the first of the thread's two words, which it stores if they are `inside` the row.
-template <u32 SUMS, class A, class S, class Run>
-HE_D void rotation_sums(const RotationArgs& a, u32 limb, u32 entry, u32 k, bool inside, const Prime& p) {
+template <u32 SUMS, u32 ENTRIES, class A, class S, class Run>
+HE_D void rotation_sums(const RotationArgs& a, u32 limb, const u32 (&entries)[ENTRIES], u32 k, bool inside, const Prime& p) {
     typedef typename A::Value Value;
     SHARED(u64, shared);
     A f(p);
     u32 log_n = a.grid.log_n;
     bool chain = limb < a.grid.limbs.split;
     u64 special = chain ? a.special[limb] : 0;
-    typedef RotationSteps<Run> Steps;
-    Steps steps(a, shared, limb, entry, k);
-    Parts<Value> total[SUMS];
+    typedef RotationSteps<ENTRIES, Run> Steps;
+    Steps steps(a, shared, limb, entries, k);
+    auto word_of = [&](const Target& to, u32 e) { return (((size_t)limb * to.batch + to.first + entries[e]) << log_n) + k; };
+    Parts<Value> total[SUMS][ENTRIES];
 #pragma unroll
     for (u32 s = 0; s < SUMS; ++s) {
-        total[s] = Parts<Value>{};
-        if (!a.fresh && s < a.targets) {
-            const Target& to = a.target[s];
-            size_t word = (((size_t)limb * to.batch + to.first + entry) << log_n) + k;
-            ulonglong2 b = load2(to.sums[0] + word), c = load2(to.sums[1] + word);
-            total[s] = Parts<Value>{{f.load(b.x), f.load(b.y)}, {f.load(c.x), f.load(c.y)}};
+#pragma unroll
+        for (u32 e = 0; e < ENTRIES; ++e) {
+            total[s][e] = Parts<Value>{};
+            if (!a.fresh && s < a.targets) {
+                const Target& to = a.target[s];
+                size_t word = word_of(to, e);
+                ulonglong2 b = load2(to.sums[0] + word), c = load2(to.sums[1] + word);
+                total[s][e] = Parts<Value>{{f.load(b.x), f.load(b.y)}, {f.load(c.x), f.load(c.y)}};
+            }
         }
     }
     for (u32 r = 0; r < a.rotations; ++r) {
@@ -223,7 +242,7 @@ HE_D void rotation_sums(const RotationArgs& a, u32 limb, u32 entry, u32 k, bool 
             const u64* weight = in_global(reinterpret_cast<const u64*>(address) + ((limb << (log_n - log_run)) + (k >> log_run)));
             weights[s] = log_run == 0 ? load2(weight) : make_ulonglong2(*weight, *weight);
         }
-        S sums{};
+        S sums[ENTRIES] = {};
         const u64* words;
         u32 left = rotation.key != nullptr ? a.digits : 0;
         do {
@@ -234,54 +253,65 @@ HE_D void rotation_sums(const RotationArgs& a, u32 limb, u32 entry, u32 k, bool 
 #pragma unroll 2
             for (; count > 0; --count) {
                 Value key_b[2], key_a[2];
-                Run::read(f, words + RUN, 0, image.pair, key_b);
-                Run::read(f, words + RUN, 1, image.pair, key_a);
-                sums.add(f, load2(words + 2 * image.pair), key_b, key_a);
+                Run::read(f, words + Steps::KEY, 0, image.pair, key_b);
+                Run::read(f, words + Steps::KEY, 1, image.pair, key_a);
+#pragma unroll
+                for (u32 e = 0; e < ENTRIES; ++e) sums[e].add(f, load2(words + e * RUN + 2 * image.pair), key_b, key_a);
                 words += Steps::DIGIT_WORDS;
             }
-            if (a.digits >= MOST_PRODUCTS) sums.relax(f);
+            if (a.digits >= MOST_PRODUCTS) {
+#pragma unroll
+                for (u32 e = 0; e < ENTRIES; ++e) sums[e].relax(f);
+            }
         } while (left > 0);
-        finish(sums, p);
+#pragma unroll
+        for (u32 e = 0; e < ENTRIES; ++e) finish(sums[e], p);
 #pragma unroll
         for (u32 part = 0; part < 2; ++part) {
             if (!has_addend(rotation, part, chain)) continue;
-            ulonglong2 d = load2(words + part * RUN + 2 * image.pair);
-            Value* sum = part == 0 ? sums.b : sums.a;
-            sum[0] = S::plus(p, sum[0], rotation.lifted ? S::weighted(f, p, f.load(d.x), special) : f.load(d.x));
-            sum[1] = S::plus(p, sum[1], rotation.lifted ? S::weighted(f, p, f.load(d.y), special) : f.load(d.y));
+#pragma unroll
+            for (u32 e = 0; e < ENTRIES; ++e) {
+                ulonglong2 d = load2(words + (part * ENTRIES + e) * RUN + 2 * image.pair);
+                Value* sum = part == 0 ? sums[e].b : sums[e].a;
+                sum[0] = S::plus(p, sum[0], rotation.lifted ? S::weighted(f, p, f.load(d.x), special) : f.load(d.x));
+                sum[1] = S::plus(p, sum[1], rotation.lifted ? S::weighted(f, p, f.load(d.y), special) : f.load(d.y));
+            }
         }
-        sums.relax(f);
-        if (image.swapped) {
-            Value b = sums.b[0], c = sums.a[0];
-            sums.b[0] = sums.b[1];
-            sums.a[0] = sums.a[1];
-            sums.b[1] = b;
-            sums.a[1] = c;
+#pragma unroll
+        for (u32 e = 0; e < ENTRIES; ++e) {
+            sums[e].relax(f);
+            if (image.swapped) sums[e].swap();
         }
 #pragma unroll
         for (u32 s = 0; s < SUMS; ++s) {
             u64 address = s < a.targets ? a.weight[s][r] : 0;
             if (address == 0) continue;
-            Parts<Value> term = sums;
-            if (address != 1) {
-                term.b[0] = S::weighted(f, p, sums.b[0], weights[s].x);
-                term.b[1] = S::weighted(f, p, sums.b[1], weights[s].y);
-                term.a[0] = S::weighted(f, p, sums.a[0], weights[s].x);
-                term.a[1] = S::weighted(f, p, sums.a[1], weights[s].y);
-            }
 #pragma unroll
-            for (u32 i = 0; i < 2; ++i) {
-                total[s].b[i] = S::plus(p, total[s].b[i], term.b[i]);
-                total[s].a[i] = S::plus(p, total[s].a[i], term.a[i]);
+            for (u32 e = 0; e < ENTRIES; ++e) {
+                Parts<Value> term = sums[e];
+                if (address != 1) {
+                    term.b[0] = S::weighted(f, p, term.b[0], weights[s].x);
+                    term.b[1] = S::weighted(f, p, term.b[1], weights[s].y);
+                    term.a[0] = S::weighted(f, p, term.a[0], weights[s].x);
+                    term.a[1] = S::weighted(f, p, term.a[1], weights[s].y);
+                }
+#pragma unroll
+                for (u32 i = 0; i < 2; ++i) {
+                    total[s][e].b[i] = S::plus(p, total[s][e].b[i], term.b[i]);
+                    total[s][e].a[i] = S::plus(p, total[s][e].a[i], term.a[i]);
+                }
             }
         }
         if (r % MOST_PRODUCTS + 1 < MOST_PRODUCTS) continue;
 #pragma unroll
         for (u32 s = 0; s < SUMS; ++s) {
 #pragma unroll
-            for (u32 i = 0; i < 2; ++i) {
-                total[s].b[i] = S::relaxed(f, total[s].b[i]);
-                total[s].a[i] = S::relaxed(f, total[s].a[i]);
+            for (u32 e = 0; e < ENTRIES; ++e) {
+#pragma unroll
+                for (u32 i = 0; i < 2; ++i) {
+                    total[s][e].b[i] = S::relaxed(f, total[s][e].b[i]);
+                    total[s][e].a[i] = S::relaxed(f, total[s][e].a[i]);
+                }
             }
         }
     }
@@ -290,28 +320,53 @@ HE_D void rotation_sums(const RotationArgs& a, u32 limb, u32 entry, u32 k, bool 
     for (u32 s = 0; s < SUMS; ++s) {
         if (s >= a.targets) continue;
         const Target& to = a.target[s];
-        size_t word = (((size_t)limb * to.batch + to.first + entry) << log_n) + k;
-        store2(to.sums[0] + word, f.store(total[s].b[0]), f.store(total[s].b[1]));
-        store2(to.sums[1] + word, f.store(total[s].a[0]), f.store(total[s].a[1]));
+#pragma unroll
+        for (u32 e = 0; e < ENTRIES; ++e) {
+            size_t word = word_of(to, e);
+            store2(to.sums[0] + word, f.store(total[s][e].b[0]), f.store(total[s][e].b[1]));
+            store2(to.sums[1] + word, f.store(total[s][e].a[0]), f.store(total[s][e].a[1]));
+        }
     }
 }
 
-// blockIdx.x: limb, chunk and entry; entries are neighbours, because they read the same keys and weights.
+// What a block works on. blockIdx.x: limb, chunk and entries; those of a chunk are neighbours, because they read the same keys and
+// weights. If the batch is odd, the last entry stands for the one that its neighbour lacks.
+template <u32 ENTRIES>
+struct RotationPlace {
+    u32 limb, k, entries[ENTRIES];
+    bool inside;
+
+    HE_D explicit RotationPlace(const RotationArgs& a) {
+        u32 batch = a.grid.limbs.batch, groups = (batch + ENTRIES - 1) / ENTRIES, rest = blockIdx.x / groups;
+        u32 first = (blockIdx.x - rest * groups) * ENTRIES, chunk = rest & ((1u << a.grid.log_chunks) - 1);
+#pragma unroll
+        for (u32 e = 0; e < ENTRIES; ++e) entries[e] = min(first + e, batch - 1);
+        limb = rest >> a.grid.log_chunks;
+        k = (chunk * ROW_THREADS + threadIdx.x) * 2;
+        inside = k < (1u << a.grid.log_n);
+        k = inside ? k : 0; // the others of the warp need its copies
+    }
+};
+
 template <u32 SUMS>
 HE_D void rotation_sums_entry(const RotationArgs& a) {
-    u32 batch = a.grid.limbs.batch, rest = blockIdx.x / batch, entry = blockIdx.x - rest * batch;
-    u32 limb = rest >> a.grid.log_chunks, chunk = rest & ((1u << a.grid.log_chunks) - 1);
-    u32 k = (chunk * ROW_THREADS + threadIdx.x) * 2;
-    bool inside = k < (1u << a.grid.log_n);
-    k = inside ? k : 0; // the others of the warp need its copies
-    const Prime& p = a.grid.primes[prime_of(a.grid.limbs, limb)];
+    RotationPlace<1> at(a);
+    const Prime& p = a.grid.primes[prime_of(a.grid.limbs, at.limb)];
     if (a.key_packed) { // all primes are short
-        rotation_sums<SUMS, Fp64, FloatSums, PackedRun>(a, limb, entry, k, inside, p);
+        rotation_sums<SUMS, 1, Fp64, FloatSums, PackedRun>(a, at.limb, at.entries, at.k, at.inside, p);
     } else if (p.is_short) {
-        rotation_sums<SUMS, Fp64, FloatSums, FlatRun>(a, limb, entry, k, inside, p);
+        rotation_sums<SUMS, 1, Fp64, FloatSums, FlatRun>(a, at.limb, at.entries, at.k, at.inside, p);
     } else {
-        rotation_sums<SUMS, U64, WordSums, FlatRun>(a, limb, entry, k, inside, p);
+        rotation_sums<SUMS, 1, U64, WordSums, FlatRun>(a, at.limb, at.entries, at.k, at.inside, p);
     }
+}
+
+// Two entries of a batch at a time, with packed keys: each is read and unpacked once for both.
+template <u32 SUMS>
+HE_D void rotation_sums_pair(const RotationArgs& a) {
+    RotationPlace<2> at(a);
+    const Prime& p = a.grid.primes[prime_of(a.grid.limbs, at.limb)];
+    rotation_sums<SUMS, 2, Fp64, FloatSums, PackedRun>(a, at.limb, at.entries, at.k, at.inside, p);
 }
 
 // For at most as many sums as their names say: registers, and so the blocks of a multiprocessor, go by them.
@@ -321,3 +376,9 @@ HE_D void rotation_sums_entry(const RotationArgs& a) {
     KERNEL(NAME##_3, RotationArgs, ROW_THREADS, 5) { rotation_sums_entry<3>(a); }                                         \
     KERNEL(NAME##_4, RotationArgs, ROW_THREADS, 4) { rotation_sums_entry<4>(a); }                                         \
     KERNEL(NAME##_8, RotationArgs, ROW_THREADS, 3) { rotation_sums_entry<8>(a); }
+
+#define ROTATION_PAIR_KERNELS(NAME)                                                                                       \
+    KERNEL(NAME##_1, RotationArgs, ROW_THREADS, 3) { rotation_sums_pair<1>(a); }                                          \
+    KERNEL(NAME##_2, RotationArgs, ROW_THREADS, 3) { rotation_sums_pair<2>(a); }                                          \
+    KERNEL(NAME##_3, RotationArgs, ROW_THREADS, 3) { rotation_sums_pair<3>(a); }                                          \
+    KERNEL(NAME##_4, RotationArgs, ROW_THREADS, 3) { rotation_sums_pair<4>(a); }

@@ -32,19 +32,22 @@ pub(crate) const fn byte_tile(log_n: u32, sources: usize) -> u32 {
 /// The most digits of a rotation that come to shared memory together.
 pub(crate) const STEP_DIGITS: u32 = 4;
 
-/// The shared memory of sums of rotations: for each of four warps two places of so many runs of 64
-/// residues of digits with those of their keys, and of two runs of addends. One more digit, which
-/// is not used, may be read behind those of a step.
-pub(crate) const fn rotation_places(step_digits: u32, key_words: u32) -> u32 {
-    let digit = 64 + key_words;
-    8 * (4 * 2 * (step_digits * digit + 2 * 64) + digit)
+/// The shared memory of sums of rotations in so many entries of a batch together: for each of four
+/// warps two places of so many digits, a run of 64 residues of each entry's with those of the keys,
+/// and of two runs of each entry's addends. One more digit, which is not used, may be read behind
+/// those of a step.
+pub(crate) const fn rotation_places(step_digits: u32, key_words: u32, entries: u32) -> u32 {
+    let digit = 64 * entries + key_words;
+    8 * (4 * 2 * (step_digits * digit + 2 * 64 * entries) + digit)
 }
 
 /// The words of a run of both parts of a key, as they are and packed.
 pub(crate) const KEY_RUN: [u32; 2] = [128, 100];
 
-/// The shared memory of sums of rotations at most: of whole steps and keys as they are.
-const MOST_PLACES: u32 = rotation_places(STEP_DIGITS, KEY_RUN[0]);
+/// The shared memory of sums of rotations at most: of whole steps and keys as they are; of two
+/// entries, for which keys are packed.
+const MOST_PLACES: u32 = rotation_places(STEP_DIGITS, KEY_RUN[0], 1);
+pub(crate) const MOST_PAIR_PLACES: u32 = rotation_places(STEP_DIGITS, KEY_RUN[1], 2);
 
 /// The shared memory of blind rotations: polynomials of N words and lines of as many, and the
 /// powers of two small ciphertexts of any dimension.
@@ -105,6 +108,10 @@ entries! {
     AsyncRotationSums3 = "rotations_80"."rotation_sums_80_3" MOST_PLACES;
     AsyncRotationSums4 = "rotations_80"."rotation_sums_80_4" MOST_PLACES;
     AsyncRotationSums8 = "rotations_80"."rotation_sums_80_8" MOST_PLACES;
+    RotationPairSums1 = "rotations_80"."rotation_pair_sums_80_1" MOST_PAIR_PLACES;
+    RotationPairSums2 = "rotations_80"."rotation_pair_sums_80_2" MOST_PAIR_PLACES;
+    RotationPairSums3 = "rotations_80"."rotation_pair_sums_80_3" MOST_PAIR_PLACES;
+    RotationPairSums4 = "rotations_80"."rotation_pair_sums_80_4" MOST_PAIR_PLACES;
     Convert = "key_switch"."convert_rows" 16 * 128 * 13;
     Convert14Columns4 = "convert_14"."convert14_columns_4" byte_tile(14, 4);
     Convert14Columns9 = "convert_14"."convert14_columns_9" byte_tile(14, 9);

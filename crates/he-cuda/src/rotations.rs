@@ -1,7 +1,7 @@
 //! Weighted sums of rotations.
 
 use crate::constants::{Grid, ROW_THREADS};
-use crate::kernels::{Entry, KEY_RUN, STEP_DIGITS, rotation_places};
+use crate::kernels::{Entry, KEY_RUN, MOST_PAIR_PLACES, STEP_DIGITS, rotation_places};
 use crate::key_switch::Finish;
 use crate::ring::CudaRing;
 use bytemuck::{NoUninit, Pod, Zeroable};
@@ -324,6 +324,24 @@ impl CudaRing {
         Ok((*baby, place))
     }
 
+    /// The kernel of so many sums, and the entries of a batch that it computes together.
+    fn sums_entry(&self, sums: usize, batch: usize) -> (Entry, usize) {
+        use Entry::*;
+        let [waiting, copying, pairs] = match sums {
+            ..=1 => [RotationSums1, AsyncRotationSums1, RotationPairSums1],
+            2 => [RotationSums2, AsyncRotationSums2, RotationPairSums2],
+            3 => [RotationSums3, AsyncRotationSums3, RotationPairSums3],
+            4 => [RotationSums4, AsyncRotationSums4, RotationPairSums4],
+            _ => [RotationSums8, AsyncRotationSums8, AsyncRotationSums8],
+        };
+        let has_memory = self.cuda.gpu().info().shared_memory >= MOST_PAIR_PLACES;
+        match self.cuda.runs_kernels_80() {
+            true if self.packs_keys() && batch > 1 && sums <= 4 && has_memory => (pairs, 2),
+            true => (copying, 1),
+            false => (waiting, 1),
+        }
+    }
+
     /// Weighted sums of rotations, each to its target; added to what is there unless `fresh`. A
     /// rotation may have several weights in one sum.
     ///
@@ -356,21 +374,14 @@ impl CudaRing {
         let rows = self.own(Rows::new(shape.span(), shape.batch));
         let grid = self.grid(rows);
         let special = self.switch_constants(shape).special;
-        let [waiting, copying] = match targets.len() {
-            ..=1 => [Entry::RotationSums1, Entry::AsyncRotationSums1],
-            2 => [Entry::RotationSums2, Entry::AsyncRotationSums2],
-            3 => [Entry::RotationSums3, Entry::AsyncRotationSums3],
-            4 => [Entry::RotationSums4, Entry::AsyncRotationSums4],
-            _ => [Entry::RotationSums8, Entry::AsyncRotationSums8],
-        };
-        let entry = if self.cuda.runs_kernels_80() { copying } else { waiting };
+        let (entry, together) = self.sums_entry(targets.len(), shape.batch);
         let mut target = [Target::zeroed(); MOST_SUMS];
         for (place, (given, _)) in target.iter_mut().zip(targets) {
             *place = *given;
         }
         let digits = shape.digits.len() as u32;
         let step_digits = digits.div_ceil(digits.div_ceil(STEP_DIGITS).max(1));
-        let shared = rotation_places(step_digits, KEY_RUN[usize::from(self.packs_keys())]);
+        let shared = rotation_places(step_digits, KEY_RUN[usize::from(self.packs_keys())], together as u32);
         let key_span = self.share().span(shape.key().span);
         // Without any rotation, one launch writes zeros.
         let chunks = uses.chunks(MOST_ROTATIONS).chain((fresh && uses.is_empty()).then_some(&[][..]));
@@ -402,7 +413,8 @@ impl CudaRing {
                 log_run,
                 special,
             };
-            let blocks = (rows.count() << grid.log_chunks) as u32;
+            let entries = rows.span.limbs() * rows.batch.div_ceil(together);
+            let blocks = (entries << grid.log_chunks) as u32;
             // SAFETY: guaranteed by the caller.
             unsafe { self.cuda.launch(OP, entry, [blocks, 1, 1], ROW_THREADS, shared, &args)? };
         }

@@ -1,6 +1,7 @@
 //! Tests of the back end on an emulator (always) and on a device (if there is one), one program
 //! with a module for each kind.
 
+mod batched_sums;
 mod bigckks;
 mod bootstrapping;
 mod circuit;
