@@ -144,9 +144,9 @@ pub(crate) const fn row_bytes(sources: usize) -> usize {
 
 /// The constants of one target as `ByteConversion` reads them
 /// (kernels/include/convert_columns.cuh): the multiple of the product that is subtracted for byte 0
-/// of a coefficient, then 2^(8i) h for byte i of each residue, where h is that of its source. A word
-/// holds one byte of the constants of eight bytes; columns are the bytes of the constants. Bytes
-/// that are missing from so many as `sources` take count as zeros.
+/// of a coefficient, then 2^(8i) h for byte i of each residue, where h is that of its source. A
+/// word holds one byte of the constants of eight bytes; columns are the bytes of the constants.
+/// Bytes that are missing from so many as `sources` take count as zeros.
 fn byte_columns(q: &Modulus, hats: &[u64], minus_product: u64, sources: usize) -> Vec<u64> {
     let of_sources =
         hats.iter().flat_map(|&hat| (0..SOURCE_BYTES).map(move |i| q.mul(q.reduce(1 << (8 * i)), hat)));
