@@ -370,7 +370,7 @@ class Bootstrapping(Rlwe):
             self.t, iterations = fields.number(8), fields.number(2)
             need(self.t >= 2 and iterations >= 1, "the plaintext modulus, or the iterations")
             self.circuit = blake3(b"he ckks bootstrapping parameters 1" + frame.body[11:])
-        version = 5 if frame.kind == 35 else 6
+        version = 7 if frame.kind == 35 else 8
         need(fields.number(1) == version, "an unknown version of parameters with bootstrapping")
         self.log_n, self.log_slots = fields.number(1), fields.number(1)
         self.n, widths = 1 << self.log_n, [fields.number(1)]
@@ -467,7 +467,7 @@ class Bootstrapping(Rlwe):
                 stage = matrix if purpose == 3 else len(self.stages) - 1
                 end, special = self.stages[stage]
                 q, p = self.q[:end], (self.q[end:] + self.p)[:special]
-                digits = self.digits_of(q, p, 12 if stage else None)
+                digits = self.digits_of(q, p, 9 if stage else None)
             need(matrix == 0 or purpose == 3, "the matrix of a key")
             under, message = secret, negacyclic(secret, secret)
             if purpose != 2:

@@ -138,7 +138,7 @@ fn the_specification_alone_reads_the_golden_keys_of_bootstrapping() {
     let hashed = [&b"he ckks bootstrapping parameters 1"[..], &frame.body].concat();
     assert_eq!(blake3::hash(&hashed).as_bytes(), &frame.fingerprint);
     let mut body = Cursor(&frame.body);
-    assert_eq!(body.number(1), 5);
+    assert_eq!(body.number(1), 7);
     let (log_n, log_slots, base) = (body.number(1) as u32, body.number(1), body.number(1));
     assert_eq!((log_n, log_slots, base, f64::from_bits(body.number(8))), (4, 1, 46, 36.0));
     let mut widths = vec![base];

@@ -237,16 +237,16 @@ fn changed_parameters_of_bootstrapping_are_refused() {
             assert!(refused, "{what}: {result:?}");
         }
     };
-    for version in (0..=u8::MAX).filter(|&version| version != 5) {
+    for version in (0..=u8::MAX).filter(|&version| version != 7) {
         let body = [&[version], &frame.body[1..]].concat();
         let result =
             BootstrapParams::from_frame(&Frame { kind: frame.kind, fingerprint: frame.fingerprint, body });
         let by_number = match result {
-            Err(Error::Wire(WireError::RetiredBody { found, oldest: 5, .. })) => {
-                found == version && (1..5).contains(&version)
+            Err(Error::Wire(WireError::RetiredBody { found, oldest: 7, .. })) => {
+                found == version && (1..7).contains(&version)
             }
-            Err(Error::Wire(WireError::UnsupportedBody { found, supported: 5, .. })) => {
-                found == version && !(1..5).contains(&version)
+            Err(Error::Wire(WireError::UnsupportedBody { found, supported: 7, .. })) => {
+                found == version && !(1..7).contains(&version)
             }
             _ => false,
         };
@@ -369,7 +369,7 @@ fn parameters_of_integers_come_back() {
         let refused = BootstrapParams::from_frame_insecure(&circuit);
         assert!(matches!(
             refused,
-            Err(Error::Wire(WireError::UnsupportedBody { found: 6, supported: 5, .. }))
+            Err(Error::Wire(WireError::UnsupportedBody { found: 8, supported: 7, .. }))
         ));
         let program = boot.circuit().params();
         let x = SecretEncryptor::new(program, &secret, &ring).unwrap().encrypt_real(&[0.5; 32], &mut rng(63));

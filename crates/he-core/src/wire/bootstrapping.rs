@@ -21,10 +21,10 @@ use rand::CryptoRng;
 use std::io::{Read, Write};
 
 /// The version of the description of a circuit whose first map is SlotsToCoeffs, which is the body
-/// of parameters of CKKS. Keys of versions 1 to 4 have other rotations and digits.
-const SLOTS_FIRST: u8 = 5;
+/// of parameters of CKKS. Keys of versions 1 to 6 have other rotations and digits.
+const SLOTS_FIRST: u8 = 7;
 /// The version of one whose last map it is, which is a part of parameters of BFV and BGV.
-const COEFFICIENTS_FIRST: u8 = 6;
+const COEFFICIENTS_FIRST: u8 = 8;
 /// The only version of the body of parameters of BFV and BGV with bootstrapping.
 const EXACT_VERSION: u8 = 1;
 /// The bytes of a key's purpose, matrix and Galois element.

@@ -115,15 +115,15 @@ fn bodies_of_other_versions() {
         WireError::UnsupportedBody { kind: FrameKind::CkksParams, found: 3, supported: 2 }
     );
     assert!(by_number, "{error}");
-    // Versions 1 to 4 had keys of other rotations and digits.
-    for version in [0, 1, 2, 3, 4, 6] {
+    // Versions 1 to 6 had keys of other rotations and digits.
+    for version in [0, 1, 2, 3, 4, 5, 6, 8] {
         let error = cause(key(with("../bootstrapping_parameters.he", 0, |frame| frame[48] = version)));
         let by_number = match wire(&error) {
-            WireError::RetiredBody { kind, found, oldest: 5 } => {
-                *kind == FrameKind::CkksBootstrapParams && *found == version && (1..5).contains(&version)
+            WireError::RetiredBody { kind, found, oldest: 7 } => {
+                *kind == FrameKind::CkksBootstrapParams && *found == version && (1..7).contains(&version)
             }
-            WireError::UnsupportedBody { kind, found, supported: 5 } => {
-                *kind == FrameKind::CkksBootstrapParams && *found == version && [0, 6].contains(&version)
+            WireError::UnsupportedBody { kind, found, supported: 7 } => {
+                *kind == FrameKind::CkksBootstrapParams && *found == version && [0, 8].contains(&version)
             }
             _ => false,
         };
