@@ -20,7 +20,7 @@ constexpr u32 COLUMNS_TARGETS = 4;                 // that a block converts and 
 constexpr u32 COLUMNS_HALF = COLUMNS_WORDS / 2;
 constexpr u32 COLUMNS_AREA = COLUMNS_WORDS + 4;    // of shared memory: areas begin in different banks
 constexpr u32 SOURCE_BYTES = 7, WORD_BYTES = 8;
-constexpr u32 CHUNK_ROWS = 4, CHUNK_WORDS = 32; // words of a row in one product of matrices, and of its constants for each target
+constexpr u32 CHUNK_ROW_WORDS = 4, CHUNK_WORDS = 32; // words of a row in one product of matrices, and of its constants for a target
 
 // blockIdx.x: batch entry and tile; blockIdx.y: digit; blockIdx.z: polynomial and share of the targets. Mirrored by
 // `ntt::ConvertColumnsArgs`.
@@ -145,7 +145,7 @@ HE_D void convert_columns(const ConvertColumnsArgs& args) {
     const NttArgs& a = args.ntt;
     SHARED(u64, words);
     const Basis& basis = a.bases[blockIdx.y];
-    constexpr u32 ROW_WORDS = CHUNKS * CHUNK_ROWS, MOST_SOURCES = (ROW_WORDS * WORD_BYTES - 1) / SOURCE_BYTES;
+    constexpr u32 ROW_WORDS = CHUNKS * CHUNK_ROW_WORDS, MOST_SOURCES = (ROW_WORDS * WORD_BYTES - 1) / SOURCE_BYTES;
     u32 sources = (u32)basis.count, row_words = (sources * SOURCE_BYTES + WORD_BYTES) / WORD_BYTES;
     u32 log_n = a.log_n, log_rows = log_n - BITS;
     u32 entry = blockIdx.x >> a.log_tiles, tile = blockIdx.x & ((1u << a.log_tiles) - 1), column = tile << LOG_COLUMNS;
@@ -234,7 +234,7 @@ HE_D void convert_columns(const ConvertColumnsArgs& args) {
 #pragma unroll
     for (u32 chunk = 0; chunk < CHUNKS; ++chunk) {
         // Constants of missing words are zero.
-        chunks[chunk] = pairs + min(chunk * CHUNK_ROWS + t, row_words - 1) * (COLUMNS_AREA / 2) + thread;
+        chunks[chunk] = pairs + min(chunk * CHUNK_ROW_WORDS + t, row_words - 1) * (COLUMNS_AREA / 2) + thread;
     }
     // Of target t of a group, and the words of constants that the lane holds.
     const Prime* prime = &targets[t].prime;

@@ -3,7 +3,7 @@
 
 use crate::cache::lock;
 use crate::ptx::SOURCES;
-use crate::ring::row_bytes;
+use crate::ring::{row_chunks, row_words};
 use gpu::{Gpu, Kernel, Module, Result};
 use std::sync::{Mutex, OnceLock};
 
@@ -21,12 +21,11 @@ pub(crate) const fn byte_tile(log_n: u32, sources: usize) -> u32 {
     const fn area(words: u32) -> u32 {
         8 * (words + 4)
     }
-    let bytes = row_bytes(sources);
-    let of_target = match bytes.div_ceil(32) as u32 {
+    let of_target = match row_chunks(sources) as u32 {
         chunks @ ..=2 => area(1 << 10) + 80 + chunks * 256 + (8 << (log_n - 8)),
         _ => area(1 << 9),
     };
-    bytes.div_ceil(8) as u32 * area(1 << 10) + 4 * of_target
+    row_words(sources) as u32 * area(1 << 10) + 4 * of_target
 }
 
 /// The most digits of a rotation that come to shared memory together.
@@ -44,9 +43,10 @@ pub(crate) const fn rotation_places(step_digits: u32, key_words: u32, entries: u
 /// The words of a run of both parts of a key, as they are and packed.
 pub(crate) const KEY_RUN: [u32; 2] = [128, 100];
 
-/// The shared memory of sums of rotations at most: of whole steps and keys as they are; of two
-/// entries, for which keys are packed.
+/// The shared memory of sums of rotations at most: of whole steps and keys as they are.
 const MOST_PLACES: u32 = rotation_places(STEP_DIGITS, KEY_RUN[0], 1);
+
+/// The same of two entries, for which keys are packed.
 pub(crate) const MOST_PAIR_PLACES: u32 = rotation_places(STEP_DIGITS, KEY_RUN[1], 2);
 
 /// The shared memory of blind rotations: polynomials of N words and lines of as many, and the

@@ -4,7 +4,7 @@ use crate::constants::Limbs;
 use crate::cuda::Cuda;
 use crate::kernels::{Entry, byte_tile};
 use crate::key_switch::FUSED_SOURCES;
-use crate::ring::{BYTE_SOURCES, Plan};
+use crate::ring::{BYTE_SOURCES, Plan, row_chunks};
 use bytemuck::NoUninit;
 use he_core::Result;
 
@@ -309,8 +309,7 @@ impl Cuda {
             [Convert15Columns4, Convert15Columns9, Convert15Columns13],
             [Convert16Columns4, Convert16Columns9, Convert16Columns13],
         ];
-        let most = [4, 9, BYTE_SOURCES].partition_point(|&most| most < plan.sources);
-        let entry = entries[(args.log_n - 14) as usize][most];
+        let entry = entries[(args.log_n - 14) as usize][row_chunks(plan.sources) - 1];
         let log_tiles = args.log_n - CONVERT_LOG_TILE;
         let targets = extent.rows as u32 / args.limbs.batch;
         if targets == 0 {

@@ -127,19 +127,24 @@ fn parts(q: &Modulus, value: u64) -> [u64; 2] {
     [(high as f64).to_bits(), ((centered - (high << 25)) as f64).to_bits()]
 }
 
-/// The bytes of a residue in the matrix units, those of a word, and the words of one product of
-/// matrices.
+/// The bytes of a residue in the matrix units, those of a word, and the words of a coefficient in
+/// one product of matrices.
 const SOURCE_BYTES: usize = 7;
 const WORD_BYTES: usize = 8;
-const CHUNK_ROWS: usize = 4;
+const CHUNK_ROW_WORDS: usize = 4;
 
 /// The most sources of a conversion in the matrix units: those of three products of matrices.
-pub(crate) const BYTE_SOURCES: usize = 13;
+pub(crate) const BYTE_SOURCES: usize = (3 * CHUNK_ROW_WORDS * WORD_BYTES - 1) / SOURCE_BYTES;
 
-/// The bytes of a coefficient with so many sources in the matrix units: one for the number of times
-/// that the product was too much, and those of the residues.
-pub(crate) const fn row_bytes(sources: usize) -> usize {
-    1 + SOURCE_BYTES * sources
+/// The words of a coefficient with so many sources in the matrix units: a byte for the number of
+/// times that the product was too much, and those of the residues.
+pub(crate) const fn row_words(sources: usize) -> usize {
+    (1 + SOURCE_BYTES * sources).div_ceil(WORD_BYTES)
+}
+
+/// The products of matrices that they take.
+pub(crate) const fn row_chunks(sources: usize) -> usize {
+    row_words(sources).div_ceil(CHUNK_ROW_WORDS)
 }
 
 /// The constants of one target as `ByteConversion` reads them
@@ -151,14 +156,13 @@ fn byte_columns(q: &Modulus, hats: &[u64], minus_product: u64, sources: usize) -
     let of_sources =
         hats.iter().flat_map(|&hat| (0..SOURCE_BYTES).map(move |i| q.mul(q.reduce(1 << (8 * i)), hat)));
     let mut constants: Vec<u64> = std::iter::once(minus_product).chain(of_sources).collect();
-    let chunk_bytes = CHUNK_ROWS * WORD_BYTES;
-    constants.resize(row_bytes(sources).next_multiple_of(chunk_bytes), 0);
+    constants.resize(row_chunks(sources) * CHUNK_ROW_WORDS * WORD_BYTES, 0);
     let column = |word: &[u64; WORD_BYTES], byte: usize| {
         u64::from_le_bytes(word.map(|constant| constant.to_le_bytes()[byte]))
     };
     let (words, _) = constants.as_chunks::<WORD_BYTES>();
     words
-        .chunks(CHUNK_ROWS)
+        .chunks(CHUNK_ROW_WORDS)
         .flat_map(|chunk| (0..8).flat_map(move |byte| chunk.iter().map(move |word| column(word, byte))))
         .collect()
 }

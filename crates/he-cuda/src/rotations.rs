@@ -327,18 +327,20 @@ impl CudaRing {
     /// The kernel of so many sums, and the entries of a batch that it computes together.
     fn sums_entry(&self, sums: usize, batch: usize) -> (Entry, usize) {
         use Entry::*;
-        let [waiting, copying, pairs] = match sums {
-            ..=1 => [RotationSums1, AsyncRotationSums1, RotationPairSums1],
-            2 => [RotationSums2, AsyncRotationSums2, RotationPairSums2],
-            3 => [RotationSums3, AsyncRotationSums3, RotationPairSums3],
-            4 => [RotationSums4, AsyncRotationSums4, RotationPairSums4],
-            _ => [RotationSums8, AsyncRotationSums8, AsyncRotationSums8],
+        let (waiting, copying, pairs) = match sums {
+            ..=1 => (RotationSums1, AsyncRotationSums1, Some(RotationPairSums1)),
+            2 => (RotationSums2, AsyncRotationSums2, Some(RotationPairSums2)),
+            3 => (RotationSums3, AsyncRotationSums3, Some(RotationPairSums3)),
+            4 => (RotationSums4, AsyncRotationSums4, Some(RotationPairSums4)),
+            _ => (RotationSums8, AsyncRotationSums8, None),
         };
+        if !self.cuda.runs_kernels_80() {
+            return (waiting, 1);
+        }
         let has_memory = self.cuda.gpu().info().shared_memory >= MOST_PAIR_PLACES;
-        match self.cuda.runs_kernels_80() {
-            true if self.packs_keys() && batch > 1 && sums <= 4 && has_memory => (pairs, 2),
-            true => (copying, 1),
-            false => (waiting, 1),
+        match pairs.filter(|_| batch > 1 && self.packs_keys() && has_memory) {
+            Some(pairs) => (pairs, 2),
+            None => (copying, 1),
         }
     }
 
