@@ -26,7 +26,8 @@ pub(super) fn fit(
     let unknowns = degree / 2 + 1;
     let (mut rows, mut values) = (Vec::new(), Vec::new());
     for i in -i64::from(bound)..=i64::from(bound) {
-        let weight_log2 = log2_integer(summands, i.unsigned_abs() as u32).max(LEAST_WEIGHT_LOG2);
+        let probability_log2 = log2_integer(summands, i.unsigned_abs() as u32);
+        let weight_log2 = if probability_log2 < RARE_LOG2 { NEGLIGIBLE_LOG2 } else { probability_log2 };
         let weight = libm::exp2(0.5 * focus * weight_log2);
         for offset in [-remainder, 0.0, remainder] {
             let t = (i as f64 + offset - 0.25) / reach;
@@ -41,12 +42,13 @@ pub(super) fn fit(
     Polynomial::chebyshev(&coefficients, -1.0, 1.0)
 }
 
-/// Below this, integers weigh as if they had this probability, so that doubles hold all weights.
-const LEAST_WEIGHT_LOG2: f64 = -120.0;
+/// Integers that are rarer are none that a fit with a focus takes into account: they weigh as if
+/// they had the second of these probabilities, so that doubles hold all weights.
+const RARE_LOG2: f64 = -120.0;
+const NEGLIGIBLE_LOG2: f64 = -200.0;
 
-/// The solution x of least |A x - b|, for A of full column rank with more rows than columns, by
-/// Householder reflections.
-fn least_squares(mut a: Vec<Vec<f64>>, mut b: Vec<f64>) -> Vec<f64> {
+/// The solution x of least |A x - b|, for A of full column rank, by Householder reflections.
+pub(super) fn least_squares(mut a: Vec<Vec<f64>>, mut b: Vec<f64>) -> Vec<f64> {
     let columns = a.first().map_or(0, Vec::len);
     for k in 0..columns {
         let norm = libm::sqrt(a[k..].iter().map(|row| row[k] * row[k]).sum());

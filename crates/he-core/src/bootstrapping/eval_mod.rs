@@ -1,6 +1,8 @@
 //! The reduction modulo one, as a polynomial.
 
+use super::adapted::{self, Adapted};
 use super::cosine_fit::fit;
+use super::overflow::log2_integer;
 use crate::backend::RingOps;
 use crate::circuits::Requirements;
 use crate::circuits::ckks::Polynomial;
@@ -27,8 +29,13 @@ pub struct EvalMod {
     shape: EvalModShape,
     /// c_0 cos(2 pi reach t / 2^doublings), for t = (x - 1/4) / reach.
     cosine: Polynomial,
+    /// The same in fewer products, if it has such a form.
+    adapted: Option<Adapted>,
     /// c_0, c_1 = c_0^2 ... of which the last is the sine's amplitude.
     amplitudes: Vec<f64>,
+    /// What the sine at an integer would be on average, which is subtracted: otherwise it would add
+    /// up over many refreshes.
+    mean: f64,
     arcsine: Option<Polynomial>,
     reach: f64,
     remainder: f64,
@@ -75,13 +82,23 @@ impl EvalMod {
             std::iter::successors(Some(root), |c| Some(c * c)).take(shape.doublings as usize + 1).collect();
         let angle = TAU * reach * libm::exp2(-f64::from(shape.doublings));
         let integers = (shape.bound, summands);
-        let cosine = fit(integers, remainder, reach, (angle, root), shape.degree, shape.focus)?;
+        let mut cosine = fit(integers, remainder, reach, (angle, root), shape.degree, shape.focus)?;
+        let of = |integer: f64| sine(&cosine, &amplitudes, (integer - 0.25) / reach);
+        let mean_of = |i: u32| 0.5 * (of(f64::from(i)) + of(-f64::from(i)));
+        let probability = |i: u32| libm::exp2(log2_integer(summands, i));
+        let mut mean: f64 = (0..=shape.bound).map(|i| probability(i) * mean_of(i)).sum();
+        if shape.doublings == 0 {
+            cosine = cosine.plus(-mean)?;
+            mean = 0.0;
+        }
+        let even: Vec<f64> = cosine.coefficients().iter().copied().step_by(2).collect();
+        let adapted = even.try_into().ok().and_then(|even| Adapted::new(&even));
         // y (1 + y^2 / (6 c^2)) for y = c sin.
         let arcsine = shape
             .arcsine
             .then(|| Polynomial::power(&[0.0, 1.0, 0.0, 1.0 / (6.0 * last * last)]))
             .transpose()?;
-        Ok(Self { shape, cosine, amplitudes, arcsine, reach, remainder, amplitude })
+        Ok(Self { shape, cosine, adapted, amplitudes, mean, arcsine, reach, remainder, amplitude })
     }
 
     /// What the argument of [`apply`](Self::apply) is a multiple of: x = reach t.
@@ -108,13 +125,19 @@ impl EvalMod {
     /// counted up from the result's.
     pub(super) fn noise(&self, integer: u32, rounding: impl Fn(usize) -> f64) -> f64 {
         let after = self.shape.doublings as usize + if self.shape.arcsine { 2 } else { 0 };
-        // The last sum of the cosine, and those of T_2, T_4, T_8 ..., each times the derivative by
-        // it: that by T_2 is a quarter of that by t, over t, and each next one a quarter of the
-        // one before.
-        let angle = TAU * self.reach * libm::exp2(-f64::from(self.shape.doublings));
         let t = (f64::from(integer) - 0.25) / self.reach;
-        let slope = self.amplitudes[0] * angle * libm::sin(angle * t) / (4.0 * t);
-        let mut noise = rounding(after) * libm::sqrt(1.0 + slope * slope * 16.0 / 15.0);
+        let amplification = match &self.adapted {
+            Some(adapted) => adapted.amplification(t),
+            None => {
+                // The last sum of the cosine, and those of T_2, T_4, T_8 ..., each times the
+                // derivative by it: that by T_2 is a quarter of that by t, over t, and each next
+                // one a quarter of the one before.
+                let angle = TAU * self.reach * libm::exp2(-f64::from(self.shape.doublings));
+                let slope = self.amplitudes[0] * angle * libm::sin(angle * t) / (4.0 * t);
+                libm::sqrt(1.0 + slope * slope * 16.0 / 15.0)
+            }
+        };
+        let mut noise = rounding(after) * amplification;
         let mut y = self.cosine.apply_plain(t);
         for (i, c) in self.amplitudes[1..].iter().enumerate() {
             noise = libm::hypot(4.0 * y * noise, rounding(after - 1 - i));
@@ -130,14 +153,14 @@ impl EvalMod {
 
     /// The relinearisations that it computes, which are most of its cost.
     pub fn relinearisations(&self) -> usize {
-        let polynomials = [Some(&self.cosine), self.arcsine.as_ref()].into_iter().flatten();
-        polynomials.map(Polynomial::relinearisations).sum::<usize>() + self.shape.doublings as usize
+        let of = Polynomial::relinearisations;
+        let cosine = self.adapted.as_ref().map_or_else(|| of(&self.cosine), |_| adapted::RELINEARISATIONS);
+        cosine + self.shape.doublings as usize + self.arcsine.as_ref().map_or(0, of)
     }
 
     /// The value that [`apply`](Self::apply) approximates, in float64.
     pub fn apply_plain(&self, t: f64) -> f64 {
-        let cosine = self.cosine.apply_plain(t - 0.25 / self.reach);
-        let sine = self.amplitudes[1..].iter().fold(cosine, |y, c| 2.0 * y * y - c);
+        let sine = sine(&self.cosine, &self.amplitudes, t - 0.25 / self.reach) - self.mean;
         self.arcsine.as_ref().map_or(sine, |arcsine| arcsine.apply_plain(sine))
     }
 
@@ -152,11 +175,18 @@ impl EvalMod {
         keys: &EvaluationKeys<B>,
     ) -> Result<Ciphertext<B>> {
         let shifted = ev.add_scalar(ct, Complex64::new(-0.25 / self.reach, 0.0))?;
-        let mut y = self.cosine.apply(ev, &shifted, keys)?;
-        for c in &self.amplitudes[1..] {
+        let mut y = match &self.adapted {
+            Some(adapted) => {
+                self.cosine.requirements().check(shifted.level(), keys)?;
+                adapted.apply(ev, shifted, keys)?
+            }
+            None => self.cosine.apply(ev, &shifted, keys)?,
+        };
+        for (c, left) in self.amplitudes[1..].iter().zip((0..self.shape.doublings).rev()) {
             let y_scaled = ev.scaled(y)?;
+            let constant = if left == 0 { -c - self.mean } else { -c };
             // Doubled before the division, so that its rounding is not.
-            let rest = FusedSum { products: Vec::new(), factor: 2, terms: Vec::new(), constant: -c };
+            let rest = FusedSum { products: Vec::new(), factor: 2, terms: Vec::new(), constant };
             y = ev.fused_product([&y_scaled; 2], rest, keys)?.into_ciphertext();
         }
         match &self.arcsine {
@@ -164,6 +194,11 @@ impl EvalMod {
             None => Ok(y),
         }
     }
+}
+
+/// The cosine of t, its angle doubled for each amplitude after the first.
+fn sine(cosine: &Polynomial, amplitudes: &[f64], t: f64) -> f64 {
+    amplitudes[1..].iter().fold(cosine.apply_plain(t), |y, c| 2.0 * y * y - c)
 }
 
 #[cfg(test)]
@@ -215,11 +250,14 @@ mod tests {
     }
 
     /// Eight for the cosine, three doublings, and two for the arcsine: with one relinearisation per
-    /// product, and T_6 from T_3, they were 13 and 15.
+    /// product, and T_6 from T_3, they were 13 and 15. Six for one of degree 28 whose coefficients
+    /// can be adapted.
     #[test]
     fn relinearisations_are_few() {
         let shape = EvalModShape { bound: 16, degree: 30, doublings: 3, arcsine: false, focus: 0.3 };
         let of = |shape| EvalMod::new(shape, 33, libm::exp2(-10.0), 1.0).unwrap().relinearisations();
         assert_eq!((of(shape), of(EvalModShape { arcsine: true, ..shape })), (11, 13));
+        let adapted = EvalModShape { degree: 28, ..shape };
+        assert_eq!((of(adapted), of(EvalModShape { doublings: 4, ..adapted })), (9, 11));
     }
 }

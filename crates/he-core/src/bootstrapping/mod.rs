@@ -52,6 +52,7 @@
 //! Troncoso-Pastoriza, Hubaux, *Bootstrapping for Approximate Homomorphic Encryption with
 //! Negligible Failure-Probability by Using Sparse-Secret Encapsulation*, ACNS 2022.
 
+mod adapted;
 mod bootstrapper;
 mod cosine_fit;
 mod eval_mod;

@@ -177,7 +177,7 @@ fn fast_spec() -> BootstrapSpec {
         special: vec![50; 6],
         slots_to_coeffs_special: 2,
         borrowed: vec![0, 1, 1, 2],
-        eval_mod: EvalModShape { bound: BOUND, degree: 30, doublings: 3, arcsine: false, focus: 0.3 },
+        eval_mod: EvalModShape { bound: BOUND, degree: 28, doublings: 3, arcsine: false, focus: 0.35 },
         sparse_weight: SPARSE_WEIGHT,
     }
 }
