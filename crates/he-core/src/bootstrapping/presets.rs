@@ -11,7 +11,7 @@
 //!
 //! Precision is -log2 of the error of a real or imaginary part, for numbers uniform in the square
 //! of real and imaginary parts up to one: the root mean square, and the worst of 100 bootstraps or
-//! more (docs/benchmarks.md, 2026-11-22 to 2026-11-26).
+//! more (docs/benchmarks.md, 2026-11-22 to 2026-11-27).
 
 use super::{BootstrapFacts, BootstrapParams, BootstrapSpec, EvalModShape, LevelRun, Precision};
 use crate::ckks::CkksParams;
@@ -65,10 +65,10 @@ impl Preset {
     /// The precision, as measured: see the [module](self).
     pub fn precision(self) -> Precision {
         let (rms_bits, worst_bits) = match self {
-            Self::Fast => (18.3, 14.2),
+            Self::Fast => (18.2, 14.2),
             Self::Precise => (28.5, 24.5),
             Self::ExactBound => (27.3, 23.7),
-            Self::Small => (18.4, 16.0),
+            Self::Small => (18.4, 15.9),
         };
         Precision { rms_bits, worst_bits }
     }
@@ -109,7 +109,7 @@ impl fmt::Display for Preset {
 /// N = 2^16, 32 768 slots, 16 levels at 2^40 after a bootstrap: the fastest for full vectors.
 ///
 /// log2(QP) = 1716 of 1746 bits. The sine alone stands for the reduction, so the error of a value
-/// m has a part of m (2 pi m / 2^10)^2 / 6: 2^-17.3 for magnitude one. Precision: 18.3 bits, 14.2
+/// m has a part of m (2 pi m / 2^10)^2 / 6: 2^-17.3 for magnitude one. Precision: 18.2 bits, 14.2
 /// at worst. Failure: 2^-105.7. Keys: 8.09 GB.
 ///
 /// # Errors
@@ -146,7 +146,7 @@ pub fn exact_bound() -> Result<BootstrapParams, ParamsError> {
 /// N = 2^15, 1024 slots, 4 levels at 2^38 after a bootstrap: the least memory and time.
 ///
 /// Real and imaginary parts are reduced in one ciphertext. log2(QP) = 866 of 868 bits. Precision:
-/// 18.4 bits, 16.0 at worst. Failure: 2^-110.7. Keys: 3.19 GB.
+/// 18.4 bits, 15.9 at worst. Failure: 2^-110.7. Keys: 3.19 GB.
 ///
 /// # Errors
 /// None in practice: the primes exist.
