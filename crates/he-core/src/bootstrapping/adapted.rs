@@ -46,18 +46,18 @@ struct Sum {
     rest: [f64; 3],
 }
 
-/// Near the chains of cosines of up to two periods, which are sought from here.
+/// Where the search begins: near the chains of cosines of two periods on either side of zero.
 const START: Chain = Chain { shift: 1.6, center: 1.15, slope: 0.0 };
 const STEPS: usize = 50;
-/// The greatest coefficient of a usable form: those of the cosines above are below 7.
+/// The greatest coefficient of a usable form; those of `fast` and `small` are below 5.
 const GREATEST: f64 = 16.0;
 
 /// The relinearisations of [`Adapted::apply`].
 pub(super) const RELINEARISATIONS: usize = 6;
 
 impl Adapted {
-    /// The form of c_0 + c_1 T_1(z) + ... + c_14 T_14(z) for z = 2 t^2 - 1, hence of that even
-    /// polynomial in T_0(t), T_2(t) ..., if the search finds one whose coefficients are small.
+    /// The form of c_0 + c_1 T_2(t) + c_2 T_4(t) + ... + c_14 T_28(t), if the search finds one
+    /// whose coefficients are small.
     pub fn new(chebyshev: &[f64; COEFFICIENTS]) -> Option<Self> {
         let mut chain = START;
         for _ in 0..STEPS {
@@ -93,8 +93,8 @@ impl Adapted {
         self.quotient.at(values) * x + self.remainder.at(values)
     }
 
-    /// How much of an error of p(t) errors of one in each of its roundings leave, as root mean
-    /// square, if they are independent.
+    /// The root mean square error of p(t) beside that of each rounding, if all roundings err alike
+    /// and independently.
     pub fn amplification(&self, t: f64) -> f64 {
         let values @ [u, v, w, x] = self.chain.values(t);
         let (q, r) = (&self.quotient, &self.remainder);
@@ -246,7 +246,9 @@ impl Chain {
     }
 }
 
-/// The coefficients of c_0 T_0(u + offset) + c_1 T_1(u + offset) + ... in powers of u.
+/// The coefficients in powers of u of c_0 T_0(z) + c_1 T_1(z) + ... for z = u + offset.
+///
+/// With z = 2 t^2 - 1 = u + shift - 1, T_k(z) is T_2k(t).
 fn in_monomials(chebyshev: &[f64; COEFFICIENTS], offset: f64) -> Vec<f64> {
     let mut sum = vec![0.0; COEFFICIENTS];
     let (mut now, mut next) = (vec![1.0], vec![offset, 1.0]);
