@@ -2,13 +2,20 @@
 
 use super::cosine_fit::least_squares;
 use crate::backend::RingOps;
+use crate::circuits::ckks::{Part, Powers};
 use crate::ckks::{Ciphertext, Evaluator, FusedSum, Scaled};
 use crate::error::Result;
-use crate::rlwe::{Aligned, EvaluationKeys};
-use std::borrow::Borrow;
+use crate::rlwe::EvaluationKeys;
+use std::collections::BTreeMap;
 
 /// The number of coefficients of a polynomial of degree 14 in t^2.
 const COEFFICIENTS: usize = 15;
+
+/// The degrees of u, v, w and x in t, by which parts name them.
+const U: usize = 2;
+const V: usize = 4;
+const W: usize = 8;
+const X: usize = 16;
 
 /// A polynomial p of degree 14 in t^2, with its coefficients adapted to a scheme of five products
 /// beside t^2, where powers and sums of them by [`Polynomial`](crate::circuits::ckks::Polynomial)
@@ -46,34 +53,35 @@ struct Sum {
     rest: [f64; 3],
 }
 
-/// Where the search begins: near the chains of cosines of two periods on either side of zero.
-const START: Chain = Chain { shift: 1.6, center: 1.15, slope: 0.0 };
+/// Where Newton's method begins: near shift, center and slope of cosines of two periods on either
+/// side of zero.
+const START: [f64; 3] = [1.6, 1.15, 0.0];
 const STEPS: usize = 50;
+/// The step of difference quotients.
+const DIFFERENCE: f64 = 1e-6;
 /// The greatest coefficient of a usable form; those of `fast` and `small` are below 5.
 const GREATEST: f64 = 16.0;
-
-/// The relinearisations of [`Adapted::apply`].
-pub(super) const RELINEARISATIONS: usize = 6;
 
 impl Adapted {
     /// The form of c_0 + c_1 T_2(t) + c_2 T_4(t) + ... + c_14 T_28(t), if the search finds one
     /// whose coefficients are small.
     pub fn new(chebyshev: &[f64; COEFFICIENTS]) -> Option<Self> {
-        let mut chain = START;
+        let mut at = START;
+        let lacking = |at: [f64; 3]| Chain::of(at).parts(chebyshev).1;
         for _ in 0..STEPS {
-            let lacking = chain.lacking(chebyshev);
-            let columns = chain.moved().map(|[less, more]| {
-                let (less, more) = (less.lacking(chebyshev), more.lacking(chebyshev));
-                std::array::from_fn::<_, 3, _>(|i| (more[i] - less[i]) / (2.0 * DIFFERENCE))
+            let columns: [[f64; 3]; 3] = std::array::from_fn(|i| {
+                let [less, more] = [-DIFFERENCE, DIFFERENCE].map(|step| {
+                    let mut moved = at;
+                    moved[i] += step;
+                    lacking(moved)
+                });
+                std::array::from_fn(|k| (more[k] - less[k]) / (2.0 * DIFFERENCE))
             });
-            let rows = (0..3).map(|i| columns.iter().map(|column| column[i]).collect()).collect();
-            let step = least_squares(rows, lacking.to_vec());
-            chain.shift -= step[0];
-            chain.center -= step[1];
-            chain.slope -= step[2];
-            let greatest = step.iter().fold(0.0, |greatest: f64, step| greatest.max(step.abs()));
-            if greatest < 1e-12 {
-                return chain.form(chebyshev).filter(Self::is_usable);
+            let rows = (0..3).map(|k| columns.iter().map(|column| column[k]).collect()).collect();
+            let step = least_squares(rows, lacking(at).to_vec());
+            at.iter_mut().zip(&step).for_each(|(at, step)| *at -= step);
+            if step.iter().all(|step| step.abs() < 1e-12) {
+                return Chain::of(at).form(chebyshev).filter(Self::is_usable);
             }
         }
         None
@@ -133,30 +141,20 @@ impl Adapted {
         let v = square(&u, 1, Vec::new(), -center)?;
         let w = square(&v, 1, vec![(&u, slope)], -1.0)?;
         let x = square(&w, 1, Vec::new(), -1.0)?;
+        let chain = BTreeMap::from([(U, u), (V, v), (W, w), (X, x)]);
+        Powers::of(ev, chain, keys).value(&self.part())
+    }
 
-        let combination = |[c0, c1, c2]: [f64; 3], products: Vec<[&Scaled<B>; 2]>, level, scale| {
-            let terms = vec![(&v, c0), (&u, c1)];
-            ev.fused_sum(&FusedSum { products, factor: 1, terms, constant: c2 }, level, scale, keys)
-        };
-        // The result has the scale of its level; what the other scales lack, the factors' have.
-        let last = ev.product_level(x.level())?;
-        let scale = ev.level_scale(last - 1);
-        let before = scale * ev.dropped_below(last);
-        let (x_last, w_last) = (ev.product_operand(&x, last, keys)?, ev.product_operand(&w, last, keys)?);
-        let (x_last, w_last): (&Scaled<B>, &Scaled<B>) = (x_last.borrow(), w_last.borrow());
+    /// Those of the chain and of the sums of products.
+    pub fn relinearisations(&self) -> usize {
+        [U, V, W, X].len() + self.part().relinearisations()
+    }
 
-        let level = ev.product_level(w.level())?;
-        let quotient = {
-            let scale = before.divide(x_last.scale());
-            let w: Aligned<'_, Scaled<B>> = ev.product_operand(&w, level, keys)?;
-            let w: &Scaled<B> = w.borrow();
-            let before = scale * ev.dropped_below(level);
-            let factor = combination(self.quotient.factor, Vec::new(), level + 1, before.divide(w.scale()))?;
-            combination(self.quotient.rest, vec![[&factor, w]], level, scale)?
-        };
-        let factor = combination(self.remainder.factor, Vec::new(), last + 1, before.divide(w_last.scale()))?;
-        let products = vec![[&quotient, x_last], [&factor, w_last]];
-        Ok(combination(self.remainder.rest, products, last, scale)?.into_ciphertext())
+    /// p as a sum of products of the chain's polynomials.
+    fn part(&self) -> Part {
+        let mut part = self.remainder.part();
+        part.products.push((X, self.quotient.part()));
+        part
     }
 }
 
@@ -169,34 +167,30 @@ impl Sum {
         self.factor_at(values) * w + self.rest[0] * v + self.rest[1] * u + self.rest[2]
     }
 
+    fn part(&self) -> Part {
+        let of =
+            |[v, u, constant]: [f64; 3]| Part { products: Vec::new(), terms: vec![(V, v), (U, u)], constant };
+        Part { products: vec![(W, of(self.factor))], ..of(self.rest) }
+    }
+
     /// That of a polynomial in u of degree 6, and its coefficient of u^3 that the sum lacks.
-    fn of(mut polynomial: Vec<f64>, chain: &Chain) -> (Self, f64) {
-        let [_, v, w, _] = chain.polynomials();
+    fn of(mut polynomial: Vec<f64>, [u, v, w]: [&[f64]; 3]) -> (Self, f64) {
         let mut take = |from: &[f64]| {
             let degree = from.len() - 1;
             let c = polynomial[degree] / from[degree];
             from.iter().zip(&mut polynomial).for_each(|(from, left)| *left -= c * from);
             c
         };
-        let factor = [take(&product(&v, &w)), take(&product(&[0.0, 1.0], &w)), take(&w)];
+        let factor = [take(&product(v, w)), take(&product(u, w)), take(w)];
         let lacking = take(&[0.0, 0.0, 0.0, 1.0]);
-        let rest = [take(&v), take(&[0.0, 1.0]), take(&[1.0])];
+        let rest = [take(v), take(u), take(&[1.0])];
         (Self { factor, rest }, lacking)
     }
 }
 
-/// The step of difference quotients.
-const DIFFERENCE: f64 = 1e-6;
-
 impl Chain {
-    /// The chains a step to either side, in each of the three directions.
-    fn moved(&self) -> [[Self; 2]; 3] {
-        let Self { shift, center, slope } = *self;
-        [
-            [-DIFFERENCE, DIFFERENCE].map(|step| Self { shift: shift + step, ..*self }),
-            [-DIFFERENCE, DIFFERENCE].map(|step| Self { center: center + step, ..*self }),
-            [-DIFFERENCE, DIFFERENCE].map(|step| Self { slope: slope + step, ..*self }),
-        ]
+    fn of([shift, center, slope]: [f64; 3]) -> Self {
+        Self { shift, center, slope }
     }
 
     /// u, v, w and x.
@@ -221,7 +215,7 @@ impl Chain {
 
     /// The quotient and the remainder of a polynomial by x, and what their sums lack.
     fn parts(&self, chebyshev: &[f64; COEFFICIENTS]) -> ([Sum; 2], [f64; 3]) {
-        let [.., x] = self.polynomials();
+        let [u, v, w, x] = self.polynomials();
         let mut left = in_monomials(chebyshev, self.shift - 1.0);
         let mut quotient = vec![0.0; COEFFICIENTS + 1 - x.len()];
         for (k, c) in quotient.iter_mut().enumerate().rev() {
@@ -230,12 +224,8 @@ impl Chain {
         }
         let highest = left[x.len() - 2];
         left.truncate(x.len() - 2);
-        let ((quotient, in_quotient), (rest, in_rest)) = (Sum::of(quotient, self), Sum::of(left, self));
+        let [(quotient, in_quotient), (rest, in_rest)] = [quotient, left].map(|p| Sum::of(p, [&u, &v, &w]));
         ([quotient, rest], [highest, in_quotient, in_rest])
-    }
-
-    fn lacking(&self, chebyshev: &[f64; COEFFICIENTS]) -> [f64; 3] {
-        self.parts(chebyshev).1
     }
 
     /// The form, if no sum lacks anything.
@@ -272,7 +262,7 @@ fn product(a: &[f64], b: &[f64]) -> Vec<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::cosine_fit::fit;
+    use super::super::{cosine_fit::fit, overflow::log2_integer};
     use super::*;
     use rand::{RngExt, SeedableRng, rngs::StdRng};
     use std::f64::consts::TAU;
@@ -280,9 +270,10 @@ mod tests {
     /// The cosine of up to `periods` periods, fitted as for the bootstrapping of CKKS.
     fn cosine(periods: f64, focus: f64) -> [f64; COEFFICIENTS] {
         let (bound, remainder) = (16, libm::exp2(-10.0));
+        let integers: Vec<f64> = (0..=bound).map(|i| log2_integer(33, i)).collect();
         let reach = f64::from(bound) + remainder + 0.25;
         let angle = TAU * periods * reach / f64::from(bound);
-        let fitted = fit((bound, 33), remainder, reach, (angle, 0.8), 28, focus).unwrap();
+        let fitted = fit(&integers, remainder, reach, (angle, 0.8), 28, focus).unwrap();
         std::array::from_fn(|k| fitted.coefficients()[2 * k])
     }
 

@@ -1,12 +1,11 @@
 //! The even polynomial that stands for the cosine, fitted where its arguments lie.
 
-use super::overflow::log2_integer;
 use crate::circuits::ckks::Polynomial;
 use crate::error::Result;
 
 /// The even polynomial p(t) nearest to root cos(angle t) at t = (i + f - 1/4) / reach, for integers
-/// i of magnitude up to `bound` and |f| <= `remainder`, in the weighted mean square: an integer
-/// weighs its probability to the power of `focus`.
+/// i and |f| <= `remainder`, in the weighted mean square: an integer weighs its probability to the
+/// power of `focus`. `integers` are log2 of the probabilities of 0, of 1 or -1 ...
 ///
 /// The arguments of the cosine lie in short intervals around integers, and great integers are rare:
 /// a polynomial of degree 30 that need not be good between them, nor as good at the rare ones, errs
@@ -16,7 +15,7 @@ use crate::error::Result;
 /// Source of the idea: Han, Ki, *Better Bootstrapping for Approximate Homomorphic Encryption*,
 /// 2020, section 3, which interpolates at the integers.
 pub(super) fn fit(
-    (bound, summands): (u32, u32),
+    integers: &[f64],
     remainder: f64,
     reach: f64,
     (angle, root): (f64, f64),
@@ -25,8 +24,9 @@ pub(super) fn fit(
 ) -> Result<Polynomial> {
     let unknowns = degree / 2 + 1;
     let (mut rows, mut values) = (Vec::new(), Vec::new());
-    for i in -i64::from(bound)..=i64::from(bound) {
-        let probability_log2 = log2_integer(summands, i.unsigned_abs() as u32);
+    let bound = integers.len() as i64 - 1;
+    for i in -bound..=bound {
+        let probability_log2 = integers[i.unsigned_abs() as usize];
         let weight_log2 = if probability_log2 < RARE_LOG2 { NEGLIGIBLE_LOG2 } else { probability_log2 };
         let weight = libm::exp2(0.5 * focus * weight_log2);
         for offset in [-remainder, 0.0, remainder] {
@@ -42,8 +42,8 @@ pub(super) fn fit(
     Polynomial::chebyshev(&coefficients, -1.0, 1.0)
 }
 
-/// Integers that are rarer are none that a fit with a focus takes into account: they weigh as if
-/// they had the second of these probabilities, so that doubles hold all weights.
+/// A fit with a focus has no regard for integers rarer than the first of these: they weigh as if
+/// they had the second, which doubles hold to any power that is allowed.
 const RARE_LOG2: f64 = -120.0;
 const NEGLIGIBLE_LOG2: f64 = -200.0;
 

@@ -1,6 +1,6 @@
 //! The reduction modulo one, as a polynomial.
 
-use super::adapted::{self, Adapted};
+use super::adapted::Adapted;
 use super::cosine_fit::fit;
 use super::overflow::log2_integer;
 use crate::backend::RingOps;
@@ -31,11 +31,12 @@ pub struct EvalMod {
     cosine: Polynomial,
     /// The same in fewer products, if it has such a form.
     adapted: Option<Adapted>,
-    /// c_0, c_1 = c_0^2 ... of which the last is the sine's amplitude.
-    amplitudes: Vec<f64>,
-    /// What the sine at an integer would be on average, which is subtracted: otherwise it would add
-    /// up over many refreshes.
-    mean: f64,
+    /// c_0, the cosine's amplitude.
+    root: f64,
+    /// What is subtracted from 2 y^2 by each doubling: c_1 = c_0^2, c_2 = c_1^2 ... of which the
+    /// last is the sine's amplitude. To that is added what the sine at an integer would be on
+    /// average, which would add up over many refreshes.
+    subtracted: Vec<f64>,
     arcsine: Option<Polynomial>,
     reach: f64,
     remainder: f64,
@@ -78,18 +79,21 @@ impl EvalMod {
         let reach = f64::from(shape.bound) + remainder + 0.25;
         let last = amplitude / TAU;
         let root = libm::pow(last, libm::exp2(-f64::from(shape.doublings)));
-        let amplitudes: Vec<f64> =
-            std::iter::successors(Some(root), |c| Some(c * c)).take(shape.doublings as usize + 1).collect();
+        let mut subtracted: Vec<f64> = std::iter::successors(Some(root * root), |c| Some(c * c))
+            .take(shape.doublings as usize)
+            .collect();
         let angle = TAU * reach * libm::exp2(-f64::from(shape.doublings));
-        let integers = (shape.bound, summands);
-        let mut cosine = fit(integers, remainder, reach, (angle, root), shape.degree, shape.focus)?;
-        let of = |integer: f64| sine(&cosine, &amplitudes, (integer - 0.25) / reach);
-        let mean_of = |i: u32| 0.5 * (of(f64::from(i)) + of(-f64::from(i)));
-        let probability = |i: u32| libm::exp2(log2_integer(summands, i));
-        let mut mean: f64 = (0..=shape.bound).map(|i| probability(i) * mean_of(i)).sum();
-        if shape.doublings == 0 {
-            cosine = cosine.plus(-mean)?;
-            mean = 0.0;
+        let integers: Vec<f64> = (0..=shape.bound).map(|i| log2_integer(summands, i)).collect();
+        let mut cosine = fit(&integers, remainder, reach, (angle, root), shape.degree, shape.focus)?;
+        let at = |integer: f64| sine(&cosine, &subtracted, (integer - 0.25) / reach);
+        let terms = integers
+            .iter()
+            .zip(0..)
+            .map(|(log2, i)| libm::exp2(*log2) * 0.5 * (at(f64::from(i)) + at(-f64::from(i))));
+        let mean: f64 = terms.sum();
+        match subtracted.last_mut() {
+            Some(last) => *last += mean,
+            None => cosine = cosine.plus(-mean)?,
         }
         let even: Vec<f64> = cosine.coefficients().iter().copied().step_by(2).collect();
         let adapted = even.try_into().ok().and_then(|even| Adapted::new(&even));
@@ -98,7 +102,7 @@ impl EvalMod {
             .arcsine
             .then(|| Polynomial::power(&[0.0, 1.0, 0.0, 1.0 / (6.0 * last * last)]))
             .transpose()?;
-        Ok(Self { shape, cosine, adapted, amplitudes, mean, arcsine, reach, remainder, amplitude })
+        Ok(Self { shape, cosine, adapted, root, subtracted, arcsine, reach, remainder, amplitude })
     }
 
     /// What the argument of [`apply`](Self::apply) is a multiple of: x = reach t.
@@ -133,13 +137,13 @@ impl EvalMod {
                 // derivative by it: that by T_2 is a quarter of that by t, over t, and each next
                 // one a quarter of the one before.
                 let angle = TAU * self.reach * libm::exp2(-f64::from(self.shape.doublings));
-                let slope = self.amplitudes[0] * angle * libm::sin(angle * t) / (4.0 * t);
+                let slope = self.root * angle * libm::sin(angle * t) / (4.0 * t);
                 libm::sqrt(1.0 + slope * slope * 16.0 / 15.0)
             }
         };
         let mut noise = rounding(after) * amplification;
         let mut y = self.cosine.apply_plain(t);
-        for (i, c) in self.amplitudes[1..].iter().enumerate() {
+        for (i, c) in self.subtracted.iter().enumerate() {
             noise = libm::hypot(4.0 * y * noise, rounding(after - 1 - i));
             y = 2.0 * y * y - c;
         }
@@ -154,13 +158,13 @@ impl EvalMod {
     /// The relinearisations that it computes, which are most of its cost.
     pub fn relinearisations(&self) -> usize {
         let of = Polynomial::relinearisations;
-        let cosine = self.adapted.as_ref().map_or_else(|| of(&self.cosine), |_| adapted::RELINEARISATIONS);
+        let cosine = self.adapted.as_ref().map_or_else(|| of(&self.cosine), Adapted::relinearisations);
         cosine + self.shape.doublings as usize + self.arcsine.as_ref().map_or(0, of)
     }
 
     /// The value that [`apply`](Self::apply) approximates, in float64.
     pub fn apply_plain(&self, t: f64) -> f64 {
-        let sine = sine(&self.cosine, &self.amplitudes, t - 0.25 / self.reach) - self.mean;
+        let sine = sine(&self.cosine, &self.subtracted, t - 0.25 / self.reach);
         self.arcsine.as_ref().map_or(sine, |arcsine| arcsine.apply_plain(sine))
     }
 
@@ -182,11 +186,10 @@ impl EvalMod {
             }
             None => self.cosine.apply(ev, &shifted, keys)?,
         };
-        for (c, left) in self.amplitudes[1..].iter().zip((0..self.shape.doublings).rev()) {
+        for c in &self.subtracted {
             let y_scaled = ev.scaled(y)?;
-            let constant = if left == 0 { -c - self.mean } else { -c };
             // Doubled before the division, so that its rounding is not.
-            let rest = FusedSum { products: Vec::new(), factor: 2, terms: Vec::new(), constant };
+            let rest = FusedSum { products: Vec::new(), factor: 2, terms: Vec::new(), constant: -c };
             y = ev.fused_product([&y_scaled; 2], rest, keys)?.into_ciphertext();
         }
         match &self.arcsine {
@@ -196,9 +199,9 @@ impl EvalMod {
     }
 }
 
-/// The cosine of t, its angle doubled for each amplitude after the first.
-fn sine(cosine: &Polynomial, amplitudes: &[f64], t: f64) -> f64 {
-    amplitudes[1..].iter().fold(cosine.apply_plain(t), |y, c| 2.0 * y * y - c)
+/// The cosine of t, with its angle doubled as often as something is subtracted.
+fn sine(cosine: &Polynomial, subtracted: &[f64], t: f64) -> f64 {
+    subtracted.iter().fold(cosine.apply_plain(t), |y, c| 2.0 * y * y - c)
 }
 
 #[cfg(test)]

@@ -12,8 +12,9 @@ use crate::ckks::{Ciphertext, Evaluator};
 use crate::error::{Error, Result};
 use crate::rlwe::{EvaluationKeys, KeyRequirements};
 use num_complex::Complex64;
-use plan::{Part, Plan, levels};
-use powers::Powers;
+pub(crate) use plan::Part;
+use plan::{Plan, levels};
+pub(crate) use powers::Powers;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Basis {

@@ -131,7 +131,7 @@ fn chain(mut wanted: BTreeSet<usize>, chebyshev: bool) -> BTreeMap<usize, (usize
 /// A polynomial as a sum of products of powers with other such sums, of multiples of powers, and a
 /// constant: one level below the lowest operand.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Part {
+pub(crate) struct Part {
     pub products: Vec<(usize, Part)>,
     pub terms: Vec<(usize, f64)>,
     pub constant: f64,
@@ -217,7 +217,7 @@ impl Part {
         self.products.len() + self.products.iter().map(|(_, factor)| factor.products()).sum::<usize>()
     }
 
-    fn relinearisations(&self) -> usize {
+    pub fn relinearisations(&self) -> usize {
         let factors = self.products.iter().map(|(_, factor)| factor.relinearisations()).sum::<usize>();
         factors + usize::from(!self.products.is_empty())
     }

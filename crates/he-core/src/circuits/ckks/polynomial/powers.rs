@@ -12,15 +12,24 @@ use std::collections::BTreeMap;
 
 /// Encrypted powers or Chebyshev polynomials of one value, each at the scale that its factors leave
 /// it.
-pub(super) struct Powers<'a, B: RingOps> {
+pub(crate) struct Powers<'a, B: RingOps> {
     ev: &'a Evaluator<B>,
     keys: &'a EvaluationKeys<B>,
     powers: BTreeMap<usize, Scaled<B>>,
 }
 
 impl<'a, B: RingOps> Powers<'a, B> {
+    /// Other polynomials of one value, by their degrees: parts are made of them likewise.
+    pub(crate) fn of(
+        ev: &'a Evaluator<B>,
+        powers: BTreeMap<usize, Scaled<B>>,
+        keys: &'a EvaluationKeys<B>,
+    ) -> Self {
+        Self { ev, keys, powers }
+    }
+
     /// Those of a plan.
-    pub fn new(
+    pub(super) fn new(
         ev: &'a Evaluator<B>,
         x: Ciphertext<B>,
         plan: &Plan,
@@ -37,7 +46,7 @@ impl<'a, B: RingOps> Powers<'a, B> {
 
     /// The same, of which every one is left with `depth` levels above the refresher's reserve:
     /// those that have fewer are refreshed, and so are those that a product would take below it.
-    pub fn refreshed(
+    pub(super) fn refreshed(
         ev: &'a Evaluator<B>,
         x: Ciphertext<B>,
         plan: &Plan,
@@ -79,7 +88,7 @@ impl<'a, B: RingOps> Powers<'a, B> {
     }
 
     /// The value of a part that is not constant, at the scale of its level.
-    pub fn value(&self, part: &Part) -> Result<Ciphertext<B>> {
+    pub(crate) fn value(&self, part: &Part) -> Result<Ciphertext<B>> {
         let level = self.level(part)? - 1;
         Ok(self.value_at(part, level, self.ev.level_scale(level))?.into_ciphertext())
     }
