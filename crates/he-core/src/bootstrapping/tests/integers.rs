@@ -196,8 +196,15 @@ fn failures_are_as_frequent_as_predicted() {
     for (entry, (phase, values)) in phases.iter().zip(&vectors).enumerate() {
         let found = w.decrypt(&fresh.slice_batch(entry..entry + 1).unwrap());
         for (slot, (found, value)) in found.iter().zip(values).enumerate() {
-            for (half, error) in [found.re - value.re, found.im - value.im].into_iter().enumerate() {
-                let integer = (phase[w.coefficient(half, slot)] / q0).round().abs();
+            let integers = [0, 1].map(|half| (phase[w.coefficient(half, slot)] / q0).round().abs());
+            let errors = [found.re - value.re, found.im - value.im];
+            for half in [0, 1] {
+                let (integer, error) = (integers[half], errors[half]);
+                // At 9 the polynomial has a slope of 10^12: it takes the noise of a value's
+                // imaginary part, 10^-10, to the other half of the slot.
+                if integers[1 - half] > 8.0 {
+                    continue;
+                }
                 great += usize::from(integer > 4.0);
                 failed += usize::from(error.abs() > allowed);
                 assert_eq!(error.abs() > allowed, integer > 4.0, "{integer}: {error}");
