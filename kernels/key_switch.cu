@@ -31,41 +31,9 @@ struct SumArgs {
     u64 factor[64], constant[64], multiplier[MOST_MULTIPLES][64]; // of each limb
 };
 
-// Arithmetic of sums modulo a short prime: a product of canonical residues is at most .88q in magnitude. A launch adds eight of them at
-// most, and a sum of earlier launches, which is reduced to half of q.
-struct FloatTerms {
-    typedef Fp64 A;
-    HE_D static double mul(const Fp64& f, const Prime&, double x, double y) { return f.mul(x, y); }
-    HE_D static double add(const Prime&, double x, double y) { return x + y; }
-    // a0 b1 + a1 b0
-    HE_D static double cross(const Fp64& f, const Prime&, double a0, double b1, double a1, double b0) {
-        return f.mul(a0, b1) + f.mul(a1, b0);
-    }
-};
-
-struct WordTerms {
-    typedef U64 A;
-    HE_D static u64 mul(const U64&, const Prime& p, u64 x, u64 y) { return mul_mod(x, y, p); }
-    HE_D static u64 add(const Prime& p, u64 x, u64 y) { return add_mod(x, y, p.q); }
-    HE_D static u64 cross(const U64&, const Prime& p, u64 a0, u64 b1, u64 a1, u64 b0) {
-        Wide sum{0, 0};
-        multiply_add(sum, a0, b1);
-        multiply_add(sum, a1, b0);
-        return reduce_wide(sum.low, sum.high, p);
-    }
-};
-
-// Two neighbouring words as numbers of an arithmetic.
 template <class A>
-HE_D void load_pair(const A& f, const u64* words, typename A::Value (&out)[2]) {
-    ulonglong2 v = load2(words);
-    out[0] = f.load(v.x);
-    out[1] = f.load(v.y);
-}
-
-template <class T>
 HE_D void tensor_terms(const TensorArgs& a, const Place& at, const Prime& p) {
-    typedef typename T::A A;
+    typedef Terms<A> T;
     typedef typename A::Value Value;
     A f(p);
     size_t word_a = word_of(a.grid, at, a.a_batch), word_b = word_of(a.grid, at, a.b_batch);
@@ -91,15 +59,16 @@ KERNEL(tensor_rows, TensorArgs, ROW_THREADS, 8) {
     if (!at.inside) return;
     const Prime& p = a.grid.primes[prime_of(a.grid.limbs, at.limb)];
     if (p.is_short) {
-        tensor_terms<FloatTerms>(a, at, p);
+        tensor_terms<Fp64>(a, at, p);
     } else {
-        tensor_terms<WordTerms>(a, at, p);
+        tensor_terms<U64>(a, at, p);
     }
 }
 
-template <class T>
+// A launch adds eight products at most, and a sum of earlier launches, which is reduced to half of q.
+template <class A>
 HE_D void sum_terms(const SumArgs& a, const Place& at, const Prime& p) {
-    typedef typename T::A A;
+    typedef Terms<A> T;
     typedef typename A::Value Value;
     A f(p);
     size_t word = word_of(a.grid, at, a.grid.limbs.batch);
@@ -152,13 +121,13 @@ KERNEL(tensor_sum_rows, SumArgs, ROW_THREADS, 8) {
     if (!at.inside) return;
     const Prime& p = a.grid.primes[prime_of(a.grid.limbs, at.limb)];
     if (p.is_short) {
-        sum_terms<FloatTerms>(a, at, p);
+        sum_terms<Fp64>(a, at, p);
     } else {
-        sum_terms<WordTerms>(a, at, p);
+        sum_terms<U64>(a, at, p);
     }
 }
 
-template <class A, class S, class Pair>
+template <class A, class S, class Pair, bool OF_PAIRS>
 HE_D void key_product(const ProductArgs& a, const Place& at, const Prime& p) {
     size_t word = word_of(a.grid, at, a.grid.limbs.batch);
     bool chain = at.limb < a.grid.limbs.split;
@@ -167,10 +136,11 @@ HE_D void key_product(const ProductArgs& a, const Place& at, const Prime& p) {
     A f(p);
     S sums{}; // of the two words
     const u64* digits = a.digits + word;
-    u32 own = a.own != nullptr && chain ? a.digit_of[at.limb] : a.count;
-    auto add = [&](u32 part, ulonglong2 x, ulonglong2 factor) {
-        sums.add(f, part, 0, f.load(x.x), factor.x);
-        sums.add(f, part, 1, f.load(x.y), factor.y);
+    const u64* own_words = OF_PAIRS ? a.left[1] : a.own;
+    u32 own = own_words != nullptr && chain ? a.digit_of[at.limb] : a.count;
+    auto add = [&](u32 part, const typename A::Value (&x)[2], ulonglong2 factor) {
+        sums.add(f, part, 0, x[0], factor.x);
+        sums.add(f, part, 1, x[1], factor.y);
     };
     // The words of some digits are on the way together.
     constexpr u32 TOGETHER = 2;
@@ -182,40 +152,48 @@ HE_D void key_product(const ProductArgs& a, const Place& at, const Prime& p) {
         for (u32 i = 0; i < TOGETHER; ++i) {
             u32 j = first + i;
             if (j >= a.count) break;
-            x[i] = load2(j == own ? a.own + word : digits + j * a.digit_words);
+            x[i] = load2(j == own ? own_words + word : digits + j * a.digit_words);
             b[i] = key.read(2 * j * a.key_words);
             k[i] = key.read((2 * j + 1) * a.key_words);
         }
 #pragma unroll
         for (u32 i = 0; i < TOGETHER; ++i) {
             if (first + i >= a.count) break;
-            add(0, x[i], key.unpack(b[i]));
-            add(1, x[i], key.unpack(k[i]));
+            typename A::Value digit[2] = {f.load(x[i].x), f.load(x[i].y)};
+            if (OF_PAIRS && first + i == own) {
+                typename A::Value multiplier[2];
+                load_pair(f, a.right[1] + word, multiplier);
+#pragma unroll
+                for (u32 k = 0; k < 2; ++k) digit[k] = Terms<A>::mul(f, p, digit[k], multiplier[k]);
+            }
+            add(0, digit, key.unpack(b[i]));
+            add(1, digit, key.unpack(k[i]));
         }
         if ((first + TOGETHER) % S::MOST == 0) sums.relax(f, p);
     }
+    if (chain) add_multiples<1, OF_PAIRS>(a, f, p, at.limb, sums, [&](u32) { return word; });
 #pragma unroll
     for (u32 part = 0; part < 2; ++part) {
-        if (chain && a.addend[part] != nullptr) {
-            u64 c = a.special[at.limb];
-            add(part, load2(a.addend[part] + word), make_ulonglong2(c, c));
-        }
         store2(a.sums[part] + word, sums.residue(f, p, part, 0), sums.residue(f, p, part, 1));
     }
 }
 
-KERNEL(key_product_rows, ProductArgs, ROW_THREADS, 6) {
+template <bool OF_PAIRS>
+HE_D void key_product_entry(const ProductArgs& a) {
     Place at = place_of(a.grid, blockIdx.x, threadIdx.x);
     if (!at.inside) return;
     const Prime p = a.grid.primes[prime_of(a.grid.limbs, at.limb)];
     if (a.key_packed) { // all primes are short
-        key_product<Fp64, FloatSums<2>, PackedPair>(a, at, p);
+        key_product<Fp64, FloatSums<2>, PackedPair, OF_PAIRS>(a, at, p);
     } else if (p.is_short) {
-        key_product<Fp64, FloatSums<2>, FlatPair>(a, at, p);
+        key_product<Fp64, FloatSums<2>, FlatPair, OF_PAIRS>(a, at, p);
     } else {
-        key_product<U64, WordSums<2>, FlatPair>(a, at, p);
+        key_product<U64, WordSums<2>, FlatPair, OF_PAIRS>(a, at, p);
     }
 }
+
+KERNEL(key_product_rows, ProductArgs, ROW_THREADS, 6) { key_product_entry<false>(a); }
+KERNEL(key_product_pairs, ProductArgs, ROW_THREADS, 5) { key_product_entry<true>(a); }
 
 // Whole rows of a polynomial to or from their place in a packed key, four residues a thread; mirrored by `key::PackArgs`.
 struct PackArgs {

@@ -24,7 +24,7 @@ HE_D Neighbours<V> shared_pair(const V* shared, u32 pair) {
 }
 
 // ANEW: addresses are computed for every digit, instead of being kept in registers.
-template <class A, class S, class Pair, bool ANEW>
+template <class A, class S, class Pair, bool ANEW, bool OF_PAIRS>
 HE_D void transform_product(const ProductArgs& a, u32 limb, size_t row, u32 tile, const Prime& p) {
     SHARED(typename A::Value, shared);
     A arithmetic(p);
@@ -35,6 +35,7 @@ HE_D void transform_product(const ProductArgs& a, u32 limb, size_t row, u32 tile
     u32 key_limb = chain ? limb : limb - a.grid.limbs.split + a.key_chain;
     Pair key(a.key, key_limb, log_n, base + 2 * thread);
     u32 own = chain ? a.digit_of[limb] : a.count;
+    auto word = [&](u32 i) { return row + base + pair_of(thread, i); };
     constexpr u32 FIRST_LOW = forward_low<PRODUCT_LOG>(PRODUCT_BITS, 0);
     for (u32 j = 0; j < a.count; ++j) {
         if constexpr (ANEW) forget(thread);
@@ -49,14 +50,12 @@ HE_D void transform_product(const ProductArgs& a, u32 limb, size_t row, u32 tile
         // On the way while the digit is transformed, if there are registers for it.
         if constexpr (A::FLOAT) read_key();
         if (j == own) {
-            const u64* src = a.own + row + base;
-            ulonglong2 words[PRODUCT_PAIRS];
+            load_pairs<PRODUCT_PAIRS>(arithmetic, OF_PAIRS ? a.left[1] : a.own, word, x);
+            if constexpr (OF_PAIRS) {
+                typename A::Value y[PRODUCT_POINTS];
+                load_pairs<PRODUCT_PAIRS>(arithmetic, a.right[1], word, y);
 #pragma unroll
-            for (u32 i = 0; i < PRODUCT_PAIRS; ++i) words[i] = load2(src + pair_of(thread, i));
-#pragma unroll
-            for (u32 i = 0; i < PRODUCT_PAIRS; ++i) {
-                x[2 * i] = arithmetic.load(words[i].x);
-                x[2 * i + 1] = arithmetic.load(words[i].y);
+                for (u32 r = 0; r < PRODUCT_POINTS; ++r) x[r] = Terms<A>::mul(arithmetic, p, x[r], y[r]);
             }
         } else {
             const u64* src = a.digits + j * a.digit_words + row + base;
@@ -91,30 +90,20 @@ HE_D void transform_product(const ProductArgs& a, u32 limb, size_t row, u32 tile
         }
         if (j % S::MOST == S::MOST - 1) sums.relax(arithmetic, p);
     }
-    size_t at = row + base;
+    if (chain) add_multiples<PRODUCT_PAIRS, OF_PAIRS>(a, arithmetic, p, limb, sums, word);
 #pragma unroll
     for (u32 part = 0; part < 2; ++part) {
-        if (chain && a.addend[part] != nullptr) {
-            u64 c = a.special[limb];
-            ulonglong2 d[PRODUCT_PAIRS];
-#pragma unroll
-            for (u32 i = 0; i < PRODUCT_PAIRS; ++i) d[i] = load2(a.addend[part] + at + pair_of(thread, i));
-#pragma unroll
-            for (u32 i = 0; i < PRODUCT_PAIRS; ++i) {
-                sums.add(arithmetic, part, 2 * i, arithmetic.load(d[i].x), c);
-                sums.add(arithmetic, part, 2 * i + 1, arithmetic.load(d[i].y), c);
-            }
-        }
         u64 words[PRODUCT_POINTS];
 #pragma unroll
         for (u32 r = 0; r < PRODUCT_POINTS; ++r) words[r] = sums.residue(arithmetic, p, part, r);
 #pragma unroll
         for (u32 i = 0; i < PRODUCT_PAIRS; ++i)
-            store2(a.sums[part] + at + pair_of(thread, i), words[2 * i], words[2 * i + 1]);
+            store2(a.sums[part] + word(i), words[2 * i], words[2 * i + 1]);
     }
 }
 
-// blockIdx.x: row and tile. `digits` come from the columns kernel; those of the row's own digit are read from `own`.
+// blockIdx.x: row and tile. `digits` come from the columns kernel; those of the row's own digit are read from `own`
+// or from two pairs.
 template <class Product>
 HE_D void of_row(const ProductArgs& a, Product product) {
     u32 log_tiles = a.grid.log_n - PRODUCT_TILE, row = blockIdx.x >> log_tiles;
@@ -122,19 +111,26 @@ HE_D void of_row(const ProductArgs& a, Product product) {
     product(limb, (size_t)row << a.grid.log_n, tile, a.grid.primes[prime_of(a.grid.limbs, limb)]);
 }
 
-// A kernel of its own for packed keys, where all primes are short: beside the paths of the other one, compilers keep less in registers.
-KERNEL(ntt_product_packed, ProductArgs, PRODUCT_THREADS, 2) {
-    of_row(a, [&](u32 limb, size_t at, u32 tile, const Prime& p) {
-        transform_product<Fp64, FloatSums<PRODUCT_POINTS>, PackedPair, false>(a, limb, at, tile, p);
-    });
-}
-
-KERNEL(ntt_product, ProductArgs, PRODUCT_THREADS, 2) {
+template <bool OF_PAIRS>
+HE_D void product_flat(const ProductArgs& a) {
     of_row(a, [&](u32 limb, size_t at, u32 tile, const Prime& p) {
         if (p.is_short) {
-            transform_product<Fp64, FloatSums<PRODUCT_POINTS>, FlatPair, true>(a, limb, at, tile, p);
+            transform_product<Fp64, FloatSums<PRODUCT_POINTS>, FlatPair, true, OF_PAIRS>(a, limb, at, tile, p);
         } else {
-            transform_product<U64, WordSums<PRODUCT_POINTS>, FlatPair, true>(a, limb, at, tile, p);
+            transform_product<U64, WordSums<PRODUCT_POINTS>, FlatPair, true, OF_PAIRS>(a, limb, at, tile, p);
         }
     });
 }
+
+template <bool OF_PAIRS>
+HE_D void product_packed(const ProductArgs& a) {
+    of_row(a, [&](u32 limb, size_t at, u32 tile, const Prime& p) {
+        transform_product<Fp64, FloatSums<PRODUCT_POINTS>, PackedPair, false, OF_PAIRS>(a, limb, at, tile, p);
+    });
+}
+
+// Kernels of their own for packed keys, where all primes are short: beside the paths of the other ones, compilers keep less in registers.
+KERNEL(ntt_product_packed, ProductArgs, PRODUCT_THREADS, 2) { product_packed<false>(a); }
+KERNEL(ntt_product_packed_pairs, ProductArgs, PRODUCT_THREADS, 2) { product_packed<true>(a); }
+KERNEL(ntt_product, ProductArgs, PRODUCT_THREADS, 2) { product_flat<false>(a); }
+KERNEL(ntt_product_pairs, ProductArgs, PRODUCT_THREADS, 2) { product_flat<true>(a); }

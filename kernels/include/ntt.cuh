@@ -6,7 +6,7 @@
 // transforms of the low bits (columns: the high bits). Degrees up to 2^13 are one tile; larger ones take two kernels.
 #pragma once
 #include "conversion.cuh"
-#include "policy.cuh"
+#include "terms.cuh"
 
 // What happens to a digit's own limbs.
 enum Own : u32 { TRANSFORM_OWN, SKIP_OWN, COPY_OWN };
@@ -38,6 +38,7 @@ struct NttArgs {
     // on. Where the limbs of a buffer belong to several devices, each has every `spread`-th.
     u32 place[2];
     u32 spread, unused;
+    const u64* times; // inverse with TIMES: what the words of the first polynomial are multiplied by as they are loaded
 };
 
 template <class A>
@@ -432,7 +433,7 @@ HE_D void forward_columns(const NttArgs& a, const Tile& t, const Prime& p) {
     for (u32 r = 0; r < (1 << LOG); ++r) dst[index(point<LOG, TILE, last_high<LOG>(TILE, LOG_COLUMNS), LOG_COLUMNS>(thread, r))] = A::pack(x[r]);
 }
 
-template <class A, u32 LOG, u32 TILE, u32 BITS>
+template <class A, u32 LOG, u32 TILE, u32 BITS, bool TIMES>
 HE_D void inverse_rows(const NttArgs& a, const Tile& t, const Prime& p) {
     SHARED(typename A::Value, shared);
     constexpr u32 THREADS = 1 << (TILE - LOG);
@@ -445,7 +446,16 @@ HE_D void inverse_rows(const NttArgs& a, const Tile& t, const Prime& p) {
 #pragma unroll
     for (u32 r = 0; r < (1 << LOG); ++r) words[r] = src[thread + r * THREADS];
 #pragma unroll
-    for (u32 r = 0; r < (1 << LOG); ++r) shared[place(thread + r * THREADS)] = arithmetic.relax(arithmetic.load(words[r]));
+    for (u32 r = 0; r < (1 << LOG); ++r) x[r] = arithmetic.load(words[r]);
+    if constexpr (TIMES) {
+        const u64* times = a.times + ((size_t)t.row << a.log_n) + base;
+#pragma unroll
+        for (u32 r = 0; r < (1 << LOG); ++r) words[r] = times[thread + r * THREADS];
+#pragma unroll
+        for (u32 r = 0; r < (1 << LOG); ++r) x[r] = Terms<A>::mul(arithmetic, p, x[r], arithmetic.load(words[r]));
+    }
+#pragma unroll
+    for (u32 r = 0; r < (1 << LOG); ++r) shared[place(thread + r * THREADS)] = arithmetic.relax(x[r]);
     __syncthreads();
     from_shared<A, LOG, TILE, inverse_high<LOG>(0, BITS), 0>(x, shared, thread);
     inverse_stages<A, LOG, TILE, 0, BITS, WHOLE>(arithmetic, x, shared, inverse_roots_of<A>(p), thread,

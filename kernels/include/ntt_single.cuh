@@ -19,14 +19,14 @@ HE_D void forward_single(const NttArgs& a) {
     }
 }
 
-template <u32 TILE>
+template <u32 TILE, bool TIMES>
 HE_D void inverse_single(const NttArgs& a) {
     Tile t = tile_of(a);
     const Prime& p = a.primes[t.prime];
     if (p.is_short) {
-        inverse_rows<Fp64, SINGLE_LOG, TILE, TILE>(a, t, p);
+        inverse_rows<Fp64, SINGLE_LOG, TILE, TILE, TIMES>(a, t, p);
     } else {
-        inverse_rows<U64, SINGLE_LOG, TILE, TILE>(a, t, p);
+        inverse_rows<U64, SINGLE_LOG, TILE, TILE, TIMES>(a, t, p);
     }
 }
 
@@ -35,4 +35,5 @@ HE_D void inverse_single(const NttArgs& a) {
     KERNEL(ntt##LOG_N##_convert, NttArgs, 1 << (LOG_N - SINGLE_LOG), BLOCKS) { forward_single<LOG_N, true, false>(a); }       \
     KERNEL(ntt##LOG_N##_forward_sub, NttArgs, 1 << (LOG_N - SINGLE_LOG), BLOCKS) { forward_single<LOG_N, false, true>(a); }   \
     KERNEL(ntt##LOG_N##_convert_sub, NttArgs, 1 << (LOG_N - SINGLE_LOG), BLOCKS) { forward_single<LOG_N, true, true>(a); }    \
-    KERNEL(ntt##LOG_N##_inverse, NttArgs, 1 << (LOG_N - SINGLE_LOG), BLOCKS) { inverse_single<LOG_N>(a); }
+    KERNEL(ntt##LOG_N##_inverse, NttArgs, 1 << (LOG_N - SINGLE_LOG), BLOCKS) { inverse_single<LOG_N, false>(a); }             \
+    KERNEL(ntt##LOG_N##_inverse_times, NttArgs, 1 << (LOG_N - SINGLE_LOG), BLOCKS) { inverse_single<LOG_N, true>(a); }

@@ -63,14 +63,14 @@ HE_D void forward_split_rows(const NttArgs& a) {
     }
 }
 
-template <u32 LOG, u32 TILE, u32 BITS>
+template <u32 LOG, u32 TILE, u32 BITS, bool TIMES>
 HE_D void inverse_split_rows(const NttArgs& a) {
     Tile t = tile_of(a);
     const Prime& p = a.primes[t.prime];
     if (p.is_short) {
-        inverse_rows<Fp64, LOG, TILE, BITS>(a, t, p);
+        inverse_rows<Fp64, LOG, TILE, BITS, TIMES>(a, t, p);
     } else {
-        inverse_rows<U64, LOG, TILE, BITS>(a, t, p);
+        inverse_rows<U64, LOG, TILE, BITS, TIMES>(a, t, p);
     }
 }
 
@@ -85,4 +85,5 @@ HE_D void inverse_split_rows(const NttArgs& a) {
 #define ROW_KERNELS(NAME, LOG, TILE, BITS, BLOCKS)                                                                        \
     KERNEL(NAME, NttArgs, 1 << (TILE - LOG), BLOCKS) { forward_split_rows<LOG, TILE, BITS, false>(a); }                   \
     KERNEL(NAME##_sub, NttArgs, 1 << (TILE - LOG), BLOCKS) { forward_split_rows<LOG, TILE, BITS, true>(a); }              \
-    KERNEL(NAME##_inverse, NttArgs, 1 << (TILE - LOG), BLOCKS) { inverse_split_rows<LOG, TILE, BITS>(a); }
+    KERNEL(NAME##_inverse, NttArgs, 1 << (TILE - LOG), BLOCKS) { inverse_split_rows<LOG, TILE, BITS, false>(a); }         \
+    KERNEL(NAME##_inverse_times, NttArgs, 1 << (TILE - LOG), BLOCKS) { inverse_split_rows<LOG, TILE, BITS, true>(a); }

@@ -2,6 +2,7 @@
 #pragma once
 #include "conversion.cuh"
 #include "key.cuh"
+#include "terms.cuh"
 
 // Inner products of digits with both parts of a key, plus P times a polynomial over the chain; mirrored by
 // `key_switch::ProductArgs`.
@@ -19,6 +20,10 @@ struct ProductArgs {
     u64* sums[2];
     u64 special[64];      // P modulo each chain prime
     unsigned char digit_of[64]; // of each chain limb
+    // In place of `own` and `addend`, if a kernel has OF_PAIRS: two pairs over the chain, the last part of whose product was decomposed
+    // and whose other parts are added.
+    const u64* left[2];
+    const u64* right[2];
 };
 
 // Sums of products with parts b and a of a key at POINTS places, modulo a short prime. Products of residues are at most .88q in
@@ -58,3 +63,33 @@ struct WordSums {
     }
     HE_D u64 residue(const U64&, const Prime& p, u32 part, u32 r) const { return reduce_wide(sum[part][r].low, sum[part][r].high, p); }
 };
+
+// Adds P times the addends, or the first parts of the product of two pairs, to sums at PAIRS pairs of neighbouring words, the i-th at
+// word at(i).
+template <u32 PAIRS, bool OF_PAIRS, class A, class S, class At>
+HE_D void add_multiples(const ProductArgs& a, const A& f, const Prime& p, u32 limb, S& sums, At at) {
+    typedef typename A::Value Value;
+    u64 special = a.special[limb];
+    if constexpr (OF_PAIRS) {
+        Value x[2][2 * PAIRS], y[2][2 * PAIRS];
+#pragma unroll
+        for (u32 part = 0; part < 2; ++part) {
+            load_pairs<PAIRS>(f, a.left[part], at, x[part]);
+            load_pairs<PAIRS>(f, a.right[part], at, y[part]);
+        }
+#pragma unroll
+        for (u32 r = 0; r < 2 * PAIRS; ++r) {
+            sums.add(f, 0, r, Terms<A>::mul(f, p, x[0][r], y[0][r]), special);
+            sums.add(f, 1, r, S::operand(f, Terms<A>::cross(f, p, x[0][r], y[1][r], x[1][r], y[0][r])), special);
+        }
+    } else {
+#pragma unroll
+        for (u32 part = 0; part < 2; ++part) {
+            if (a.addend[part] == nullptr) continue;
+            Value x[2 * PAIRS];
+            load_pairs<PAIRS>(f, a.addend[part], at, x);
+#pragma unroll
+            for (u32 r = 0; r < 2 * PAIRS; ++r) sums.add(f, part, r, x[r], special);
+        }
+    }
+}

@@ -2,7 +2,7 @@
 
 use crate::cuda::{Cuda, failed};
 use crate::kernels::Entry;
-use crate::key_switch::{DigitState, Finish};
+use crate::key_switch::{Beside, DigitState, Finish};
 use crate::ring::CudaRing;
 use crate::sampler::Distribution;
 use crate::share::Share;
@@ -291,7 +291,7 @@ impl KeySwitchOps for CudaRing {
         digits: DigitBuf<&Buffer>,
         key: KeyBuf<&Buffer>,
     ) -> Result<[Buffer; 2]> {
-        self.product_rows(shape, digits.buf(), DigitState::Complete, None, key.buf(), [None; 2])
+        self.product_rows(shape, digits.buf(), DigitState::Complete, Beside::NOTHING, key.buf())
     }
 
     fn relinearize(
@@ -305,6 +305,19 @@ impl KeySwitchOps for CudaRing {
         self.divide("relinearize", shape.span(), keep, shape.batch, [&sum0, &sum1], Finish::STORE)
     }
 
+    fn multiply_relinearize(
+        &self,
+        shape: &KeySwitchShape,
+        a: [Operand<'_, Buffer>; 2],
+        b: [Operand<'_, Buffer>; 2],
+        key: KeyBuf<&Buffer>,
+        keep: usize,
+    ) -> Result<[Buffer; 2]> {
+        let [sum0, sum1] = self.multiply_and_switch(shape, a, b, key.buf())?;
+        let op = "multiply_relinearize";
+        self.divide(op, shape.span(), keep, shape.batch, [&sum0, &sum1], Finish::STORE)
+    }
+
     fn switch_automorphism(
         &self,
         shape: &KeySwitchShape,
@@ -314,7 +327,7 @@ impl KeySwitchOps for CudaRing {
         g: u64,
     ) -> Result<[Buffer; 2]> {
         let state = DigitState::Complete;
-        let [sum0, sum1] = self.product_rows(shape, digits.buf(), state, None, key.buf(), [None; 2])?;
+        let [sum0, sum1] = self.product_rows(shape, digits.buf(), state, Beside::NOTHING, key.buf())?;
         let finish = Finish { addend: Some(c0), g };
         let op = "switch_automorphism";
         self.divide(op, shape.span(), shape.q, shape.batch, [&sum0, &sum1], finish)

@@ -96,6 +96,7 @@ entries! {
     Tensor = "key_switch"."tensor_rows" 0;
     TensorSum = "key_switch"."tensor_sum_rows" 0;
     KeyProduct = "key_switch"."key_product_rows" 0;
+    KeyProductPairs = "key_switch"."key_product_pairs" 0;
     PackKey = "key_switch"."pack_key" 0;
     UnpackKey = "key_switch"."unpack_key" 0;
     RotationSums1 = "rotations"."rotation_sums_1" MOST_PLACES;
@@ -135,11 +136,13 @@ entries! {
     ForwardSub12 = "ntt_12"."ntt12_forward_sub" tile(12);
     ConvertSub12 = "ntt_12"."ntt12_convert_sub" tile(12);
     Inverse12 = "ntt_12"."ntt12_inverse" tile(12);
+    InverseTimes12 = "ntt_12"."ntt12_inverse_times" tile(12);
     Forward13 = "ntt_13"."ntt13_forward" tile(13);
     Convert13 = "ntt_13"."ntt13_convert" tile(13);
     ForwardSub13 = "ntt_13"."ntt13_forward_sub" tile(13);
     ConvertSub13 = "ntt_13"."ntt13_convert_sub" tile(13);
     Inverse13 = "ntt_13"."ntt13_inverse" tile(13);
+    InverseTimes13 = "ntt_13"."ntt13_inverse_times" tile(13);
     Columns14 = "ntt_14"."ntt14_columns" tile(12);
     ColumnsConvert14 = "ntt_14"."ntt14_columns_convert" tile(12);
     ColumnsInverse14 = "ntt_14"."ntt14_columns_inverse" tile(12);
@@ -159,6 +162,7 @@ entries! {
     FineRows = "ntt_fine"."ntt_fine_rows" tile(10);
     FineRowsSub = "ntt_fine"."ntt_fine_rows_sub" tile(10);
     FineRowsInverse = "ntt_fine"."ntt_fine_rows_inverse" tile(10);
+    FineRowsInverseTimes = "ntt_fine"."ntt_fine_rows_inverse_times" tile(10);
     FineColumns12 = "ntt_fine"."ntt_fine12_columns" tile(10);
     FineColumnsConvert12 = "ntt_fine"."ntt_fine12_columns_convert" tile(10);
     FineColumnsInverse12 = "ntt_fine"."ntt_fine12_columns_inverse" tile(10);
@@ -177,9 +181,12 @@ entries! {
     FineColumnsInverseShared15 = "ntt_fine"."ntt_fine15_columns_inverse_shared" tile(10);
     NttProduct = "ntt_product"."ntt_product" tile(11);
     NttProductPacked = "ntt_product"."ntt_product_packed" tile(11);
+    NttProductPackedPairs = "ntt_product"."ntt_product_packed_pairs" tile(11);
+    NttProductPairs = "ntt_product"."ntt_product_pairs" tile(11);
     Rows = "ntt_rows"."ntt_rows" tile(12);
     RowsSub = "ntt_rows"."ntt_rows_sub" tile(12);
     RowsInverse = "ntt_rows"."ntt_rows_inverse" tile(12);
+    RowsInverseTimes = "ntt_rows"."ntt_rows_inverse_times" tile(12);
     WideSum = "wide"."wide_sum" 0;
     WideScale = "wide"."wide_scale" 0;
     WideShiftRound = "wide"."wide_shift_round" 0;

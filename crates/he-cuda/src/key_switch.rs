@@ -55,6 +55,8 @@ struct ProductArgs {
     sums: [u64; 2],
     special: [u64; MAX_CHAIN],
     digit_of: [u8; MAX_CHAIN],
+    left: [u64; 2],
+    right: [u64; 2],
 }
 
 #[repr(C)]
@@ -97,6 +99,21 @@ pub(crate) enum DigitState {
 pub(crate) struct Digits {
     pub(crate) buf: Buffer,
     pub(crate) state: DigitState,
+}
+
+/// What a key switch takes beside the digits and the key.
+#[derive(Clone, Copy)]
+pub(crate) enum Beside<'a> {
+    /// The decomposed polynomial if the digits lack their own limbs, and addends to take P times.
+    Words { own: Option<&'a Buffer>, addend: [Option<&'a Buffer>; 2] },
+    /// Two pairs: the digits are those of the last part of their product, without their own limbs,
+    /// and the other parts are added P times.
+    Product([[Operand<'a, Buffer>; 2]; 2]),
+}
+
+impl Beside<'_> {
+    /// Nothing, for complete digits.
+    pub(crate) const NOTHING: Self = Beside::Words { own: None, addend: [None; 2] };
 }
 
 /// The first step of a decomposition or of divisions: the y of the own limbs, in place among those
@@ -297,26 +314,37 @@ impl CudaRing {
     ) -> Result<Digits> {
         let lift = self.lift_digits(shape, src)?;
         self.end_lift("decompose", &lift)?;
-        self.convert_digits(shape, src, &lift.y[0], complete)
+        self.convert_digits(shape, &lift.y[0], complete.then_some(src))
     }
 
     /// Begins the first step of ModUp: the coefficients of the own limbs times (D / d_i)^-1, where
     /// they belong among those of all limbs.
     pub(crate) fn lift_digits(&self, shape: &KeySwitchShape, src: &Buffer) -> Result<Lift<1>> {
+        let own = self.own(Rows::new(Span::chain(shape.q), shape.batch));
+        assert!(own.count() * self.n() <= src.words(), "decompose: the source is too small");
+        // SAFETY: the source is live and holds the own rows, as just checked.
+        unsafe { self.lift_words(shape, src.address(), 0) }
+    }
+
+    /// The same of words at an address, times those at another one if that is not 0.
+    ///
+    /// # Safety
+    /// The addresses are live and hold the own rows; the second is 0 below degree 2^12.
+    unsafe fn lift_words(&self, shape: &KeySwitchShape, src: u64, times: u64) -> Result<Lift<1>> {
         let op = "decompose";
         let chain = Rows::new(Span::chain(shape.q), shape.batch);
         let own = self.own(chain);
-        assert!(own.count() * self.n() <= src.words(), "{op}: the source is too small");
         let plan = self.decompose_plan(shape)?;
         let y = self.cuda.scratch_buffer(op, chain.count() * self.n())?;
         let inverse = NttArgs {
-            src: parts([src.address()]),
+            src: parts([src]),
             dst: parts([y.address()]),
             scale: [plan.scale; 2],
             scale_last: [plan.scale_last; 2],
+            times,
             ..self.spread_args(chain)
         };
-        // SAFETY: the source holds the own rows, and y has room for all.
+        // SAFETY: the sources hold the own rows, and y has room for all.
         let rest = unsafe { self.cuda.begin_inverse(op, &inverse, Extent::rows(own.count()))? };
         Ok(Lift { y: [y], rest })
     }
@@ -330,22 +358,23 @@ impl CudaRing {
         }
     }
 
-    /// The second step: the digits, from the `y` of all limbs. `src` is what was decomposed.
+    /// The second step: the digits, from the `y` of all limbs. Their own limbs are copied from what
+    /// was decomposed, or left out.
     pub(crate) fn convert_digits(
         &self,
         shape: &KeySwitchShape,
-        src: &Buffer,
         y: &Buffer,
-        complete: bool,
+        copied: Option<&Buffer>,
     ) -> Result<Digits> {
         let op = "decompose";
         let plan = self.decompose_plan(shape)?;
         let rows = self.own(Rows::new(shape.span(), shape.batch));
         assert!(
             shape.q * shape.batch * self.n() <= y.words()
-                && self.own(Rows::new(Span::chain(shape.q), shape.batch)).count() * self.n() <= src.words(),
+                && copied.is_none_or(|src| rows.span.chain_limbs() * shape.batch * self.n() <= src.words()),
             "{op}: the source is too small"
         );
+        let complete = copied.is_some();
         let digit_words = self.digit_words(shape);
         let digits = self.cuda.scratch_buffer(op, shape.digits.len() * digit_words)?;
         let extent = Extent { rows: rows.count(), digits: shape.digits.len(), parts: 1 };
@@ -363,7 +392,7 @@ impl CudaRing {
             bases: plan.bases,
             convert: u32::from(fused),
             own: if complete { Own::Copy } else { Own::Skip },
-            acc: parts([src.address()]),
+            acc: parts([copied.map_or(0, Buffer::address)]),
             ..self.ntt_args(rows)
         };
         let state = match complete {
@@ -395,7 +424,34 @@ impl CudaRing {
         addend: [Option<&Buffer>; 2],
     ) -> Result<[Buffer; 2]> {
         let digits = self.decompose_rows(shape, src, false)?;
-        self.product_rows(shape, &digits.buf, digits.state, Some(src), key, addend)
+        self.product_rows(shape, &digits.buf, digits.state, Beside::Words { own: Some(src), addend }, key)
+    }
+
+    /// Inner products with a key of the digits of the last part of a product of pairs over the
+    /// chain; P times its other parts is added. The product itself never reaches memory from degree
+    /// 2^12 on, if no pair is combined with several.
+    pub(crate) fn multiply_and_switch(
+        &self,
+        shape: &KeySwitchShape,
+        a: [Operand<'_, Buffer>; 2],
+        b: [Operand<'_, Buffer>; 2],
+        key: &Buffer,
+    ) -> Result<[Buffer; 2]> {
+        let chain = Rows::new(Span::chain(shape.q), shape.batch);
+        if self.log_n() < 12 || a.iter().chain(&b).any(|x| x.batch != shape.batch) {
+            let [d0, d1, d2] = self.tensor_rows(chain, a, b)?;
+            return self.switch_rows(shape, &d2, key, [Some(&d0), Some(&d1)]);
+        }
+        let op = "multiply_relinearize";
+        assert!(
+            a.into_iter().chain(b).all(|x| holds_operand(self, chain, x)),
+            "{op}: an operand is too small"
+        );
+        // SAFETY: the operands are live and hold the chain's rows, as just checked.
+        let lift = unsafe { self.lift_words(shape, at(a[1].buf, a[1].at), at(b[1].buf, b[1].at))? };
+        self.end_lift(op, &lift)?;
+        let digits = self.convert_digits(shape, &lift.y[0], None)?;
+        self.product_rows(shape, &digits.buf, digits.state, Beside::Product([a, b]), key)
     }
 
     /// The own rows among those of the whole ring, without their place.
@@ -416,25 +472,29 @@ impl CudaRing {
         NttArgs { place, spread, ..self.ntt_args(self.own(rows)) }
     }
 
-    /// Inner products of digits with a key; `own` is the decomposed polynomial if the digits lack
-    /// their own limbs; P times `addend` is added.
+    /// Inner products of digits with a key.
     pub(crate) fn product_rows(
         &self,
         shape: &KeySwitchShape,
         digits: &Buffer,
         state: DigitState,
-        own: Option<&Buffer>,
+        beside: Beside<'_>,
         key: &Buffer,
-        addend: [Option<&Buffer>; 2],
     ) -> Result<[Buffer; 2]> {
         let op = "key_product";
         let n = self.n();
         let rows = self.own(Rows::new(shape.span(), shape.batch));
-        let chain_words = rows.span.chain_limbs() * shape.batch * n;
+        let (own, addend, pairs) = match beside {
+            Beside::Words { own, addend } => (own, addend, None),
+            Beside::Product(pairs) => (None, [None; 2], Some(pairs)),
+        };
+        let chain = Rows::new(Span::chain(rows.span.chain_limbs()), shape.batch);
+        let chain_words = chain.count() * n;
         let key_span = self.share().span(shape.key().span);
         assert!(
             shape.digits.len() * self.digit_words(shape) <= digits.words()
                 && self.holds_key(&shape.key(), key)
+                && pairs.iter().flatten().flatten().all(|x| holds_operand(self, chain, *x))
                 && own.into_iter().chain(addend.into_iter().flatten()).all(|x| chain_words <= x.words()),
             "{op}: an operand is too small"
         );
@@ -444,6 +504,8 @@ impl CudaRing {
         ];
         let constants = self.switch_constants(shape);
         let grid = self.grid(rows);
+        let [left, right] =
+            pairs.map_or([[0; 2]; 2], |pairs| pairs.map(|pair| pair.map(|x| at(x.buf, x.at))));
         let args = ProductArgs {
             grid,
             digits: digits.address(),
@@ -459,16 +521,24 @@ impl CudaRing {
             sums: sums.each_ref().map(Buffer::address),
             special: constants.special,
             digit_of: constants.digit_of,
+            left,
+            right,
         };
         // SAFETY: the buffers are live and hold what the shape says, as just checked.
         unsafe {
             if state == DigitState::Columns {
                 let blocks = (rows.count() << (self.log_n() - PRODUCT_LOG_TILE)) as u32;
                 let shared = 8 << PRODUCT_LOG_TILE;
-                let entry = if self.packs_keys() { Entry::NttProductPacked } else { Entry::NttProduct };
+                let entry = match (self.packs_keys(), pairs.is_some()) {
+                    (false, false) => Entry::NttProduct,
+                    (false, true) => Entry::NttProductPairs,
+                    (true, false) => Entry::NttProductPacked,
+                    (true, true) => Entry::NttProductPackedPairs,
+                };
                 self.cuda.launch(op, entry, [blocks, 1, 1], PRODUCT_THREADS, shared, &args)?;
             } else {
-                self.cuda.launch_rows(op, Entry::KeyProduct, rows.count(), grid.log_chunks, &args)?;
+                let entry = if pairs.is_some() { Entry::KeyProductPairs } else { Entry::KeyProduct };
+                self.cuda.launch_rows(op, entry, rows.count(), grid.log_chunks, &args)?;
             }
         }
         Ok(sums)
@@ -625,8 +695,9 @@ mod tests {
             offset_of!(ProductArgs, addend),
             offset_of!(ProductArgs, special),
             offset_of!(ProductArgs, digit_of),
+            offset_of!(ProductArgs, left),
             size_of::<ProductArgs>(),
         ];
-        assert_eq!(offsets, [56, 72, 80, 88, 120, 632, 696]);
+        assert_eq!(offsets, [56, 72, 80, 88, 120, 632, 696, 728]);
     }
 }

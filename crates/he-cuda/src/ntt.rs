@@ -59,6 +59,9 @@ pub(crate) struct Args {
     pub(crate) place: [u32; 2],
     pub(crate) spread: u32,
     pub(crate) unused: u32,
+    /// What an inverse transform multiplies the words of the first polynomial by as it loads them,
+    /// from degree 2^12 on: 0 for nothing.
+    pub(crate) times: u64,
 }
 
 impl Args {
@@ -86,6 +89,7 @@ impl Args {
             place: [0, limbs.split],
             spread: 1,
             unused: 0,
+            times: 0,
         }
     }
 }
@@ -229,6 +233,18 @@ impl Route {
             }
             _ => Self::single(SmallInverse, log_n),
         }
+    }
+}
+
+/// The same kernel, which multiplies what it loads.
+fn times_entry(entry: Entry) -> Entry {
+    use Entry::*;
+    match entry {
+        FineRowsInverse => FineRowsInverseTimes,
+        Inverse12 => InverseTimes12,
+        Inverse13 => InverseTimes13,
+        RowsInverse => RowsInverseTimes,
+        other => unreachable!("{other:?} does not begin an inverse transform from degree 2^12 on"),
     }
 }
 
@@ -429,7 +445,10 @@ impl Cuda {
         args: &Args,
         extent: Extent,
     ) -> Result<Option<Rest>> {
-        let route = Route::inverse(args.log_n, self.is_fine(args.log_n, extent));
+        let mut route = Route::inverse(args.log_n, self.is_fine(args.log_n, extent));
+        if args.times != 0 {
+            route.first = times_entry(route.first);
+        }
         let log_tiles = args.log_n - route.log_tile;
         let args = Args { log_tiles, ..*args };
         let (grid, shared) = (extent.grid(log_tiles), 8 << route.log_tile);
@@ -496,12 +515,13 @@ mod tests {
             offset_of!(Args, factors),
             offset_of!(Args, galois),
             offset_of!(Args, place),
+            offset_of!(Args, times),
             size_of::<Args>(),
             offset_of!(ConvertColumnsArgs, targets),
             size_of::<ConvertColumnsArgs>(),
             offset_of!(SharedArgs, count),
             size_of::<SharedArgs>(),
         ];
-        assert_eq!(offsets, [80, 88, 104, 112, 144, 152, 160, 192, 208, 216, 232, 232, 240, 328, 336]);
+        assert_eq!(offsets, [80, 88, 104, 112, 144, 152, 160, 192, 208, 216, 232, 240, 240, 248, 336, 344]);
     }
 }

@@ -421,6 +421,15 @@ macro_rules! for_each_ring_op {
             ) -> each [Self::Buf; 2];
         }
         $then! {
+            fn multiply_relinearize(
+                value shape: &$crate::backend::KeySwitchShape,
+                read a: [$crate::ring::Operand<'_, Self::Buf>; 2],
+                read b: [$crate::ring::Operand<'_, Self::Buf>; 2],
+                read key: $crate::backend::KeyBuf<&Self::Buf>,
+                value keep: usize
+            ) -> each [Self::Buf; 2];
+        }
+        $then! {
             fn switch_automorphism(
                 value shape: &$crate::backend::KeySwitchShape,
                 read c0: &Self::Buf,

@@ -230,6 +230,21 @@ pub trait KeySwitchOps: PolyOps {
         Ok([finish(sum0, d[0])?, finish(sum1, d[1])?])
     }
 
+    /// [`relinearize`](Self::relinearize) of the tensor product of two pairs over the chain:
+    /// `(a0 b0, a0 b1 + a1 b0) + (sum_j digit_j(a1 b1) key_j) / P`, divided in the same way. An
+    /// operand of batch 1 is combined with every entry of the others.
+    fn multiply_relinearize(
+        &self,
+        shape: &KeySwitchShape,
+        a: [Operand<'_, Self::Buf>; 2],
+        b: [Operand<'_, Self::Buf>; 2],
+        key: KeyBuf<&Self::Buf>,
+        keep: usize,
+    ) -> Result<[Self::Buf; 2]> {
+        let d = self.tensor(Rows::new(Span::chain(shape.q), shape.batch), a, b)?;
+        self.relinearize(shape, d.each_ref(), key, keep)
+    }
+
     /// The image of c = (c0, c1) over the chain under X -> X^g, `digits` =
     /// [`decompose`](Self::decompose) of c1 and `key` made for g's inverse image of the secret:
     /// `((c0, 0) + (sum_j digit_j key_j) / P)(X^g)`.

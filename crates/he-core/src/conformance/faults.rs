@@ -313,6 +313,7 @@ fn every_broken_operation_is_found_by_the_suite() {
                 "mod_down_pair",
                 "mul_mod_down_pair",
                 "relinearize",
+                "multiply_relinearize",
                 "switch_automorphism",
                 "mod_down",
                 "rotate_and_sum",
@@ -334,7 +335,7 @@ fn every_broken_operation_is_found_by_the_suite() {
             }
         }
     }
-    let coarse: [(Body<Faulty<Cpu>>, &str); 24] = [
+    let coarse: [(Body<Faulty<Cpu>>, &str); 25] = [
         (suite::keys, "empty_key"),
         (suite::keys, "write_key"),
         (suite::keys, "read_key"),
@@ -353,6 +354,7 @@ fn every_broken_operation_is_found_by_the_suite() {
         (suite::divisions, "mul_mod_down_pair"),
         (suite::switches, "apply_automorphism"),
         (suite::switches, "relinearize"),
+        (suite::switches, "multiply_relinearize"),
         (suite::switches, "switch_automorphism"),
         (suite::scaled_tensors, "scaled_tensor"),
         (suite::encryptions, "message_phase"),

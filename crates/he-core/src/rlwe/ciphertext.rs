@@ -269,6 +269,14 @@ impl<B: RingOps> RlweCiphertext<B> {
     /// # Errors
     /// Mismatch of ring, primes, batch or key sets; device errors.
     pub fn tensor(&self, rhs: &Self) -> Result<RlweProduct<B>> {
+        let (a, b, key_set) = self.factors(rhs)?;
+        let (ring, span, batch) = (a.ring(), a.c[0].span(), a.batch());
+        let d = ring.prepared().tensor(a.c[0].rows(), a.operands(), b.operands())?;
+        Ok(RlweProduct { d: d.map(|buf| Poly::from_buf(ring, span, batch, buf)), key_set })
+    }
+
+    /// Both factors of a product, the one of the greater batch first, and their key set.
+    pub(crate) fn factors<'a>(&'a self, rhs: &'a Self) -> Result<(&'a Self, &'a Self, Option<KeySetId>)> {
         let (a, b) = if self.batch() >= rhs.batch() { (self, rhs) } else { (rhs, self) };
         if !a.ring().same(b.ring()) {
             return Err(Error::RingMismatch);
@@ -279,10 +287,7 @@ impl<B: RingOps> RlweCiphertext<B> {
         if a.batch() != b.batch() && b.batch() != 1 {
             return Err(Error::BatchMismatch { left: self.batch(), right: rhs.batch() });
         }
-        let key_set = common(OPERAND, rhs.key_set, self.key_set)?;
-        let (ring, span, batch) = (a.ring(), a.c[0].span(), a.batch());
-        let d = ring.prepared().tensor(a.c[0].rows(), a.operands(), b.operands())?;
-        Ok(RlweProduct { d: d.map(|buf| Poly::from_buf(ring, span, batch, buf)), key_set })
+        Ok((a, b, common(OPERAND, rhs.key_set, self.key_set)?))
     }
 
     /// Both polynomials as operands of the ring.

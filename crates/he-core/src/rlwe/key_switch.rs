@@ -93,19 +93,11 @@ impl<B: RingOps> RlweProduct<B> {
     /// # Errors
     /// Mismatch of parameters; device errors.
     pub fn relinearize(&self, key: &SwitchKey<B>, keep: usize) -> Result<RlweCiphertext<B>> {
-        let [d0, d1, d2] = &self.d;
-        let (ring, span, batch) = (d2.ring(), d2.span(), d2.batch());
-        check_input(key.params(), d2)?;
-        let shape = shape(key.params(), span.q, batch)?;
-        if keep == 0 || keep > span.q {
-            return Err(Error::SpanMismatch { left: span, right: Span::chain(keep) });
-        }
-        if !ring.shares(key.ring()) {
-            return Err(Error::RingMismatch);
-        }
-        key.check_source(SwitchSource::Square)?;
+        let d2 = &self.d[2];
+        let (ring, batch) = (d2.ring(), d2.batch());
+        let shape = relinearization_shape(d2, batch, key, keep)?;
         let key_set = common(KEY, key.key_set(), self.key_set)?;
-        let parts = [d0, d1, d2].map(Poly::buf);
+        let parts = self.d.each_ref().map(Poly::buf);
         let backend = ring.backend();
         let pair = backend.batched(|| ring.prepared().relinearize(&shape, parts, key.buf(), keep))?;
         let [c0, c1] = pair.map(|buf| Poly::from_buf(ring, Span::chain(keep), batch, buf));
@@ -113,7 +105,44 @@ impl<B: RingOps> RlweProduct<B> {
     }
 }
 
+/// The shape of a relinearisation of triples like `part`, which leaves the first `keep` primes.
+fn relinearization_shape<B: RingOps>(
+    part: &Poly<Eval, B>,
+    batch: usize,
+    key: &SwitchKey<B>,
+    keep: usize,
+) -> Result<KeySwitchShape> {
+    let span = part.span();
+    check_input(key.params(), part)?;
+    let shape = shape(key.params(), span.q, batch)?;
+    if keep == 0 || keep > span.q {
+        return Err(Error::SpanMismatch { left: span, right: Span::chain(keep) });
+    }
+    if !part.ring().shares(key.ring()) {
+        return Err(Error::RingMismatch);
+    }
+    key.check_source(SwitchSource::Square)?;
+    Ok(shape)
+}
+
 impl<B: RingOps> RlweCiphertext<B> {
+    /// [`tensor`](Self::tensor), then [`relinearize`](RlweProduct::relinearize): the same words,
+    /// and on devices without the triple in memory.
+    ///
+    /// # Errors
+    /// Mismatch of ring, primes, batch, key sets or parameters; device errors.
+    pub fn multiply_relinearize(&self, rhs: &Self, key: &SwitchKey<B>, keep: usize) -> Result<Self> {
+        let (a, b, key_set) = self.factors(rhs)?;
+        let (ring, batch) = (a.ring(), a.batch());
+        let shape = relinearization_shape(&a.c[0], batch, key, keep)?;
+        let key_set = common(KEY, key.key_set(), key_set)?;
+        let (backend, ops) = (ring.backend(), ring.prepared());
+        let pair = backend
+            .batched(|| ops.multiply_relinearize(&shape, a.operands(), b.operands(), key.buf(), keep))?;
+        let [c0, c1] = pair.map(|buf| Poly::from_buf(ring, Span::chain(keep), batch, buf));
+        Self::new(c0, c1).map(|pair| pair.of(key_set))
+    }
+
     /// The image under X -> X^g, by the digits of its second part and the Galois key for g.
     ///
     /// # Errors

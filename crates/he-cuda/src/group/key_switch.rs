@@ -6,7 +6,7 @@ use super::buf::Layout;
 use super::lead::Held;
 use super::ring::GroupRing;
 use crate::cuda::failed;
-use crate::key_switch::{DigitState, Finish, Lift, addresses};
+use crate::key_switch::{Beside, DigitState, Finish, Lift, addresses};
 use crate::ring::CudaRing;
 use gpu::{Buffer, Piece};
 use he_core::Result;
@@ -140,9 +140,10 @@ impl GroupRing {
     ) -> Result<Vec<[Buffer; 2]>> {
         let y = self.lifted(shape, src)?;
         let of_device = |(i, ring): (usize, &CudaRing)| {
-            let digits = ring.convert_digits(shape, &src[i], &y[i][0], false)?;
+            let digits = ring.convert_digits(shape, &y[i][0], None)?;
             let addend = addend.map(|addend| addend.map(|addend| &addend[i]));
-            ring.product_rows(shape, &digits.buf, digits.state, Some(&src[i]), &key[i], addend)
+            let beside = Beside::Words { own: Some(&src[i]), addend };
+            ring.product_rows(shape, &digits.buf, digits.state, beside, &key[i])
         };
         self.parts().iter().enumerate().map(of_device).collect()
     }
@@ -157,7 +158,7 @@ impl GroupRing {
         let each = self.parts().iter().zip(digits.iter().zip(key));
         let state = DigitState::Complete;
         let product = |(ring, (digits, key)): (&CudaRing, _)| {
-            ring.product_rows(shape, digits, state, None, key, [None; 2])
+            ring.product_rows(shape, digits, state, Beside::NOTHING, key)
         };
         each.map(product).collect()
     }
@@ -270,7 +271,7 @@ impl KeySwitchOps for GroupRing {
         let src = self.poly(&held, Rows::new(Span::chain(shape.q), shape.batch), src)?;
         let y = self.lifted(shape, src)?;
         let each = self.parts().iter().zip(src.iter().zip(&y));
-        let digits = each.map(|(ring, (src, y))| Ok(ring.convert_digits(shape, src, &y[0], true)?.buf));
+        let digits = each.map(|(ring, (src, y))| Ok(ring.convert_digits(shape, &y[0], Some(src))?.buf));
         let mut digits = digits.collect::<Result<Vec<_>>>()?;
         Ok(DigitBuf::new(match self.is_split() {
             true => GroupBuf::in_limbs(self.backend(), self.digit_layout(shape), digits),

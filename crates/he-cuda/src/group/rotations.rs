@@ -110,7 +110,7 @@ impl GroupRing {
             let quotients: Vec<Buffer> = quotients.into_iter().flatten().collect();
             let y = self.lifted(shape, &quotients)?;
             for (i, (sums, ring)) in sums.iter().zip(self.parts()).enumerate() {
-                let digits = ring.convert_digits(shape, &quotients[i], &y[i][0], true)?;
+                let digits = ring.convert_digits(shape, &y[i][0], Some(&quotients[i]))?;
                 sums.turn(&chunks[i], &digits.buf)?;
             }
         }

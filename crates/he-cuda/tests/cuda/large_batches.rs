@@ -5,7 +5,7 @@ use super::devices::{FEW, emulated, emulated_small, gpu_or_skip};
 use he_core::arith::ntt_primes_below;
 use he_core::backend::{Backend, Cpu, KeySwitchOps, KeySwitchShape, PolyOps};
 use he_core::conformance::Mirror;
-use he_core::ring::{RingSpec, Rows, Seed, Span};
+use he_core::ring::{Operand, RingSpec, Rows, Seed, Span};
 use he_core::{Error, Result};
 use he_cuda::{Arithmetic, Cuda};
 
@@ -118,6 +118,8 @@ fn check(cuda: &Cuda, case: &Case, seed: &Seed) -> Result<()> {
     for keep in [shape.q, shape.q - 1] {
         ring.relinearize(shape, [&d[0], &d[1], &d[2]], key.as_ref(), keep)?;
     }
+    let [x, y, z] = d.each_ref().map(|d| Operand::new(d, shape.batch));
+    ring.multiply_relinearize(shape, [x, y], [y, z], key.as_ref(), shape.q - 1)?;
     ring.decompose(shape, &largest(&mirror, ring, case)?)?;
     let digits = ring.decompose(shape, &d[1])?;
     for g in [5, 2 * n as u64 - 1] {

@@ -40,16 +40,17 @@ impl<B: RingOps> Evaluator<B> {
     /// or key sets; device errors.
     pub fn tensor(&self, a: &Ciphertext<B>, b: &Ciphertext<B>) -> Result<Product<B>> {
         let slots = a.meta.slots.max(b.meta.slots);
-        self.tensor_of(&self.aligned(a, b)?, slots)
+        let [a, b] = self.aligned(a, b)?;
+        let (a, b): (&Ciphertext<B>, &Ciphertext<B>) = (a.borrow(), b.borrow());
+        let meta = self.product_meta(a.meta, b.meta, slots)?;
+        Ok(Product { triple: a.pair.tensor(&b.pair)?, meta })
     }
 
-    fn tensor_of(&self, [a, b]: &[Aligned<'_, Ciphertext<B>>; 2], slots: usize) -> Result<Product<B>> {
-        let (a, b): (&Ciphertext<B>, &Ciphertext<B>) = (a.borrow(), b.borrow());
-        let level = a.meta.level;
-        let scale = a.meta.scale * b.meta.scale;
+    /// The state of a product of ciphertexts of one level.
+    fn product_meta(&self, a: Meta, b: Meta, slots: usize) -> Result<Meta> {
+        let (level, scale) = (a.level, a.scale * b.scale);
         check_scale(&self.params, level, scale)?;
-        let noise = product_noise(&a.meta, &b.meta);
-        Ok(Product { triple: a.pair.tensor(&b.pair)?, meta: Meta { level, scale, slots, noise } })
+        Ok(Meta { level, scale, slots, noise: product_noise(&a, &b) })
     }
 
     /// The sum of two products of the same level.
@@ -117,10 +118,15 @@ impl<B: RingOps> Evaluator<B> {
         if a.meta.level.min(b.meta.level) == 0 {
             return Err(Error::LevelExhausted { needed: 1, left: 0 });
         }
-        let slots = a.meta.slots.max(b.meta.slots);
+        keys.check(self.params.rlwe(), &self.ring)?;
+        let (key, slots) = (keys.relin()?, a.meta.slots.max(b.meta.slots));
         self.ring.backend().batched(|| {
-            let product = self.tensor_of(&self.product_operands(a, b)?, slots)?;
-            self.relinearize_rescale(&product, keys)
+            let [a, b] = self.product_operands(a, b)?;
+            let (a, b): (&Ciphertext<B>, &Ciphertext<B>) = (a.borrow(), b.borrow());
+            let meta = self.product_meta(a.meta, b.meta, slots)?;
+            let meta = self.rescaled(self.key_switched(meta, 1))?;
+            let pair = a.pair.multiply_relinearize(&b.pair, key, self.primes_at(meta.level))?;
+            Ok(Ciphertext { pair, meta })
         })
     }
 

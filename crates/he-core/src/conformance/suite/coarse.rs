@@ -404,8 +404,8 @@ pub fn rotations<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
     })
 }
 
-/// A whole key switch of a triple, with and without a division by chain primes, and of a pair under
-/// automorphisms.
+/// A whole key switch of a triple and of a product of pairs, with and without a division by chain
+/// primes, and of a pair under automorphisms.
 fn switch_case<B: RingOps>(lab: &Lab<B>, shape: &KeySwitchShape, fill: Fill) -> Result<()> {
     let (ops, n) = (&lab.ring, lab.n as u64);
     let chain = Rows::new(Span::chain(shape.q), shape.batch);
@@ -416,6 +416,16 @@ fn switch_case<B: RingOps>(lab: &Lab<B>, shape: &KeySwitchShape, fill: Fill) -> 
         let pair = ops.relinearize(shape, [&d[0], &d[1], &d[2]], key.as_ref(), keep)?;
         let words = pair.map(|c| lab.backend.words(&c) as u64);
         lab.expect("relinearize", "the kept words", &words, &[(keep * shape.batch * lab.n) as u64; 2])?;
+    }
+    let placed = lab.buffer(chain.at(3 * lab.n), fill)?;
+    let single = lab.buffer(Rows::new(chain.span, 1), Fill::Paint(4))?;
+    let [x, y, z] = d.each_ref().map(|d| Operand::new(d, shape.batch));
+    let (placed, single) = (Operand::at(&placed, shape.batch, 3 * lab.n), Operand::new(&single, 1));
+    // Two pairs, a square, and a pair that is combined with every entry of another.
+    for (a, b) in [([x, y], [placed, z]), ([placed, x], [placed, x]), ([y, placed], [single, single])] {
+        for keep in [shape.q, 1] {
+            ops.multiply_relinearize(shape, a, b, key.as_ref(), keep)?;
+        }
     }
     let digits = painted_digits(lab, shape, fill)?;
     for g in [5, 2 * n - 1, n + 1, 1] {
