@@ -422,10 +422,9 @@ fn switch_case<B: RingOps>(lab: &Lab<B>, shape: &KeySwitchShape, fill: Fill) -> 
     let [x, y, z] = d.each_ref().map(|d| Operand::new(d, shape.batch));
     let (placed, single) = (Operand::at(&placed, shape.batch, 3 * lab.n), Operand::new(&single, 1));
     // Two pairs, a square, and a pair that is combined with every entry of another.
-    for (a, b) in [([x, y], [placed, z]), ([placed, x], [placed, x]), ([y, placed], [single, single])] {
-        for keep in [shape.q, 1] {
-            ops.multiply_relinearize(shape, a, b, key.as_ref(), keep)?;
-        }
+    let pairs = [([x, y], [placed, z]), ([placed, x], [placed, x]), ([y, placed], [single, single])];
+    for ((a, b), keep) in pairs.into_iter().zip([shape.q, 1, shape.q]) {
+        ops.multiply_relinearize(shape, a, b, key.as_ref(), keep)?;
     }
     let digits = painted_digits(lab, shape, fill)?;
     for g in [5, 2 * n - 1, n + 1, 1] {
