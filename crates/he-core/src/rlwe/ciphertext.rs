@@ -276,7 +276,7 @@ impl<B: RingOps> RlweCiphertext<B> {
     }
 
     /// Both factors of a product, the one of the greater batch first, and their key set.
-    pub(crate) fn factors<'a>(&'a self, rhs: &'a Self) -> Result<(&'a Self, &'a Self, Option<KeySetId>)> {
+    pub(super) fn factors<'a>(&'a self, rhs: &'a Self) -> Result<(&'a Self, &'a Self, Option<KeySetId>)> {
         let (a, b) = if self.batch() >= rhs.batch() { (self, rhs) } else { (rhs, self) };
         if !a.ring().same(b.ring()) {
             return Err(Error::RingMismatch);

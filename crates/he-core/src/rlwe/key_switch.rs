@@ -93,36 +93,35 @@ impl<B: RingOps> RlweProduct<B> {
     /// # Errors
     /// Mismatch of parameters; device errors.
     pub fn relinearize(&self, key: &SwitchKey<B>, keep: usize) -> Result<RlweCiphertext<B>> {
-        let d2 = &self.d[2];
-        let (ring, batch) = (d2.ring(), d2.batch());
-        let shape = relinearization_shape(d2, batch, key, keep)?;
-        let key_set = common(KEY, key.key_set(), self.key_set)?;
-        let parts = self.d.each_ref().map(Poly::buf);
-        let backend = ring.backend();
-        let pair = backend.batched(|| ring.prepared().relinearize(&shape, parts, key.buf(), keep))?;
-        let [c0, c1] = pair.map(|buf| Poly::from_buf(ring, Span::chain(keep), batch, buf));
-        RlweCiphertext::new(c0, c1).map(|pair| pair.of(key_set))
+        let d = self.d.each_ref().map(Poly::buf);
+        relinearized(&self.d[2], self.key_set, key, keep, |ring, shape| {
+            ring.relinearize(shape, d, key.buf(), keep)
+        })
     }
 }
 
-/// The shape of a relinearisation of triples like `part`, which leaves the first `keep` primes.
-fn relinearization_shape<B: RingOps>(
+/// What `switch` makes of triples like `part` of a key set: a pair over the first `keep` primes.
+fn relinearized<B: RingOps>(
     part: &Poly<Eval, B>,
-    batch: usize,
+    key_set: Option<KeySetId>,
     key: &SwitchKey<B>,
     keep: usize,
-) -> Result<KeySwitchShape> {
-    let span = part.span();
+    switch: impl FnOnce(&B::Ring, &KeySwitchShape) -> Result<[B::Buf; 2]>,
+) -> Result<RlweCiphertext<B>> {
+    let (ring, span, batch) = (part.ring(), part.span(), part.batch());
     check_input(key.params(), part)?;
     let shape = shape(key.params(), span.q, batch)?;
     if keep == 0 || keep > span.q {
         return Err(Error::SpanMismatch { left: span, right: Span::chain(keep) });
     }
-    if !part.ring().shares(key.ring()) {
+    if !ring.shares(key.ring()) {
         return Err(Error::RingMismatch);
     }
     key.check_source(SwitchSource::Square)?;
-    Ok(shape)
+    let key_set = common(KEY, key.key_set(), key_set)?;
+    let pair = ring.backend().batched(|| switch(ring.prepared(), &shape))?;
+    let [c0, c1] = pair.map(|buf| Poly::from_buf(ring, Span::chain(keep), batch, buf));
+    RlweCiphertext::new(c0, c1).map(|pair| pair.of(key_set))
 }
 
 impl<B: RingOps> RlweCiphertext<B> {
@@ -133,14 +132,9 @@ impl<B: RingOps> RlweCiphertext<B> {
     /// Mismatch of ring, primes, batch, key sets or parameters; device errors.
     pub fn multiply_relinearize(&self, rhs: &Self, key: &SwitchKey<B>, keep: usize) -> Result<Self> {
         let (a, b, key_set) = self.factors(rhs)?;
-        let (ring, batch) = (a.ring(), a.batch());
-        let shape = relinearization_shape(&a.c[0], batch, key, keep)?;
-        let key_set = common(KEY, key.key_set(), key_set)?;
-        let (backend, ops) = (ring.backend(), ring.prepared());
-        let pair = backend
-            .batched(|| ops.multiply_relinearize(&shape, a.operands(), b.operands(), key.buf(), keep))?;
-        let [c0, c1] = pair.map(|buf| Poly::from_buf(ring, Span::chain(keep), batch, buf));
-        Self::new(c0, c1).map(|pair| pair.of(key_set))
+        relinearized(&a.c[0], key_set, key, keep, |ring, shape| {
+            ring.multiply_relinearize(shape, a.operands(), b.operands(), key.buf(), keep)
+        })
     }
 
     /// The image under X -> X^g, by the digits of its second part and the Galois key for g.

@@ -478,12 +478,21 @@ mod tests {
             ct.apply_automorphism(&relin, 5).unwrap_err(),
             product.relinearize(&galois, 3).unwrap_err(),
             product.relinearize(&key, 3).unwrap_err(),
+            ct.multiply_relinearize(&ct, &galois, 3).unwrap_err(),
             EvaluationKeys::empty(&params, &ring).unwrap().insert_relin(galois.clone()).unwrap_err(),
         ] {
             assert!(matches!(error, Error::Argument { what: "switching key", .. }), "{error}");
             assert!(error.to_string().contains("leads away from"), "{error}");
         }
         assert!(ct.apply_automorphism(&galois, 5).is_ok() && product.relinearize(&relin, 3).is_ok());
+        let multiplied = ct.multiply_relinearize(&ct, &relin, 2).unwrap();
+        assert_eq!((multiplied.chain_limbs(), multiplied.key_set()), (2, Some(a.key_set())));
+        for keep in [0, 4] {
+            let result = ct.multiply_relinearize(&ct, &relin, keep);
+            assert!(matches!(result, Err(Error::SpanMismatch { .. })), "{keep}");
+        }
+        let other = encryption(&c, &ring, 3, &mut rng);
+        assert!(matches!(ct.multiply_relinearize(&other, &relin, 3), Err(Error::KeyMismatch { .. })));
         for g in [0, 4, 2 << LOG_N | 1] {
             let result = SwitchKey::for_image(&a, g, &params, &ring, &mut rng);
             assert!(matches!(result, Err(Error::Argument { what: "Galois element", .. })), "{g}");
