@@ -171,7 +171,11 @@ HE_D void key_product(const ProductArgs& a, const Place& at, const Prime& p) {
         }
         if ((first + TOGETHER) % S::MOST == 0) sums.relax(f, p);
     }
-    if (chain) add_multiples<1, OF_PAIRS>(a, f, p, at.limb, sums, [&](u32) { return word; });
+    if (chain) {
+        Multiples<1, OF_PAIRS> multiples;
+        multiples.read(a, [&](u32) { return word; });
+        multiples.add(a, f, p, at.limb, sums);
+    }
 #pragma unroll
     for (u32 part = 0; part < 2; ++part) {
         store2(a.sums[part] + word, sums.residue(f, p, part, 0), sums.residue(f, p, part, 1));

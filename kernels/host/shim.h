@@ -103,7 +103,7 @@ template <class A, class B> HE_BUILTIN constexpr typename std::common_type<A, B>
     return (T)a < (T)b ? (T)b : (T)a;
 }
 
-// ---- float64: one rounding each, since the host build never contracts (-ffp-contract=off) ----
+// ---- Floating point: one rounding each, since the host build never contracts (-ffp-contract=off) ----
 
 HE_BUILTIN double __dadd_rn(double a, double b) { return a + b; }
 HE_BUILTIN double __dsub_rn(double a, double b) { return a - b; }
@@ -134,6 +134,13 @@ HE_BUILTIN double __ll2double_rn(long long a) { return (double)a; }
 HE_BUILTIN double __ull2double_rn(unsigned long long a) { return (double)a; }
 HE_BUILTIN double __int2double_rn(int a) { return (double)a; }
 HE_BUILTIN double __uint2double_rn(unsigned a) { return (double)a; }
+HE_BUILTIN float __uint2float_rn(unsigned a) { return (float)a; }
+HE_BUILTIN float __fmaf_rn(float a, float b, float c) { return fmaf(a, b, c); }
+HE_BUILTIN unsigned __float_as_uint(float a) {
+    unsigned bits;
+    memcpy(&bits, &a, sizeof bits);
+    return bits;
+}
 // Out of range: the nearest bound, as on the device.
 HE_BUILTIN long long __double2ll_rn(double a) {
     a = rint(a);

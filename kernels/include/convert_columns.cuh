@@ -63,11 +63,16 @@ struct alignas(16) WordPair {
 // for two coefficients, which it composes.
 template <u32 CHUNKS>
 struct ByteConversion {
+    // Where the number may need 65 bits, its quotient is estimated without the lowest four bytes, which are .1q at most.
+    static constexpr bool LONG = CHUNKS > 2;
+
     u32 constants[CHUNKS][4][2];
-    double q, q_inverse, shift, shift_quotient; // shift = 2^32 modulo the target
+    u64 minus_q, offset;
+    float quotient; // of 2^32 and the target
 
     // `table` are the words of the target that the lane holds, from its own one on; `prime` is that whose residues it gets.
-    HE_D ByteConversion(const u64* table, const Prime& prime) : q(prime.q_double), q_inverse(prime.q_inverse) {
+    HE_D ByteConversion(const u64* table, const Prime& prime)
+        : minus_q(0 - prime.q), offset(0x4338000000000000ull + ROUNDED * prime.q), quotient(prime.q >> 36 == 0 ? 0.0f : (float)((LONG ? 0x1p33 : 0x1p32) * prime.q_inverse)) {
 #pragma unroll
         for (u32 i = 0; i < CHUNKS; ++i) {
 #pragma unroll
@@ -77,23 +82,21 @@ struct ByteConversion {
                 constants[i][k][1] = (u32)(word >> 32);
             }
         }
-        Fp64 arithmetic(prime);
-        shift = arithmetic.relax(arithmetic.mul(prime.shift_25, 128.0));
-        shift_quotient = shift * q_inverse;
     }
 
-    // 2^52 plus the number that four sums of bytes, below 2^24, make; less than 2^49 of it.
-    HE_D static double above_2_52(u32 b0, u32 b1, u32 b2, u32 b3) {
-        u64 base = 0x4330000000000000ull | (b0 + (b1 << 8));
-        return __longlong_as_double((i64)(base + (u64)(b2 + (b3 << 8)) * 65536));
-    }
-    // At most q in magnitude. The quotient is below 2^50, so that it is off by less than a quarter before it is rounded; the difference
-    // of 2^32 high and its multiple of q is an integer below 2^53.
-    HE_D double compose(u32 b0, u32 b1, u32 b2, u32 b3, u32 b4, u32 b5, u32 b6, u32 b7) const {
-        double low = above_2_52(b0, b1, b2, b3) - 4503599627370496.0, high = above_2_52(b4, b5, b6, b7) - 4503599627370496.0;
-        double h = high * shift, l = fma(high, shift, -h);
-        double b = rint(fma(high, shift_quotient, low * q_inverse));
-        return fma(-b, q, h) + (l + low);
+    // The bits of 1.5 2^23: with an integer below 2^22 added, they are those of the sum.
+    static constexpr u64 ROUNDED = 0x4b400000;
+
+    // The residue that sums of bytes, below 2^24, make: of the number V = sum 2^(8i) b_i, which is below 2^14.4 q, the multiple of q is
+    // subtracted that float32 tells. It is off by .51 at most, so that |V - b q| is at most .61q, but for targets below 2^36: V itself is
+    // left of these, below 2^50.4. The difference is taken modulo 2^64, beside the exponent of 1.5 2^52.
+    HE_D double compose(u32 b0, u32 b1, u32 b2, u32 b3, u32 b4, u32 b5, u32 b6) const {
+        u64 low = b0 + (b1 << 8) + (u64)(b2 + (b3 << 8)) * 65536;
+        u32 middle = b4 + (b5 << 8);
+        u64 number = low + ((u64)(middle + (b6 << 16)) << 32);
+        float high = LONG ? __uint2float_rn((middle >> 1) + (b6 << 15)) : __uint2float_rn((u32)(number >> 32));
+        u32 b = __float_as_uint(__fmaf_rn(high, quotient, 12582912.0f));
+        return __longlong_as_double((i64)(number + offset + b * minus_q)) - 6755399441055744.0;
     }
 
     // The residues of two coefficients, whose words of chunk k are at words[k].
@@ -106,8 +109,9 @@ struct ByteConversion {
 #pragma unroll
             for (u32 k = 0; k < 4; ++k) multiply_bytes(sums[k], left, constants[chunk][k]);
         }
-        x = compose(sums[0][0], sums[0][1], sums[1][0], sums[1][1], sums[2][0], sums[2][1], sums[3][0], sums[3][1]);
-        y = compose(sums[0][2], sums[0][3], sums[1][2], sums[1][3], sums[2][2], sums[2][3], sums[3][2], sums[3][3]);
+        // A constant has seven bytes.
+        x = compose(sums[0][0], sums[0][1], sums[1][0], sums[1][1], sums[2][0], sums[2][1], sums[3][0]);
+        y = compose(sums[0][2], sums[0][3], sums[1][2], sums[1][3], sums[2][2], sums[2][3], sums[3][2]);
     }
 };
 
@@ -159,30 +163,35 @@ HE_D void convert_columns(const ConvertColumnsArgs& args) {
     u32 begin = groups * share / args.shares, end = groups * (share + 1) / args.shares;
     auto limb_of = [&](u32 k) { return target_of(min(k, count - 1), first, next); };
 
-    // The constants of a group arrive while the one before it is computed: a quarter of the threads copies those of one target. The
-    // roots of the second pass are a group behind the rest, because they are needed longer. With more sources there is no room for
-    // them if two blocks are to share a multiprocessor, nor for all points of the targets between the passes, which then go in halves.
+    // The constants of a group arrive while the one before it is computed, its first roots during that one's second pass, and the others
+    // during its own first pass: a quarter of the threads copies those of one target. With more sources there is no room for them if two
+    // blocks are to share a multiprocessor, nor for all points of the targets between the passes, which then go in halves.
     constexpr bool COPIES = CHUNKS <= 2;
     constexpr u32 EXCHANGE_AREA = COPIES ? COLUMNS_AREA : COLUMNS_HALF + 4;
     typedef Target<BITS, CHUNKS> Constants;
     constexpr u32 FIRST_ROOTS = 1u << (COLUMNS_TILE - LOW);
     Constants* targets = reinterpret_cast<Constants*>(words + (row_words + COLUMNS_TARGETS) * COLUMNS_AREA);
     u32 copied = threadIdx.x / COLUMN_THREADS, piece = threadIdx.x % COLUMN_THREADS;
-    const double* roots = nullptr; // of the target whose constants were copied last
-    auto copy_first = [&](u32 group) {
-        u32 target = limb_of(group * COLUMNS_TARGETS + copied);
-        const Prime& p = a.primes[prime_of(a.limbs, target)];
-        Constants& to = targets[copied];
-        roots = roots_of<Fp64>(p);
-        copy_pieces<sizeof(Prime)>(&to.prime, &p, piece);
-        copy_pieces<sizeof(to.bytes)>(to.bytes, basis.bytes + (size_t)target * (CHUNKS * CHUNK_WORDS), piece);
-        copy_pieces<8 * FIRST_ROOTS>(to.roots, roots, piece);
+    Constants& copy = targets[copied];
+    const double* roots = nullptr; // of the target whose first roots were copied last
+    auto prime_in = [&](u32 group) { return a.primes + prime_of(a.limbs, limb_of(group * COLUMNS_TARGETS + copied)); };
+    auto copy_constants = [&](u32 group) {
+        copy_pieces<sizeof(Prime)>(&copy.prime, prime_in(group), piece);
+        const u64* bytes = basis.bytes + (size_t)limb_of(group * COLUMNS_TARGETS + copied) * (CHUNKS * CHUNK_WORDS);
+        copy_pieces<sizeof(copy.bytes)>(copy.bytes, bytes, piece);
     };
-    auto copy_second = [&] {
+    auto copy_first_roots = [&](const Prime& prime) {
+        roots = roots_of<Fp64>(prime);
+        copy_pieces<8 * FIRST_ROOTS>(copy.roots, roots, piece);
+    };
+    auto copy_other_roots = [&] {
         constexpr u32 BYTES = 8 * (Constants::ROOTS - FIRST_ROOTS);
-        copy_pieces<BYTES>(targets[copied].roots + FIRST_ROOTS, roots + FIRST_ROOTS, piece);
+        copy_pieces<BYTES>(copy.roots + FIRST_ROOTS, roots + FIRST_ROOTS, piece);
     };
-    if (COPIES && begin < end) copy_first(begin);
+    if (COPIES && begin < end) {
+        copy_constants(begin);
+        copy_first_roots(*prime_in(begin));
+    }
     commit_copies();
 
     // The rows of the tile.
@@ -254,24 +263,27 @@ HE_D void convert_columns(const ConvertColumnsArgs& args) {
 #pragma unroll
             for (u32 r = 0; r < COLUMNS_POINTS; r += 2) conversion.convert(chunks, r / 2 * COLUMN_THREADS, x[r], x[r + 1]);
         }
-        forward_pass<Fp64, COLUMNS_LOG, COLUMNS_TILE, COLUMNS_TILE, LOW>(arithmetic, x, own_roots, thread, 0, 1, log_n);
-        relax_all<Fp64, COLUMNS_LOG>(arithmetic, x);
-        __syncthreads(); // the last targets have left shared memory, and nobody needs these constants again but for the roots
+        wait_copies();
+        __syncthreads(); // the last targets have left shared memory, and nobody needs these constants again, nor the last roots
         if constexpr (COPIES) {
-            copy_second();
-            if (group + 1 < end) copy_first(group + 1);
+            copy_other_roots();
+            if (group + 1 < end) copy_constants(group + 1);
             commit_copies();
         }
+        forward_pass<Fp64, COLUMNS_LOG, COLUMNS_TILE, COLUMNS_TILE, LOW>(arithmetic, x, own_roots, thread, 0, 1, log_n);
+        relax_grown<Fp64, COLUMNS_LOG>(arithmetic, x);
         if constexpr (!COPIES) {
             exchange_halves<LOW, LOG_COLUMNS>(x, exchange, thread);
         } else {
             to_shared<Fp64, COLUMNS_LOG, COLUMNS_TILE, COLUMNS_TILE, LOW>(x, exchange, thread);
             wait_copies();
             __syncthreads();
+            if (group + 1 < end) copy_first_roots(copy.prime);
+            commit_copies();
             from_shared<Fp64, COLUMNS_LOG, COLUMNS_TILE, LOW, LOG_COLUMNS>(x, exchange, thread);
         }
         forward_pass<Fp64, COLUMNS_LOG, COLUMNS_TILE, LOW, LOG_COLUMNS>(arithmetic, x, own_roots, thread, 0, FIRST_ROOTS, log_n);
-        relax_all<Fp64, COLUMNS_LOG>(arithmetic, x);
+        relax_grown<Fp64, COLUMNS_LOG>(arithmetic, x);
         if (k >= count) continue;
         u64* out = dst + limb_of(k) * stride;
 #pragma unroll

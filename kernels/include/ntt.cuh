@@ -96,11 +96,14 @@ struct DerivedRoots {
     typename A::Root power[STAGES]; // of stage s
     typename A::Root constant[1 << (STAGES - 1)];
 
-    // `roots` is followed by the z of passes of four stages (N / 16 of them), then of three (N / 8).
-    HE_D DerivedRoots(const A& a, const typename A::Root* roots, u32 node, u32 log_n) {
+    // Where z is: `roots` is followed by those of passes of four stages (N / 16 of them), then of three (N / 8).
+    HE_D static u32 last_of(u32 node, u32 log_n) {
         static_assert(STAGES == 4 || STAGES == 3, "tables of other passes are not made");
         u32 n = 1u << log_n;
-        power[STAGES - 1] = roots[STAGES == 4 ? n + (node - n / 16) : n + n / 16 + (node - n / 8)];
+        return STAGES == 4 ? n + (node - n / 16) : n + n / 16 + (node - n / 8);
+    }
+    HE_D DerivedRoots(const A& a, const typename A::Root* roots, typename A::Root z) {
+        power[STAGES - 1] = z;
 #pragma unroll
         for (u32 s = STAGES - 1; s-- > 0;) power[s] = a.mul(power[s + 1], power[s + 1]);
 #pragma unroll
@@ -108,6 +111,11 @@ struct DerivedRoots {
     }
     HE_D typename A::Root get(const A& a, u32 s, u32 i) const { return i == 0 ? power[s] : a.mul(power[s], constant[i]); }
 };
+
+template <class A, u32 STAGES>
+HE_D DerivedRoots<A, STAGES> derived_roots(const A& a, const typename A::Root* roots, u32 node, u32 log_n) {
+    return DerivedRoots<A, STAGES>(a, roots, roots[DerivedRoots<A, STAGES>::last_of(node, log_n)]);
+}
 
 // The roots of a pass, read from the table.
 template <class A>
@@ -125,7 +133,7 @@ HE_D void forward_pass(const A& a, typename A::Value* x, const typename A::Root*
     for (u32 g = 0; g < (1 << LOG) / SIZE; ++g) {
         u32 node = first + ((base + point<LOG, TILE, HIGH, LOW>(thread, g * SIZE)) >> HIGH);
         if constexpr (A::DERIVES && LOW == 0 && STAGES >= 3) {
-            forward_butterflies<A, STAGES, 0>(a, x + g * SIZE, DerivedRoots<A, STAGES>(a, roots, node, log_n));
+            forward_butterflies<A, STAGES, 0>(a, x + g * SIZE, derived_roots<A, STAGES>(a, roots, node, log_n));
         } else {
             forward_butterflies<A, STAGES, 0>(a, x + g * SIZE, TableRoots<A>{roots, node});
         }
@@ -166,7 +174,7 @@ HE_D void inverse_pass(const A& a, typename A::Value* x, const typename A::Root*
     for (u32 g = 0; g < (1 << LOG) / SIZE; ++g) {
         u32 node = first + ((base + point<LOG, TILE, HIGH, LOW>(thread, g * SIZE)) >> HIGH);
         if constexpr (A::DERIVES && LOW == 0 && STAGES >= 3) {
-            inverse_butterflies<A, STAGES, STAGES - 1, LAST>(a, x + g * SIZE, DerivedRoots<A, STAGES>(a, roots, node, log_n), c, last);
+            inverse_butterflies<A, STAGES, STAGES - 1, LAST>(a, x + g * SIZE, derived_roots<A, STAGES>(a, roots, node, log_n), c, last);
         } else {
             inverse_butterflies<A, STAGES, STAGES - 1, LAST>(a, x + g * SIZE, TableRoots<A>{roots, node}, c, last);
         }
@@ -177,6 +185,12 @@ template <class A, u32 LOG>
 HE_D void relax_all(const A& a, typename A::Value* x) {
 #pragma unroll
     for (u32 r = 0; r < (1 << LOG); ++r) x[r] = a.relax(x[r]);
+}
+
+// Between two passes forward.
+template <class A, u32 LOG>
+HE_D void relax_grown(const A& a, typename A::Value* x) {
+    if (!a.is_narrow()) relax_all<A, LOG>(a, x);
 }
 
 template <class A, u32 LOG, u32 TILE, u32 HIGH, u32 LOW>
@@ -206,7 +220,7 @@ HE_D void forward_stages(const A& a, typename A::Value* x, typename A::Value* sh
     constexpr u32 LOW = forward_low<LOG>(HIGH, END);
     forward_pass<A, LOG, TILE, HIGH, LOW>(a, x, roots, thread, base, first, log_n);
     if constexpr (LOW > END) {
-        relax_all<A, LOG>(a, x);
+        relax_grown<A, LOG>(a, x);
         to_shared<A, LOG, TILE, HIGH, LOW>(x, shared, thread);
         __syncthreads();
         from_shared<A, LOG, TILE, LOW, forward_low<LOG>(LOW, END)>(x, shared, thread);
@@ -427,7 +441,7 @@ HE_D void forward_columns(const NttArgs& a, const Tile& t, const Prime& p) {
     auto index = [&](u32 i) { return ((i >> LOG_COLUMNS) << log_rows) + column + (i & ((1 << LOG_COLUMNS) - 1)); };
     load_row<A, LOG, TILE, TILE, forward_low<LOG>(TILE, LOG_COLUMNS), CONVERT, false>(a, t, arithmetic, p, x, shared, thread, index);
     forward_stages<A, LOG, TILE, TILE, LOG_COLUMNS>(arithmetic, x, shared, roots_of<A>(p), thread, 0, 1, a.log_n);
-    relax_all<A, LOG>(arithmetic, x);
+    relax_grown<A, LOG>(arithmetic, x);
     u64* dst = a.dst[t.part] + t.digit * a.dst_digit + ((size_t)t.row << a.log_n);
 #pragma unroll
     for (u32 r = 0; r < (1 << LOG); ++r) dst[index(point<LOG, TILE, last_high<LOG>(TILE, LOG_COLUMNS), LOG_COLUMNS>(thread, r))] = A::pack(x[r]);

@@ -38,6 +38,8 @@ struct Fp64 {
     }
     // To at most q / 2 in magnitude.
     HE_HD Value relax(Value x) const { return fma(-rint(x * q_inverse), q, x); }
+    // Whether a forward transform of up to 17 stages needs no reduction on its way: a stage adds at most 1.3q, and 24q are below 2^52.
+    HE_HD bool is_narrow() const { return q < 0x1p47; }
     // Whether 8q, to which the sums of four stages of an inverse transform grow, is above 2^53.
     HE_HD bool outgrows() const { return q > 0x1p50; }
 
@@ -77,6 +79,7 @@ struct U64 {
     HE_HD static Value unpack(u64 x) { return x; }
     HE_HD static u64 pack(Value x) { return x; }
     HE_HD Value relax(Value x) const { return x; }
+    HE_HD bool is_narrow() const { return true; }
     HE_HD bool outgrows() const { return false; }
 
     HE_HD void forward(Value& x, Value& y, Root w) const {

@@ -64,32 +64,51 @@ struct WordSums {
     HE_D u64 residue(const U64&, const Prime& p, u32 part, u32 r) const { return reduce_wide(sum[part][r].low, sum[part][r].high, p); }
 };
 
-// Adds P times the addends, or the first parts of the product of two pairs, to sums at PAIRS pairs of neighbouring words, the i-th at
-// word at(i).
-template <u32 PAIRS, bool OF_PAIRS, class A, class S, class At>
-HE_D void add_multiples(const ProductArgs& a, const A& f, const Prime& p, u32 limb, S& sums, At at) {
-    typedef typename A::Value Value;
-    u64 special = a.special[limb];
-    if constexpr (OF_PAIRS) {
-        Value x[2][2 * PAIRS], y[2][2 * PAIRS];
+// What is added to the sums P times: the addends, or the first parts of the product of two pairs.
+template <u32 PAIRS, bool OF_PAIRS>
+struct Multiples {
+    ulonglong2 words[OF_PAIRS ? 4 : 2][PAIRS]; // of the addends, or of both parts of the left and of the right pair
+
+    // Reads PAIRS pairs of neighbouring words, the i-th at word at(i).
+    template <class At>
+    HE_D void read(const ProductArgs& a, At at) {
 #pragma unroll
         for (u32 part = 0; part < 2; ++part) {
-            load_pairs<PAIRS>(f, a.left[part], at, x[part]);
-            load_pairs<PAIRS>(f, a.right[part], at, y[part]);
-        }
+            if constexpr (OF_PAIRS) {
 #pragma unroll
-        for (u32 r = 0; r < 2 * PAIRS; ++r) {
-            sums.add(f, 0, r, Terms<A>::mul(f, p, x[0][r], y[0][r]), special);
-            sums.add(f, 1, r, S::operand(f, Terms<A>::cross(f, p, x[0][r], y[1][r], x[1][r], y[0][r])), special);
-        }
-    } else {
+                for (u32 i = 0; i < PAIRS; ++i) {
+                    words[part][i] = load2(a.left[part] + at(i));
+                    words[2 + part][i] = load2(a.right[part] + at(i));
+                }
+            } else {
+                const u64* from = a.addend[part];
 #pragma unroll
-        for (u32 part = 0; part < 2; ++part) {
-            if (a.addend[part] == nullptr) continue;
-            Value x[2 * PAIRS];
-            load_pairs<PAIRS>(f, a.addend[part], at, x);
-#pragma unroll
-            for (u32 r = 0; r < 2 * PAIRS; ++r) sums.add(f, part, r, x[r], special);
+                for (u32 i = 0; i < PAIRS; ++i) words[part][i] = from != nullptr ? load2(from + at(i)) : make_ulonglong2(0, 0);
+            }
         }
     }
-}
+    template <class A, class S>
+    HE_D void add(const ProductArgs& a, const A& f, const Prime& p, u32 limb, S& sums) const {
+        u64 special = a.special[limb];
+        if constexpr (OF_PAIRS) {
+#pragma unroll
+            for (u32 r = 0; r < 2 * PAIRS; ++r) {
+                auto a0 = value(f, 0, r), a1 = value(f, 1, r), b0 = value(f, 2, r), b1 = value(f, 3, r);
+                sums.add(f, 0, r, Terms<A>::mul(f, p, a0, b0), special);
+                sums.add(f, 1, r, S::operand(f, Terms<A>::cross(f, p, a0, b1, a1, b0)), special);
+            }
+        } else {
+#pragma unroll
+            for (u32 part = 0; part < 2; ++part) {
+                if (a.addend[part] == nullptr) continue;
+#pragma unroll
+                for (u32 r = 0; r < 2 * PAIRS; ++r) sums.add(f, part, r, value(f, part, r), special);
+            }
+        }
+    }
+    template <class A>
+    HE_D typename A::Value value(const A& f, u32 of, u32 r) const {
+        ulonglong2 pair = words[of][r / 2];
+        return f.load(r % 2 == 0 ? pair.x : pair.y);
+    }
+};

@@ -460,7 +460,7 @@ impl Driver for Emulator {
     }
 
     unsafe fn launch(&self, stream: Handle, launch: &Launch, argument: *mut c_void) -> Result<()> {
-        let &Launch { function, grid, block, shared } = launch;
+        let &Launch { function, grid, block, shared, .. } = launch;
         let found = function.checked_sub(1).and_then(|index| lock(&self.state).functions.get(index).cloned());
         let function = found.ok_or_else(|| failed("launch", format!("there is no function {function}")))?;
         let name = &function.name;

@@ -6,7 +6,7 @@ use crate::driver::{DeviceInfo, Driver, Handle, Launch, RowCopy, Sequence};
 use crate::error::{Error, Result};
 use crate::interop::Owner;
 use crate::ptx::Header;
-use api::Api;
+use api::{Api, EdgeData};
 use cudarc::driver::sys::{
     CUDA_KERNEL_NODE_PARAMS_v2, CUDA_MEMCPY2D, CUDA_MEMCPY3D_PEER, CUdevice, CUgraphNode, CUmemorytype,
 };
@@ -511,13 +511,22 @@ impl Driver for CudaDriver {
                 let mut arguments = [argument];
                 let params = node(launch, &mut arguments);
                 let before = sequence.nodes.last().map(|&node| node as CUgraphNode);
-                let (first, count) =
-                    before.as_ref().map_or((ptr::null(), 0), |node| (ptr::from_ref(node), 1));
+                let early = api.add_dependencies.filter(|_| launch.waits);
+                let (first, count) = match &before {
+                    Some(node) if early.is_none() => (ptr::from_ref(node), 1),
+                    _ => (ptr::null(), 0),
+                };
                 let mut added = ptr::null_mut();
                 // SAFETY: the graph, the node before and the function are live; the driver copies
                 // the parameters.
                 let code = unsafe { (api.add_kernel)(&mut added, graph, first, count, &params) };
                 api.check("cuGraphAddKernelNode", code)?;
+                if let (Some(add), Some(node)) = (early, before) {
+                    // SAFETY: the graph and both nodes are live, and the pointers valid; the
+                    // function waits for the one before it.
+                    let code = unsafe { add(graph, &node, &added, &EdgeData::PROGRAMMATIC, 1) };
+                    api.check("cuGraphAddDependencies", code)?;
+                }
                 sequence.nodes.push(added as Handle);
             }
             let mut instance = ptr::null_mut();

@@ -50,6 +50,9 @@ pub struct Launch {
     pub block: [u32; 3],
     /// The bytes of dynamic shared memory.
     pub shared: u32,
+    /// Whether the function itself waits for the launch before it in a sequence, so that it may be
+    /// started before that has ended.
+    pub waits: bool,
 }
 
 /// A graph of launches in sequence.

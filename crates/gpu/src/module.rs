@@ -3,7 +3,7 @@
 use crate::device::Gpu;
 use crate::driver::Handle;
 use crate::error::Result;
-use crate::ptx::Header;
+use crate::ptx::{Header, Text};
 
 /// Kernels that were compiled together by [`Gpu::load`]. The driver keeps them loaded as long as
 /// the device is in use, so that work and graphs never lose their code.
@@ -11,11 +11,19 @@ use crate::ptx::Header;
 pub struct Module {
     gpu: Gpu,
     handle: Handle,
+    /// Whether its kernels wait for what precedes them.
+    waits: bool,
 }
 
 impl Gpu {
     /// Compiles PTX, once per device: the same text again gives the same module. `name` is for
     /// errors.
+    ///
+    /// Where a line is `// sm_90: ` followed by an instruction, devices of compute capability 9.0
+    /// on execute the instruction, if the text's version is 7.8 or later. If every kernel of a text
+    /// has a line `// sm_90: griddepcontrol.wait;`, before its first access to what another kernel
+    /// writes or reads, then in a [batch](crate::Stream::batched) they are started there while those
+    /// before them end.
     ///
     /// # Errors
     /// [`Error::UnsupportedPtx`](crate::Error::UnsupportedPtx) if its version needs a newer driver;
@@ -24,7 +32,8 @@ impl Gpu {
     /// [`Error::OutOfMemory`](crate::Error::OutOfMemory).
     pub fn load(&self, name: &str, ptx: &str) -> Result<Module> {
         Header::parse(ptx).check(self.info())?;
-        Ok(Module { gpu: self.clone(), handle: self.module(name, ptx)? })
+        let Text { ptx, waits } = Text::new(ptx, self.info().compute_capability);
+        Ok(Module { gpu: self.clone(), handle: self.module(name, &ptx)?, waits })
     }
 }
 
@@ -38,7 +47,7 @@ impl Module {
     pub fn kernel(&self, name: &str, shared: u32) -> Result<Kernel> {
         // SAFETY: the module is live and of this driver.
         let handle = unsafe { self.gpu.driver().function(self.handle, name, shared)? };
-        Ok(Kernel { gpu: self.gpu.clone(), handle, shared })
+        Ok(Kernel { gpu: self.gpu.clone(), handle, shared, waits: self.waits })
     }
 }
 
@@ -49,6 +58,7 @@ pub struct Kernel {
     pub(crate) gpu: Gpu,
     pub(crate) handle: Handle,
     pub(crate) shared: u32,
+    pub(crate) waits: bool,
 }
 
 #[cfg(test)]

@@ -1,7 +1,45 @@
-//! The requirements that the header of a PTX text makes on driver and device.
+//! The requirements that the header of a PTX text makes on driver and device, and its instructions
+//! for later devices.
 
 use crate::driver::DeviceInfo;
 use crate::error::{Error, Result};
+use std::borrow::Cow;
+
+/// What a line begins with whose instruction is for devices from [`LATER`] on; before it is removed
+/// the line is a comment.
+const MARK: &str = "// sm_90: ";
+/// The instruction, after the mark, for which a kernel's start waits until what precedes it in its
+/// stream or sequence has ended and its results are visible.
+const WAIT: &str = "// sm_90: griddepcontrol.wait;";
+/// The compute capability and the PTX version that marked instructions need.
+const LATER: (u32, u32) = (9, 0);
+const LATER_VERSION: (u32, u32) = (7, 8);
+
+/// A text for one device.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Text<'a> {
+    pub(crate) ptx: Cow<'a, str>,
+    /// Whether every kernel waits for those before it.
+    pub(crate) waits: bool,
+}
+
+impl<'a> Text<'a> {
+    /// Takes marked instructions into the text if the device executes them.
+    pub(crate) fn new(ptx: &'a str, capability: (u32, u32)) -> Self {
+        let header = Header::parse(ptx);
+        let target = match header.target {
+            Some(Target { capability, reach: Reach::Onward }) if ptx.contains(MARK) => capability,
+            _ => return Self { ptx: Cow::Borrowed(ptx), waits: false },
+        };
+        if capability < LATER || header.version < Some(LATER_VERSION) {
+            return Self { ptx: Cow::Borrowed(ptx), waits: false };
+        }
+        let directive = |(major, minor)| format!(".target sm_{major}{minor}");
+        let waits = ptx.matches(".entry ").count() == ptx.matches(WAIT).count();
+        let text = ptx.replace(MARK, "").replacen(&directive(target), &directive(target.max(LATER)), 1);
+        Self { ptx: Cow::Owned(text), waits }
+    }
+}
 
 /// The directives `.version` and `.target`, if the text has them.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -164,6 +202,45 @@ mod tests {
             Header::parse(".target sm_103f").target,
             Some(Target { capability: (10, 3), reach: Reach::Family })
         );
+    }
+
+    const MARKED: &str =
+        ".version 8.1\n.target sm_70\n.visible .entry a(\n)\n{\n// sm_90: griddepcontrol.wait;\nret;\n}\n";
+
+    #[test]
+    fn later_devices_execute_marked_instructions() {
+        let text = Text::new(MARKED, (9, 0));
+        assert!(text.waits);
+        assert_eq!(
+            text.ptx,
+            ".version 8.1\n.target sm_90\n.visible .entry a(\n)\n{\ngriddepcontrol.wait;\nret;\n}\n"
+        );
+        assert_eq!(
+            Text::new(&MARKED.replace("sm_70", "sm_100"), (12, 0)).ptx,
+            text.ptx.replace("sm_90", "sm_100")
+        );
+    }
+
+    #[test]
+    fn other_texts_stay_as_they_are() {
+        for (text, capability) in [
+            (MARKED.to_owned(), (8, 9)),
+            (MARKED.replace("8.1", "7.7"), (9, 0)),
+            (MARKED.replace(".version 8.1", ""), (9, 0)),
+            (MARKED.replace("sm_70", "sm_90a"), (9, 0)),
+            (MARKED.replace(MARK, ""), (9, 0)),
+            (MARKED.replace(WAIT, ""), (9, 0)),
+        ] {
+            assert_eq!(Text::new(&text, capability), Text { ptx: Cow::Borrowed(&text), waits: false });
+        }
+    }
+
+    #[test]
+    fn every_kernel_must_wait() {
+        let other = "\n.visible .entry b(\n)\n{\nret;\n}\n";
+        let text = format!("{MARKED}{other}");
+        assert!(!Text::new(&text, (9, 0)).waits);
+        assert!(Text::new(&text.replace("{\nret", &format!("{{\n{WAIT}\nret")), (9, 0)).waits);
     }
 
     #[test]

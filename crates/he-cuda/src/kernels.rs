@@ -28,6 +28,12 @@ pub(crate) const fn byte_tile(log_n: u32, sources: usize) -> u32 {
     row_words(sources) as u32 * area(1 << 10) + 4 * of_target
 }
 
+/// The shared memory of the last kernel of a key switch: a tile of 2^11 points, one of the next
+/// digit, and the roots of the tile, of so many words each.
+pub(crate) const fn product_tile(root_words: u32) -> u32 {
+    2 * tile(11) + root_words * tile(11)
+}
+
 /// The most digits of a rotation that come to shared memory together.
 pub(crate) const STEP_DIGITS: u32 = 4;
 
@@ -179,10 +185,14 @@ entries! {
     FineColumnsConvert15 = "ntt_fine"."ntt_fine15_columns_convert" tile(10);
     FineColumnsInverse15 = "ntt_fine"."ntt_fine15_columns_inverse" tile(10);
     FineColumnsInverseShared15 = "ntt_fine"."ntt_fine15_columns_inverse_shared" tile(10);
-    NttProduct = "ntt_product"."ntt_product" tile(11);
-    NttProductPacked = "ntt_product"."ntt_product_packed" tile(11);
-    NttProductPackedPairs = "ntt_product"."ntt_product_packed_pairs" tile(11);
-    NttProductPairs = "ntt_product"."ntt_product_pairs" tile(11);
+    NttProduct = "ntt_product"."ntt_product" product_tile(2);
+    NttProductPacked = "ntt_product"."ntt_product_packed" product_tile(1);
+    NttProductPackedPairs = "ntt_product"."ntt_product_packed_pairs" product_tile(1);
+    NttProductPairs = "ntt_product"."ntt_product_pairs" product_tile(2);
+    AsyncNttProduct = "ntt_product_80"."ntt_product_80" product_tile(2);
+    AsyncNttProductPacked = "ntt_product_80"."ntt_product_80_packed" product_tile(1);
+    AsyncNttProductPackedPairs = "ntt_product_80"."ntt_product_80_packed_pairs" product_tile(1);
+    AsyncNttProductPairs = "ntt_product_80"."ntt_product_80_pairs" product_tile(2);
     Rows = "ntt_rows"."ntt_rows" tile(12);
     RowsSub = "ntt_rows"."ntt_rows_sub" tile(12);
     RowsInverse = "ntt_rows"."ntt_rows_inverse" tile(12);

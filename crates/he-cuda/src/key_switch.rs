@@ -3,7 +3,7 @@
 use crate::constants::{Grid, ROW_THREADS};
 use crate::cuda::{Cuda, failed};
 use crate::elementwise::{at, holds_operand};
-use crate::kernels::Entry;
+use crate::kernels::{Entry, product_tile};
 use crate::ntt::{Args as NttArgs, Extent, MOST_PARTS, Own, Rest, parts};
 use crate::ring::{CudaRing, Plan};
 use bytemuck::NoUninit;
@@ -528,13 +528,15 @@ impl CudaRing {
         unsafe {
             if state == DigitState::Columns {
                 let blocks = (rows.count() << (self.log_n() - PRODUCT_LOG_TILE)) as u32;
-                let shared = 8 << PRODUCT_LOG_TILE;
-                let entry = match (self.packs_keys(), pairs.is_some()) {
-                    (false, false) => Entry::NttProduct,
-                    (false, true) => Entry::NttProductPairs,
-                    (true, false) => Entry::NttProductPacked,
-                    (true, true) => Entry::NttProductPackedPairs,
+                let shared = product_tile(if self.packs_keys() { 1 } else { 2 });
+                use Entry::*;
+                let (waiting, copying) = match (self.packs_keys(), pairs.is_some()) {
+                    (false, false) => (NttProduct, AsyncNttProduct),
+                    (false, true) => (NttProductPairs, AsyncNttProductPairs),
+                    (true, false) => (NttProductPacked, AsyncNttProductPacked),
+                    (true, true) => (NttProductPackedPairs, AsyncNttProductPackedPairs),
                 };
+                let entry = if self.cuda.runs_kernels_80() { copying } else { waiting };
                 self.cuda.launch(op, entry, [blocks, 1, 1], PRODUCT_THREADS, shared, &args)?;
             } else {
                 let entry = if pairs.is_some() { Entry::KeyProductPairs } else { Entry::KeyProduct };

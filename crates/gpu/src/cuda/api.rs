@@ -32,14 +32,18 @@ pub(super) fn is_final(code: c_int) -> bool {
 }
 
 macro_rules! functions {
-    ($($name:ident: $symbol:literal ($($argument:ty),*);)*) => {
+    (
+        { $($name:ident: $symbol:literal ($($argument:ty),*);)* }
+        optional { $($later:ident: $later_symbol:literal ($($later_argument:ty),*);)* }
+    ) => {
         /// The functions, by the names of the driver's documentation.
         pub(super) struct Api {
             $(pub(super) $name: unsafe extern "C" fn($($argument),*) -> c_int,)*
+            $(pub(super) $later: Option<unsafe extern "C" fn($($later_argument),*) -> c_int>,)*
         }
 
         impl Api {
-            /// `None` if there is no library, or it lacks a function.
+            /// `None` if there is no library, or it lacks a function that is not optional.
             fn find() -> Option<Self> {
                 // SAFETY: loads the CUDA driver, whose initialisers are sound.
                 if !unsafe { sys::is_culib_present() } {
@@ -48,65 +52,93 @@ macro_rules! functions {
                 // SAFETY: as above, and the library was found.
                 let library = unsafe { sys::culib() };
                 // SAFETY: the types are those of cuda.h for these symbols.
-                Some(unsafe { Self { $($name: *library.get(concat!($symbol, "\0").as_bytes()).ok()?,)* } })
+                Some(unsafe {
+                    Self {
+                        $($name: *library.get(concat!($symbol, "\0").as_bytes()).ok()?,)*
+                        $($later: library.get(concat!($later_symbol, "\0").as_bytes()).ok().map(|found| *found),)*
+                    }
+                })
             }
         }
     };
 }
 
 functions! {
-    init: "cuInit" (c_uint);
-    driver_version: "cuDriverGetVersion" (*mut c_int);
-    error_name: "cuGetErrorName" (c_int, *mut *const c_char);
-    error_string: "cuGetErrorString" (c_int, *mut *const c_char);
-    device_count: "cuDeviceGetCount" (*mut c_int);
-    device: "cuDeviceGet" (*mut CUdevice, c_int);
-    device_name: "cuDeviceGetName" (*mut c_char, c_int, CUdevice);
-    device_attribute: "cuDeviceGetAttribute" (*mut c_int, c_int, CUdevice);
-    device_memory: "cuDeviceTotalMem_v2" (*mut usize, CUdevice);
-    primary_retain: "cuDevicePrimaryCtxRetain" (*mut CUcontext, CUdevice);
-    primary_release: "cuDevicePrimaryCtxRelease_v2" (CUdevice);
-    set_context: "cuCtxSetCurrent" (CUcontext);
-    current_context: "cuCtxGetCurrent" (*mut CUcontext);
-    context_device: "cuCtxGetDevice" (*mut CUdevice);
-    memory_info: "cuMemGetInfo_v2" (*mut usize, *mut usize);
-    alloc: "cuMemAlloc_v2" (*mut CUdeviceptr, usize);
-    free: "cuMemFree_v2" (CUdeviceptr);
-    alloc_host: "cuMemHostAlloc" (*mut *mut c_void, usize, c_uint);
-    free_host: "cuMemFreeHost" (*mut c_void);
-    pointer_attributes: "cuPointerGetAttributes" (c_uint, *mut c_int, *mut *mut c_void, CUdeviceptr);
-    write: "cuMemcpyHtoDAsync_v2" (CUdeviceptr, *const c_void, usize, CUstream);
-    read: "cuMemcpyDtoHAsync_v2" (*mut c_void, CUdeviceptr, usize, CUstream);
-    copy: "cuMemcpyDtoDAsync_v2" (CUdeviceptr, CUdeviceptr, usize, CUstream);
-    copy_rows: "cuMemcpy2DAsync_v2" (*const Memcpy2d, CUstream);
-    copy_peer_rows: "cuMemcpy3DPeerAsync" (*const MemcpyPeer, CUstream);
-    enable_peer: "cuCtxEnablePeerAccess" (CUcontext, c_uint);
-    fill: "cuMemsetD8Async" (CUdeviceptr, u8, usize, CUstream);
-    create_stream: "cuStreamCreate" (*mut CUstream, c_uint);
-    destroy_stream: "cuStreamDestroy_v2" (CUstream);
-    synchronize_stream: "cuStreamSynchronize" (CUstream);
-    wait_event: "cuStreamWaitEvent" (CUstream, CUevent, c_uint);
-    begin_capture: "cuStreamBeginCapture_v2" (CUstream, c_int);
-    end_capture: "cuStreamEndCapture" (CUstream, *mut CUgraph);
-    load: "cuModuleLoadDataEx" (*mut CUmodule, *const c_void, c_uint, *mut c_int, *mut *mut c_void);
-    unload: "cuModuleUnload" (CUmodule);
-    function: "cuModuleGetFunction" (*mut CUfunction, CUmodule, *const c_char);
-    function_attribute: "cuFuncGetAttribute" (*mut c_int, c_int, CUfunction);
-    set_function_attribute: "cuFuncSetAttribute" (CUfunction, c_int, c_int);
-    launch: "cuLaunchKernel"
-        (CUfunction, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, CUstream, *mut *mut c_void, *mut *mut c_void);
-    create_event: "cuEventCreate" (*mut CUevent, c_uint);
-    destroy_event: "cuEventDestroy_v2" (CUevent);
-    record_event: "cuEventRecord" (CUevent, CUstream);
-    synchronize_event: "cuEventSynchronize" (CUevent);
-    elapsed: "cuEventElapsedTime" (*mut f32, CUevent, CUevent);
-    instantiate: "cuGraphInstantiateWithFlags" (*mut CUgraphExec, CUgraph, c_ulonglong);
-    launch_graph: "cuGraphLaunch" (CUgraphExec, CUstream);
-    destroy_graph: "cuGraphDestroy" (CUgraph);
-    destroy_instance: "cuGraphExecDestroy" (CUgraphExec);
-    create_graph: "cuGraphCreate" (*mut CUgraph, c_uint);
-    add_kernel: "cuGraphAddKernelNode_v2" (*mut CUgraphNode, CUgraph, *const CUgraphNode, usize, *const KernelNode);
-    set_kernel: "cuGraphExecKernelNodeSetParams_v2" (CUgraphExec, CUgraphNode, *const KernelNode);
+    {
+        init: "cuInit" (c_uint);
+        driver_version: "cuDriverGetVersion" (*mut c_int);
+        error_name: "cuGetErrorName" (c_int, *mut *const c_char);
+        error_string: "cuGetErrorString" (c_int, *mut *const c_char);
+        device_count: "cuDeviceGetCount" (*mut c_int);
+        device: "cuDeviceGet" (*mut CUdevice, c_int);
+        device_name: "cuDeviceGetName" (*mut c_char, c_int, CUdevice);
+        device_attribute: "cuDeviceGetAttribute" (*mut c_int, c_int, CUdevice);
+        device_memory: "cuDeviceTotalMem_v2" (*mut usize, CUdevice);
+        primary_retain: "cuDevicePrimaryCtxRetain" (*mut CUcontext, CUdevice);
+        primary_release: "cuDevicePrimaryCtxRelease_v2" (CUdevice);
+        set_context: "cuCtxSetCurrent" (CUcontext);
+        current_context: "cuCtxGetCurrent" (*mut CUcontext);
+        context_device: "cuCtxGetDevice" (*mut CUdevice);
+        memory_info: "cuMemGetInfo_v2" (*mut usize, *mut usize);
+        alloc: "cuMemAlloc_v2" (*mut CUdeviceptr, usize);
+        free: "cuMemFree_v2" (CUdeviceptr);
+        alloc_host: "cuMemHostAlloc" (*mut *mut c_void, usize, c_uint);
+        free_host: "cuMemFreeHost" (*mut c_void);
+        pointer_attributes: "cuPointerGetAttributes" (c_uint, *mut c_int, *mut *mut c_void, CUdeviceptr);
+        write: "cuMemcpyHtoDAsync_v2" (CUdeviceptr, *const c_void, usize, CUstream);
+        read: "cuMemcpyDtoHAsync_v2" (*mut c_void, CUdeviceptr, usize, CUstream);
+        copy: "cuMemcpyDtoDAsync_v2" (CUdeviceptr, CUdeviceptr, usize, CUstream);
+        copy_rows: "cuMemcpy2DAsync_v2" (*const Memcpy2d, CUstream);
+        copy_peer_rows: "cuMemcpy3DPeerAsync" (*const MemcpyPeer, CUstream);
+        enable_peer: "cuCtxEnablePeerAccess" (CUcontext, c_uint);
+        fill: "cuMemsetD8Async" (CUdeviceptr, u8, usize, CUstream);
+        create_stream: "cuStreamCreate" (*mut CUstream, c_uint);
+        destroy_stream: "cuStreamDestroy_v2" (CUstream);
+        synchronize_stream: "cuStreamSynchronize" (CUstream);
+        wait_event: "cuStreamWaitEvent" (CUstream, CUevent, c_uint);
+        begin_capture: "cuStreamBeginCapture_v2" (CUstream, c_int);
+        end_capture: "cuStreamEndCapture" (CUstream, *mut CUgraph);
+        load: "cuModuleLoadDataEx" (*mut CUmodule, *const c_void, c_uint, *mut c_int, *mut *mut c_void);
+        unload: "cuModuleUnload" (CUmodule);
+        function: "cuModuleGetFunction" (*mut CUfunction, CUmodule, *const c_char);
+        function_attribute: "cuFuncGetAttribute" (*mut c_int, c_int, CUfunction);
+        set_function_attribute: "cuFuncSetAttribute" (CUfunction, c_int, c_int);
+        launch: "cuLaunchKernel"
+            (CUfunction, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, CUstream, *mut *mut c_void, *mut *mut c_void);
+        create_event: "cuEventCreate" (*mut CUevent, c_uint);
+        destroy_event: "cuEventDestroy_v2" (CUevent);
+        record_event: "cuEventRecord" (CUevent, CUstream);
+        synchronize_event: "cuEventSynchronize" (CUevent);
+        elapsed: "cuEventElapsedTime" (*mut f32, CUevent, CUevent);
+        instantiate: "cuGraphInstantiateWithFlags" (*mut CUgraphExec, CUgraph, c_ulonglong);
+        launch_graph: "cuGraphLaunch" (CUgraphExec, CUstream);
+        destroy_graph: "cuGraphDestroy" (CUgraph);
+        destroy_instance: "cuGraphExecDestroy" (CUgraphExec);
+        create_graph: "cuGraphCreate" (*mut CUgraph, c_uint);
+        add_kernel: "cuGraphAddKernelNode_v2" (*mut CUgraphNode, CUgraph, *const CUgraphNode, usize, *const KernelNode);
+        set_kernel: "cuGraphExecKernelNodeSetParams_v2" (CUgraphExec, CUgraphNode, *const KernelNode);
+    }
+    optional {
+        // CUDA 12.3
+        add_dependencies: "cuGraphAddDependencies_v2"
+            (CUgraph, *const CUgraphNode, *const CUgraphNode, *const EdgeData, usize);
+    }
+}
+
+/// `CUgraphEdgeData`: how a node of a graph depends on another one.
+#[repr(C)]
+pub(super) struct EdgeData {
+    from_port: u8,
+    to_port: u8,
+    kind: u8,
+    reserved: [u8; 5],
+}
+
+impl EdgeData {
+    /// The node is started when all blocks of the kernel before it have ended, and waits itself for
+    /// that kernel's results: `CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC` and
+    /// `CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC`.
+    pub(super) const PROGRAMMATIC: Self = Self { from_port: 1, to_port: 0, kind: 1, reserved: [0; 5] };
 }
 
 impl std::fmt::Debug for Api {

@@ -90,7 +90,7 @@ impl Stream {
             let reason = format!("{shared} bytes of shared memory for a kernel made for {}", kernel.shared);
             return Err(Error::Driver { call: CALL, reason });
         }
-        Ok(Launch { function: kernel.handle, grid, block, shared })
+        Ok(Launch { function: kernel.handle, grid, block, shared, waits: kernel.waits })
     }
 
     unsafe fn launch_checked<A>(&self, launch: &Launch, args: &A) -> Result<()> {
