@@ -12,32 +12,37 @@
 enum Own : u32 { TRANSFORM_OWN, SKIP_OWN, COPY_OWN };
 
 // Arguments of every transform kernel; mirrored by `ntt::Args`. blockIdx.x: row and tile; blockIdx.y: digit of a key switch;
-// blockIdx.z: one of up to four polynomials.
+// blockIdx.z: one of up to four polynomials. Constant memory comes in lines of 64 bytes, of which the first holds 48 of these: what
+// every block asks for first.
 struct NttArgs {
-    const u64* src[4];
-    u64* dst[4];
-    size_t src_digit, dst_digit; // words from one digit to the next
-    const Prime* primes;
     Limbs limbs;
     u32 log_n, log_tiles;
+    u32 own;    // what happens to limbs of the digit itself: nothing, or a copy from acc[0]
+    u32 absent; // forward: limbs that the first two polynomials lack
+    const Prime* primes;
+    // Forward, when coefficients are converted as they are loaded: src holds the source limbs.
+    const Basis* bases; // of each digit
+
+    const u64* src[4];
+    u64* dst[4];
+
+    size_t src_digit, dst_digit; // words from one digit to the next
+    // Forward, when (acc - value) factor is stored: in dst, unless a Galois element maps it elsewhere.
+    const Factor* factors; // of each limb
+    const u64* addend;     // added to polynomial 0, or none
+    const u64* acc[4];
+
     // Inverse: N^-1, and N^-1 times the root of the last stage, times what else the caller wants, for each prime of the ring: of the
     // first two polynomials and of the others.
     const Factor* scale[2];
     const Factor* scale_last[2];
-    // Forward, when coefficients are converted as they are loaded: src holds the source limbs.
-    const Basis* bases; // of each digit
-    u32 convert;        // whether the transform itself converts, for the kernel that decides at run time
-    u32 own;            // what happens to limbs of the digit itself: nothing, or a copy from acc[0]
-    // Forward, when (acc - value) factor is stored: in dst, unless a Galois element maps it elsewhere.
-    const u64* acc[4];
-    const Factor* factors; // of each limb
-    const u64* addend;     // added to polynomial 0, or none
-    u32 galois;            // the inverse of the Galois element, or 1
-    u32 absent;            // forward: limbs that the first two polynomials lack
     // Inverse: the limb of dst that the first limb of the chain goes to, and the first special one; each next goes `spread` limbs further
     // on. Where the limbs of a buffer belong to several devices, each has every `spread`-th.
     u32 place[2];
-    u32 spread, unused;
+    u32 spread;
+    u32 galois;       // the inverse of the Galois element, or 1
+    u32 convert;      // whether the transform itself converts, for the kernel that decides at run time
+    u32 unused;
     const u64* times; // inverse with TIMES: what the words of the first polynomial are multiplied by as they are loaded
 };
 
@@ -353,24 +358,55 @@ HE_D void load_converted(const Basis& basis, const u64* src, size_t stride, u32 
     }
 }
 
-// Loads the registers for the first forward pass over bits LOW ... HIGH; `index` gives a point's place in the row.
-template <class A, u32 LOG, u32 TILE, u32 HIGH, u32 LOW, bool CONVERT, bool PACKED, class Index>
-HE_D void load_row(const NttArgs& a, const Tile& t, const A& arithmetic, const Prime& p, typename A::Value* x,
-                   typename A::Value* shared, u32 thread, Index index) {
-    const u64* src = a.src[t.part] + t.digit * a.src_digit;
-    if constexpr (CONVERT) {
-        const Basis& basis = a.bases[t.digit];
-        size_t stride = (size_t)a.limbs.batch << a.log_n;
-        src += ((size_t)t.entry << a.log_n) + basis.first * stride;
-        load_converted<A, LOG, TILE, HIGH, LOW>(basis, src, stride, t.limb, arithmetic, p, x, shared, thread, index);
-    } else {
-        src += (size_t)t.row << a.log_n;
-        u64 words[1 << LOG];
-#pragma unroll
-        for (u32 r = 0; r < (1 << LOG); ++r) words[r] = src[index(point<LOG, TILE, HIGH, LOW>(thread, r))];
-#pragma unroll
-        for (u32 r = 0; r < (1 << LOG); ++r) x[r] = PACKED ? A::unpack(words[r]) : arithmetic.load(words[r]);
+// The words that a thread transforms, as they are in memory.
+template <u32 LOG>
+struct Words {
+    static constexpr u32 COUNT = 1 << LOG;
+    u64 of[COUNT];
+};
+
+// What `read` reads. Where threads have few points, and blocks are few, the words are on the way before anything is known of their prime.
+template <u32 LOG, class Read>
+struct Reading {
+    static constexpr bool AHEAD = LOG <= 3;
+    Read read;
+    Words<LOG> words;
+
+    HE_D explicit Reading(const Read& read) : read(read) {
+        if constexpr (AHEAD) words = read();
     }
+    HE_D Words<LOG> get() const {
+        if constexpr (AHEAD) return words;
+        else return read();
+    }
+};
+template <u32 LOG, class Read>
+HE_D Reading<LOG, Read> reading(const Read& read) { return Reading<LOG, Read>(read); }
+
+// Those of the pass over bits LOW ... HIGH; `index` gives a point's place in the row.
+template <u32 LOG, u32 TILE, u32 HIGH, u32 LOW, class Index>
+HE_D Words<LOG> read_points(const u64* row, u32 thread, Index index) {
+    Words<LOG> words;
+#pragma unroll
+    for (u32 r = 0; r < words.COUNT; ++r) words.of[r] = row[index(point<LOG, TILE, HIGH, LOW>(thread, r))];
+    return words;
+}
+template <class A, u32 LOG, bool PACKED>
+HE_D void load_points(const A& a, const Words<LOG>& words, typename A::Value* x) {
+#pragma unroll
+    for (u32 r = 0; r < words.COUNT; ++r) x[r] = PACKED ? A::unpack(words.of[r]) : a.load(words.of[r]);
+}
+
+HE_D const u64* source_row(const NttArgs& a, const Tile& t) { return a.src[t.part] + t.digit * a.src_digit + ((size_t)t.row << a.log_n); }
+
+// The registers for the first forward pass over bits LOW ... HIGH, converted.
+template <class A, u32 LOG, u32 TILE, u32 HIGH, u32 LOW, class Index>
+HE_D void convert_row(const NttArgs& a, const Tile& t, const A& arithmetic, const Prime& p, typename A::Value* x, typename A::Value* shared,
+                      u32 thread, Index index) {
+    const Basis& basis = a.bases[t.digit];
+    size_t stride = (size_t)a.limbs.batch << a.log_n;
+    const u64* src = a.src[t.part] + t.digit * a.src_digit + ((size_t)t.entry << a.log_n) + basis.first * stride;
+    load_converted<A, LOG, TILE, HIGH, LOW>(basis, src, stride, t.limb, arithmetic, p, x, shared, thread, index);
 }
 
 // Where the automorphism with inverse g takes the value at index i.
@@ -410,16 +446,38 @@ HE_D void store_values(const NttArgs& a, const Tile& t, const A& arithmetic, con
     }
 }
 
-// The rows kernel: the low BITS bits of the index, in tiles of 2^TILE neighbouring points.
-template <class A, u32 LOG, u32 TILE, u32 BITS, bool CONVERT, bool SUB>
-HE_D void forward_rows(const NttArgs& a, const Tile& t, const Prime& p) {
+// Points of a run of rows, and of columns: the low BITS bits of the index are those of a row, in tiles of 2^TILE neighbouring points; the
+// high BITS bits those of a column, in tiles of 2^(TILE - BITS) neighbouring columns.
+template <u32 TILE>
+struct RowIndex {
+    u32 base;
+    HE_D explicit RowIndex(const Tile& t) : base(t.tile << TILE) {}
+    HE_D u32 operator()(u32 i) const { return base + i; }
+};
+template <u32 TILE, u32 BITS>
+struct ColumnIndex {
+    static constexpr u32 LOG_COLUMNS = TILE - BITS;
+    u32 column, log_rows;
+    HE_D ColumnIndex(const NttArgs& a, const Tile& t) : column(t.tile << LOG_COLUMNS), log_rows(a.log_n - BITS) {}
+    HE_D u32 operator()(u32 i) const { return ((i >> LOG_COLUMNS) << log_rows) + column + (i & ((1 << LOG_COLUMNS) - 1)); }
+};
+
+// The rows kernel.
+template <u32 LOG, u32 TILE, u32 BITS>
+HE_D Words<LOG> read_rows(const NttArgs& a, const Tile& t) {
+    return read_points<LOG, TILE, BITS, forward_low<LOG>(BITS, 0)>(source_row(a, t), threadIdx.x, RowIndex<TILE>(t));
+}
+template <u32 LOG, u32 TILE, u32 BITS, bool CONVERT, bool SUB, class A, class Read>
+HE_D void forward_rows(const NttArgs& a, const Tile& t, const Prime& p, const A& arithmetic, const Reading<LOG, Read>& reading) {
     SHARED(typename A::Value, shared);
     constexpr u32 THREADS = 1 << (TILE - LOG);
-    A arithmetic(p);
     typename A::Value x[1 << LOG];
     u32 thread = threadIdx.x, base = t.tile << TILE;
-    load_row<A, LOG, TILE, BITS, forward_low<LOG>(BITS, 0), CONVERT, (BITS < TILE)>(a, t, arithmetic, p, x, shared, thread,
-                                                                              [&](u32 i) { return base + i; });
+    if constexpr (CONVERT) {
+        convert_row<A, LOG, TILE, BITS, forward_low<LOG>(BITS, 0)>(a, t, arithmetic, p, x, shared, thread, RowIndex<TILE>(t));
+    } else {
+        load_points<A, LOG, (BITS < TILE)>(arithmetic, reading.get(), x);
+    }
     forward_stages<A, LOG, TILE, BITS, 0>(arithmetic, x, shared, roots_of<A>(p), thread, base,
                                      1u << (a.log_n - BITS), a.log_n);
     // Back to neighbouring threads on neighbouring words.
@@ -430,16 +488,23 @@ HE_D void forward_rows(const NttArgs& a, const Tile& t, const Prime& p) {
     store_values<A, 1 << LOG, SUB>(a, t, arithmetic, p, base + thread, THREADS, x);
 }
 
-// The columns kernel: the high BITS bits of the index, 2^(TILE - BITS) neighbouring columns.
-template <class A, u32 LOG, u32 TILE, u32 BITS, bool CONVERT>
-HE_D void forward_columns(const NttArgs& a, const Tile& t, const Prime& p) {
+// The columns kernel.
+template <u32 LOG, u32 TILE, u32 BITS>
+HE_D Words<LOG> read_columns(const NttArgs& a, const Tile& t) {
+    return read_points<LOG, TILE, TILE, forward_low<LOG>(TILE, TILE - BITS)>(source_row(a, t), threadIdx.x, ColumnIndex<TILE, BITS>(a, t));
+}
+template <u32 LOG, u32 TILE, u32 BITS, bool CONVERT, class A, class Read>
+HE_D void forward_columns(const NttArgs& a, const Tile& t, const Prime& p, const A& arithmetic, const Reading<LOG, Read>& reading) {
     SHARED(typename A::Value, shared);
     constexpr u32 LOG_COLUMNS = TILE - BITS;
-    A arithmetic(p);
     typename A::Value x[1 << LOG];
-    u32 thread = threadIdx.x, column = t.tile << LOG_COLUMNS, log_rows = a.log_n - BITS;
-    auto index = [&](u32 i) { return ((i >> LOG_COLUMNS) << log_rows) + column + (i & ((1 << LOG_COLUMNS) - 1)); };
-    load_row<A, LOG, TILE, TILE, forward_low<LOG>(TILE, LOG_COLUMNS), CONVERT, false>(a, t, arithmetic, p, x, shared, thread, index);
+    u32 thread = threadIdx.x;
+    ColumnIndex<TILE, BITS> index(a, t);
+    if constexpr (CONVERT) {
+        convert_row<A, LOG, TILE, TILE, forward_low<LOG>(TILE, LOG_COLUMNS)>(a, t, arithmetic, p, x, shared, thread, index);
+    } else {
+        load_points<A, LOG, false>(arithmetic, reading.get(), x);
+    }
     forward_stages<A, LOG, TILE, TILE, LOG_COLUMNS>(arithmetic, x, shared, roots_of<A>(p), thread, 0, 1, a.log_n);
     relax_grown<A, LOG>(arithmetic, x);
     u64* dst = a.dst[t.part] + t.digit * a.dst_digit + ((size_t)t.row << a.log_n);
@@ -447,26 +512,26 @@ HE_D void forward_columns(const NttArgs& a, const Tile& t, const Prime& p) {
     for (u32 r = 0; r < (1 << LOG); ++r) dst[index(point<LOG, TILE, last_high<LOG>(TILE, LOG_COLUMNS), LOG_COLUMNS>(thread, r))] = A::pack(x[r]);
 }
 
-template <class A, u32 LOG, u32 TILE, u32 BITS, bool TIMES>
-HE_D void inverse_rows(const NttArgs& a, const Tile& t, const Prime& p) {
+// Neighbouring threads read neighbouring words.
+template <u32 LOG, u32 TILE>
+HE_D Words<LOG> read_run(const u64* run) {
+    Words<LOG> words;
+#pragma unroll
+    for (u32 r = 0; r < words.COUNT; ++r) words.of[r] = run[threadIdx.x + (r << (TILE - LOG))];
+    return words;
+}
+template <u32 LOG, u32 TILE, u32 BITS, bool TIMES, class A, class Read>
+HE_D void inverse_rows(const NttArgs& a, const Tile& t, const Prime& p, const A& arithmetic, const Reading<LOG, Read>& reading) {
     SHARED(typename A::Value, shared);
     constexpr u32 THREADS = 1 << (TILE - LOG);
     constexpr bool WHOLE = BITS == TILE;
-    A arithmetic(p);
     typename A::Value x[1 << LOG];
     u32 thread = threadIdx.x, base = t.tile << TILE;
-    const u64* src = a.src[t.part] + ((size_t)t.row << a.log_n) + base;
-    u64 words[1 << LOG];
-#pragma unroll
-    for (u32 r = 0; r < (1 << LOG); ++r) words[r] = src[thread + r * THREADS];
-#pragma unroll
-    for (u32 r = 0; r < (1 << LOG); ++r) x[r] = arithmetic.load(words[r]);
+    load_points<A, LOG, false>(arithmetic, reading.get(), x);
     if constexpr (TIMES) {
-        const u64* times = a.times + ((size_t)t.row << a.log_n) + base;
+        Words<LOG> times = read_run<LOG, TILE>(a.times + ((size_t)t.row << a.log_n) + base);
 #pragma unroll
-        for (u32 r = 0; r < (1 << LOG); ++r) words[r] = times[thread + r * THREADS];
-#pragma unroll
-        for (u32 r = 0; r < (1 << LOG); ++r) x[r] = Terms<A>::mul(arithmetic, p, x[r], arithmetic.load(words[r]));
+        for (u32 r = 0; r < (1 << LOG); ++r) x[r] = Terms<A>::mul(arithmetic, p, x[r], arithmetic.load(times.of[r]));
     }
 #pragma unroll
     for (u32 r = 0; r < (1 << LOG); ++r) shared[place(thread + r * THREADS)] = arithmetic.relax(x[r]);
@@ -484,18 +549,15 @@ HE_D void inverse_rows(const NttArgs& a, const Tile& t, const Prime& p) {
 }
 
 // `also` gets each word that is stored, and its place in dst.
-template <class A, u32 LOG, u32 TILE, u32 BITS, class Also>
-HE_D void inverse_columns(const NttArgs& a, const Tile& t, const Prime& p, Also also) {
+template <u32 LOG, u32 TILE, u32 BITS, class A, class Read, class Also>
+HE_D void inverse_columns(const NttArgs& a, const Tile& t, const Prime& p, const A& arithmetic, const Reading<LOG, Read>& reading, Also also) {
     SHARED(typename A::Value, shared);
     constexpr u32 LOG_COLUMNS = TILE - BITS;
-    A arithmetic(p);
     typename A::Value x[1 << LOG];
-    u32 thread = threadIdx.x, column = t.tile << LOG_COLUMNS, log_rows = a.log_n - BITS;
-    auto index = [&](u32 i) { return ((i >> LOG_COLUMNS) << log_rows) + column + (i & ((1 << LOG_COLUMNS) - 1)); };
+    u32 thread = threadIdx.x;
+    ColumnIndex<TILE, BITS> index(a, t);
     u64* row = placed_row(a, t);
-#pragma unroll
-    for (u32 r = 0; r < (1 << LOG); ++r)
-        x[r] = A::unpack(row[index(point<LOG, TILE, inverse_high<LOG>(LOG_COLUMNS, TILE), LOG_COLUMNS>(thread, r))]);
+    load_points<A, LOG, true>(arithmetic, reading.get(), x);
     inverse_stages<A, LOG, TILE, LOG_COLUMNS, TILE, true>(arithmetic, x, shared, inverse_roots_of<A>(p),
                                                      thread, 0, 1, a.log_n, a.scale[t.part >> 1] + t.prime, a.scale_last[t.part >> 1] + t.prime);
 #pragma unroll

@@ -12,10 +12,14 @@ HE_D void forward_single(const NttArgs& a) {
         return;
     }
     const Prime& p = a.primes[t.prime];
+    auto words = reading<SINGLE_LOG>([&] {
+        if constexpr (CONVERT) return Words<SINGLE_LOG>{};
+        else return read_rows<SINGLE_LOG, TILE, TILE>(a, t);
+    });
     if (p.is_short) {
-        forward_rows<Fp64, SINGLE_LOG, TILE, TILE, CONVERT, SUB>(a, t, p);
+        forward_rows<SINGLE_LOG, TILE, TILE, CONVERT, SUB>(a, t, p, Fp64(p), words);
     } else {
-        forward_rows<U64, SINGLE_LOG, TILE, TILE, CONVERT, SUB>(a, t, p);
+        forward_rows<SINGLE_LOG, TILE, TILE, CONVERT, SUB>(a, t, p, U64(p), words);
     }
 }
 
@@ -23,10 +27,11 @@ template <u32 TILE, bool TIMES>
 HE_D void inverse_single(const NttArgs& a) {
     Tile t = tile_of(a);
     const Prime& p = a.primes[t.prime];
+    auto words = reading<SINGLE_LOG>([&] { return read_run<SINGLE_LOG, TILE>(source_row(a, t)); });
     if (p.is_short) {
-        inverse_rows<Fp64, SINGLE_LOG, TILE, TILE, TIMES>(a, t, p);
+        inverse_rows<SINGLE_LOG, TILE, TILE, TIMES>(a, t, p, Fp64(p), words);
     } else {
-        inverse_rows<U64, SINGLE_LOG, TILE, TILE, TIMES>(a, t, p);
+        inverse_rows<SINGLE_LOG, TILE, TILE, TIMES>(a, t, p, U64(p), words);
     }
 }
 

@@ -10,20 +10,29 @@ HE_D void forward_split_columns(const NttArgs& a) {
         return;
     }
     const Prime& p = a.primes[t.prime];
+    auto words = reading<LOG>([&] {
+        if constexpr (CONVERT) return Words<LOG>{};
+        else return read_columns<LOG, TILE, BITS>(a, t);
+    });
     if (p.is_short) {
-        forward_columns<Fp64, LOG, TILE, BITS, CONVERT>(a, t, p);
+        forward_columns<LOG, TILE, BITS, CONVERT>(a, t, p, Fp64(p), words);
     } else {
-        forward_columns<U64, LOG, TILE, BITS, CONVERT>(a, t, p);
+        forward_columns<LOG, TILE, BITS, CONVERT>(a, t, p, U64(p), words);
     }
 }
 
 template <u32 LOG, u32 TILE, u32 BITS, class Also>
 HE_D void inverse_split_columns(const NttArgs& a, const Tile& t, Also also) {
     const Prime& p = a.primes[t.prime];
+    constexpr u32 LOG_COLUMNS = TILE - BITS;
+    auto words = reading<LOG>([&] {
+        constexpr u32 HIGH = inverse_high<LOG>(LOG_COLUMNS, TILE);
+        return read_points<LOG, TILE, HIGH, LOG_COLUMNS>(placed_row(a, t), threadIdx.x, ColumnIndex<TILE, BITS>(a, t));
+    });
     if (p.is_short) {
-        inverse_columns<Fp64, LOG, TILE, BITS>(a, t, p, also);
+        inverse_columns<LOG, TILE, BITS>(a, t, p, Fp64(p), words, also);
     } else {
-        inverse_columns<U64, LOG, TILE, BITS>(a, t, p, also);
+        inverse_columns<LOG, TILE, BITS>(a, t, p, U64(p), words, also);
     }
 }
 
@@ -56,10 +65,11 @@ HE_D void forward_split_rows(const NttArgs& a) {
     Tile t = tile_of(a);
     if (is_left_out(a, t)) return;
     const Prime& p = a.primes[t.prime];
+    auto words = reading<LOG>([&] { return read_rows<LOG, TILE, BITS>(a, t); });
     if (p.is_short) {
-        forward_rows<Fp64, LOG, TILE, BITS, false, SUB>(a, t, p);
+        forward_rows<LOG, TILE, BITS, false, SUB>(a, t, p, Fp64(p), words);
     } else {
-        forward_rows<U64, LOG, TILE, BITS, false, SUB>(a, t, p);
+        forward_rows<LOG, TILE, BITS, false, SUB>(a, t, p, U64(p), words);
     }
 }
 
@@ -67,10 +77,11 @@ template <u32 LOG, u32 TILE, u32 BITS, bool TIMES>
 HE_D void inverse_split_rows(const NttArgs& a) {
     Tile t = tile_of(a);
     const Prime& p = a.primes[t.prime];
+    auto words = reading<LOG>([&] { return read_run<LOG, TILE>(source_row(a, t) + (t.tile << TILE)); });
     if (p.is_short) {
-        inverse_rows<Fp64, LOG, TILE, BITS, TIMES>(a, t, p);
+        inverse_rows<LOG, TILE, BITS, TIMES>(a, t, p, Fp64(p), words);
     } else {
-        inverse_rows<U64, LOG, TILE, BITS, TIMES>(a, t, p);
+        inverse_rows<LOG, TILE, BITS, TIMES>(a, t, p, U64(p), words);
     }
 }
 
