@@ -47,25 +47,20 @@ def checksum(path):
     return digest.hexdigest()
 
 
-# Of a kernel, unless it has one elsewhere. Devices of compute capability 9.0 on execute what follows this mark (`gpu::Gpu::load`), and
-# may start a kernel while the one before it ends.
-MARK = "// sm_90: "
-WAIT = MARK + "griddepcontrol.wait;"
+# Devices of compute capability 9.0 on execute what follows the mark (`gpu::Gpu::load`), and may start a kernel while the one before it
+# ends.
+WAIT = "// sm_90: griddepcontrol.wait;"
 
 
 def with_waits(lines):
-    """The lines of a PTX text, with WAIT in every kernel."""
-    out, begin = [], None
+    """The lines of a PTX text, with WAIT as the first of every kernel."""
+    out, in_head = [], False
     for line in lines:
         out.append(line)
-        if ".entry " in line:
-            begin = -1
-        elif begin == -1 and line == "{":
-            begin = len(out)
-        elif begin is not None and line == "}":
-            if WAIT not in map(str.strip, out[begin:]):
-                out.insert(begin, WAIT)
-            begin = None
+        in_head |= ".entry " in line
+        if in_head and line == "{":
+            out.append(WAIT)
+            in_head = False
     return out
 
 
@@ -99,8 +94,8 @@ def main():
         if only and path.stem not in only:
             continue
         ptx = compile_ptx(nvrtc, path)
-        # Other comments name compiler builds and change nothing.
-        lines = [line for line in ptx.splitlines() if line.strip() and not re.match(rf"\s*//(?!{MARK[2:]})", line)]
+        # Comments name compiler builds and change nothing.
+        lines = [line for line in ptx.splitlines() if line.strip() and not line.lstrip().startswith("//")]
         out = HERE / "ptx" / (path.stem + ".ptx")
         out.write_text(f"// sources {checksum(path)}\n" + "\n".join(with_waits(lines)) + "\n")
         print(f"{out.name}: {out.stat().st_size} bytes")

@@ -63,16 +63,17 @@ struct alignas(16) WordPair {
 // for two coefficients, which it composes.
 template <u32 CHUNKS>
 struct ByteConversion {
-    // Where the number may need 65 bits, its quotient is estimated without the lowest four bytes, which are .1q at most.
+    // Where the number may need 65 bits, its quotient is estimated without the sums of the lowest four bytes, which are below 2^46.7.
     static constexpr bool LONG = CHUNKS > 2;
 
     u32 constants[CHUNKS][4][2];
     u64 minus_q, offset;
-    float quotient; // of 2^32 and the target
+    float quotient; // of 2^32 (2^33 if LONG) and the target, or 0
 
     // `table` are the words of the target that the lane holds, from its own one on; `prime` is that whose residues it gets.
     HE_D ByteConversion(const u64* table, const Prime& prime)
-        : minus_q(0 - prime.q), offset(0x4338000000000000ull + ROUNDED * prime.q), quotient(prime.q >> 36 == 0 ? 0.0f : (float)((LONG ? 0x1p33 : 0x1p32) * prime.q_inverse)) {
+        : minus_q(0 - prime.q), offset(0x4338000000000000ull + ROUNDED * prime.q),
+          quotient(prime.q >> 36 == 0 ? 0.0f : (float)((LONG ? 0x1p33 : 0x1p32) * prime.q_inverse)) {
 #pragma unroll
         for (u32 i = 0; i < CHUNKS; ++i) {
 #pragma unroll
@@ -88,8 +89,8 @@ struct ByteConversion {
     static constexpr u64 ROUNDED = 0x4b400000;
 
     // The residue that sums of bytes, below 2^24, make: of the number V = sum 2^(8i) b_i, which is below 2^14.4 q, the multiple of q is
-    // subtracted that float32 tells. It is off by .51 at most, so that |V - b q| is at most .61q, but for targets below 2^36: V itself is
-    // left of these, below 2^50.4. The difference is taken modulo 2^64, beside the exponent of 1.5 2^52.
+    // subtracted that float32 tells. It is off by .58 at most, and by 2^46.7 / q more if LONG, so that |V - b q| is below q or 2^48. For
+    // targets below 2^36 it is V itself, below 2^50.4. The difference is taken modulo 2^64, beside the exponent of 1.5 2^52.
     HE_D double compose(u32 b0, u32 b1, u32 b2, u32 b3, u32 b4, u32 b5, u32 b6) const {
         u64 low = b0 + (b1 << 8) + (u64)(b2 + (b3 << 8)) * 65536;
         u32 middle = b4 + (b5 << 8);

@@ -177,8 +177,8 @@ HE_D void transform_product(const ProductArgs& a, u32 limb, size_t row, u32 tile
     }
 }
 
-// blockIdx.x: row and tile. `digits` come from the columns kernel; those of the row's own digit are read from `own`
-// or from two pairs.
+// blockIdx.x: row and tile, from the last one to the first: those that the columns kernel wrote last are in the cache. `digits` come from
+// that kernel; those of the row's own digit are read from `own` or from two pairs.
 template <class Product>
 HE_D void of_row(const ProductArgs& a, Product product) {
     u32 log_tiles = a.grid.log_n - PRODUCT_TILE, block = gridDim.x - 1 - blockIdx.x, row = block >> log_tiles;

@@ -1,5 +1,6 @@
 //! Primes on both sides of 2^50, up to the last that are computed in float64: the arithmetic there
-//! has the least room, and sums of an inverse transform that are larger than elsewhere.
+//! has the least room, and sums of an inverse transform that are larger than elsewhere. Primes on
+//! both sides of 2^47, up to where forward transforms are not reduced on their way.
 
 use super::devices::{emulated, gpu_or_skip};
 use super::program::seed;
@@ -15,15 +16,15 @@ use rand::{RngExt, SeedableRng, rngs::ChaCha20Rng};
 /// The end of the primes that are computed in float64.
 const END: f64 = ((1_u64 << 50) + (1 << 44)) as f64;
 
-/// Primes just below and just above 2^50, and around the end.
+/// Primes just below and just above 2^47 and 2^50, and around the end.
 fn primes(log_n: u32) -> Vec<u64> {
     let nearest =
         |target: f64| nearest_ntt_primes(target, 61, log_n, 4, &[]).expect("there are enough primes");
-    [nearest(50_f64.exp2()), nearest(END)].concat()
+    [nearest(47_f64.exp2()), nearest(50_f64.exp2()), nearest(END)].concat()
 }
 
-/// Inverse transforms of residues near q / 2 of one sign, whose sums grow as far as they can, and
-/// of others.
+/// Transforms of residues near q / 2 of one sign, whose sums grow as far as they can in inverse
+/// ones, and of others.
 fn transforms(cuda: &Cuda, log_n: u32) -> he_core::Result<()> {
     let seed = seed();
     println!("seed {seed}");
@@ -43,6 +44,9 @@ fn transforms(cuda: &Cuda, log_n: u32) -> he_core::Result<()> {
             let mut a = backend.upload(&words)?;
             ring.prepared().intt(rows, &mut a)?;
             ring.prepared().ntt(rows, &mut a)?;
+            assert_eq!(backend.download(&a, 0..words.len())?, words, "N = 2^{log_n}, {close}");
+            ring.prepared().ntt(rows, &mut a)?;
+            ring.prepared().intt(rows, &mut a)?;
             assert_eq!(backend.download(&a, 0..words.len())?, words, "N = 2^{log_n}, {close}");
         }
     }
