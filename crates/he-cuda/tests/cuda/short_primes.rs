@@ -39,7 +39,8 @@ fn transforms(cuda: &Cuda, log_n: u32) -> he_core::Result<()> {
             let words: Vec<u64> = q
                 .iter()
                 .flat_map(|&q| std::iter::repeat_n(q, 1 << log_n))
-                .map(|q| if from_half { q / 2 } else { q - 1 } - rng.random_range(0..close))
+                .map(|q| if from_half { q / 2 } else { q - 1 })
+                .map(|most| most - rng.random_range(0..close.min(most)))
                 .collect();
             let mut a = backend.upload(&words)?;
             ring.prepared().intt(rows, &mut a)?;
