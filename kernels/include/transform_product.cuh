@@ -30,7 +30,7 @@ HE_D Neighbours<V> shared_pair(const V* shared, u32 pair) {
 template <class A>
 struct TileRoots {
     typedef typename A::Root Root;
-    static constexpr u32 LAST_HIGH = last_high<PRODUCT_LOG>(PRODUCT_BITS, 0), LAST = (1u << LAST_HIGH) - 1;
+    static constexpr u32 LAST_HIGH = last_high<PRODUCT_LOG>(PRODUCT_BITS, 0);
     static constexpr u32 NODES = 1u << (PRODUCT_TILE - LAST_HIGH), FIRST = 1u << (PRODUCT_TILE - PRODUCT_BITS);
     static_assert(LAST_HIGH == PRODUCT_LOG && NODES == PRODUCT_THREADS, "a thread has one block of the last pass");
 
