@@ -40,15 +40,6 @@ typedef unsigned __int128 u128; // NVRTC: --device-int128
 
 #endif
 
-// Hides from the compiler that a value is what it was, so that what follows from it is computed anew instead of being kept in registers.
-HE_D void forget(u32& x) {
-#ifdef __CUDA_ARCH__
-    asm volatile("" : "+r"(x));
-#else
-    (void)x;
-#endif
-}
-
 // Tells the compiler that an address is one of global memory. Of addresses that come from memory it assumes so only in kernels without
 // `asm`; otherwise loads from them wait for those from shared memory.
 template <class T>
