@@ -230,6 +230,8 @@ mod tests {
             (MARKED.replace("sm_70", "sm_90a"), (9, 0)),
             (MARKED.replace(MARK, ""), (9, 0)),
             (MARKED.replace(WAIT, ""), (9, 0)),
+            (MARK.to_owned(), (9, 0)),
+            (format!("{MARK}.version 8.1\n{MARK}.target sm_70\n"), (9, 0)),
         ] {
             assert_eq!(Text::new(&text, capability), Text { ptx: Cow::Borrowed(&text), waits: false });
         }
