@@ -28,9 +28,14 @@ HE_D void forward_small(const NttArgs& a, const Tile& t, const Prime& p) {
     forward_shared(arithmetic, x, p.roots, a.log_n, threadIdx.x);
     for (u32 i = threadIdx.x; i < n; i += half) {
         if (a.factors != nullptr) {
-            store_values<A, 1, true>(a, t, arithmetic, p, i, 0, x + i);
+            auto acc = reading<0>([&] { return Words<0>{acc_row(a, t)[i]}; });
+            auto addend = reading<0>([&] {
+                const u64* row = addend_row(a, t);
+                return Words<0>{row != nullptr ? row[i] : 0};
+            });
+            store_differences<A, 0>(a, t, arithmetic, p, i, 0, x + i, acc, addend);
         } else {
-            store_values<A, 1, false>(a, t, arithmetic, p, i, 0, x + i);
+            store_values<A, 0>(a, t, arithmetic, i, 0, x + i);
         }
     }
 }

@@ -12,6 +12,15 @@ HE_D void copy_async(void* shared, const void* global) {
 #endif
 }
 
+// The same of one word.
+HE_D void copy_word_async(u64* shared, const u64* global) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"((u32)__cvta_generic_to_shared(shared)), "l"(global) : "memory");
+#else
+    *shared = *global;
+#endif
+}
+
 // Ends a group: the copies of this thread since the last one, which may be none.
 HE_D void commit_copies() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800

@@ -14,6 +14,7 @@
 #include "rows.cuh"
 
 constexpr u32 COLUMNS_LOG = 4, COLUMNS_TILE = 10, COLUMNS_THREADS = 256;
+constexpr u32 COLUMNS_ROW_BITS = 8;                // of the index, which are left to the second kernel
 constexpr u32 COLUMNS_POINTS = 1 << COLUMNS_LOG, COLUMNS_WORDS = 1 << COLUMNS_TILE;
 constexpr u32 COLUMN_THREADS = 64;                 // that have the points of one target
 constexpr u32 COLUMNS_TARGETS = 4;                 // that a block converts and transforms together
@@ -116,26 +117,35 @@ struct ByteConversion {
     }
 };
 
-// From the points of the first pass to those of the second, by room for half a tile: each half of the tile in turn. The bit that
-// tells them apart is the highest of the first pass; in the second, that of the thread, which warps have in common, or of r.
-template <u32 LOW, u32 END>
+// From the points of the first pass to those of the second, by room for a tile. The threads that access it together have four
+// neighbouring points of each target, whose areas begin in different banks: points lie in order.
+template <class First, class Second>
+HE_D void exchange(double (&x)[COLUMNS_POINTS], double* shared, u32 thread) {
+    double *to = shared + First::first(thread), *from = shared + Second::first(thread);
+#pragma unroll
+    for (u32 r = 0; r < COLUMNS_POINTS; ++r) to[First::step(r)] = x[r];
+    __syncthreads();
+#pragma unroll
+    for (u32 r = 0; r < COLUMNS_POINTS; ++r) x[r] = from[Second::step(r)];
+}
+
+// The same by room for half a tile: each half of the tile in turn. The bit that tells them apart is the highest of the first pass; in
+// the second, that of the thread, which warps have in common.
+template <class First, class Second>
 HE_D void exchange_halves(double (&x)[COLUMNS_POINTS], double* shared, u32 thread) {
-    constexpr u32 TOP = 1u << (COLUMNS_TILE - LOW - 1);
-    constexpr bool BY_THREAD = LOW - END == COLUMNS_LOG;
+    constexpr u32 TOP = 1u << (First::STAGES - 1);
     double next[COLUMNS_POINTS];
 #pragma unroll
     for (u32 half = 0; half < 2; ++half) {
-        double* tile = shared - half * COLUMNS_HALF;
+        double *tile = shared - half * COLUMNS_HALF, *to = tile + First::first(thread), *from = tile + Second::first(thread);
 #pragma unroll
         for (u32 r = 0; r < COLUMNS_POINTS; ++r) {
-            if (r / TOP % 2 == half) tile[place(point<COLUMNS_LOG, COLUMNS_TILE, COLUMNS_TILE, LOW>(thread, r))] = x[r];
+            if (r / TOP % 2 == half) to[First::step(r)] = x[r];
         }
         __syncthreads();
-        if (!BY_THREAD || thread / (COLUMN_THREADS / 2) == half) {
+        if (thread / (COLUMN_THREADS / 2) == half) {
 #pragma unroll
-            for (u32 r = 0; r < COLUMNS_POINTS; ++r) {
-                if (BY_THREAD || r / (COLUMNS_POINTS / 2) == half) next[r] = tile[place(point<COLUMNS_LOG, COLUMNS_TILE, LOW, END>(thread, r))];
-            }
+            for (u32 r = 0; r < COLUMNS_POINTS; ++r) next[r] = from[Second::step(r)];
         }
         if (half == 0) __syncthreads();
     }
@@ -151,12 +161,15 @@ HE_D void convert_columns(const ConvertColumnsArgs& args) {
     SHARED(u64, words);
     const Basis& basis = a.bases[blockIdx.y];
     constexpr u32 ROW_WORDS = CHUNKS * CHUNK_ROW_WORDS, MOST_SOURCES = (ROW_WORDS * WORD_BYTES - 1) / SOURCE_BYTES;
+    const u64* constants = in_global(basis.bytes);
     u32 sources = (u32)basis.count, row_words = (sources * SOURCE_BYTES + WORD_BYTES) / WORD_BYTES;
-    u32 log_n = a.log_n, log_rows = log_n - BITS;
-    u32 entry = blockIdx.x >> a.log_tiles, tile = blockIdx.x & ((1u << a.log_tiles) - 1), column = tile << LOG_COLUMNS;
+    u32 log_n = a.log_n;
+    u32 entry = blockIdx.x >> a.log_tiles, tile = blockIdx.x & ((1u << a.log_tiles) - 1);
     u32 part = blockIdx.z / args.shares, share = blockIdx.z - part * args.shares;
     size_t stride = (size_t)a.limbs.batch << log_n, row = (size_t)entry << log_n;
-    auto index = [&](u32 i) { return ((i >> LOG_COLUMNS) << log_rows) + column + (i & ((1 << LOG_COLUMNS) - 1)); };
+    ColumnIndex<COLUMNS_TILE, BITS, COLUMNS_ROW_BITS> index(tile);
+    typedef Points<COLUMNS_LOG, COLUMNS_TILE, LOW> First;
+    typedef Points<COLUMNS_LOG, LOW, LOG_COLUMNS> Second;
 
     bool skips = a.own != TRANSFORM_OWN;
     u32 first = skips ? (u32)basis.own_first : args.targets, own_count = (u32)basis.own_count, next = first + own_count;
@@ -178,7 +191,7 @@ HE_D void convert_columns(const ConvertColumnsArgs& args) {
     auto prime_in = [&](u32 group) { return a.primes + prime_of(a.limbs, limb_of(group * COLUMNS_TARGETS + copied)); };
     auto copy_constants = [&](u32 group) {
         copy_pieces<sizeof(Prime)>(&copy.prime, prime_in(group), piece);
-        const u64* bytes = basis.bytes + (size_t)limb_of(group * COLUMNS_TARGETS + copied) * (CHUNKS * CHUNK_WORDS);
+        const u64* bytes = constants + (size_t)limb_of(group * COLUMNS_TARGETS + copied) * (CHUNKS * CHUNK_WORDS);
         copy_pieces<sizeof(copy.bytes)>(copy.bytes, bytes, piece);
     };
     auto copy_first_roots = [&](const Prime& prime) {
@@ -189,6 +202,20 @@ HE_D void convert_columns(const ConvertColumnsArgs& args) {
         constexpr u32 BYTES = 8 * (Constants::ROOTS - FIRST_ROOTS);
         copy_pieces<BYTES>(copy.roots + FIRST_ROOTS, roots + FIRST_ROOTS, piece);
     };
+    // The y of the sources, all on the way together: those of the coefficients that a thread makes rows of are where the words of these
+    // rows will be, and in the room behind them where there is one more source than words.
+    const u64* src = in_global(a.src[part] + row + basis.first * stride);
+#pragma unroll
+    for (u32 k = threadIdx.x; k < COLUMNS_WORDS / 2; k += COLUMNS_THREADS) {
+        u32 r = k / COLUMN_THREADS * 2;
+        const u64* at_i = src + index(First::first(k % COLUMN_THREADS)) + index.step(First::step(r));
+        const u64* at_j = at_i + index.step(First::step(1));
+        for (u32 s = 0; s < sources; ++s) {
+            u64* y = words + s * COLUMNS_AREA + 2 * k;
+            copy_word_async(y, at_i + s * stride);
+            copy_word_async(y + 1, at_j + s * stride);
+        }
+    }
     if (COPIES && begin < end) {
         copy_constants(begin);
         copy_first_roots(*prime_in(begin));
@@ -196,35 +223,26 @@ HE_D void convert_columns(const ConvertColumnsArgs& args) {
     commit_copies();
 
     // The rows of the tile.
-    const u64* src = in_global(a.src[part] + row + basis.first * stride);
     WordPair* pairs = reinterpret_cast<WordPair*>(words);
     const double* reciprocal = in_global(basis.reciprocal);
-#pragma unroll
+    wait_copies();
+#pragma unroll 1
     for (u32 k = threadIdx.x; k < COLUMNS_WORDS / 2; k += COLUMNS_THREADS) {
-        u32 r = k / COLUMN_THREADS * 2;
-        const u64* at_i = src + index(point<COLUMNS_LOG, COLUMNS_TILE, COLUMNS_TILE, LOW>(k % COLUMN_THREADS, r));
-        const u64* at_j = src + index(point<COLUMNS_LOG, COLUMNS_TILE, COLUMNS_TILE, LOW>(k % COLUMN_THREADS, r + 1));
         double overflow_i = 0.0, overflow_j = 0.0;
-        u64 y[MOST_SOURCES][2];
-        // All sources are on the way together.
-#pragma unroll
-        for (u32 s = 0; s < MOST_SOURCES; ++s) {
-            y[s][0] = s < sources ? at_i[s * stride] : 0;
-            y[s][1] = s < sources ? at_j[s * stride] : 0;
-        }
         u64 row_i[ROW_WORDS] = {}, row_j[ROW_WORDS] = {};
 #pragma unroll
         for (u32 s = 0; s < MOST_SOURCES; ++s) {
-            u32 byte = 1 + s * SOURCE_BYTES, word = byte / WORD_BYTES, shift = byte % WORD_BYTES * 8;
-            row_i[word] |= y[s][0] << shift;
-            row_j[word] |= y[s][1] << shift;
-            if (byte % WORD_BYTES + SOURCE_BYTES > WORD_BYTES) {
-                row_i[word + 1] = y[s][0] >> (64 - shift);
-                row_j[word + 1] = y[s][1] >> (64 - shift);
-            }
             if (s >= sources) continue;
-            overflow_i = __dadd_rn(overflow_i, __dmul_rn(__ull2double_rn(y[s][0]), reciprocal[s]));
-            overflow_j = __dadd_rn(overflow_j, __dmul_rn(__ull2double_rn(y[s][1]), reciprocal[s]));
+            ulonglong2 y = load2(words + s * COLUMNS_AREA + 2 * k);
+            u32 byte = 1 + s * SOURCE_BYTES, word = byte / WORD_BYTES, shift = byte % WORD_BYTES * 8;
+            row_i[word] |= y.x << shift;
+            row_j[word] |= y.y << shift;
+            if (byte % WORD_BYTES + SOURCE_BYTES > WORD_BYTES) {
+                row_i[word + 1] = y.x >> (64 - shift);
+                row_j[word + 1] = y.y >> (64 - shift);
+            }
+            overflow_i = __dadd_rn(overflow_i, __dmul_rn(__ull2double_rn(y.x), reciprocal[s]));
+            overflow_j = __dadd_rn(overflow_j, __dmul_rn(__ull2double_rn(y.y), reciprocal[s]));
         }
         row_i[0] |= __double2ull_rn(overflow_i);
         row_j[0] |= __double2ull_rn(overflow_j);
@@ -234,12 +252,11 @@ HE_D void convert_columns(const ConvertColumnsArgs& args) {
             pairs[w * (COLUMNS_AREA / 2) + k] = WordPair{(u32)row_i[w], (u32)row_j[w], (u32)(row_i[w] >> 32), (u32)(row_j[w] >> 32)};
         }
     }
-    wait_copies();
     __syncthreads();
 
     u64* dst = a.dst[part] + blockIdx.y * a.dst_digit + row;
     u32 lane = threadIdx.x % warpSize, t = lane % 4, thread = threadIdx.x / 4 % COLUMN_THREADS;
-    double* exchange = reinterpret_cast<double*>(words + row_words * COLUMNS_AREA) + t * EXCHANGE_AREA;
+    double* area = reinterpret_cast<double*>(words + row_words * COLUMNS_AREA) + t * EXCHANGE_AREA;
     const WordPair* chunks[CHUNKS];
 #pragma unroll
     for (u32 chunk = 0; chunk < CHUNKS; ++chunk) {
@@ -255,7 +272,7 @@ HE_D void convert_columns(const ConvertColumnsArgs& args) {
         if constexpr (!COPIES) {
             prime = a.primes + prime_of(a.limbs, limb_of(k));
             own_roots = roots_of<Fp64>(*prime);
-            table = in_global(basis.bytes) + (size_t)limb_of(group * COLUMNS_TARGETS + lane / 8) * (CHUNKS * CHUNK_WORDS) + lane % 8;
+            table = constants + (size_t)limb_of(group * COLUMNS_TARGETS + lane / 8) * (CHUNKS * CHUNK_WORDS) + lane % 8;
         }
         Fp64 arithmetic(*prime);
         double x[COLUMNS_POINTS];
@@ -271,27 +288,23 @@ HE_D void convert_columns(const ConvertColumnsArgs& args) {
             if (group + 1 < end) copy_constants(group + 1);
             commit_copies();
         }
-        forward_pass<Fp64, COLUMNS_LOG, COLUMNS_TILE, COLUMNS_TILE, LOW>(arithmetic, x, own_roots, thread, 0, 1, log_n);
+        forward_pass<Fp64, COLUMNS_LOG, COLUMNS_TILE, LOW>(arithmetic, x, TableRoots<Fp64>{own_roots, 1});
         relax_grown<Fp64, COLUMNS_LOG>(arithmetic, x);
         if constexpr (!COPIES) {
-            exchange_halves<LOW, LOG_COLUMNS>(x, exchange, thread);
+            exchange_halves<First, Second>(x, area, thread);
         } else {
-            to_shared<Fp64, COLUMNS_LOG, COLUMNS_TILE, COLUMNS_TILE, LOW>(x, exchange, thread);
             wait_copies();
-            __syncthreads();
+            exchange<First, Second>(x, area, thread);
             if (group + 1 < end) copy_first_roots(copy.prime);
             commit_copies();
-            from_shared<Fp64, COLUMNS_LOG, COLUMNS_TILE, LOW, LOG_COLUMNS>(x, exchange, thread);
         }
-        forward_pass<Fp64, COLUMNS_LOG, COLUMNS_TILE, LOW, LOG_COLUMNS>(arithmetic, x, own_roots, thread, 0, FIRST_ROOTS, log_n);
+        auto second = read_roots<Fp64, COLUMNS_LOG, LOW, LOG_COLUMNS>(own_roots, thread, 0, FIRST_ROOTS, log_n);
+        forward_pass<Fp64, COLUMNS_LOG, LOW, LOG_COLUMNS>(arithmetic, x, second);
         relax_grown<Fp64, COLUMNS_LOG>(arithmetic, x);
         if (k >= count) continue;
-        u64* out = dst + limb_of(k) * stride;
+        u64* out = dst + limb_of(k) * stride + index(Second::first(thread));
 #pragma unroll
-        for (u32 r = 0; r < COLUMNS_POINTS; ++r) {
-            u32 i = point<COLUMNS_LOG, COLUMNS_TILE, LOW, LOG_COLUMNS>(thread, r);
-            out[index(i)] = Fp64::pack(x[r]);
-        }
+        for (u32 r = 0; r < COLUMNS_POINTS; ++r) out[index.step(Second::step(r))] = Fp64::pack(x[r]);
     }
     if (a.own == COPY_OWN && share == 0) {
         size_t at = basis.own_first * stride + ((size_t)tile << COLUMNS_TILE) + 2 * threadIdx.x;

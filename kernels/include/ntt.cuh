@@ -55,8 +55,9 @@ HE_D const typename A::Root* inverse_roots_of(const Prime& p) {
     return in_global(static_cast<const typename A::Root*>(p.inverse_roots));
 }
 
-// Shared-memory place of point i: neighbours and points 16 apart lie in different banks.
-HE_HD u32 place(u32 i) { return i ^ ((i >> 4) & 15); }
+// Shared-memory place of point i: neighbours and points 16 apart lie in different banks. The place of a sum of numbers that have no
+// bits in common is the sum of their places, so that those of a thread's points are constants apart.
+HE_HD constexpr u32 place(u32 i) { return i + (i >> 4); }
 
 // The LOW bit of the first forward pass over bits END ... HIGH, and the HIGH bit of the first inverse pass over bits LOW ... END:
 // passes of at most LOG stages, as equal as can be, the larger ones at the low bits.
@@ -70,14 +71,32 @@ HE_HD constexpr u32 inverse_high(u32 low, u32 end) {
     return low + (end - low + passes - 1) / passes;
 }
 
-// The point that register r of a thread holds in the pass over bits LOW ... HIGH: the low bits of r are those bits; the others are,
-// in order, the thread's, then the high bits of r.
-template <u32 LOG, u32 TILE, u32 HIGH, u32 LOW>
-HE_HD u32 point(u32 thread, u32 r) {
-    constexpr u32 STAGES = HIGH - LOW;
-    u32 within = r & ((1 << STAGES) - 1);
-    u32 others = thread | (r >> STAGES) << (TILE - LOG);
-    return (others & ((1 << LOW) - 1)) | within << LOW | (others >> LOW) << HIGH;
+// The points that a thread holds in the pass over bits LOW ... HIGH. Of the number of a register, the low bits are those bits of its
+// point, and the other ones the bits below them; what is left is the thread's. The points that differ in bits below HIGH are
+// therefore those of 2^(HIGH - LOG) neighbouring threads in every pass below HIGH.
+template <u32 LOG, u32 HIGH, u32 LOW>
+struct Points {
+    static constexpr u32 STAGES = HIGH - LOW, BELOW = HIGH - LOG;
+    static_assert(HIGH >= LOG && STAGES <= LOG, "a thread has points of one run");
+
+    // That of register 0, and how much further on that of register r is, in bits that it has not.
+    HE_HD static u32 first(u32 thread) { return (thread & ((1 << BELOW) - 1)) | (thread >> BELOW) << HIGH; }
+    HE_HD static constexpr u32 step(u32 r) { return (r & ((1 << STAGES) - 1)) << LOW | (r >> STAGES) << BELOW; }
+};
+
+// The same where a warp has a run of points, and neighbouring threads have neighbouring ones: register r has the one that is r steps
+// of a warp after the first.
+constexpr u32 WARP_LOG = 5, WARP_STEP = 1 << WARP_LOG;
+template <u32 LOG>
+HE_D u32 first_of_run(u32 thread) {
+    return (thread >> WARP_LOG) << (WARP_LOG + LOG) | (thread & (WARP_STEP - 1));
+}
+
+// Between writing to shared memory and reading from it, where the points of 2^LOG_THREADS neighbouring threads are exchanged among them.
+template <u32 LOG_THREADS>
+HE_D void exchange_barrier() {
+    if constexpr (LOG_THREADS <= WARP_LOG) __syncwarp();
+    else __syncthreads();
 }
 
 // Stage S and those after it of 2^STAGES registers, whose first stage is block `node`, counted from 2^(stages before).
@@ -93,61 +112,108 @@ HE_D void forward_butterflies(const A& a, typename A::Value* x, const Roots& roo
     if constexpr (S + 1 < STAGES) forward_butterflies<A, STAGES, S + 1>(a, x, roots);
 }
 
-// The roots of all stages of a pass over the lowest bits, from the one of its last stage: with z = roots[2^(STAGES - 1) node],
-// roots[2^s node + i] = z^(2^(STAGES - 1 - s)) roots[i]. The table is as long as the row that is transformed: to read a
-// sixteenth of it and to multiply is faster.
-template <class A, u32 STAGES>
-struct DerivedRoots {
-    typename A::Root power[STAGES]; // of stage s
-    typename A::Root constant[1 << (STAGES - 1)];
+// What `read` reads. Where threads have few points, and blocks are few, it is on the way before anything waits; otherwise it would take
+// registers for too long, and is read where it is needed.
+template <bool AHEAD, class Read>
+struct Reading;
+template <class Read>
+struct Reading<true, Read> {
+    decltype(((const Read*)nullptr)->operator()()) value;
+    HE_D explicit Reading(const Read& read) : value(read()) {}
+    HE_D const auto& get() const { return value; }
+};
+template <class Read>
+struct Reading<false, Read> {
+    Read read;
+    HE_D explicit Reading(const Read& read) : read(read) {}
+    HE_D auto get() const { return read(); }
+};
+template <u32 LOG, class Read>
+HE_D auto reading(const Read& read) {
+    return Reading<(LOG <= 3), Read>(read);
+}
 
-    // Where z is: `roots` is followed by those of passes of four stages (N / 16 of them), then of three (N / 8).
-    HE_D static u32 last_of(u32 node, u32 log_n) {
+// The roots of a pass of STAGES stages: the block `node` of its first stage, counted from 2^(stages before), has root `node` of the table.
+template <class A>
+struct TableRoots {
+    const typename A::Root* table;
+    u32 node;
+    HE_D typename A::Root get(const A&, u32 s, u32 i) const { return table[(node << s) + i]; }
+};
+template <class A, u32 STAGES>
+struct ReadRoots {
+    typename A::Root of[(1 << STAGES) - 1];
+    HE_D ReadRoots(const typename A::Root* table, u32 node) {
+#pragma unroll
+        for (u32 s = 0; s < STAGES; ++s) {
+#pragma unroll
+            for (u32 i = 0; i < (1u << s); ++i) of[(1u << s) - 1 + i] = table[(node << s) + i];
+        }
+    }
+    HE_D typename A::Root get(const A&, u32 s, u32 i) const { return of[(1u << s) - 1 + i]; }
+};
+
+// Those of a pass over the lowest bits, from one of its last stage: with z = table[2^(STAGES - 1) node],
+// table[2^s node + i] = z^(2^(STAGES - 1 - s)) table[i]. The table is as long as the row that is transformed: to read a sixteenth of it
+// and to multiply is faster.
+template <class A, u32 STAGES>
+struct Generators {
+    typename A::Root z, constant[1 << (STAGES - 1)];
+    HE_D Generators(const typename A::Root* table, u32 node, u32 log_n) : z(table[place_of_z(node, log_n)]) {
+#pragma unroll
+        for (u32 i = 1; i < (1 << (STAGES - 1)); ++i) constant[i] = table[i];
+    }
+    // The table is followed by the z of passes of four stages (N / 16 of them), then of three (N / 8).
+    HE_D static u32 place_of_z(u32 node, u32 log_n) {
         static_assert(STAGES == 4 || STAGES == 3, "tables of other passes are not made");
         u32 n = 1u << log_n;
         return STAGES == 4 ? n + (node - n / 16) : n + n / 16 + (node - n / 8);
     }
-    HE_D DerivedRoots(const A& a, const typename A::Root* roots, typename A::Root z) {
-        power[STAGES - 1] = z;
+};
+template <class A, u32 STAGES>
+struct DerivedRoots {
+    Generators<A, STAGES> from;
+    typename A::Root power[STAGES]; // of stage s
+    HE_D DerivedRoots(const A& a, const Generators<A, STAGES>& from) : from(from) {
+        power[STAGES - 1] = from.z;
 #pragma unroll
         for (u32 s = STAGES - 1; s-- > 0;) power[s] = a.mul(power[s + 1], power[s + 1]);
-#pragma unroll
-        for (u32 i = 1; i < (1 << (STAGES - 1)); ++i) constant[i] = roots[i];
     }
-    HE_D typename A::Root get(const A& a, u32 s, u32 i) const { return i == 0 ? power[s] : a.mul(power[s], constant[i]); }
+    HE_D typename A::Root get(const A& a, u32 s, u32 i) const { return i == 0 ? power[s] : a.mul(power[s], from.constant[i]); }
 };
 
+// What is read of the table for the pass over bits LOW ... HIGH of a thread, which has one block of its first stage; `first` is
+// 2^(stages before).
+template <class A, u32 LOG, u32 HIGH, u32 LOW>
+HE_D auto read_roots(const typename A::Root* table, u32 thread, u32 base, u32 first, u32 log_n) {
+    u32 node = first + ((base + Points<LOG, HIGH, LOW>::first(thread)) >> HIGH);
+    if constexpr (A::DERIVES && LOW == 0 && HIGH - LOW >= 3) return Generators<A, HIGH - LOW>(table, node, log_n);
+    else if constexpr (LOG <= 3) return ReadRoots<A, HIGH - LOW>(table, node);
+    else return TableRoots<A>{table, node};
+}
+// The roots that they make.
+template <class A, class Roots>
+HE_D const Roots& roots_from(const A&, const Roots& roots) { return roots; }
 template <class A, u32 STAGES>
-HE_D DerivedRoots<A, STAGES> derived_roots(const A& a, const typename A::Root* roots, u32 node, u32 log_n) {
-    return DerivedRoots<A, STAGES>(a, roots, roots[DerivedRoots<A, STAGES>::last_of(node, log_n)]);
-}
+HE_D DerivedRoots<A, STAGES> roots_from(const A& a, const Generators<A, STAGES>& from) { return DerivedRoots<A, STAGES>(a, from); }
 
-// The roots of a pass, read from the table.
-template <class A>
-struct TableRoots {
-    const typename A::Root* roots;
-    u32 node;
-    HE_D typename A::Root get(const A&, u32 s, u32 i) const { return roots[(node << s) + i]; }
-};
-
-// Forward stages over bits LOW ... HIGH of the registers; `first` is 2^(stages before).
-template <class A, u32 LOG, u32 TILE, u32 HIGH, u32 LOW>
-HE_D void forward_pass(const A& a, typename A::Value* x, const typename A::Root* roots, u32 thread, u32 base, u32 first, u32 log_n) {
+// Forward stages over bits LOW ... HIGH of the registers.
+template <class A, u32 LOG, u32 HIGH, u32 LOW, class Roots>
+HE_D void forward_pass(const A& a, typename A::Value* x, const Roots& read) {
     constexpr u32 STAGES = HIGH - LOW, SIZE = 1 << STAGES;
+    const auto& roots = roots_from(a, read);
 #pragma unroll
-    for (u32 g = 0; g < (1 << LOG) / SIZE; ++g) {
-        u32 node = first + ((base + point<LOG, TILE, HIGH, LOW>(thread, g * SIZE)) >> HIGH);
-        if constexpr (A::DERIVES && LOW == 0 && STAGES >= 3) {
-            forward_butterflies<A, STAGES, 0>(a, x + g * SIZE, derived_roots<A, STAGES>(a, roots, node, log_n));
-        } else {
-            forward_butterflies<A, STAGES, 0>(a, x + g * SIZE, TableRoots<A>{roots, node});
-        }
-    }
+    for (u32 g = 0; g < (1 << LOG) / SIZE; ++g) forward_butterflies<A, STAGES, 0>(a, x + g * SIZE, roots);
 }
+
+// What the last stage of an inverse transform multiplies by: N^-1, and N^-1 times its root.
+struct LastFactors {
+    Factor scale, scale_last;
+};
 
 // Inverse stages S, S - 1 ... 0, likewise; with LAST, stage 0 is the last of the transform and carries the factors.
-template <class A, u32 STAGES, u32 S, bool LAST, class Roots>
-HE_D void inverse_butterflies(const A& a, typename A::Value* x, const Roots& roots, const Factor* c, const Factor* last) {
+template <class A, u32 STAGES, u32 S, bool LAST, class Roots, class Last>
+HE_D void inverse_butterflies(const A& a, typename A::Value* x, const Roots& roots, const Last& last) {
     constexpr u32 DISTANCE = 1 << (STAGES - S - 1);
     if constexpr (STAGES - S == 4) {
         if (a.outgrows()) {
@@ -156,9 +222,9 @@ HE_D void inverse_butterflies(const A& a, typename A::Value* x, const Roots& roo
         }
     }
     if constexpr (LAST && S == 0) {
-        Factor both = *c, one = *last;
+        const LastFactors& factors = last.get();
 #pragma unroll
-        for (u32 k = 0; k < DISTANCE; ++k) a.inverse_last(x[k], x[k + DISTANCE], both, one);
+        for (u32 k = 0; k < DISTANCE; ++k) a.inverse_last(x[k], x[k + DISTANCE], factors.scale, factors.scale_last);
     } else {
 #pragma unroll
         for (u32 i = 0; i < (1 << S); ++i) {
@@ -167,23 +233,16 @@ HE_D void inverse_butterflies(const A& a, typename A::Value* x, const Roots& roo
             for (u32 k = 0; k < DISTANCE; ++k) a.inverse(x[i * 2 * DISTANCE + k], x[i * 2 * DISTANCE + k + DISTANCE], w);
         }
     }
-    if constexpr (S > 0) inverse_butterflies<A, STAGES, S - 1, LAST>(a, x, roots, c, last);
+    if constexpr (S > 0) inverse_butterflies<A, STAGES, S - 1, LAST>(a, x, roots, last);
 }
 
 // Inverse stages over bits LOW ... HIGH; with LAST, the last stage carries the factors.
-template <class A, u32 LOG, u32 TILE, u32 HIGH, u32 LOW, bool LAST>
-HE_D void inverse_pass(const A& a, typename A::Value* x, const typename A::Root* roots, u32 thread, u32 base, u32 first,
-                       u32 log_n, const Factor* c, const Factor* last) {
+template <class A, u32 LOG, u32 HIGH, u32 LOW, bool LAST, class Roots, class Last>
+HE_D void inverse_pass(const A& a, typename A::Value* x, const Roots& read, const Last& last) {
     constexpr u32 STAGES = HIGH - LOW, SIZE = 1 << STAGES;
+    const auto& roots = roots_from(a, read);
 #pragma unroll
-    for (u32 g = 0; g < (1 << LOG) / SIZE; ++g) {
-        u32 node = first + ((base + point<LOG, TILE, HIGH, LOW>(thread, g * SIZE)) >> HIGH);
-        if constexpr (A::DERIVES && LOW == 0 && STAGES >= 3) {
-            inverse_butterflies<A, STAGES, STAGES - 1, LAST>(a, x + g * SIZE, derived_roots<A, STAGES>(a, roots, node, log_n), c, last);
-        } else {
-            inverse_butterflies<A, STAGES, STAGES - 1, LAST>(a, x + g * SIZE, TableRoots<A>{roots, node}, c, last);
-        }
-    }
+    for (u32 g = 0; g < (1 << LOG) / SIZE; ++g) inverse_butterflies<A, STAGES, STAGES - 1, LAST>(a, x + g * SIZE, roots, last);
 }
 
 template <class A, u32 LOG>
@@ -198,16 +257,20 @@ HE_D void relax_grown(const A& a, typename A::Value* x) {
     if (!a.is_narrow()) relax_all<A, LOG>(a, x);
 }
 
-template <class A, u32 LOG, u32 TILE, u32 HIGH, u32 LOW>
+template <class A, u32 LOG, u32 HIGH, u32 LOW>
 HE_D void to_shared(const typename A::Value* x, typename A::Value* shared, u32 thread) {
+    typedef Points<LOG, HIGH, LOW> P;
+    typename A::Value* to = shared + place(P::first(thread));
 #pragma unroll
-    for (u32 r = 0; r < (1 << LOG); ++r) shared[place(point<LOG, TILE, HIGH, LOW>(thread, r))] = x[r];
+    for (u32 r = 0; r < (1 << LOG); ++r) to[place(P::step(r))] = x[r];
 }
 
-template <class A, u32 LOG, u32 TILE, u32 HIGH, u32 LOW>
+template <class A, u32 LOG, u32 HIGH, u32 LOW>
 HE_D void from_shared(typename A::Value* x, const typename A::Value* shared, u32 thread) {
+    typedef Points<LOG, HIGH, LOW> P;
+    const typename A::Value* from = shared + place(P::first(thread));
 #pragma unroll
-    for (u32 r = 0; r < (1 << LOG); ++r) x[r] = shared[place(point<LOG, TILE, HIGH, LOW>(thread, r))];
+    for (u32 r = 0; r < (1 << LOG); ++r) x[r] = from[place(P::step(r))];
 }
 
 // The top bit of the last pass.
@@ -217,34 +280,43 @@ HE_HD constexpr u32 last_high(u32 high, u32 end) {
     return high;
 }
 
-// All forward stages from bit HIGH down to bit END, the registers loaded for the first pass; they end as the last pass left them.
-// `first` is 2^(stages before).
-template <class A, u32 LOG, u32 TILE, u32 HIGH, u32 END>
-HE_D void forward_stages(const A& a, typename A::Value* x, typename A::Value* shared, const typename A::Root* roots, u32 thread,
-                         u32 base, u32 first, u32 log_n) {
+// The forward stages from bit HIGH down to bit END, the registers loaded and `roots` read for the first pass; they end as the last pass
+// left them. `first` is 2^(stages before).
+template <class A, u32 LOG, u32 HIGH, u32 END, class Roots>
+HE_D void forward_passes(const A& a, typename A::Value* x, typename A::Value* shared, const Roots& roots, const typename A::Root* table,
+                         u32 thread, u32 base, u32 first, u32 log_n) {
     constexpr u32 LOW = forward_low<LOG>(HIGH, END);
-    forward_pass<A, LOG, TILE, HIGH, LOW>(a, x, roots, thread, base, first, log_n);
     if constexpr (LOW > END) {
+        constexpr u32 NEXT_LOW = forward_low<LOG>(LOW, END);
+        u32 next_first = first << (HIGH - LOW);
+        auto next = reading<LOG>([&] { return read_roots<A, LOG, LOW, NEXT_LOW>(table, thread, base, next_first, log_n); });
+        forward_pass<A, LOG, HIGH, LOW>(a, x, roots);
         relax_grown<A, LOG>(a, x);
-        to_shared<A, LOG, TILE, HIGH, LOW>(x, shared, thread);
-        __syncthreads();
-        from_shared<A, LOG, TILE, LOW, forward_low<LOG>(LOW, END)>(x, shared, thread);
-        forward_stages<A, LOG, TILE, LOW, END>(a, x, shared, roots, thread, base, first << (HIGH - LOW), log_n);
+        to_shared<A, LOG, HIGH, LOW>(x, shared, thread);
+        exchange_barrier<HIGH - LOG>();
+        from_shared<A, LOG, LOW, NEXT_LOW>(x, shared, thread);
+        forward_passes<A, LOG, LOW, END>(a, x, shared, next.get(), table, thread, base, next_first, log_n);
+    } else {
+        forward_pass<A, LOG, HIGH, LOW>(a, x, roots);
     }
 }
 
-// All inverse stages from bit LOW up to bit END, likewise; `first` belongs to END.
-template <class A, u32 LOG, u32 TILE, u32 LOW, u32 END, bool LAST>
-HE_D void inverse_stages(const A& a, typename A::Value* x, typename A::Value* shared, const typename A::Root* roots, u32 thread,
-                         u32 base, u32 first, u32 log_n, const Factor* c, const Factor* last) {
+// The inverse stages from bit LOW up to bit END, likewise; `first` belongs to END.
+template <class A, u32 LOG, u32 LOW, u32 END, bool LAST, class Roots, class Last>
+HE_D void inverse_passes(const A& a, typename A::Value* x, typename A::Value* shared, const Roots& roots, const typename A::Root* table,
+                         u32 thread, u32 base, u32 first, u32 log_n, const Last& last) {
     constexpr u32 HIGH = inverse_high<LOG>(LOW, END);
-    inverse_pass<A, LOG, TILE, HIGH, LOW, LAST && HIGH == END>(a, x, roots, thread, base, first << (END - HIGH), log_n, c, last);
     if constexpr (HIGH < END) {
+        constexpr u32 NEXT_HIGH = inverse_high<LOG>(HIGH, END);
+        auto next = reading<LOG>([&] { return read_roots<A, LOG, NEXT_HIGH, HIGH>(table, thread, base, first << (END - NEXT_HIGH), log_n); });
+        inverse_pass<A, LOG, HIGH, LOW, false>(a, x, roots, last);
         relax_all<A, LOG>(a, x);
-        to_shared<A, LOG, TILE, HIGH, LOW>(x, shared, thread);
-        __syncthreads();
-        from_shared<A, LOG, TILE, inverse_high<LOG>(HIGH, END), HIGH>(x, shared, thread);
-        inverse_stages<A, LOG, TILE, HIGH, END, LAST>(a, x, shared, roots, thread, base, first, log_n, c, last);
+        to_shared<A, LOG, HIGH, LOW>(x, shared, thread);
+        exchange_barrier<NEXT_HIGH - LOG>();
+        from_shared<A, LOG, NEXT_HIGH, HIGH>(x, shared, thread);
+        inverse_passes<A, LOG, HIGH, END, LAST>(a, x, shared, next.get(), table, thread, base, first, log_n, last);
+    } else {
+        inverse_pass<A, LOG, HIGH, LOW, LAST>(a, x, roots, last);
     }
 }
 
@@ -290,12 +362,14 @@ HE_D void load_converted(const Basis& basis, const u64* src, size_t stride, u32 
     Conversion conversion(basis, limb, p);
     constexpr u32 POINTS = 1 << LOG;
     u32 sources = (u32)basis.count;
+    typedef Points<LOG, HIGH, LOW> P;
+    const u64* from = src + index(P::first(thread));
     if constexpr (POINTS <= 8) {
         // All points at a time; the next source is on the way. A loop, since code that runs once waits for itself to be fetched.
         u64 y[POINTS];
         auto load = [&](u32 i, u64* to) {
 #pragma unroll
-            for (u32 r = 0; r < POINTS; ++r) to[r] = src[i * stride + index(point<LOG, TILE, HIGH, LOW>(thread, r))];
+            for (u32 r = 0; r < POINTS; ++r) to[r] = from[i * stride + index.step(P::step(r))];
         };
         load(0, y);
         typename Conversion::Constants constants = conversion.constants(0);
@@ -317,7 +391,7 @@ HE_D void load_converted(const Basis& basis, const u64* src, size_t stride, u32 
         typename Conversion::Constants constants = conversion.constants(0);
         u64 y[POINTS];
 #pragma unroll
-        for (u32 r = 0; r < POINTS; ++r) y[r] = src[index(point<LOG, TILE, HIGH, LOW>(thread, r))];
+        for (u32 r = 0; r < POINTS; ++r) y[r] = from[index.step(P::step(r))];
         constexpr u32 TOGETHER = 4;
 #pragma unroll
         for (u32 r = 0; r < POINTS; r += TOGETHER) {
@@ -354,7 +428,7 @@ HE_D void load_converted(const Basis& basis, const u64* src, size_t stride, u32 
             for (u32 k = 0; k < TOGETHER; ++k) shared[place(i + k * THREADS)] = conversion.value(sum[k], arithmetic);
         }
         __syncthreads();
-        from_shared<A, LOG, TILE, HIGH, LOW>(x, shared, thread);
+        from_shared<A, LOG, HIGH, LOW>(x, shared, thread);
     }
 }
 
@@ -365,30 +439,14 @@ struct Words {
     u64 of[COUNT];
 };
 
-// What `read` reads. Where threads have few points, and blocks are few, the words are on the way before anything is known of their prime.
-template <u32 LOG, class Read>
-struct Reading {
-    static constexpr bool AHEAD = LOG <= 3;
-    Read read;
-    Words<LOG> words;
-
-    HE_D explicit Reading(const Read& read) : read(read) {
-        if constexpr (AHEAD) words = read();
-    }
-    HE_D Words<LOG> get() const {
-        if constexpr (AHEAD) return words;
-        else return read();
-    }
-};
-template <u32 LOG, class Read>
-HE_D Reading<LOG, Read> reading(const Read& read) { return Reading<LOG, Read>(read); }
-
 // Those of the pass over bits LOW ... HIGH; `index` gives a point's place in the row.
-template <u32 LOG, u32 TILE, u32 HIGH, u32 LOW, class Index>
+template <u32 LOG, u32 HIGH, u32 LOW, class Index>
 HE_D Words<LOG> read_points(const u64* row, u32 thread, Index index) {
+    typedef Points<LOG, HIGH, LOW> P;
     Words<LOG> words;
+    const u64* from = row + index(P::first(thread));
 #pragma unroll
-    for (u32 r = 0; r < words.COUNT; ++r) words.of[r] = row[index(point<LOG, TILE, HIGH, LOW>(thread, r))];
+    for (u32 r = 0; r < words.COUNT; ++r) words.of[r] = from[index.step(P::step(r))];
     return words;
 }
 template <class A, u32 LOG, bool PACKED>
@@ -409,162 +467,214 @@ HE_D void convert_row(const NttArgs& a, const Tile& t, const A& arithmetic, cons
     load_converted<A, LOG, TILE, HIGH, LOW>(basis, src, stride, t.limb, arithmetic, p, x, shared, thread, index);
 }
 
-// Where the automorphism with inverse g takes the value at index i.
-HE_D u32 image_of(u32 i, u32 g, u32 log_n) {
-    u32 exponent = g * (2 * (__brev(i) >> (32 - log_n)) + 1);
-    return __brev((exponent >> 1) << (32 - log_n));
+// Where a row of the destination begins, of what is subtracted from, and of what is added then, which may be nowhere.
+HE_D u64* result_row(const NttArgs& a, const Tile& t) { return a.dst[t.part] + t.digit * a.dst_digit + ((size_t)t.row << a.log_n); }
+HE_D const u64* acc_row(const NttArgs& a, const Tile& t) { return a.acc[t.part] + ((size_t)t.row << a.log_n); }
+HE_D const u64* addend_row(const NttArgs& a, const Tile& t) {
+    return a.addend != nullptr && t.part == 0 ? a.addend + ((size_t)t.row << a.log_n) : nullptr;
 }
 
-// Stores COUNT values, those at indices i, i + step ...
-template <class A, u32 COUNT, bool SUB>
-HE_D void store_values(const NttArgs& a, const Tile& t, const A& arithmetic, const Prime& p, u32 i, u32 step, const typename A::Value* x) {
-    size_t row = (size_t)t.row << a.log_n;
-    u64* dst = a.dst[t.part] + t.digit * a.dst_digit + row;
-    if constexpr (SUB) {
-        const u64* acc = a.acc[t.part] + row;
-        const u64* addend = a.addend != nullptr && t.part == 0 ? a.addend + row : nullptr;
-        Factor f = a.factors[t.limb];
-        u32 galois = a.galois;
-        u64 q = p.q, words[COUNT];
-        // All loads before the first store.
+// Stores values, those at indices i, i + step ...
+template <class A, u32 LOG>
+HE_D void store_values(const NttArgs& a, const Tile& t, const A& arithmetic, u32 i, u32 step, const typename A::Value* x) {
+    u64* dst = result_row(a, t);
 #pragma unroll
-        for (u32 r = 0; r < COUNT; ++r) words[r] = acc[i + r * step];
+    for (u32 r = 0; r < (1 << LOG); ++r) dst[i + r * step] = arithmetic.store(x[r]);
+}
+
+// (acc - value) factor, plus the addend if there is one, where the automorphism takes it. All loads come before the first store.
+//
+// The exponent of index i is 2 i' + 1 with the bits of i in reverse. With these as the high bits of a word, the image of i under the
+// automorphism with inverse g has g i' + (g - 1) / 2, and bits that an index does not share with another add up.
+template <class A, u32 LOG, class ReadAcc, class ReadAddend>
+HE_D void store_differences(const NttArgs& a, const Tile& t, const A& arithmetic, const Prime& p, u32 i, u32 step,
+                            typename A::Value* x, const ReadAcc& acc, const ReadAddend& addend) {
+    Factor f = a.factors[t.limb];
+    u32 galois = a.galois;
+    Words<LOG> words = acc.get();
 #pragma unroll
-        for (u32 r = 0; r < COUNT; ++r) words[r] = arithmetic.sub_scale(words[r], x[r], f);
-        if (addend != nullptr) {
-            u64 more[COUNT];
+    for (u32 r = 0; r < words.COUNT; ++r) x[r] = arithmetic.scaled_difference(words.of[r], x[r], f);
+    if (addend_row(a, t) != nullptr) {
+        words = addend.get();
 #pragma unroll
-            for (u32 r = 0; r < COUNT; ++r) more[r] = addend[i + r * step];
+        for (u32 r = 0; r < words.COUNT; ++r) x[r] = Terms<A>::add(p, x[r], arithmetic.load(words.of[r]));
+    }
+    u64* dst = result_row(a, t);
+    if (galois == 1) {
 #pragma unroll
-            for (u32 r = 0; r < COUNT; ++r) words[r] = add_mod(words[r], more[r], q);
-        }
-#pragma unroll
-        for (u32 r = 0; r < COUNT; ++r) dst[galois == 1 ? i + r * step : image_of(i + r * step, galois, a.log_n)] = words[r];
+        for (u32 r = 0; r < words.COUNT; ++r) dst[i + r * step] = arithmetic.store(x[r]);
     } else {
+        u32 first = galois * __brev(i) + ((galois - 1) << (31 - a.log_n));
 #pragma unroll
-        for (u32 r = 0; r < COUNT; ++r) dst[i + r * step] = arithmetic.store(x[r]);
+        for (u32 r = 0; r < words.COUNT; ++r) dst[__brev(first + galois * __brev(r * step))] = arithmetic.store(x[r]);
     }
 }
 
-// Points of a run of rows, and of columns: the low BITS bits of the index are those of a row, in tiles of 2^TILE neighbouring points; the
-// high BITS bits those of a column, in tiles of 2^(TILE - BITS) neighbouring columns.
+// Points of a run of rows, and of columns: the low ROW_BITS bits of the index are those of a row, in tiles of 2^TILE neighbouring points;
+// the high BITS bits those of a column, in tiles of 2^(TILE - BITS) neighbouring columns. `step` is how much further on in a row a
+// point is than one that it shares no bits with.
 template <u32 TILE>
 struct RowIndex {
     u32 base;
-    HE_D explicit RowIndex(const Tile& t) : base(t.tile << TILE) {}
+    HE_D explicit RowIndex(u32 tile) : base(tile << TILE) {}
     HE_D u32 operator()(u32 i) const { return base + i; }
+    HE_D static constexpr u32 step(u32 i) { return i; }
 };
-template <u32 TILE, u32 BITS>
+template <u32 TILE, u32 BITS, u32 ROW_BITS>
 struct ColumnIndex {
     static constexpr u32 LOG_COLUMNS = TILE - BITS;
-    u32 column, log_rows;
-    HE_D ColumnIndex(const NttArgs& a, const Tile& t) : column(t.tile << LOG_COLUMNS), log_rows(a.log_n - BITS) {}
-    HE_D u32 operator()(u32 i) const { return ((i >> LOG_COLUMNS) << log_rows) + column + (i & ((1 << LOG_COLUMNS) - 1)); }
+    u32 column;
+    HE_D explicit ColumnIndex(u32 tile) : column(tile << LOG_COLUMNS) {}
+    HE_D u32 operator()(u32 i) const { return column + step(i); }
+    HE_D static constexpr u32 step(u32 i) { return ((i >> LOG_COLUMNS) << ROW_BITS) + (i & ((1 << LOG_COLUMNS) - 1)); }
 };
+
+// Neighbouring threads read neighbouring words.
+template <u32 LOG>
+HE_D Words<LOG> read_run(const u64* run) {
+    Words<LOG> words;
+    u32 first = first_of_run<LOG>(threadIdx.x);
+#pragma unroll
+    for (u32 r = 0; r < words.COUNT; ++r) words.of[r] = run[first + r * WARP_STEP];
+    return words;
+}
+
+// What the values of a tile are subtracted from, and what is added then: nothing unless SUB.
+template <u32 LOG, u32 TILE, bool SUB>
+HE_D auto acc_of(const NttArgs& a, const Tile& t) {
+    return reading<LOG>([&] {
+        if constexpr (SUB) return read_run<LOG>(acc_row(a, t) + (t.tile << TILE));
+        else return Words<LOG>{};
+    });
+}
+template <u32 LOG, u32 TILE, bool SUB>
+HE_D auto addend_of(const NttArgs& a, const Tile& t) {
+    return reading<LOG>([&] {
+        const u64* row = SUB ? addend_row(a, t) : nullptr;
+        return row != nullptr ? read_run<LOG>(row + (t.tile << TILE)) : Words<LOG>{};
+    });
+}
 
 // The rows kernel.
 template <u32 LOG, u32 TILE, u32 BITS>
 HE_D Words<LOG> read_rows(const NttArgs& a, const Tile& t) {
-    return read_points<LOG, TILE, BITS, forward_low<LOG>(BITS, 0)>(source_row(a, t), threadIdx.x, RowIndex<TILE>(t));
+    return read_points<LOG, BITS, forward_low<LOG>(BITS, 0)>(source_row(a, t), threadIdx.x, RowIndex<TILE>(t.tile));
 }
-template <u32 LOG, u32 TILE, u32 BITS, bool CONVERT, bool SUB, class A, class Read>
-HE_D void forward_rows(const NttArgs& a, const Tile& t, const Prime& p, const A& arithmetic, const Reading<LOG, Read>& reading) {
+template <u32 LOG, u32 TILE, u32 BITS, bool CONVERT, bool SUB, class A, class Read, class ReadAcc, class ReadAddend>
+HE_D void forward_rows(const NttArgs& a, const Tile& t, const Prime& p, const A& arithmetic, const Read& reading_words,
+                       const ReadAcc& acc, const ReadAddend& addend) {
     SHARED(typename A::Value, shared);
-    constexpr u32 THREADS = 1 << (TILE - LOG);
     typename A::Value x[1 << LOG];
-    u32 thread = threadIdx.x, base = t.tile << TILE;
+    u32 thread = threadIdx.x, base = t.tile << TILE, first_node = 1u << (a.log_n - BITS);
+    const auto* table = roots_of<A>(p);
+    auto roots = reading<LOG>([&] { return read_roots<A, LOG, BITS, forward_low<LOG>(BITS, 0)>(table, thread, base, first_node, a.log_n); });
     if constexpr (CONVERT) {
-        convert_row<A, LOG, TILE, BITS, forward_low<LOG>(BITS, 0)>(a, t, arithmetic, p, x, shared, thread, RowIndex<TILE>(t));
+        convert_row<A, LOG, TILE, BITS, forward_low<LOG>(BITS, 0)>(a, t, arithmetic, p, x, shared, thread, RowIndex<TILE>(t.tile));
     } else {
-        load_points<A, LOG, (BITS < TILE)>(arithmetic, reading.get(), x);
+        load_points<A, LOG, (BITS < TILE)>(arithmetic, reading_words.get(), x);
     }
-    forward_stages<A, LOG, TILE, BITS, 0>(arithmetic, x, shared, roots_of<A>(p), thread, base,
-                                     1u << (a.log_n - BITS), a.log_n);
+    forward_passes<A, LOG, BITS, 0>(arithmetic, x, shared, roots.get(), table, thread, base, first_node, a.log_n);
     // Back to neighbouring threads on neighbouring words.
-    to_shared<A, LOG, TILE, last_high<LOG>(BITS, 0), 0>(x, shared, thread);
-    __syncthreads();
+    u32 first = first_of_run<LOG>(thread);
+    to_shared<A, LOG, last_high<LOG>(BITS, 0), 0>(x, shared, thread);
+    exchange_barrier<WARP_LOG>();
+    const typename A::Value* from = shared + place(first);
 #pragma unroll
-    for (u32 r = 0; r < (1 << LOG); ++r) x[r] = shared[place(thread + r * THREADS)];
-    store_values<A, 1 << LOG, SUB>(a, t, arithmetic, p, base + thread, THREADS, x);
+    for (u32 r = 0; r < (1 << LOG); ++r) x[r] = from[place(r * WARP_STEP)];
+    if constexpr (SUB) store_differences<A, LOG>(a, t, arithmetic, p, base + first, WARP_STEP, x, acc, addend);
+    else store_values<A, LOG>(a, t, arithmetic, base + first, WARP_STEP, x);
 }
 
 // The columns kernel.
-template <u32 LOG, u32 TILE, u32 BITS>
+template <u32 LOG, u32 TILE, u32 BITS, u32 ROW_BITS>
 HE_D Words<LOG> read_columns(const NttArgs& a, const Tile& t) {
-    return read_points<LOG, TILE, TILE, forward_low<LOG>(TILE, TILE - BITS)>(source_row(a, t), threadIdx.x, ColumnIndex<TILE, BITS>(a, t));
+    return read_points<LOG, TILE, forward_low<LOG>(TILE, TILE - BITS)>(source_row(a, t), threadIdx.x, ColumnIndex<TILE, BITS, ROW_BITS>(t.tile));
 }
-template <u32 LOG, u32 TILE, u32 BITS, bool CONVERT, class A, class Read>
-HE_D void forward_columns(const NttArgs& a, const Tile& t, const Prime& p, const A& arithmetic, const Reading<LOG, Read>& reading) {
+template <u32 LOG, u32 TILE, u32 BITS, u32 ROW_BITS, bool CONVERT, class A, class Read>
+HE_D void forward_columns(const NttArgs& a, const Tile& t, const Prime& p, const A& arithmetic, const Read& reading_words) {
     SHARED(typename A::Value, shared);
     constexpr u32 LOG_COLUMNS = TILE - BITS;
     typename A::Value x[1 << LOG];
     u32 thread = threadIdx.x;
-    ColumnIndex<TILE, BITS> index(a, t);
+    ColumnIndex<TILE, BITS, ROW_BITS> index(t.tile);
+    const auto* table = roots_of<A>(p);
+    auto roots = reading<LOG>([&] { return read_roots<A, LOG, TILE, forward_low<LOG>(TILE, LOG_COLUMNS)>(table, thread, 0, 1, a.log_n); });
     if constexpr (CONVERT) {
         convert_row<A, LOG, TILE, TILE, forward_low<LOG>(TILE, LOG_COLUMNS)>(a, t, arithmetic, p, x, shared, thread, index);
     } else {
-        load_points<A, LOG, false>(arithmetic, reading.get(), x);
+        load_points<A, LOG, false>(arithmetic, reading_words.get(), x);
     }
-    forward_stages<A, LOG, TILE, TILE, LOG_COLUMNS>(arithmetic, x, shared, roots_of<A>(p), thread, 0, 1, a.log_n);
+    forward_passes<A, LOG, TILE, LOG_COLUMNS>(arithmetic, x, shared, roots.get(), table, thread, 0, 1, a.log_n);
     relax_grown<A, LOG>(arithmetic, x);
-    u64* dst = a.dst[t.part] + t.digit * a.dst_digit + ((size_t)t.row << a.log_n);
+    typedef Points<LOG, last_high<LOG>(TILE, LOG_COLUMNS), LOG_COLUMNS> P;
+    u64* dst = result_row(a, t) + index(P::first(thread));
 #pragma unroll
-    for (u32 r = 0; r < (1 << LOG); ++r) dst[index(point<LOG, TILE, last_high<LOG>(TILE, LOG_COLUMNS), LOG_COLUMNS>(thread, r))] = A::pack(x[r]);
+    for (u32 r = 0; r < (1 << LOG); ++r) dst[index.step(P::step(r))] = A::pack(x[r]);
 }
 
-// Neighbouring threads read neighbouring words.
-template <u32 LOG, u32 TILE>
-HE_D Words<LOG> read_run(const u64* run) {
-    Words<LOG> words;
-#pragma unroll
-    for (u32 r = 0; r < words.COUNT; ++r) words.of[r] = run[threadIdx.x + (r << (TILE - LOG))];
-    return words;
+HE_D LastFactors last_factors(const NttArgs& a, const Tile& t) {
+    return LastFactors{a.scale[t.part >> 1][t.prime], a.scale_last[t.part >> 1][t.prime]};
 }
-template <u32 LOG, u32 TILE, u32 BITS, bool TIMES, class A, class Read>
-HE_D void inverse_rows(const NttArgs& a, const Tile& t, const Prime& p, const A& arithmetic, const Reading<LOG, Read>& reading) {
+
+// What the words of a tile are multiplied by as they are loaded: nothing unless TIMES.
+template <u32 LOG, u32 TILE, bool TIMES>
+HE_D auto times_of(const NttArgs& a, const Tile& t) {
+    return reading<LOG>([&] {
+        if constexpr (TIMES) return read_run<LOG>(a.times + ((size_t)t.row << a.log_n) + (t.tile << TILE));
+        else return Words<LOG>{};
+    });
+}
+
+template <u32 LOG, u32 TILE, u32 BITS, bool TIMES, class A, class Read, class ReadTimes>
+HE_D void inverse_rows(const NttArgs& a, const Tile& t, const Prime& p, const A& arithmetic, const Read& reading_words, const ReadTimes& reading_times) {
     SHARED(typename A::Value, shared);
-    constexpr u32 THREADS = 1 << (TILE - LOG);
     constexpr bool WHOLE = BITS == TILE;
+    constexpr u32 HIGH = inverse_high<LOG>(0, BITS);
     typename A::Value x[1 << LOG];
-    u32 thread = threadIdx.x, base = t.tile << TILE;
-    load_points<A, LOG, false>(arithmetic, reading.get(), x);
+    u32 thread = threadIdx.x, first = first_of_run<LOG>(thread), base = t.tile << TILE, first_node = 1u << (a.log_n - BITS);
+    const auto* table = inverse_roots_of<A>(p);
+    auto last = reading<LOG>([&] { return WHOLE ? last_factors(a, t) : LastFactors{}; });
+    auto roots = reading<LOG>([&] { return read_roots<A, LOG, HIGH, 0>(table, thread, base, first_node << (BITS - HIGH), a.log_n); });
+    load_points<A, LOG, false>(arithmetic, reading_words.get(), x);
     if constexpr (TIMES) {
-        Words<LOG> times = read_run<LOG, TILE>(a.times + ((size_t)t.row << a.log_n) + base);
+        Words<LOG> times = reading_times.get();
 #pragma unroll
         for (u32 r = 0; r < (1 << LOG); ++r) x[r] = Terms<A>::mul(arithmetic, p, x[r], arithmetic.load(times.of[r]));
     }
+    typename A::Value* to = shared + place(first);
 #pragma unroll
-    for (u32 r = 0; r < (1 << LOG); ++r) shared[place(thread + r * THREADS)] = arithmetic.relax(x[r]);
-    __syncthreads();
-    from_shared<A, LOG, TILE, inverse_high<LOG>(0, BITS), 0>(x, shared, thread);
-    inverse_stages<A, LOG, TILE, 0, BITS, WHOLE>(arithmetic, x, shared, inverse_roots_of<A>(p), thread,
-                                            base, 1u << (a.log_n - BITS), a.log_n, a.scale[t.part >> 1] + t.prime, a.scale_last[t.part >> 1] + t.prime);
-    u64* dst = placed_row(a, t) + base;
+    for (u32 r = 0; r < (1 << LOG); ++r) to[place(r * WARP_STEP)] = arithmetic.relax(x[r]);
+    exchange_barrier<WARP_LOG>();
+    from_shared<A, LOG, HIGH, 0>(x, shared, thread);
+    inverse_passes<A, LOG, 0, BITS, WHOLE>(arithmetic, x, shared, roots.get(), table, thread, base, first_node, a.log_n, last);
+    typedef Points<LOG, BITS, last_low<LOG>(0, BITS)> P;
+    u64* dst = placed_row(a, t) + base + P::first(thread);
     if constexpr (!WHOLE) relax_all<A, LOG>(arithmetic, x);
 #pragma unroll
-    for (u32 r = 0; r < (1 << LOG); ++r) {
-        u32 i = point<LOG, TILE, BITS, last_low<LOG>(0, BITS)>(thread, r);
-        dst[i] = WHOLE ? arithmetic.store(x[r]) : A::pack(x[r]);
-    }
+    for (u32 r = 0; r < (1 << LOG); ++r) dst[P::step(r)] = WHOLE ? arithmetic.store(x[r]) : A::pack(x[r]);
 }
 
 // `also` gets each word that is stored, and its place in dst.
-template <u32 LOG, u32 TILE, u32 BITS, class A, class Read, class Also>
-HE_D void inverse_columns(const NttArgs& a, const Tile& t, const Prime& p, const A& arithmetic, const Reading<LOG, Read>& reading, Also also) {
+template <u32 LOG, u32 TILE, u32 BITS, u32 ROW_BITS, class A, class Read, class Also>
+HE_D void inverse_columns(const NttArgs& a, const Tile& t, const Prime& p, const A& arithmetic, const Read& reading_words, Also also) {
     SHARED(typename A::Value, shared);
-    constexpr u32 LOG_COLUMNS = TILE - BITS;
+    constexpr u32 LOG_COLUMNS = TILE - BITS, HIGH = inverse_high<LOG>(LOG_COLUMNS, TILE);
     typename A::Value x[1 << LOG];
     u32 thread = threadIdx.x;
-    ColumnIndex<TILE, BITS> index(a, t);
+    ColumnIndex<TILE, BITS, ROW_BITS> index(t.tile);
     u64* row = placed_row(a, t);
-    load_points<A, LOG, true>(arithmetic, reading.get(), x);
-    inverse_stages<A, LOG, TILE, LOG_COLUMNS, TILE, true>(arithmetic, x, shared, inverse_roots_of<A>(p),
-                                                     thread, 0, 1, a.log_n, a.scale[t.part >> 1] + t.prime, a.scale_last[t.part >> 1] + t.prime);
+    const auto* table = inverse_roots_of<A>(p);
+    auto last = reading<LOG>([&] { return last_factors(a, t); });
+    auto roots = reading<LOG>([&] { return read_roots<A, LOG, HIGH, LOG_COLUMNS>(table, thread, 0, 1u << (TILE - HIGH), a.log_n); });
+    load_points<A, LOG, true>(arithmetic, reading_words.get(), x);
+    inverse_passes<A, LOG, LOG_COLUMNS, TILE, true>(arithmetic, x, shared, roots.get(), table, thread, 0, 1, a.log_n, last);
+    typedef Points<LOG, TILE, last_low<LOG>(LOG_COLUMNS, TILE)> P;
+    u64* dst = row + index(P::first(thread));
 #pragma unroll
     for (u32 r = 0; r < (1 << LOG); ++r) {
-        u64* word = row + index(point<LOG, TILE, TILE, last_low<LOG>(LOG_COLUMNS, TILE)>(thread, r));
-        *word = arithmetic.store(x[r]);
-        also(*word, word - a.dst[t.part]);
+        u64 word = arithmetic.store(x[r]), *to = dst + index.step(P::step(r));
+        *to = word;
+        also(word, to - a.dst[t.part]);
     }
 }
 

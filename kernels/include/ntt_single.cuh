@@ -16,10 +16,12 @@ HE_D void forward_single(const NttArgs& a) {
         if constexpr (CONVERT) return Words<SINGLE_LOG>{};
         else return read_rows<SINGLE_LOG, TILE, TILE>(a, t);
     });
+    auto acc = acc_of<SINGLE_LOG, TILE, SUB>(a, t);
+    auto addend = addend_of<SINGLE_LOG, TILE, SUB>(a, t);
     if (p.is_short) {
-        forward_rows<SINGLE_LOG, TILE, TILE, CONVERT, SUB>(a, t, p, Fp64(p), words);
+        forward_rows<SINGLE_LOG, TILE, TILE, CONVERT, SUB>(a, t, p, Fp64(p), words, acc, addend);
     } else {
-        forward_rows<SINGLE_LOG, TILE, TILE, CONVERT, SUB>(a, t, p, U64(p), words);
+        forward_rows<SINGLE_LOG, TILE, TILE, CONVERT, SUB>(a, t, p, U64(p), words, acc, addend);
     }
 }
 
@@ -27,11 +29,12 @@ template <u32 TILE, bool TIMES>
 HE_D void inverse_single(const NttArgs& a) {
     Tile t = tile_of(a);
     const Prime& p = a.primes[t.prime];
-    auto words = reading<SINGLE_LOG>([&] { return read_run<SINGLE_LOG, TILE>(source_row(a, t)); });
+    auto words = reading<SINGLE_LOG>([&] { return read_run<SINGLE_LOG>(source_row(a, t)); });
+    auto times = times_of<SINGLE_LOG, TILE, TIMES>(a, t);
     if (p.is_short) {
-        inverse_rows<SINGLE_LOG, TILE, TILE, TIMES>(a, t, p, Fp64(p), words);
+        inverse_rows<SINGLE_LOG, TILE, TILE, TIMES>(a, t, p, Fp64(p), words, times);
     } else {
-        inverse_rows<SINGLE_LOG, TILE, TILE, TIMES>(a, t, p, U64(p), words);
+        inverse_rows<SINGLE_LOG, TILE, TILE, TIMES>(a, t, p, U64(p), words, times);
     }
 }
 

@@ -2,7 +2,7 @@
 #pragma once
 #include "ntt.cuh"
 
-template <u32 LOG, u32 TILE, u32 BITS, bool CONVERT>
+template <u32 LOG, u32 TILE, u32 BITS, u32 ROW_BITS, bool CONVERT>
 HE_D void forward_split_columns(const NttArgs& a) {
     Tile t = tile_of(a);
     if (is_left_out(a, t)) {
@@ -12,27 +12,27 @@ HE_D void forward_split_columns(const NttArgs& a) {
     const Prime& p = a.primes[t.prime];
     auto words = reading<LOG>([&] {
         if constexpr (CONVERT) return Words<LOG>{};
-        else return read_columns<LOG, TILE, BITS>(a, t);
+        else return read_columns<LOG, TILE, BITS, ROW_BITS>(a, t);
     });
     if (p.is_short) {
-        forward_columns<LOG, TILE, BITS, CONVERT>(a, t, p, Fp64(p), words);
+        forward_columns<LOG, TILE, BITS, ROW_BITS, CONVERT>(a, t, p, Fp64(p), words);
     } else {
-        forward_columns<LOG, TILE, BITS, CONVERT>(a, t, p, U64(p), words);
+        forward_columns<LOG, TILE, BITS, ROW_BITS, CONVERT>(a, t, p, U64(p), words);
     }
 }
 
-template <u32 LOG, u32 TILE, u32 BITS, class Also>
+template <u32 LOG, u32 TILE, u32 BITS, u32 ROW_BITS, class Also>
 HE_D void inverse_split_columns(const NttArgs& a, const Tile& t, Also also) {
     const Prime& p = a.primes[t.prime];
     constexpr u32 LOG_COLUMNS = TILE - BITS;
     auto words = reading<LOG>([&] {
         constexpr u32 HIGH = inverse_high<LOG>(LOG_COLUMNS, TILE);
-        return read_points<LOG, TILE, HIGH, LOG_COLUMNS>(placed_row(a, t), threadIdx.x, ColumnIndex<TILE, BITS>(a, t));
+        return read_points<LOG, HIGH, LOG_COLUMNS>(placed_row(a, t), threadIdx.x, ColumnIndex<TILE, BITS, ROW_BITS>(t.tile));
     });
     if (p.is_short) {
-        inverse_columns<LOG, TILE, BITS>(a, t, p, Fp64(p), words, also);
+        inverse_columns<LOG, TILE, BITS, ROW_BITS>(a, t, p, Fp64(p), words, also);
     } else {
-        inverse_columns<LOG, TILE, BITS>(a, t, p, U64(p), words, also);
+        inverse_columns<LOG, TILE, BITS, ROW_BITS>(a, t, p, U64(p), words, also);
     }
 }
 
@@ -46,13 +46,13 @@ struct SharedNttArgs {
     u32 count, unused;
 };
 
-template <u32 LOG, u32 TILE, u32 BITS>
+template <u32 LOG, u32 TILE, u32 BITS, u32 ROW_BITS>
 HE_D void inverse_shared_columns(const SharedNttArgs& a) {
     Tile t = tile_of(a.ntt);
     u64* others[MOST_OTHERS];
 #pragma unroll
     for (u32 i = 0; i < MOST_OTHERS; ++i) others[i] = i < a.count ? a.others[i][t.part] : nullptr;
-    inverse_split_columns<LOG, TILE, BITS>(a.ntt, t, [&](u64 word, size_t at) {
+    inverse_split_columns<LOG, TILE, BITS, ROW_BITS>(a.ntt, t, [&](u64 word, size_t at) {
 #pragma unroll
         for (u32 i = 0; i < MOST_OTHERS; ++i) {
             if (others[i] != nullptr) others[i][at] = word;
@@ -66,10 +66,12 @@ HE_D void forward_split_rows(const NttArgs& a) {
     if (is_left_out(a, t)) return;
     const Prime& p = a.primes[t.prime];
     auto words = reading<LOG>([&] { return read_rows<LOG, TILE, BITS>(a, t); });
+    auto acc = acc_of<LOG, TILE, SUB>(a, t);
+    auto addend = addend_of<LOG, TILE, SUB>(a, t);
     if (p.is_short) {
-        forward_rows<LOG, TILE, BITS, false, SUB>(a, t, p, Fp64(p), words);
+        forward_rows<LOG, TILE, BITS, false, SUB>(a, t, p, Fp64(p), words, acc, addend);
     } else {
-        forward_rows<LOG, TILE, BITS, false, SUB>(a, t, p, U64(p), words);
+        forward_rows<LOG, TILE, BITS, false, SUB>(a, t, p, U64(p), words, acc, addend);
     }
 }
 
@@ -77,24 +79,25 @@ template <u32 LOG, u32 TILE, u32 BITS, bool TIMES>
 HE_D void inverse_split_rows(const NttArgs& a) {
     Tile t = tile_of(a);
     const Prime& p = a.primes[t.prime];
-    auto words = reading<LOG>([&] { return read_run<LOG, TILE>(source_row(a, t) + (t.tile << TILE)); });
+    auto words = reading<LOG>([&] { return read_run<LOG>(source_row(a, t) + (t.tile << TILE)); });
+    auto times = times_of<LOG, TILE, TIMES>(a, t);
     if (p.is_short) {
-        inverse_rows<LOG, TILE, BITS, TIMES>(a, t, p, Fp64(p), words);
+        inverse_rows<LOG, TILE, BITS, TIMES>(a, t, p, Fp64(p), words, times);
     } else {
-        inverse_rows<LOG, TILE, BITS, TIMES>(a, t, p, U64(p), words);
+        inverse_rows<LOG, TILE, BITS, TIMES>(a, t, p, U64(p), words, times);
     }
 }
 
-#define COLUMN_KERNELS(NAME, LOG, TILE, BITS, BLOCKS)                                                                     \
-    KERNEL(NAME, NttArgs, 1 << (TILE - LOG), BLOCKS) { forward_split_columns<LOG, TILE, BITS, false>(a); }                \
-    KERNEL(NAME##_convert, NttArgs, 1 << (TILE - LOG), BLOCKS - BLOCKS / 4) { forward_split_columns<LOG, TILE, BITS, true>(a); }       \
+#define COLUMN_KERNELS(NAME, LOG, TILE, BITS, ROW_BITS, BLOCKS)                                                                     \
+    KERNEL(NAME, NttArgs, 1 << (TILE - LOG), BLOCKS) { forward_split_columns<LOG, TILE, BITS, ROW_BITS, false>(a); }                \
+    KERNEL(NAME##_convert, NttArgs, 1 << (TILE - LOG), LOG == 3 ? 4 : BLOCKS - BLOCKS / 4) { forward_split_columns<LOG, TILE, BITS, ROW_BITS, true>(a); }       \
     KERNEL(NAME##_inverse, NttArgs, 1 << (TILE - LOG), BLOCKS) {                                                         \
-        inverse_split_columns<LOG, TILE, BITS>(a, tile_of(a), [](u64, size_t) {});                                       \
+        inverse_split_columns<LOG, TILE, BITS, ROW_BITS>(a, tile_of(a), [](u64, size_t) {});                                       \
     }                                                                                                                     \
-    KERNEL(NAME##_inverse_shared, SharedNttArgs, 1 << (TILE - LOG), BLOCKS) { inverse_shared_columns<LOG, TILE, BITS>(a); }
+    KERNEL(NAME##_inverse_shared, SharedNttArgs, 1 << (TILE - LOG), BLOCKS) { inverse_shared_columns<LOG, TILE, BITS, ROW_BITS>(a); }
 
 #define ROW_KERNELS(NAME, LOG, TILE, BITS, BLOCKS)                                                                        \
     KERNEL(NAME, NttArgs, 1 << (TILE - LOG), BLOCKS) { forward_split_rows<LOG, TILE, BITS, false>(a); }                   \
-    KERNEL(NAME##_sub, NttArgs, 1 << (TILE - LOG), BLOCKS) { forward_split_rows<LOG, TILE, BITS, true>(a); }              \
+    KERNEL(NAME##_sub, NttArgs, 1 << (TILE - LOG), LOG == 3 ? 5 : BLOCKS) { forward_split_rows<LOG, TILE, BITS, true>(a); }              \
     KERNEL(NAME##_inverse, NttArgs, 1 << (TILE - LOG), BLOCKS) { inverse_split_rows<LOG, TILE, BITS, false>(a); }         \
     KERNEL(NAME##_inverse_times, NttArgs, 1 << (TILE - LOG), BLOCKS) { inverse_split_rows<LOG, TILE, BITS, true>(a); }

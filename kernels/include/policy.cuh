@@ -59,8 +59,8 @@ struct Fp64 {
         x = mul(x + y, c.centered);
         y = mul(d, last.centered);
     }
-    // (acc - x) f, canonical.
-    HE_HD u64 sub_scale(u64 acc, Value x, const Factor& f) const { return store(mul(load(acc) - relax(x), f.centered)); }
+    // (acc - x) f, at most .9q in magnitude.
+    HE_HD Value scaled_difference(u64 acc, Value x, const Factor& f) const { return mul(load(acc) - relax(x), f.centered); }
 };
 
 // Residues of any prime below 2^61 as words in [0, 4q) forward and [0, 2q) back (Harvey).
@@ -98,5 +98,5 @@ struct U64 {
         x = mul_lazy(x + y, c.value, c.quotient, q);
         y = mul_lazy(d, last.value, last.quotient, q);
     }
-    HE_HD u64 sub_scale(u64 acc, Value x, const Factor& f) const { return mul_factor(acc + q - store(x), f, q); }
+    HE_HD Value scaled_difference(u64 acc, Value x, const Factor& f) const { return mul_factor(acc + q - store(x), f, q); }
 };

@@ -5,25 +5,17 @@
 #include "ntt.cuh"
 #include "product.cuh"
 
-constexpr u32 PRODUCT_LOG = 3, PRODUCT_TILE = 11, PRODUCT_BITS = 8;
+constexpr u32 PRODUCT_LOG = 3, PRODUCT_TILE = 10, PRODUCT_BITS = 8;
 constexpr u32 PRODUCT_POINTS = 1 << PRODUCT_LOG, PRODUCT_THREADS = 1 << (PRODUCT_TILE - PRODUCT_LOG);
 
-// The points of a thread where it multiplies: pairs of neighbours, each in one load of every operand.
-constexpr u32 PRODUCT_PAIRS = PRODUCT_POINTS / 2;
-HE_D u32 pair_of(u32 thread, u32 i) { return 2 * (thread + i * PRODUCT_THREADS); }
+// A warp has the points of one run of the low bits: it needs no other one while it transforms and multiplies.
+constexpr u32 PRODUCT_RUN = 1 << PRODUCT_BITS;
+static_assert(PRODUCT_BITS - PRODUCT_LOG == WARP_LOG, "a run has as many threads as a warp");
 
-template <class V>
-struct alignas(16) Neighbours {
-    V x, y;
-};
-
-// Two neighbouring points in one load: their places are neighbours as well, in this order or the other.
-template <class V>
-HE_D Neighbours<V> shared_pair(const V* shared, u32 pair) {
-    u32 first = place(pair);
-    Neighbours<V> v = reinterpret_cast<const Neighbours<V>*>(shared)[first / 2];
-    return first & 1 ? Neighbours<V>{v.y, v.x} : v;
-}
+// The points of a thread where it multiplies: pairs of neighbours, each in one load of every operand, the first one and those that
+// are PAIR_STEP further on each.
+constexpr u32 PRODUCT_PAIRS = PRODUCT_POINTS / 2, PAIR_STEP = 2 * WARP_STEP;
+HE_D u32 first_pair(u32 thread) { return (thread >> WARP_LOG) * PRODUCT_RUN + (thread & (WARP_STEP - 1)) * 2; }
 
 // The roots of the passes of a tile, which are the same for every digit. Read from global memory where they are used, they would arrive
 // behind the words of the key, which are on the way then.
@@ -43,10 +35,15 @@ struct TileRoots {
         if (thread >= FIRST) nodes[thread] = table[thread + ((tile_node - 1) << (31 - __clz(thread)))];
         u32 node = tile_node * NODES + thread;
         if constexpr (A::DERIVES) {
-            store(a, derived_roots<A, LAST_HIGH>(a, table, node, log_n), thread);
+            store(a, roots_from(a, Generators<A, LAST_HIGH>(table, node, log_n)), thread);
         } else {
             store(a, TableRoots<A>{table, node}, thread);
         }
+    }
+    // Those of a pass before the last one.
+    template <u32 HIGH, u32 LOW>
+    HE_D TableRoots<A> of_pass(u32 thread) const {
+        return TableRoots<A>{nodes, (1u << (PRODUCT_TILE - HIGH)) + (Points<PRODUCT_LOG, HIGH, LOW>::first(thread) >> HIGH)};
     }
     template <class Roots>
     HE_D void store(const A& a, const Roots& roots, u32 thread) const {
@@ -63,39 +60,38 @@ struct LastRoots {
     HE_D typename A::Root get(const A&, u32 s, u32 i) const { return last[((1u << s) - 1 + i) * PRODUCT_THREADS]; }
 };
 
-// A digit on its way to shared memory.
-HE_D void copy_digit(u64* to, const u64* from, u32 thread) {
-    constexpr u32 STEP = 2 * PRODUCT_THREADS;
+// A digit on its way to shared memory: the warp's run, from the thread's first pair on.
+HE_D void copy_digit(u64* to, const u64* from) {
 #pragma unroll
-    for (u32 i = 0; i < (1u << PRODUCT_TILE); i += STEP) copy_async(to + i + 2 * thread, from + i + 2 * thread);
+    for (u32 i = 0; i < PRODUCT_PAIRS; ++i) copy_async(to + i * PAIR_STEP, from + i * PAIR_STEP);
 }
 
 template <class A, class S, class Pair, bool OF_PAIRS>
 HE_D void transform_product(const ProductArgs& a, u32 limb, size_t row, u32 tile, const Prime& p) {
     typedef typename A::Value Value;
     SHARED(Value, shared);
-    u64* incoming = reinterpret_cast<u64*>(shared + (1u << PRODUCT_TILE));
+    u64* incoming = reinterpret_cast<u64*>(shared + place(1u << PRODUCT_TILE));
     TileRoots<A> roots(incoming + (1u << PRODUCT_TILE));
     A arithmetic(p);
     S sums{};
-    u32 thread = threadIdx.x, base = tile << PRODUCT_TILE, log_n = a.grid.log_n, products = 0;
+    u32 thread = threadIdx.x, log_n = a.grid.log_n, products = 0, pair = first_pair(thread), base = (tile << PRODUCT_TILE) + pair;
     bool chain = limb < a.grid.limbs.split;
     u32 key_limb = chain ? limb : limb - a.grid.limbs.split + a.key_chain;
-    Pair key(a.key, key_limb, log_n, base + 2 * thread);
+    Pair key(a.key, key_limb, log_n, base);
     u32 own = chain ? a.digit_of[limb] : a.count;
-    auto word = [&](u32 i) { return row + base + pair_of(thread, i); };
+    auto word = [&](u32 i) { return row + base + i * PAIR_STEP; };
     // The digit after j, without the own one.
     auto next_of = [&](u32 j) { return j + 1 == own ? j + 2 : j + 1; };
     auto copy = [&](u32 j) {
-        if (j < a.count) copy_digit(incoming, a.digits + j * a.digit_words + row + base, thread);
+        if (j < a.count) copy_digit(incoming + pair, a.digits + j * a.digit_words + row + base);
         commit_copies();
     };
     typename Pair::Raw key_b[PRODUCT_PAIRS], key_a[PRODUCT_PAIRS];
     auto read_key = [&](u32 j) {
 #pragma unroll
         for (u32 i = 0; i < PRODUCT_PAIRS; ++i) {
-            key_b[i] = key.read(2 * j * a.key_words, 2 * i * PRODUCT_THREADS);
-            key_a[i] = key.read((2 * j + 1) * a.key_words, 2 * i * PRODUCT_THREADS);
+            key_b[i] = key.read(2 * j * a.key_words, i * PAIR_STEP);
+            key_a[i] = key.read((2 * j + 1) * a.key_words, i * PAIR_STEP);
         }
     };
     auto multiply = [&](const Value* x) {
@@ -133,35 +129,38 @@ HE_D void transform_product(const ProductArgs& a, u32 limb, size_t row, u32 tile
         if (!TOGETHER) multiples.read(a, word);
         multiples.add(a, arithmetic, p, limb, sums);
     }
+    __syncthreads(); // the roots are there
     for (; j < a.count; j = next_of(j)) {
         constexpr u32 LOW = forward_low<PRODUCT_LOG>(PRODUCT_BITS, 0), NEXT_LOW = forward_low<PRODUCT_LOG>(LOW, 0);
         static_assert(forward_low<PRODUCT_LOG>(NEXT_LOW, 0) == 0, "three passes");
         wait_copies();
-        __syncthreads(); // the digit has arrived, and the last one has left shared memory
+        __syncwarp(); // the digit has arrived, and the last one has left shared memory
         // On the way while the digit is transformed, if there are registers for it.
         if constexpr (A::FLOAT) read_key(j);
+        typedef Points<PRODUCT_LOG, PRODUCT_BITS, LOW> First;
+        const u64* arrived = incoming + First::first(thread);
         Value x[PRODUCT_POINTS];
 #pragma unroll
-        for (u32 r = 0; r < PRODUCT_POINTS; ++r) x[r] = A::unpack(incoming[point<PRODUCT_LOG, PRODUCT_TILE, PRODUCT_BITS, LOW>(thread, r)]);
-        forward_pass<A, PRODUCT_LOG, PRODUCT_TILE, PRODUCT_BITS, LOW>(arithmetic, x, roots.nodes, thread, 0, roots.FIRST, log_n);
+        for (u32 r = 0; r < PRODUCT_POINTS; ++r) x[r] = A::unpack(arrived[First::step(r)]);
+        forward_pass<A, PRODUCT_LOG, PRODUCT_BITS, LOW>(arithmetic, x, roots.template of_pass<PRODUCT_BITS, LOW>(thread));
         relax_grown<A, PRODUCT_LOG>(arithmetic, x);
-        to_shared<A, PRODUCT_LOG, PRODUCT_TILE, PRODUCT_BITS, LOW>(x, shared, thread);
-        __syncthreads();
+        to_shared<A, PRODUCT_LOG, PRODUCT_BITS, LOW>(x, shared, thread);
+        __syncwarp();
         copy(next_of(j));
-        from_shared<A, PRODUCT_LOG, PRODUCT_TILE, LOW, NEXT_LOW>(x, shared, thread);
-        forward_pass<A, PRODUCT_LOG, PRODUCT_TILE, LOW, NEXT_LOW>(arithmetic, x, roots.nodes, thread, 0, roots.FIRST << (PRODUCT_BITS - LOW), log_n);
+        from_shared<A, PRODUCT_LOG, LOW, NEXT_LOW>(x, shared, thread);
+        forward_pass<A, PRODUCT_LOG, LOW, NEXT_LOW>(arithmetic, x, roots.template of_pass<LOW, NEXT_LOW>(thread));
         relax_grown<A, PRODUCT_LOG>(arithmetic, x);
-        to_shared<A, PRODUCT_LOG, PRODUCT_TILE, LOW, NEXT_LOW>(x, shared, thread);
-        __syncthreads();
-        from_shared<A, PRODUCT_LOG, PRODUCT_TILE, NEXT_LOW, 0>(x, shared, thread);
+        to_shared<A, PRODUCT_LOG, LOW, NEXT_LOW>(x, shared, thread);
+        __syncwarp();
+        from_shared<A, PRODUCT_LOG, NEXT_LOW, 0>(x, shared, thread);
         forward_butterflies<A, NEXT_LOW, 0>(arithmetic, x, LastRoots<A>{roots.last + thread});
-        to_shared<A, PRODUCT_LOG, PRODUCT_TILE, NEXT_LOW, 0>(x, shared, thread);
-        __syncthreads();
+        to_shared<A, PRODUCT_LOG, NEXT_LOW, 0>(x, shared, thread);
+        __syncwarp();
+        const Value* pairs = shared + place(pair);
 #pragma unroll
         for (u32 i = 0; i < PRODUCT_PAIRS; ++i) {
-            auto pair = shared_pair(shared, pair_of(thread, i));
-            x[2 * i] = pair.x;
-            x[2 * i + 1] = pair.y;
+            x[2 * i] = pairs[place(i * PAIR_STEP)];
+            x[2 * i + 1] = pairs[place(i * PAIR_STEP + 1)];
         }
         if constexpr (!A::FLOAT) read_key(j);
         multiply(x);
@@ -206,7 +205,7 @@ HE_D void product_packed(const ProductArgs& a) {
 
 // Kernels of their own for packed keys, where all primes are short: beside the paths of the other ones, compilers keep less in registers.
 #define PRODUCT_KERNELS(NAME)                                                                                             \
-    KERNEL(NAME##_packed, ProductArgs, PRODUCT_THREADS, 2) { product_packed<false>(a); }                                  \
-    KERNEL(NAME##_packed_pairs, ProductArgs, PRODUCT_THREADS, 2) { product_packed<true>(a); }                             \
-    KERNEL(NAME, ProductArgs, PRODUCT_THREADS, 2) { product_flat<false>(a); }                                             \
-    KERNEL(NAME##_pairs, ProductArgs, PRODUCT_THREADS, 2) { product_flat<true>(a); }
+    KERNEL(NAME##_packed, ProductArgs, PRODUCT_THREADS, 4) { product_packed<false>(a); }                                  \
+    KERNEL(NAME##_packed_pairs, ProductArgs, PRODUCT_THREADS, 4) { product_packed<true>(a); }                             \
+    KERNEL(NAME, ProductArgs, PRODUCT_THREADS, 4) { product_flat<false>(a); }                                             \
+    KERNEL(NAME##_pairs, ProductArgs, PRODUCT_THREADS, 4) { product_flat<true>(a); }

@@ -7,9 +7,15 @@ use crate::ring::{row_chunks, row_words};
 use gpu::{Gpu, Kernel, Module, Result};
 use std::sync::{Mutex, OnceLock};
 
-/// The shared memory of a tile of 2^log words.
-const fn tile(log: u32) -> u32 {
+/// The shared memory of 2^log words.
+pub(crate) const fn tile(log: u32) -> u32 {
     8 << log
+}
+
+/// The shared memory of a tile of 2^log points of a transform, at their places: sixteen words, and
+/// one that is free (kernels/include/ntt.cuh).
+pub(crate) const fn placed(log: u32) -> u32 {
+    tile(log) / 16 * 17
 }
 
 /// The shared memory of a conversion in the matrix units at degree 2^`log_n`: a tile of each word
@@ -28,10 +34,10 @@ pub(crate) const fn byte_tile(log_n: u32, sources: usize) -> u32 {
     row_words(sources) as u32 * area(1 << 10) + 4 * of_target
 }
 
-/// The shared memory of the last kernel of a key switch: a tile of 2^11 points, one of the next
+/// The shared memory of the last kernel of a key switch: a tile of 2^10 points, one of the next
 /// digit, and the roots of the tile, of so many words each.
 pub(crate) const fn product_tile(root_words: u32) -> u32 {
-    2 * tile(11) + root_words * tile(11)
+    placed(10) + (1 + root_words) * tile(10)
 }
 
 /// The most digits of a rotation that come to shared memory together.
@@ -137,54 +143,54 @@ entries! {
     SampleSmall = "sampler"."sample_small" 0;
     SmallForward = "ntt_small"."ntt_small_forward" tile(11);
     SmallInverse = "ntt_small"."ntt_small_inverse" tile(11);
-    Forward12 = "ntt_12"."ntt12_forward" tile(12);
-    Convert12 = "ntt_12"."ntt12_convert" tile(12);
-    ForwardSub12 = "ntt_12"."ntt12_forward_sub" tile(12);
-    ConvertSub12 = "ntt_12"."ntt12_convert_sub" tile(12);
-    Inverse12 = "ntt_12"."ntt12_inverse" tile(12);
-    InverseTimes12 = "ntt_12"."ntt12_inverse_times" tile(12);
-    Forward13 = "ntt_13"."ntt13_forward" tile(13);
-    Convert13 = "ntt_13"."ntt13_convert" tile(13);
-    ForwardSub13 = "ntt_13"."ntt13_forward_sub" tile(13);
-    ConvertSub13 = "ntt_13"."ntt13_convert_sub" tile(13);
-    Inverse13 = "ntt_13"."ntt13_inverse" tile(13);
-    InverseTimes13 = "ntt_13"."ntt13_inverse_times" tile(13);
-    Columns14 = "ntt_14"."ntt14_columns" tile(12);
-    ColumnsConvert14 = "ntt_14"."ntt14_columns_convert" tile(12);
-    ColumnsInverse14 = "ntt_14"."ntt14_columns_inverse" tile(12);
-    ColumnsInverseShared14 = "ntt_14"."ntt14_columns_inverse_shared" tile(12);
-    Columns15 = "ntt_15"."ntt15_columns" tile(12);
-    ColumnsConvert15 = "ntt_15"."ntt15_columns_convert" tile(12);
-    ColumnsInverse15 = "ntt_15"."ntt15_columns_inverse" tile(12);
-    ColumnsInverseShared15 = "ntt_15"."ntt15_columns_inverse_shared" tile(12);
-    Columns16 = "ntt_16"."ntt16_columns" tile(12);
-    ColumnsConvert16 = "ntt_16"."ntt16_columns_convert" tile(12);
-    ColumnsInverse16 = "ntt_16"."ntt16_columns_inverse" tile(12);
-    ColumnsInverseShared16 = "ntt_16"."ntt16_columns_inverse_shared" tile(12);
-    Columns17 = "ntt_17"."ntt17_columns" tile(12);
-    ColumnsConvert17 = "ntt_17"."ntt17_columns_convert" tile(12);
-    ColumnsInverse17 = "ntt_17"."ntt17_columns_inverse" tile(12);
-    ColumnsInverseShared17 = "ntt_17"."ntt17_columns_inverse_shared" tile(12);
-    FineRows = "ntt_fine"."ntt_fine_rows" tile(10);
-    FineRowsSub = "ntt_fine"."ntt_fine_rows_sub" tile(10);
-    FineRowsInverse = "ntt_fine"."ntt_fine_rows_inverse" tile(10);
-    FineRowsInverseTimes = "ntt_fine"."ntt_fine_rows_inverse_times" tile(10);
-    FineColumns12 = "ntt_fine"."ntt_fine12_columns" tile(10);
-    FineColumnsConvert12 = "ntt_fine"."ntt_fine12_columns_convert" tile(10);
-    FineColumnsInverse12 = "ntt_fine"."ntt_fine12_columns_inverse" tile(10);
-    FineColumnsInverseShared12 = "ntt_fine"."ntt_fine12_columns_inverse_shared" tile(10);
-    FineColumns13 = "ntt_fine"."ntt_fine13_columns" tile(10);
-    FineColumnsConvert13 = "ntt_fine"."ntt_fine13_columns_convert" tile(10);
-    FineColumnsInverse13 = "ntt_fine"."ntt_fine13_columns_inverse" tile(10);
-    FineColumnsInverseShared13 = "ntt_fine"."ntt_fine13_columns_inverse_shared" tile(10);
-    FineColumns14 = "ntt_fine"."ntt_fine14_columns" tile(10);
-    FineColumnsConvert14 = "ntt_fine"."ntt_fine14_columns_convert" tile(10);
-    FineColumnsInverse14 = "ntt_fine"."ntt_fine14_columns_inverse" tile(10);
-    FineColumnsInverseShared14 = "ntt_fine"."ntt_fine14_columns_inverse_shared" tile(10);
-    FineColumns15 = "ntt_fine"."ntt_fine15_columns" tile(10);
-    FineColumnsConvert15 = "ntt_fine"."ntt_fine15_columns_convert" tile(10);
-    FineColumnsInverse15 = "ntt_fine"."ntt_fine15_columns_inverse" tile(10);
-    FineColumnsInverseShared15 = "ntt_fine"."ntt_fine15_columns_inverse_shared" tile(10);
+    Forward12 = "ntt_12"."ntt12_forward" placed(12);
+    Convert12 = "ntt_12"."ntt12_convert" placed(12);
+    ForwardSub12 = "ntt_12"."ntt12_forward_sub" placed(12);
+    ConvertSub12 = "ntt_12"."ntt12_convert_sub" placed(12);
+    Inverse12 = "ntt_12"."ntt12_inverse" placed(12);
+    InverseTimes12 = "ntt_12"."ntt12_inverse_times" placed(12);
+    Forward13 = "ntt_13"."ntt13_forward" placed(13);
+    Convert13 = "ntt_13"."ntt13_convert" placed(13);
+    ForwardSub13 = "ntt_13"."ntt13_forward_sub" placed(13);
+    ConvertSub13 = "ntt_13"."ntt13_convert_sub" placed(13);
+    Inverse13 = "ntt_13"."ntt13_inverse" placed(13);
+    InverseTimes13 = "ntt_13"."ntt13_inverse_times" placed(13);
+    Columns14 = "ntt_14"."ntt14_columns" placed(11);
+    ColumnsConvert14 = "ntt_14"."ntt14_columns_convert" placed(11);
+    ColumnsInverse14 = "ntt_14"."ntt14_columns_inverse" placed(11);
+    ColumnsInverseShared14 = "ntt_14"."ntt14_columns_inverse_shared" placed(11);
+    Columns15 = "ntt_15"."ntt15_columns" placed(11);
+    ColumnsConvert15 = "ntt_15"."ntt15_columns_convert" placed(11);
+    ColumnsInverse15 = "ntt_15"."ntt15_columns_inverse" placed(11);
+    ColumnsInverseShared15 = "ntt_15"."ntt15_columns_inverse_shared" placed(11);
+    Columns16 = "ntt_16"."ntt16_columns" placed(11);
+    ColumnsConvert16 = "ntt_16"."ntt16_columns_convert" placed(11);
+    ColumnsInverse16 = "ntt_16"."ntt16_columns_inverse" placed(11);
+    ColumnsInverseShared16 = "ntt_16"."ntt16_columns_inverse_shared" placed(11);
+    Columns17 = "ntt_17"."ntt17_columns" placed(12);
+    ColumnsConvert17 = "ntt_17"."ntt17_columns_convert" placed(12);
+    ColumnsInverse17 = "ntt_17"."ntt17_columns_inverse" placed(12);
+    ColumnsInverseShared17 = "ntt_17"."ntt17_columns_inverse_shared" placed(12);
+    FineRows = "ntt_fine"."ntt_fine_rows" placed(10);
+    FineRowsSub = "ntt_fine"."ntt_fine_rows_sub" placed(10);
+    FineRowsInverse = "ntt_fine"."ntt_fine_rows_inverse" placed(10);
+    FineRowsInverseTimes = "ntt_fine"."ntt_fine_rows_inverse_times" placed(10);
+    FineColumns12 = "ntt_fine"."ntt_fine12_columns" placed(10);
+    FineColumnsConvert12 = "ntt_fine"."ntt_fine12_columns_convert" placed(10);
+    FineColumnsInverse12 = "ntt_fine"."ntt_fine12_columns_inverse" placed(10);
+    FineColumnsInverseShared12 = "ntt_fine"."ntt_fine12_columns_inverse_shared" placed(10);
+    FineColumns13 = "ntt_fine"."ntt_fine13_columns" placed(10);
+    FineColumnsConvert13 = "ntt_fine"."ntt_fine13_columns_convert" placed(10);
+    FineColumnsInverse13 = "ntt_fine"."ntt_fine13_columns_inverse" placed(10);
+    FineColumnsInverseShared13 = "ntt_fine"."ntt_fine13_columns_inverse_shared" placed(10);
+    FineColumns14 = "ntt_fine"."ntt_fine14_columns" placed(10);
+    FineColumnsConvert14 = "ntt_fine"."ntt_fine14_columns_convert" placed(10);
+    FineColumnsInverse14 = "ntt_fine"."ntt_fine14_columns_inverse" placed(10);
+    FineColumnsInverseShared14 = "ntt_fine"."ntt_fine14_columns_inverse_shared" placed(10);
+    FineColumns15 = "ntt_fine"."ntt_fine15_columns" placed(10);
+    FineColumnsConvert15 = "ntt_fine"."ntt_fine15_columns_convert" placed(10);
+    FineColumnsInverse15 = "ntt_fine"."ntt_fine15_columns_inverse" placed(10);
+    FineColumnsInverseShared15 = "ntt_fine"."ntt_fine15_columns_inverse_shared" placed(10);
     NttProduct = "ntt_product"."ntt_product" product_tile(2);
     NttProductPacked = "ntt_product"."ntt_product_packed" product_tile(1);
     NttProductPackedPairs = "ntt_product"."ntt_product_packed_pairs" product_tile(1);
@@ -193,10 +199,10 @@ entries! {
     AsyncNttProductPacked = "ntt_product_80"."ntt_product_80_packed" product_tile(1);
     AsyncNttProductPackedPairs = "ntt_product_80"."ntt_product_80_packed_pairs" product_tile(1);
     AsyncNttProductPairs = "ntt_product_80"."ntt_product_80_pairs" product_tile(2);
-    Rows = "ntt_rows"."ntt_rows" tile(12);
-    RowsSub = "ntt_rows"."ntt_rows_sub" tile(12);
-    RowsInverse = "ntt_rows"."ntt_rows_inverse" tile(12);
-    RowsInverseTimes = "ntt_rows"."ntt_rows_inverse_times" tile(12);
+    Rows = "ntt_rows"."ntt_rows" placed(11);
+    RowsSub = "ntt_rows"."ntt_rows_sub" placed(11);
+    RowsInverse = "ntt_rows"."ntt_rows_inverse" placed(11);
+    RowsInverseTimes = "ntt_rows"."ntt_rows_inverse_times" placed(11);
     WideSum = "wide"."wide_sum" 0;
     WideScale = "wide"."wide_scale" 0;
     WideShiftRound = "wide"."wide_shift_round" 0;
@@ -226,6 +232,13 @@ entries! {
     TfheRotateOne11L2 = "tfhe_11"."tfhe11_rotate_one_l2" tfhe(2, 2048, 5);
     TfheCircuitGgsw = "tfhe_circuit"."tfhe_circuit_ggsw" 8 * tile(11);
     TfheCircuitSelect = "tfhe_circuit"."tfhe_circuit_select" 8 * tile(11);
+}
+
+impl Entry {
+    /// log2 of the points of a tile that is all the shared memory of a kernel.
+    pub(crate) const fn log_tile(self) -> u32 {
+        (ENTRIES[self as usize].2 / tile(0)).ilog2()
+    }
 }
 
 /// The kernels of one device.

@@ -81,8 +81,8 @@ struct LiftArgs {
 }
 
 /// log2 of the points of a tile of the kernel that ends the digits' transforms, and its threads.
-const PRODUCT_LOG_TILE: u32 = 11;
-const PRODUCT_THREADS: u32 = 256;
+const PRODUCT_LOG_TILE: u32 = 10;
+const PRODUCT_THREADS: u32 = 128;
 
 /// The state of digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use crate::constants::Limbs;
 use crate::cuda::Cuda;
-use crate::kernels::{Entry, byte_tile};
+use crate::kernels::{Entry, byte_tile, placed, tile};
 use crate::key_switch::FUSED_SOURCES;
 use crate::ring::{BYTE_SOURCES, Plan, row_chunks};
 use bytemuck::NoUninit;
@@ -110,10 +110,8 @@ struct SharedArgs {
 /// The second kernel of an inverse transform, which is still to be launched.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rest {
-    entry: Entry,
-    grid: [u32; 3],
-    threads: u32,
-    shared: u32,
+    step: Step,
+    extent: Extent,
     args: Args,
 }
 
@@ -149,13 +147,48 @@ fn is_fine(log_n: u32, tiles: usize, multiprocessors: u32) -> bool {
 /// log2 of the largest degree that one block transforms.
 const LARGEST_SINGLE: u32 = 13;
 
+/// A kernel of a transform, log2 of the points of a block's tile, the threads of a block and its
+/// shared memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Step {
+    entry: Entry,
+    log_tile: u32,
+    threads: u32,
+    shared: u32,
+}
+
+impl Step {
+    /// A whole transform: two points per thread below 2^12, sixteen from there on.
+    fn single(entry: Entry, log_n: u32) -> Self {
+        let (log_points, shared) = if log_n < 12 { (1, tile(log_n)) } else { (4, placed(log_n)) };
+        Self { entry, log_tile: log_n, threads: 1 << (log_n - log_points), shared }
+    }
+
+    /// One of two kernels with eight points per thread.
+    const fn fine(entry: Entry) -> Self {
+        Self::tiled(entry, 3)
+    }
+
+    /// One of two with sixteen.
+    const fn large(entry: Entry) -> Self {
+        Self::tiled(entry, 4)
+    }
+
+    const fn tiled(entry: Entry, log_points: u32) -> Self {
+        let log_tile = entry.log_tile();
+        Self { entry, log_tile, threads: 1 << (log_tile - log_points), shared: placed(log_tile) }
+    }
+
+    fn log_tiles(self, log_n: u32) -> u32 {
+        log_n - self.log_tile
+    }
+}
+
 /// The kernels of a transform.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Route {
-    first: Entry,
-    second: Option<Entry>,
-    log_tile: u32,
-    threads: u32,
+    first: Step,
+    second: Option<Step>,
 }
 
 /// The additional work of a forward transform.
@@ -171,17 +204,15 @@ fn pick<const N: usize>(index: u32, entries: [Entry; N]) -> Entry {
 
 impl Route {
     fn single(entry: Entry, log_n: u32) -> Self {
-        // Two points per thread below 2^12, sixteen from there on.
-        let threads = if log_n < 12 { 1 << (log_n - 1) } else { 1 << (log_n - 4) };
-        Self { first: entry, second: None, log_tile: log_n, threads }
+        Self { first: Step::single(entry, log_n), second: None }
     }
 
     const fn fine(first: Entry, second: Entry) -> Self {
-        Self { first, second: Some(second), log_tile: 10, threads: 128 }
+        Self { first: Step::fine(first), second: Some(Step::fine(second)) }
     }
 
-    const fn split(first: Entry, second: Entry) -> Self {
-        Self { first, second: Some(second), log_tile: 12, threads: 256 }
+    const fn large(first: Entry, second: Entry) -> Self {
+        Self { first: Step::large(first), second: Some(Step::large(second)) }
     }
 
     fn forward(log_n: u32, fine: bool, fused: Fused) -> Self {
@@ -214,7 +245,7 @@ impl Route {
         } else {
             [Columns14, Columns15, Columns16, Columns17]
         };
-        Self::split(pick(log_n - 14, columns), if sub { RowsSub } else { Rows })
+        Self::large(pick(log_n - 14, columns), if sub { RowsSub } else { Rows })
     }
 
     fn inverse(log_n: u32, fine: bool) -> Self {
@@ -229,7 +260,7 @@ impl Route {
             13 => Self::single(Inverse13, log_n),
             14..=17 => {
                 let columns = [ColumnsInverse14, ColumnsInverse15, ColumnsInverse16, ColumnsInverse17];
-                Self::split(RowsInverse, pick(log_n - 14, columns))
+                Self::large(RowsInverse, pick(log_n - 14, columns))
             }
             _ => Self::single(SmallInverse, log_n),
         }
@@ -358,11 +389,20 @@ impl Cuda {
         // SAFETY: guaranteed by the caller.
         unsafe { self.convert_columns(op, &columns, plan, extent)? };
         let entry = if args.factors != 0 { Entry::RowsSub } else { Entry::Rows };
-        let route = Route::split(entry, entry);
-        let log_tiles = args.log_n - route.log_tile;
-        let args = Args { log_tiles, src: between, src_digit: args.dst_digit, convert: 0, ..*args };
+        let args = Args { src: between, src_digit: args.dst_digit, convert: 0, ..*args };
         // SAFETY: guaranteed by the caller.
-        unsafe { self.launch(op, entry, extent.grid(log_tiles), route.threads, 8 << route.log_tile, &args) }
+        unsafe { self.launch_step(op, Step::large(entry), extent, &args) }
+    }
+
+    /// One kernel of a transform, with the tiles that it has.
+    ///
+    /// # Safety
+    /// The addresses in `args` are live and hold the rows of `extent`.
+    unsafe fn launch_step(&self, op: &'static str, step: Step, extent: Extent, args: &Args) -> Result<()> {
+        let args = Args { log_tiles: step.log_tiles(args.log_n), ..*args };
+        let grid = extent.grid(args.log_tiles);
+        // SAFETY: guaranteed by the caller.
+        unsafe { self.launch(op, step.entry, grid, step.threads, step.shared, &args) }
     }
 
     /// Coefficients to values. With `args.convert`, `src` holds the y of the source limbs; with
@@ -380,18 +420,16 @@ impl Cuda {
     ) -> Result<()> {
         let fused = Fused { convert: args.convert != 0, sub: args.factors != 0 };
         let route = Route::forward(args.log_n, self.is_fine(args.log_n, extent), fused);
-        let log_tiles = args.log_n - route.log_tile;
-        let (grid, shared) = (extent.grid(log_tiles), 8 << route.log_tile);
         let Some(second) = route.second else {
             // SAFETY: guaranteed by the caller.
-            return unsafe { self.launch(op, route.first, grid, route.threads, shared, args) };
+            return unsafe { self.launch_step(op, route.first, extent, args) };
         };
-        let columns = Args { log_tiles, dst: between, factors: 0, ..*args };
-        let rows = Args { log_tiles, src: between, src_digit: args.dst_digit, convert: 0, ..*args };
+        let columns = Args { dst: between, factors: 0, ..*args };
+        let rows = Args { src: between, src_digit: args.dst_digit, convert: 0, ..*args };
         // SAFETY: guaranteed by the caller.
         unsafe {
-            self.launch(op, route.first, grid, route.threads, shared, &columns)?;
-            self.launch(op, second, grid, route.threads, shared, &rows)
+            self.launch_step(op, route.first, extent, &columns)?;
+            self.launch_step(op, second, extent, &rows)
         }
     }
 
@@ -413,12 +451,8 @@ impl Cuda {
     pub(crate) unsafe fn forward_columns(&self, op: &'static str, args: &Args, extent: Extent) -> Result<()> {
         let fused = Fused { convert: args.convert != 0, sub: false };
         let route = Route::forward(args.log_n, self.is_fine(args.log_n, extent), fused);
-        let log_tiles = args.log_n - route.log_tile;
-        let args = Args { log_tiles, ..*args };
         // SAFETY: guaranteed by the caller.
-        unsafe {
-            self.launch(op, route.first, extent.grid(log_tiles), route.threads, 8 << route.log_tile, &args)
-        }
+        unsafe { self.launch_step(op, route.first, extent, args) }
     }
 
     /// Values to coefficients, times `args.scale`.
@@ -447,14 +481,11 @@ impl Cuda {
     ) -> Result<Option<Rest>> {
         let mut route = Route::inverse(args.log_n, self.is_fine(args.log_n, extent));
         if args.times != 0 {
-            route.first = times_entry(route.first);
+            route.first.entry = times_entry(route.first.entry);
         }
-        let log_tiles = args.log_n - route.log_tile;
-        let args = Args { log_tiles, ..*args };
-        let (grid, shared) = (extent.grid(log_tiles), 8 << route.log_tile);
         // SAFETY: guaranteed by the caller.
-        unsafe { self.launch(op, route.first, grid, route.threads, shared, &args)? };
-        Ok(route.second.map(|entry| Rest { entry, grid, threads: route.threads, shared, args }))
+        unsafe { self.launch_step(op, route.first, extent, args)? };
+        Ok(route.second.map(|step| Rest { step, extent, args: *args }))
     }
 
     /// The second kernel.
@@ -462,9 +493,8 @@ impl Cuda {
     /// # Safety
     /// What the first one was given is still live.
     pub(crate) unsafe fn end_inverse(&self, op: &'static str, rest: &Rest) -> Result<()> {
-        let &Rest { entry, grid, threads, shared, args } = rest;
         // SAFETY: guaranteed by the caller.
-        unsafe { self.launch(op, entry, grid, threads, shared, &args) }
+        unsafe { self.launch_step(op, rest.step, rest.extent, &rest.args) }
     }
 
     /// The second kernel, which stores its results in the same places of other destinations as
@@ -479,12 +509,14 @@ impl Cuda {
         rest: &Rest,
         others: &[[u64; MOST_PARTS]],
     ) -> Result<()> {
-        let &Rest { entry, grid, threads, shared, args: ntt } = rest;
+        let &Rest { step, extent, args: ntt } = rest;
+        let ntt = Args { log_tiles: step.log_tiles(ntt.log_n), ..ntt };
         let mut args =
             SharedArgs { ntt, others: [[0; MOST_PARTS]; MOST_OTHERS], count: others.len() as u32, unused: 0 };
         args.others[..others.len()].copy_from_slice(others);
+        let (entry, grid) = (shared_entry(step.entry), extent.grid(ntt.log_tiles));
         // SAFETY: guaranteed by the caller.
-        unsafe { self.launch(op, shared_entry(entry), grid, threads, shared, &args) }
+        unsafe { self.launch(op, entry, grid, step.threads, step.shared, &args) }
     }
 }
 
