@@ -13,7 +13,7 @@ struct Messages {
 
 // [f m]_t / t modulo the prime of a limb, [.]_t in [-t/2, t/2).
 HE_D u64 phase_of(const Messages& m, u64 word, u32 limb, const Prime& p) {
-    u64 x = reduce_once(mul_lazy(word, m.factor, m.quotient, m.t), m.t);
+    u64 x = reduce_once(mul_lazy(word, m.factor, m.quotient, 0 - m.t), m.t);
     i64 centred = (i64)x - (x >= m.middle ? (i64)m.t : 0);
     return mul_mod(reduce_signed_word(centred, p), m.scale[limb], p);
 }

@@ -1,4 +1,5 @@
 // The parts of products and key switches between transforms.
+#include "include/convert.cuh"
 #include "include/product.cuh"
 
 // (a0 b0, a0 b1 + a1 b0, a1 b1); mirrored by `key_switch::TensorArgs`.
@@ -127,55 +128,78 @@ KERNEL(tensor_sum_rows, SumArgs, ROW_THREADS, 8) {
     }
 }
 
-template <class A, class S, class Pair, bool OF_PAIRS>
-HE_D void key_product(const ProductArgs& a, const Place& at, const Prime& p) {
-    size_t word = word_of(a.grid, at, a.grid.limbs.batch);
-    bool chain = at.limb < a.grid.limbs.split;
-    u32 key_limb = chain ? at.limb : at.limb - a.grid.limbs.split + a.key_chain;
-    Pair key(a.key, key_limb, a.grid.log_n, at.k);
-    A f(p);
-    S sums{}; // of the two words
-    const u64* digits = a.digits + word;
-    const u64* own_words = OF_PAIRS ? a.left[1] : a.own;
-    u32 own = own_words != nullptr && chain ? a.digit_of[at.limb] : a.count;
-    auto add = [&](u32 part, const typename A::Value (&x)[2], ulonglong2 factor) {
-        sums.add(f, part, 0, x[0], factor.x);
-        sums.add(f, part, 1, x[1], factor.y);
-    };
-    // The words of some digits are on the way together.
-    constexpr u32 TOGETHER = 2;
-    static_assert(S::MOST % TOGETHER == 0, "reductions follow whole steps");
-    for (u32 first = 0; first < a.count; first += TOGETHER) {
-        ulonglong2 x[TOGETHER];
-        typename Pair::Raw b[TOGETHER], k[TOGETHER];
+// The words of some digits that a thread multiplies, on the way together.
+constexpr u32 TOGETHER = 2;
+template <class Pair>
+struct DigitWords {
+    ulonglong2 x[TOGETHER];
+    typename Pair::Raw b[TOGETHER], a[TOGETHER];
+};
+
+// What a thread of these kernels reads, beginning with what is added P times.
+template <class Pair, bool OF_PAIRS>
+struct ProductWords {
+    const ProductArgs& a;
+    size_t word;
+    bool chain;
+    u32 own; // digit, if its limbs are elsewhere
+    Pair key;
+    Multiples<1, OF_PAIRS> multiples;
+
+    HE_D ProductWords(const ProductArgs& a, const Place& at)
+        : a(a), word(word_of(a.grid, at, a.grid.limbs.batch)), chain(at.limb < a.grid.limbs.split), own(a.count),
+          key(a.key, chain ? at.limb : at.limb - a.grid.limbs.split + a.key_chain, a.grid.log_n, at.k) {
+        if (!chain) return;
+        if (own_words() != nullptr) own = a.digit_of[at.limb];
+        multiples.read(a, [&](u32) { return word; });
+    }
+    HE_D const u64* own_words() const { return OF_PAIRS ? a.left[1] : a.own; }
+    // Of the digits from `first` on.
+    HE_D DigitWords<Pair> read(u32 first) const {
+        DigitWords<Pair> words;
 #pragma unroll
         for (u32 i = 0; i < TOGETHER; ++i) {
             u32 j = first + i;
             if (j >= a.count) break;
-            x[i] = load2(j == own ? own_words + word : digits + j * a.digit_words);
-            b[i] = key.read(2 * j * a.key_words);
-            k[i] = key.read((2 * j + 1) * a.key_words);
+            words.x[i] = load2((j == own ? own_words() : a.digits + j * a.digit_words) + word);
+            words.b[i] = key.read(2 * j * a.key_words);
+            words.a[i] = key.read((2 * j + 1) * a.key_words);
         }
+        return words;
+    }
+};
+
+// `digits` are the first of them, which have been read.
+template <class A, class S, class Pair, bool OF_PAIRS>
+HE_D void key_product(const ProductArgs& a, const Place& at, const Prime& p, const ProductWords<Pair, OF_PAIRS>& words, DigitWords<Pair> digits) {
+    A f(p);
+    S sums{}; // of the two words
+    size_t word = words.word;
+    auto add = [&](u32 part, const typename A::Value (&x)[2], ulonglong2 factor) {
+        sums.add(f, part, 0, x[0], factor.x);
+        sums.add(f, part, 1, x[1], factor.y);
+    };
+    static_assert(S::MOST % TOGETHER == 0, "reductions follow whole steps");
+    for (u32 first = 0;;) {
 #pragma unroll
         for (u32 i = 0; i < TOGETHER; ++i) {
             if (first + i >= a.count) break;
-            typename A::Value digit[2] = {f.load(x[i].x), f.load(x[i].y)};
-            if (OF_PAIRS && first + i == own) {
+            typename A::Value digit[2] = {f.load(digits.x[i].x), f.load(digits.x[i].y)};
+            if (OF_PAIRS && first + i == words.own) {
                 typename A::Value multiplier[2];
                 load_pair(f, a.right[1] + word, multiplier);
 #pragma unroll
                 for (u32 k = 0; k < 2; ++k) digit[k] = Terms<A>::mul(f, p, digit[k], multiplier[k]);
             }
-            add(0, digit, key.unpack(b[i]));
-            add(1, digit, key.unpack(k[i]));
+            add(0, digit, words.key.unpack(digits.b[i]));
+            add(1, digit, words.key.unpack(digits.a[i]));
         }
-        if ((first + TOGETHER) % S::MOST == 0) sums.relax(f, p);
+        first += TOGETHER;
+        if (first % S::MOST == 0) sums.relax(f, p);
+        if (first >= a.count) break;
+        digits = words.read(first);
     }
-    if (chain) {
-        Multiples<1, OF_PAIRS> multiples;
-        multiples.read(a, [&](u32) { return word; });
-        multiples.add(a, f, p, at.limb, sums);
-    }
+    if (words.chain) words.multiples.add(a, f, p, at.limb, sums);
 #pragma unroll
     for (u32 part = 0; part < 2; ++part) {
         store2(a.sums[part] + word, sums.residue(f, p, part, 0), sums.residue(f, p, part, 1));
@@ -188,11 +212,17 @@ HE_D void key_product_entry(const ProductArgs& a) {
     if (!at.inside) return;
     const Prime p = a.grid.primes[prime_of(a.grid.limbs, at.limb)];
     if (a.key_packed) { // all primes are short
-        key_product<Fp64, FloatSums<2>, PackedPair, OF_PAIRS>(a, at, p);
-    } else if (p.is_short) {
-        key_product<Fp64, FloatSums<2>, FlatPair, OF_PAIRS>(a, at, p);
+        ProductWords<PackedPair, OF_PAIRS> words(a, at);
+        key_product<Fp64, FloatSums<2>, PackedPair, OF_PAIRS>(a, at, p, words, words.read(0));
+        return;
+    }
+    ProductWords<FlatPair, OF_PAIRS> words(a, at);
+    DigitWords<FlatPair> digits = words.read(0);
+    __syncwarp(); // they are on the way before the prime is waited for
+    if (p.is_short) {
+        key_product<Fp64, FloatSums<2>, FlatPair, OF_PAIRS>(a, at, p, words, digits);
     } else {
-        key_product<U64, WordSums<2>, FlatPair, OF_PAIRS>(a, at, p);
+        key_product<U64, WordSums<2>, FlatPair, OF_PAIRS>(a, at, p, words, digits);
     }
 }
 
@@ -234,17 +264,6 @@ KERNEL(unpack_key, PackArgs, ROW_THREADS, 1) {
         store2(a.words + k, pair.x, pair.y);
     }
 }
-
-// Base conversion of coefficients that are multiplied by (D / d_i)^-1 already; mirrored by `key_switch::ConvertArgs`.
-// blockIdx.y: digit; blockIdx.z: one of up to four polynomials. The grid's rows are [batch] alone.
-struct ConvertArgs {
-    Grid grid;
-    const Basis* bases[2]; // of the first two polynomials and of the others
-    const u64* src[4];
-    u64* dst[4];
-    size_t dst_digit;
-    u32 skip_own, targets;
-};
 
 constexpr u32 CONVERT_SOURCES = 8; // held in registers; more are read again for each target
 

@@ -55,7 +55,8 @@ HE_D void inverse_small(const NttArgs& a, const Tile& t, const Prime& p) {
 
 KERNEL(ntt_small_forward, NttArgs, SMALL_THREADS, 1) {
     Tile t = tile_of(a);
-    if (is_left_out(a, t)) {
+    if (is_absent(a, t)) return;
+    if (is_own(a, t)) {
         if (a.own == COPY_OWN) {
             size_t at = (size_t)t.row << a.log_n;
             for (u32 i = threadIdx.x; i < (1u << a.log_n); i += blockDim.x) a.dst[t.part][t.digit * a.dst_digit + at + i] = a.acc[0][at + i];

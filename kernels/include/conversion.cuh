@@ -151,7 +151,7 @@ struct FewConversion<U64> {
             for (u32 k = 0; k < COUNT; ++k) sum[k].value = y[k];
         } else {
 #pragma unroll
-            for (u32 k = 0; k < COUNT; ++k) sum[k].value += mul_lazy(y[k], c.hat, c.quotient, a.q);
+            for (u32 k = 0; k < COUNT; ++k) sum[k].value += mul_lazy(y[k], c.hat, c.quotient, a.minus_q);
         }
     }
     // Below 4q.

@@ -1,17 +1,8 @@
 // Base conversion in the matrix units, and the first kernel of the transforms of what it gives, in one: residues modulo the targets
-// never reach memory as coefficients. For short primes and degrees of two kernels.
-//
-// A target's residue is the sum of products of the sources' y with constants h. With bytes y = sum 2^(8i) y_i, it is the sum of
-// y_i (2^(8i) h modulo the target), whose bytes are sums of products of bytes: the matrix of y, a row per coefficient, by that of the
-// constants, a column per byte of a target. Sums of 2^(8j) times column j are exact, and reduced once.
-//
-// A row of the left matrix is a byte for the number of times that D was too much, whose constants are those of -D, then seven bytes of
-// each source's y, which is below 2^56. Its words of eight bytes lie apart in shared memory.
+// never reach memory as coefficients. For degrees of two kernels.
 #pragma once
-#include "async_copy.cuh"
-#include "matrix.cuh"
+#include "byte_conversion.cuh"
 #include "ntt.cuh"
-#include "rows.cuh"
 
 constexpr u32 COLUMNS_LOG = 4, COLUMNS_TILE = 10, COLUMNS_THREADS = 256;
 constexpr u32 COLUMNS_ROW_BITS = 8;                // of the index, which are left to the second kernel
@@ -20,8 +11,6 @@ constexpr u32 COLUMN_THREADS = 64;                 // that have the points of on
 constexpr u32 COLUMNS_TARGETS = 4;                 // that a block converts and transforms together
 constexpr u32 COLUMNS_HALF = COLUMNS_WORDS / 2;
 constexpr u32 COLUMNS_AREA = COLUMNS_WORDS + 4;    // of shared memory: areas begin in different banks
-constexpr u32 SOURCE_BYTES = 7, WORD_BYTES = 8;
-constexpr u32 CHUNK_ROW_WORDS = 4, CHUNK_WORDS = 32; // words of a row in one product of matrices, and of its constants for a target
 
 // blockIdx.x: batch entry and tile; blockIdx.y: digit; blockIdx.z: polynomial and share of the targets. Mirrored by
 // `ntt::ConvertColumnsArgs`.
@@ -29,9 +18,6 @@ struct ConvertColumnsArgs {
     NttArgs ntt;
     u32 targets, shares;
 };
-
-// Limb k of those that a digit is converted to.
-HE_D u32 target_of(u32 k, u32 first, u32 next) { return k < first ? k : k - first + next; }
 
 // What a block needs of one target, in shared memory: read from global memory where it is used, it would be waited for several times.
 template <u32 BITS, u32 CHUNKS>
@@ -54,68 +40,6 @@ HE_D void copy_pieces(void* to, const void* from, u32 thread) {
         if (piece < PIECES) copy_async(static_cast<char*>(to) + 16 * piece, static_cast<const char*>(from) + 16 * piece);
     }
 }
-
-// A word of the rows of coefficients i and j, as a product of matrices takes them.
-struct alignas(16) WordPair {
-    u32 low_i, low_j, high_i, high_j;
-};
-
-// The products with constants of byte columns 0 and 1, 2 and 3 ... of four targets: a thread gets all columns of target t of the group
-// for two coefficients, which it composes.
-template <u32 CHUNKS>
-struct ByteConversion {
-    // Where the number may need 65 bits, its quotient is estimated without the sums of the lowest four bytes, which are below 2^46.7.
-    static constexpr bool LONG = CHUNKS > 2;
-
-    u32 constants[CHUNKS][4][2];
-    u64 minus_q, offset;
-    float quotient; // of 2^32 (2^33 if LONG) and the target, or 0
-
-    // `table` are the words of the target that the lane holds, from its own one on; `prime` is that whose residues it gets.
-    HE_D ByteConversion(const u64* table, const Prime& prime)
-        : minus_q(0 - prime.q), offset(0x4338000000000000ull + ROUNDED * prime.q),
-          quotient(prime.q >> 36 == 0 ? 0.0f : (float)((LONG ? 0x1p33 : 0x1p32) * prime.q_inverse)) {
-#pragma unroll
-        for (u32 i = 0; i < CHUNKS; ++i) {
-#pragma unroll
-            for (u32 k = 0; k < 4; ++k) {
-                u64 word = table[i * CHUNK_WORDS + k * 8];
-                constants[i][k][0] = (u32)word;
-                constants[i][k][1] = (u32)(word >> 32);
-            }
-        }
-    }
-
-    // The bits of 1.5 2^23: with an integer below 2^22 added, they are those of the sum.
-    static constexpr u64 ROUNDED = 0x4b400000;
-
-    // The residue that sums of bytes, below 2^24, make: of the number V = sum 2^(8i) b_i, which is below 2^14.4 q, the multiple of q is
-    // subtracted that float32 tells. It is off by .58 at most, and by 2^46.7 / q more if LONG, so that |V - b q| is below q or 2^48. For
-    // targets below 2^36 it is V itself, below 2^50.4. The difference is taken modulo 2^64, beside the exponent of 1.5 2^52.
-    HE_D double compose(u32 b0, u32 b1, u32 b2, u32 b3, u32 b4, u32 b5, u32 b6) const {
-        u64 low = b0 + (b1 << 8) + (u64)(b2 + (b3 << 8)) * 65536;
-        u32 middle = b4 + (b5 << 8);
-        u64 number = low + ((u64)(middle + (b6 << 16)) << 32);
-        float high = LONG ? __uint2float_rn((middle >> 1) + (b6 << 15)) : __uint2float_rn((u32)(number >> 32));
-        u32 b = __float_as_uint(__fmaf_rn(high, quotient, 12582912.0f));
-        return __longlong_as_double((i64)(number + offset + b * minus_q)) - 6755399441055744.0;
-    }
-
-    // The residues of two coefficients, whose words of chunk k are at words[k].
-    HE_D void convert(const WordPair* const (&words)[CHUNKS], u32 at, double& x, double& y) const {
-        u32 sums[4][4] = {};
-#pragma unroll
-        for (u32 chunk = 0; chunk < CHUNKS; ++chunk) {
-            WordPair pair = words[chunk][at];
-            u32 left[4] = {pair.low_i, pair.low_j, pair.high_i, pair.high_j};
-#pragma unroll
-            for (u32 k = 0; k < 4; ++k) multiply_bytes(sums[k], left, constants[chunk][k]);
-        }
-        // A constant has seven bytes.
-        x = compose(sums[0][0], sums[0][1], sums[1][0], sums[1][1], sums[2][0], sums[2][1], sums[3][0]);
-        y = compose(sums[0][2], sums[0][3], sums[1][2], sums[1][3], sums[2][2], sums[2][3], sums[3][2]);
-    }
-};
 
 // From the points of the first pass to those of the second, by room for a tile. The threads that access it together have four
 // neighbouring points of each target, whose areas begin in different banks: points lie in order.
@@ -160,9 +84,8 @@ HE_D void convert_columns(const ConvertColumnsArgs& args) {
     const NttArgs& a = args.ntt;
     SHARED(u64, words);
     const Basis& basis = a.bases[blockIdx.y];
-    constexpr u32 ROW_WORDS = CHUNKS * CHUNK_ROW_WORDS, MOST_SOURCES = (ROW_WORDS * WORD_BYTES - 1) / SOURCE_BYTES;
     const u64* constants = in_global(basis.bytes);
-    u32 sources = (u32)basis.count, row_words = (sources * SOURCE_BYTES + WORD_BYTES) / WORD_BYTES;
+    u32 sources = (u32)basis.count, row_words = row_words_of(sources);
     u32 log_n = a.log_n;
     u32 entry = blockIdx.x >> a.log_tiles, tile = blockIdx.x & ((1u << a.log_tiles) - 1);
     u32 part = blockIdx.z / args.shares, share = blockIdx.z - part * args.shares;
@@ -202,19 +125,14 @@ HE_D void convert_columns(const ConvertColumnsArgs& args) {
         constexpr u32 BYTES = 8 * (Constants::ROOTS - FIRST_ROOTS);
         copy_pieces<BYTES>(copy.roots + FIRST_ROOTS, roots + FIRST_ROOTS, piece);
     };
-    // The y of the sources, all on the way together: those of the coefficients that a thread makes rows of are where the words of these
-    // rows will be, and in the room behind them where there is one more source than words.
+    // The y of the sources, all on the way together.
     const u64* src = in_global(a.src[part] + row + basis.first * stride);
 #pragma unroll
     for (u32 k = threadIdx.x; k < COLUMNS_WORDS / 2; k += COLUMNS_THREADS) {
         u32 r = k / COLUMN_THREADS * 2;
         const u64* at_i = src + index(First::first(k % COLUMN_THREADS)) + index.step(First::step(r));
         const u64* at_j = at_i + index.step(First::step(1));
-        for (u32 s = 0; s < sources; ++s) {
-            u64* y = words + s * COLUMNS_AREA + 2 * k;
-            copy_word_async(y, at_i + s * stride);
-            copy_word_async(y + 1, at_j + s * stride);
-        }
+        copy_sources(words, COLUMNS_AREA, k, at_i, at_j, stride, sources);
     }
     if (COPIES && begin < end) {
         copy_constants(begin);
@@ -222,36 +140,10 @@ HE_D void convert_columns(const ConvertColumnsArgs& args) {
     }
     commit_copies();
 
-    // The rows of the tile.
-    WordPair* pairs = reinterpret_cast<WordPair*>(words);
-    const double* reciprocal = in_global(basis.reciprocal);
     wait_copies();
 #pragma unroll 1
-    for (u32 k = threadIdx.x; k < COLUMNS_WORDS / 2; k += COLUMNS_THREADS) {
-        double overflow_i = 0.0, overflow_j = 0.0;
-        u64 row_i[ROW_WORDS] = {}, row_j[ROW_WORDS] = {};
-#pragma unroll
-        for (u32 s = 0; s < MOST_SOURCES; ++s) {
-            if (s >= sources) continue;
-            ulonglong2 y = load2(words + s * COLUMNS_AREA + 2 * k);
-            u32 byte = 1 + s * SOURCE_BYTES, word = byte / WORD_BYTES, shift = byte % WORD_BYTES * 8;
-            row_i[word] |= y.x << shift;
-            row_j[word] |= y.y << shift;
-            if (byte % WORD_BYTES + SOURCE_BYTES > WORD_BYTES) {
-                row_i[word + 1] = y.x >> (64 - shift);
-                row_j[word + 1] = y.y >> (64 - shift);
-            }
-            overflow_i = __dadd_rn(overflow_i, __dmul_rn(__ull2double_rn(y.x), reciprocal[s]));
-            overflow_j = __dadd_rn(overflow_j, __dmul_rn(__ull2double_rn(y.y), reciprocal[s]));
-        }
-        row_i[0] |= __double2ull_rn(overflow_i);
-        row_j[0] |= __double2ull_rn(overflow_j);
-#pragma unroll
-        for (u32 w = 0; w < ROW_WORDS; ++w) {
-            if (w >= row_words) continue;
-            pairs[w * (COLUMNS_AREA / 2) + k] = WordPair{(u32)row_i[w], (u32)row_j[w], (u32)(row_i[w] >> 32), (u32)(row_j[w] >> 32)};
-        }
-    }
+    for (u32 k = threadIdx.x; k < COLUMNS_WORDS / 2; k += COLUMNS_THREADS) pack_rows<CHUNKS>(words, COLUMNS_AREA, k, basis, sources);
+    const WordPair* pairs = reinterpret_cast<const WordPair*>(words);
     __syncthreads();
 
     u64* dst = a.dst[part] + blockIdx.y * a.dst_digit + row;

@@ -42,7 +42,7 @@ struct NttArgs {
     u32 spread;
     u32 galois;       // the inverse of the Galois element, or 1
     u32 convert;      // whether the transform itself converts, for the kernel that decides at run time
-    u32 unused;
+    u32 order;        // of the tiles in the second of two kernels with sixteen points per thread: 1, or -1 for the last one first
     const u64* times; // inverse with TIMES: what the words of the first polynomial are multiplied by as they are loaded
 };
 
@@ -332,16 +332,22 @@ struct Tile {
     u32 row, limb, entry, tile, digit, part, prime;
 };
 
-HE_D Tile tile_of(const NttArgs& a) {
-    u32 row = blockIdx.x >> a.log_tiles, limb = row / a.limbs.batch;
-    return Tile{row, limb, row - limb * a.limbs.batch, blockIdx.x & ((1u << a.log_tiles) - 1), blockIdx.y, blockIdx.z,
-                prime_of(a.limbs, limb)};
+HE_D Tile tile_at(const NttArgs& a, u32 x) {
+    u32 row = x >> a.log_tiles, limb = row / a.limbs.batch;
+    return Tile{row, limb, row - limb * a.limbs.batch, x & ((1u << a.log_tiles) - 1), blockIdx.y, blockIdx.z, prime_of(a.limbs, limb)};
+}
+HE_D Tile tile_of(const NttArgs& a) { return tile_at(a, blockIdx.x); }
+// The same in the second of two kernels, which may begin with the last rows.
+template <u32 LOG>
+HE_D Tile tile_of_second(const NttArgs& a) {
+    if constexpr (LOG > 3) return tile_at(a, a.order * blockIdx.x + (a.order >> 31) * (gridDim.x - 1));
+    else return tile_of(a);
 }
 
 // Whether there is nothing to transform: the polynomial lacks the limb, or it belongs to the digit, whose residues modulo its own primes
 // are those of the input.
-HE_D bool is_left_out(const NttArgs& a, const Tile& t) {
-    if (t.limb < a.absent && t.part < 2) return true;
+HE_D bool is_absent(const NttArgs& a, const Tile& t) { return t.limb < a.absent && t.part < 2; }
+HE_D bool is_own(const NttArgs& a, const Tile& t) {
     if (a.own == TRANSFORM_OWN) return false;
     const Basis& digit = a.bases[t.digit];
     return t.limb < a.limbs.split && t.limb >= digit.own_first && t.limb < digit.own_first + digit.own_count;
@@ -351,6 +357,19 @@ HE_D bool is_left_out(const NttArgs& a, const Tile& t) {
 HE_D u64* placed_row(const NttArgs& a, const Tile& t) {
     u32 limb = t.limb < a.limbs.split ? a.place[0] + t.limb * a.spread : a.place[1] + (t.limb - a.limbs.split) * a.spread;
     return a.dst[t.part] + (((size_t)limb * a.limbs.batch + t.entry) << a.log_n);
+}
+
+// The prime of a tile: read whole and early where threads have few points, and blocks are few.
+template <u32 LOG>
+HE_D decltype(auto) prime_of_tile(const NttArgs& a, const Tile& t) {
+    const Prime& p = a.primes[t.prime];
+    if constexpr (LOG <= 3) return Prime(p);
+    else return (p);
+}
+// What has been read so far is on the way before a branch that waits for some of it.
+template <u32 LOG>
+HE_D void read_before_branch() {
+    if constexpr (LOG <= 3) __syncwarp();
 }
 
 // The registers for the first forward pass over bits LOW ... HIGH, converted from at most FEW_SOURCES primes; the y of a coefficient's

@@ -7,7 +7,8 @@ constexpr u32 SINGLE_LOG = 4;
 template <u32 TILE, bool CONVERT, bool SUB>
 HE_D void forward_single(const NttArgs& a) {
     Tile t = tile_of(a);
-    if (is_left_out(a, t)) {
+    if (is_absent(a, t)) return;
+    if (is_own(a, t)) {
         if (a.own == COPY_OWN) copy_own<TILE>(a, t);
         return;
     }

@@ -70,9 +70,9 @@ struct U64 {
     static constexpr bool FLOAT = false;
     static constexpr bool DERIVES = false; // it would lack its quotient
 
-    u64 q, q2;
+    u64 q, minus_q, q2;
 
-    HE_HD explicit U64(const Prime& p) : q(p.q), q2(2 * p.q) {}
+    HE_HD explicit U64(const Prime& p) : q(p.q), minus_q(p.minus_q), q2(2 * p.q) {}
 
     HE_HD Value load(u64 x) const { return x; }
     HE_HD u64 store(Value x) const { return reduce_once(reduce_once(x, q2), q); }
@@ -84,19 +84,21 @@ struct U64 {
 
     HE_HD void forward(Value& x, Value& y, Root w) const {
         u64 u = reduce_once(x, q2);
-        u64 v = mul_lazy(y, w.x, w.y, q);
+        u64 v = mul_lazy(y, w.x, w.y, minus_q);
         x = u + v;
         y = u + q2 - v;
     }
     HE_HD void inverse(Value& x, Value& y, Root w) const {
         u64 d = x + q2 - y;
         x = reduce_once(x + y, q2);
-        y = mul_lazy(d, w.x, w.y, q);
+        y = mul_lazy(d, w.x, w.y, minus_q);
     }
     HE_HD void inverse_last(Value& x, Value& y, const Factor& c, const Factor& last) const {
         u64 d = x + q2 - y;
-        x = mul_lazy(x + y, c.value, c.quotient, q);
-        y = mul_lazy(d, last.value, last.quotient, q);
+        x = mul_lazy(x + y, c.value, c.quotient, minus_q);
+        y = mul_lazy(d, last.value, last.quotient, minus_q);
     }
-    HE_HD Value scaled_difference(u64 acc, Value x, const Factor& f) const { return mul_factor(acc + q - store(x), f, q); }
+    HE_HD Value scaled_difference(u64 acc, Value x, const Factor& f) const {
+        return reduce_once(mul_lazy(acc + q - store(x), f.value, f.quotient, minus_q), q);
+    }
 };

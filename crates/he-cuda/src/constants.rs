@@ -8,30 +8,37 @@ use he_core::ring::{Rows, Span};
 #[derive(Clone, Copy, NoUninit, Debug)]
 pub(crate) struct Prime {
     pub(crate) q: u64,
-    pub(crate) ratio_high: u64,
-    pub(crate) ratio_low: u64,
+    pub(crate) minus_q: u64,
     pub(crate) is_short: u64,
+    pub(crate) unused: u64,
     pub(crate) q_double: f64,
     pub(crate) q_inverse: f64,
-    pub(crate) shift_25: f64,
-    pub(crate) shift_50: f64,
     pub(crate) roots: u64,
     pub(crate) inverse_roots: u64,
+    pub(crate) ratio_high: u64,
+    pub(crate) ratio_low: u64,
+    pub(crate) shift_25: f64,
+    pub(crate) shift_50: f64,
 }
 
 impl Prime {
-    pub(crate) fn words(&self) -> [u64; 10] {
+    /// Number of words.
+    pub(crate) const WORDS: usize = 12;
+
+    pub(crate) fn words(&self) -> [u64; Self::WORDS] {
         [
             self.q,
-            self.ratio_high,
-            self.ratio_low,
+            self.minus_q,
             self.is_short,
+            self.unused,
             self.q_double.to_bits(),
             self.q_inverse.to_bits(),
-            self.shift_25.to_bits(),
-            self.shift_50.to_bits(),
             self.roots,
             self.inverse_roots,
+            self.ratio_high,
+            self.ratio_low,
+            self.shift_25.to_bits(),
+            self.shift_50.to_bits(),
         ]
     }
 }
@@ -154,7 +161,7 @@ mod tests {
 
     #[test]
     fn layouts_are_those_of_the_kernels() {
-        assert_eq!(size_of::<Prime>(), 80);
+        assert_eq!((size_of::<Prime>(), offset_of!(Prime, roots)), (8 * Prime::WORDS, 48));
         assert_eq!(size_of::<Factor>(), 24);
         assert_eq!((size_of::<Basis>(), offset_of!(Basis, own_first)), (88, 64));
         assert_eq!(size_of::<Limbs>(), 16);

@@ -162,15 +162,17 @@ fn rootless(m: &Modulus) -> Prime {
     let ratio = if m.value().is_power_of_two() { ratio.wrapping_add(1) } else { ratio };
     Prime {
         q: m.value(),
-        ratio_high: (ratio >> 64) as u64,
-        ratio_low: ratio as u64,
+        minus_q: m.value().wrapping_neg(),
         is_short: 0,
+        unused: 0,
         q_double: 0.0,
         q_inverse: 0.0,
-        shift_25: 0.0,
-        shift_50: 0.0,
         roots: 0,
         inverse_roots: 0,
+        ratio_high: (ratio >> 64) as u64,
+        ratio_low: ratio as u64,
+        shift_25: 0.0,
+        shift_50: 0.0,
     }
 }
 
@@ -364,7 +366,7 @@ mod tests {
         ];
         assert_eq!(offsets, [40, 72, 112]);
         let offsets = [offset_of!(RemainderArgs, after), offset_of!(RemainderArgs, limb_count)];
-        assert_eq!((offsets, size_of::<RemainderArgs>()), ([192, 216], 224));
+        assert_eq!((offsets, size_of::<RemainderArgs>()), ([208, 232], 240));
         assert_eq!((offset_of!(GatherArgs, log_n), size_of::<GatherArgs>()), (32, 40));
     }
 }

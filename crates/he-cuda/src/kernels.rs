@@ -28,10 +28,17 @@ pub(crate) const fn byte_tile(log_n: u32, sources: usize) -> u32 {
         8 * (words + 4)
     }
     let of_target = match row_chunks(sources) as u32 {
-        chunks @ ..=2 => area(1 << 10) + 80 + chunks * 256 + (8 << (log_n - 8)),
+        chunks @ ..=2 => area(1 << 10) + 96 + chunks * 256 + (8 << (log_n - 8)),
         _ => area(1 << 9),
     };
     row_words(sources) as u32 * area(1 << 10) + 4 * of_target
+}
+
+/// The shared memory of a conversion of rows in the matrix units: 128 coefficients, each word of
+/// theirs in different banks, or their residues before they are packed.
+pub(crate) const fn byte_rows(sources: usize) -> u32 {
+    let words = row_words(sources);
+    8 * (128 + 4) * (if words > sources { words } else { sources }) as u32
 }
 
 /// The shared memory of the last kernel of a key switch: a tile of 2^10 points, one of the next
@@ -135,6 +142,8 @@ entries! {
     Convert16Columns4 = "convert_16"."convert16_columns_4" byte_tile(16, 4);
     Convert16Columns9 = "convert_16"."convert16_columns_9" byte_tile(16, 9);
     Convert16Columns13 = "convert_16"."convert16_columns_13" byte_tile(16, 13);
+    ConvertBytes13 = "convert_rows_80"."convert_bytes_13" byte_rows(13);
+    ConvertBytes18 = "convert_rows_80"."convert_bytes_18" byte_rows(18);
     Convert16 = "key_switch"."convert_16_rows" 16 * 16 * 19;
     Convert24 = "key_switch"."convert_24_rows" 16 * 16 * 27;
     Convert40 = "key_switch"."convert_40_rows" 16 * 16 * 43;

@@ -3,9 +3,9 @@
 use crate::constants::{Grid, ROW_THREADS};
 use crate::cuda::{Cuda, failed};
 use crate::elementwise::{at, holds_operand};
-use crate::kernels::{Entry, product_tile};
+use crate::kernels::{Entry, byte_rows, product_tile};
 use crate::ntt::{Args as NttArgs, Extent, MOST_PARTS, Own, Rest, parts};
-use crate::ring::{CudaRing, Plan};
+use crate::ring::{CudaRing, Plan, row_chunks};
 use bytemuck::NoUninit;
 use gpu::Buffer;
 use he_core::Result;
@@ -79,6 +79,10 @@ struct LiftArgs {
     dst: u64,
     factors: u64,
 }
+
+/// log2 of the coefficients of a tile of a conversion of rows in the matrix units, and its threads.
+const BYTES_LOG_TILE: u32 = 7;
+const BYTES_THREADS: u32 = 128;
 
 /// log2 of the points of a tile of the kernel that ends the digits' transforms, and its threads.
 const PRODUCT_LOG_TILE: u32 = 10;
@@ -266,6 +270,16 @@ impl CudaRing {
             skip_own: u32::from(skip_own),
             targets: to.span.limbs() as u32,
         };
+        if plans.iter().all(|plan| self.converts_bytes(plan)) {
+            let few = row_chunks(plan.sources) < 4;
+            let entry = if few { Entry::ConvertBytes13 } else { Entry::ConvertBytes18 };
+            let blocks = (to.batch << (self.log_n() - BYTES_LOG_TILE)) as u32;
+            let grid = [blocks, extent.digits as u32, extent.parts as u32];
+            let shared = byte_rows(plan.sources);
+            // SAFETY: the callers of this private function pass buffers that they made for these
+            // rows.
+            return unsafe { self.cuda.launch(op, entry, grid, BYTES_THREADS, shared, &args) };
+        }
         // The constants of a target: one pair per source, and three more.
         let shared = |targets: usize, sources: usize| (16 * targets * (sources + 3)) as u32;
         let (entry, coefficients, shared) = match plan.sources {
@@ -281,6 +295,12 @@ impl CudaRing {
         let grid = [blocks, extent.digits as u32, extent.parts as u32];
         // SAFETY: the callers of this private function pass buffers that they made for these rows.
         unsafe { self.cuda.launch(op, entry, grid, ROW_THREADS, shared, &args) }
+    }
+
+    /// Whether a conversion of rows uses the matrix units: where it pays, and the device has them.
+    fn converts_bytes(&self, plan: &Plan) -> bool {
+        let pays = plan.sources > SPLIT_TERMS && self.log_n() >= BYTES_LOG_TILE;
+        plan.in_bytes && pays && self.cuda.runs_kernels_80()
     }
 
     /// Base conversion of coefficients.

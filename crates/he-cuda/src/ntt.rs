@@ -4,7 +4,7 @@ use crate::constants::Limbs;
 use crate::cuda::Cuda;
 use crate::kernels::{Entry, byte_tile, placed, tile};
 use crate::key_switch::FUSED_SOURCES;
-use crate::ring::{BYTE_SOURCES, Plan, row_chunks};
+use crate::ring::{COLUMN_SOURCES, Plan, row_chunks};
 use bytemuck::NoUninit;
 use he_core::Result;
 
@@ -58,7 +58,8 @@ pub(crate) struct Args {
     pub(crate) spread: u32,
     pub(crate) galois: u32,
     pub(crate) convert: u32,
-    pub(crate) unused: u32,
+    /// The order of the rows in the second of two kernels: 1, or the last one first.
+    pub(crate) order: u32,
     /// What an inverse transform multiplies the words of the first polynomial by as it loads them,
     /// from degree 2^12 on: 0 for nothing.
     pub(crate) times: u64,
@@ -88,7 +89,7 @@ impl Args {
             spread: 1,
             galois: 1,
             convert: 0,
-            unused: 0,
+            order: 1,
             times: 0,
         }
     }
@@ -132,6 +133,10 @@ impl Extent {
         [(self.rows << log_tiles) as u32, self.digits as u32, self.parts as u32]
     }
 }
+
+/// The words for which a second kernel is as fast in one order of the rows as in the other, on an
+/// H200, whose cache holds as many.
+const CACHED_WORDS: usize = 3 << 21;
 
 /// log2 of the degrees for which there are several ways.
 const FINE: std::ops::RangeInclusive<u32> = 12..=15;
@@ -304,9 +309,19 @@ fn shares(blocks: u32, places: u32, rounds: u32) -> u32 {
 }
 
 impl Extent {
+    fn words(self, log_n: u32) -> usize {
+        (self.rows * self.digits * self.parts) << log_n
+    }
+
     /// Tiles of 2^12 points.
     fn tiles(self, log_n: u32) -> usize {
-        (self.rows * self.digits * self.parts) << log_n >> 12
+        self.words(log_n) >> 12
+    }
+
+    /// The order of the rows in a second kernel. Where there are more than the cache holds, it finds
+    /// there what the first kernel wrote last.
+    fn order(self, log_n: u32) -> u32 {
+        if self.words(log_n) > CACHED_WORDS { u32::MAX } else { 1 }
     }
 }
 
@@ -332,9 +347,9 @@ impl Cuda {
     pub(crate) fn converts_in_columns(&self, log_n: u32, plan: &Plan, extent: Extent) -> bool {
         // From one prime it takes a product at most where a transform loads it.
         let pays = plan.sources > FUSED_SOURCES || (plan.sources > 1 && self.has_columns(log_n, extent));
-        let possible = self.runs_kernels_80() && plan.in_bytes && (14..=16).contains(&log_n);
-        let has_memory = || self.gpu().info().shared_memory >= byte_tile(log_n, BYTE_SOURCES);
-        possible && pays && has_memory()
+        let possible = plan.in_bytes && plan.sources <= COLUMN_SOURCES && (14..=16).contains(&log_n);
+        let has_memory = || self.gpu().info().shared_memory >= byte_tile(log_n, COLUMN_SOURCES);
+        possible && pays && self.runs_kernels_80() && has_memory()
     }
 
     /// The conversion of `args.src`, which holds the y of the source limbs, and the first kernel of
@@ -425,7 +440,8 @@ impl Cuda {
             return unsafe { self.launch_step(op, route.first, extent, args) };
         };
         let columns = Args { dst: between, factors: 0, ..*args };
-        let rows = Args { src: between, src_digit: args.dst_digit, convert: 0, ..*args };
+        let order = extent.order(args.log_n);
+        let rows = Args { src: between, src_digit: args.dst_digit, convert: 0, order, ..*args };
         // SAFETY: guaranteed by the caller.
         unsafe {
             self.launch_step(op, route.first, extent, &columns)?;
@@ -485,7 +501,8 @@ impl Cuda {
         }
         // SAFETY: guaranteed by the caller.
         unsafe { self.launch_step(op, route.first, extent, args)? };
-        Ok(route.second.map(|step| Rest { step, extent, args: *args }))
+        let args = Args { order: extent.order(args.log_n), ..*args };
+        Ok(route.second.map(|step| Rest { step, extent, args }))
     }
 
     /// The second kernel.

@@ -133,8 +133,17 @@ const SOURCE_BYTES: usize = 7;
 const WORD_BYTES: usize = 8;
 const CHUNK_ROW_WORDS: usize = 4;
 
-/// The most sources of a conversion in the matrix units: those of three products of matrices.
-pub(crate) const BYTE_SOURCES: usize = (3 * CHUNK_ROW_WORDS * WORD_BYTES - 1) / SOURCE_BYTES;
+/// The sources whose rows fit so many products of matrices.
+const fn chunk_sources(chunks: usize) -> usize {
+    (chunks * CHUNK_ROW_WORDS * WORD_BYTES - 1) / SOURCE_BYTES
+}
+
+/// The most sources of a conversion in the matrix units: with one more, the sums of a target might
+/// have more than 65 bits.
+pub(crate) const BYTE_SOURCES: usize = chunk_sources(4);
+
+/// The most of them where transforms begin in the same kernel, for which shared memory allows.
+pub(crate) const COLUMN_SOURCES: usize = chunk_sources(3);
 
 /// The words of a coefficient with so many sources in the matrix units: a byte for the number of
 /// times that the product was too much, and those of the residues.
@@ -242,22 +251,24 @@ impl CudaRing {
             of_primes[prime] = Some((roots, [table.n_inverse().value, table.n_inverse_last().value]));
         }
         let (roots, scales): (Vec<_>, Vec<_>) = of_primes.into_iter().flatten().unzip();
-        let mut words = Vec::with_capacity(10 * roots.len());
+        let mut words = Vec::with_capacity(Prime::WORDS * roots.len());
         for (q, roots) in spec.moduli().iter().zip(&roots) {
             let is_short = is_short(float, q);
             let [roots, inverse_roots] = roots.each_ref().map(|roots| roots.address());
             let ratio = u128::MAX / u128::from(q.value());
             let prime = Prime {
                 q: q.value(),
-                ratio_high: (ratio >> 64) as u64,
-                ratio_low: ratio as u64,
+                minus_q: q.value().wrapping_neg(),
                 is_short: u64::from(is_short),
+                unused: 0,
                 q_double: q.value() as f64,
                 q_inverse: 1.0 / q.value() as f64,
-                shift_25: q.center(q.reduce(1 << 25)) as f64,
-                shift_50: q.center(q.reduce(1 << 50)) as f64,
                 roots,
                 inverse_roots,
+                ratio_high: (ratio >> 64) as u64,
+                ratio_low: ratio as u64,
+                shift_25: q.center(q.reduce(1 << 25)) as f64,
+                shift_50: q.center(q.reduce(1 << 50)) as f64,
             };
             words.extend(prime.words());
         }

@@ -1,0 +1,67 @@
+// architecture: compute_80
+// Base conversion of rows of coefficients in the matrix units.
+#include "include/byte_conversion.cuh"
+#include "include/convert.cuh"
+
+constexpr u32 BYTES_LOG_TILE = 7, BYTES_TILE = 1 << BYTES_LOG_TILE, BYTES_PAIRS = BYTES_TILE / 2;
+constexpr u32 BYTES_AREA = BYTES_TILE + 4; // areas begin in different banks
+constexpr u32 BYTES_THREADS = 128, BYTES_WARPS = BYTES_THREADS / 32;
+constexpr u32 BYTES_TARGETS = 4;           // that a warp converts to together
+constexpr u32 WARP_ROWS = 16;              // coefficients of one product of matrices
+
+// The pairs of coefficients that a thread copies and packs, and that it gets: the first one, and the one eight further on.
+HE_D u32 first_of_pair(u32 pair) { return pair / 8 * WARP_ROWS + pair % 8; }
+
+template <u32 CHUNKS>
+HE_D void convert_bytes(const ConvertArgs& a) {
+    SHARED(u64, words);
+    const Basis& basis = a.bases[blockIdx.z >> 1][blockIdx.y];
+    u32 log_n = a.grid.log_n, log_tiles = log_n - BYTES_LOG_TILE, sources = (u32)basis.count;
+    u32 entry = blockIdx.x >> log_tiles, tile = blockIdx.x & ((1u << log_tiles) - 1);
+    size_t stride = (size_t)a.grid.limbs.batch << log_n, at = ((size_t)entry << log_n) + (size_t)tile * BYTES_TILE;
+    u32 k = threadIdx.x;
+    const u64* src = a.src[blockIdx.z] + basis.first * stride + at + first_of_pair(k);
+    if (k < BYTES_PAIRS) {
+        copy_sources(words, BYTES_AREA, k, src, src + 8, stride, sources);
+        commit_copies();
+        wait_copies();
+        pack_rows<CHUNKS>(words, BYTES_AREA, k, basis, sources);
+    }
+    __syncthreads();
+
+    u32 first = a.skip_own ? (u32)basis.own_first : a.targets, own_count = (u32)basis.own_count, next = first + own_count;
+    u32 count = a.skip_own ? a.targets - own_count : a.targets, groups = (count + BYTES_TARGETS - 1) / BYTES_TARGETS;
+    auto limb_of = [&](u32 target) { return target_of(min(target, count - 1), first, next); };
+    u32 lane = k % warpSize, t = lane % 4, row_words = row_words_of(sources);
+    const WordPair* chunks[CHUNKS];
+#pragma unroll
+    for (u32 chunk = 0; chunk < CHUNKS; ++chunk) {
+        // Constants of missing words are zero.
+        chunks[chunk] = reinterpret_cast<const WordPair*>(words) + min(chunk * CHUNK_ROW_WORDS + t, row_words - 1) * (BYTES_AREA / 2) + lane / 4;
+    }
+    u64* dst = a.dst[blockIdx.z] + blockIdx.y * a.dst_digit + at;
+    // A warp takes a group of targets, or a share of the pairs for one if there are fewer groups.
+    u32 shares = groups >= 3 ? 1 : BYTES_WARPS / groups, pairs = BYTES_PAIRS / shares;
+    for (u32 item = k / warpSize; item < groups * shares; item += BYTES_WARPS) {
+        u32 group = item / shares, begin = (item - group * shares) * pairs, target = group * BYTES_TARGETS + t;
+        const Prime& p = a.grid.primes[prime_of(a.grid.limbs, limb_of(target))];
+        const u64* table = in_global(basis.bytes) + (size_t)limb_of(group * BYTES_TARGETS + lane / 8) * (CHUNKS * CHUNK_WORDS) + lane % 8;
+        ByteConversion<CHUNKS> conversion(table, p);
+        Fp64 f(p);
+        u64* out = dst + limb_of(target) * stride;
+#pragma unroll 2
+        for (u32 pair = begin; pair < begin + pairs; pair += WARP_ROWS / 2) {
+            double x, y;
+            conversion.convert(chunks, pair, x, y);
+            u32 i = first_of_pair(pair + lane / 4);
+            if (target < count) {
+                out[i] = f.store(x);
+                out[i + 8] = f.store(y);
+            }
+        }
+    }
+}
+
+// For up to 13 and 18 sources.
+KERNEL(convert_bytes_13, ConvertArgs, BYTES_THREADS, 5) { convert_bytes<3>(a); }
+KERNEL(convert_bytes_18, ConvertArgs, BYTES_THREADS, 5) { convert_bytes<4>(a); }
