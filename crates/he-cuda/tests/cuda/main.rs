@@ -13,6 +13,7 @@ mod few_sources;
 mod group;
 mod large_batches;
 mod long_digits;
+mod many_sources;
 mod program;
 mod programs;
 mod ptx_fresh;

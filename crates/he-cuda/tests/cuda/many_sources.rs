@@ -1,0 +1,77 @@
+//! Divisions by eleven to nineteen short primes, whose residues are those for which the sums of a
+//! conversion are greatest and least, and some between.
+
+use super::devices::{emulated, gpu_or_skip};
+use super::program::seed;
+use he_core::arith::{Modulus, nearest_ntt_primes, ntt_primes_below};
+use he_core::backend::{Backend, Cpu, PolyOps};
+use he_core::conformance::Mirror;
+use he_core::ring::{Ring, RingSpec, Rows, Span};
+use he_cuda::{Arithmetic, Cuda};
+use rand::{RngExt, SeedableRng, rngs::ChaCha20Rng};
+
+/// Targets: on both sides of 2^36 and 2^47, where quotients change, and the widest short ones.
+const TARGETS: [u32; 6] = [25, 35, 37, 46, 48, 50];
+
+/// Sources at the ends of the kernels for up to ten, 13 and 18, and one that is too many.
+const DROPPED: [usize; 6] = [11, 12, 13, 14, 18, 19];
+
+/// log2 of primes above 2^50 that are still short.
+const WIDEST: f64 = 50.005;
+
+fn divisions(cuda: &Cuda, log_n: u32, batch: usize, bits: f64) -> he_core::Result<()> {
+    let seed = seed();
+    println!("seed {seed}");
+    let mut rng = ChaCha20Rng::seed_from_u64(seed);
+    for count in DROPPED {
+        let mut q: Vec<u64> = Vec::new();
+        for target in TARGETS {
+            q.extend(ntt_primes_below(target, log_n, 1, &q).expect("there are enough primes"));
+        }
+        let dropped = nearest_ntt_primes(bits.exp2(), 61, log_n, count, &q).expect("there are enough primes");
+        q.extend(&dropped);
+        let backend = Mirror::new(Cpu::new(), cuda.clone());
+        let ring = Ring::new(backend.clone(), RingSpec::new(log_n, q.clone(), vec![])?)?;
+        let rows = Rows::new(Span::chain(q.len()), batch);
+        let mut part = || {
+            let mut words = Vec::with_capacity(rows.count() << log_n);
+            for &q in &q {
+                let modulus = Modulus::new(q).expect("a prime");
+                // The conversion divides by the product of the other dropped primes.
+                let others = dropped.iter().filter(|&&d| d != q);
+                let hat = others.fold(1, |hat, &d| modulus.mul(hat, modulus.reduce(d)));
+                for k in 0..batch << log_n {
+                    let y = match k {
+                        // The sum is greatest, then least.
+                        0..16 => q - 1,
+                        16..32 => 0,
+                        _ => [0, 1, q / 2, q / 2 + 1, q - 1, rng.random_range(0..q)][rng.random_range(0..6)],
+                    };
+                    words.push(modulus.mul(y, hat));
+                }
+            }
+            let mut a = backend.upload(&words)?;
+            ring.prepared().ntt(rows, &mut a)?;
+            Ok::<_, he_core::Error>(a)
+        };
+        let [a, b] = [part()?, part()?];
+        ring.prepared().mod_down_pair(rows.span, TARGETS.len(), batch, [&a, &b])?;
+    }
+    Ok(())
+}
+
+#[test]
+fn emulated_divisions_by_many_primes() {
+    for (log_n, batch, bits) in [(7, 1, WIDEST), (9, 3, 49.5), (9, 1, 40.0), (12, 1, WIDEST)] {
+        divisions(&emulated(Arithmetic::Float), log_n, batch, bits).unwrap();
+    }
+}
+
+#[test]
+fn device_divisions_by_many_primes() {
+    let Some(cuda) = gpu_or_skip(Arithmetic::Auto) else { return };
+    let cases = [(7, 1, WIDEST), (9, 3, 49.5), (9, 1, 40.0), (12, 2, WIDEST), (15, 1, WIDEST), (17, 1, 49.5)];
+    for (log_n, batch, bits) in cases {
+        divisions(&cuda, log_n, batch, bits).unwrap();
+    }
+}
