@@ -157,7 +157,7 @@ pub(crate) const fn row_chunks(sources: usize) -> usize {
 }
 
 /// The constants of one target as `ByteConversion` reads them
-/// (kernels/include/convert_columns.cuh): the multiple of the product that is subtracted for byte 0
+/// (kernels/include/byte_conversion.cuh): the multiple of the product that is subtracted for byte 0
 /// of a coefficient, then 2^(8i) h for byte i of each residue, where h is that of its source. A
 /// word holds one byte of the constants of eight bytes; columns are the bytes of the constants.
 /// Bytes that are missing from so many as `sources` take count as zeros.

@@ -17,6 +17,29 @@ const TARGETS: [u32; 5] = [25, 40, 50, 55, 61];
 const DROPPED: [&[u32]; 8] =
     [&[61], &[51], &[49], &[60, 40], &[40, 60], &[52, 53], &[61, 20, 50], &[49, 61, 61, 45]];
 
+/// Divides a pair by the primes from `kept` on, on the CPU and on a device. `residues` are those of
+/// so many coefficients modulo each prime.
+pub(crate) fn divide(
+    cuda: &Cuda,
+    (log_n, batch): (u32, usize),
+    q: &[u64],
+    kept: usize,
+    mut residues: impl FnMut(u64, usize) -> Vec<u64>,
+) -> he_core::Result<()> {
+    let backend = Mirror::new(Cpu::new(), cuda.clone());
+    let ring = Ring::new(backend.clone(), RingSpec::new(log_n, q.to_vec(), vec![])?)?;
+    let rows = Rows::new(Span::chain(q.len()), batch);
+    let mut part = || {
+        let words: Vec<u64> = q.iter().flat_map(|&q| residues(q, batch << log_n)).collect();
+        let mut a = backend.upload(&words)?;
+        ring.prepared().ntt(rows, &mut a)?;
+        Ok::<_, he_core::Error>(a)
+    };
+    let [a, b] = [part()?, part()?];
+    ring.prepared().mod_down_pair(rows.span, kept, batch, [&a, &b])?;
+    Ok(())
+}
+
 fn divisions(cuda: &Cuda, log_n: u32, batch: usize) -> he_core::Result<()> {
     let seed = seed();
     println!("seed {seed}");
@@ -26,22 +49,10 @@ fn divisions(cuda: &Cuda, log_n: u32, batch: usize) -> he_core::Result<()> {
         for &bits in TARGETS.iter().chain(dropped) {
             q.extend(ntt_primes_below(bits, log_n, 1, &q).expect("there are enough primes"));
         }
-        let backend = Mirror::new(Cpu::new(), cuda.clone());
-        let ring = Ring::new(backend.clone(), RingSpec::new(log_n, q.clone(), vec![])?)?;
-        let rows = Rows::new(Span::chain(q.len()), batch);
-        let mut part = || {
-            let rows_of = |&q: &u64| std::iter::repeat_n(q, batch << log_n);
-            let words: Vec<u64> = q
-                .iter()
-                .flat_map(rows_of)
-                .map(|q| [0, 1, q / 2 - 1, q / 2, q / 2 + 1, q / 2 + 2, q - 2, q - 1][rng.random_range(0..8)])
-                .collect();
-            let mut a = backend.upload(&words)?;
-            ring.prepared().ntt(rows, &mut a)?;
-            Ok::<_, he_core::Error>(a)
-        };
-        let [a, b] = [part()?, part()?];
-        ring.prepared().mod_down_pair(rows.span, TARGETS.len(), batch, [&a, &b])?;
+        divide(cuda, (log_n, batch), &q, TARGETS.len(), |q, count| {
+            let extremes = [0, 1, q / 2 - 1, q / 2, q / 2 + 1, q / 2 + 2, q - 2, q - 1];
+            (0..count).map(|_| extremes[rng.random_range(0..8)]).collect()
+        })?;
     }
     Ok(())
 }

@@ -2,11 +2,9 @@
 //! conversion are greatest and least, and some between.
 
 use super::devices::{emulated, gpu_or_skip};
+use super::few_sources::divide;
 use super::program::seed;
 use he_core::arith::{Modulus, nearest_ntt_primes, ntt_primes_below};
-use he_core::backend::{Backend, Cpu, PolyOps};
-use he_core::conformance::Mirror;
-use he_core::ring::{Ring, RingSpec, Rows, Span};
 use he_cuda::{Arithmetic, Cuda};
 use rand::{RngExt, SeedableRng, rngs::ChaCha20Rng};
 
@@ -32,32 +30,21 @@ fn divisions(cuda: &Cuda, log_n: u32, batch: usize, bits: f64) -> he_core::Resul
         }
         let dropped = nearest_ntt_primes(bits.exp2(), 61, log_n, count, &q).expect("there are enough primes");
         q.extend(&dropped);
-        let backend = Mirror::new(Cpu::new(), cuda.clone());
-        let ring = Ring::new(backend.clone(), RingSpec::new(log_n, q.clone(), vec![])?)?;
-        let rows = Rows::new(Span::chain(q.len()), batch);
-        let mut part = || {
-            let mut words = Vec::with_capacity(rows.count() << log_n);
-            for &q in &q {
-                let modulus = Modulus::new(q).expect("a prime");
-                // The conversion divides by the product of the other dropped primes.
-                let others = dropped.iter().filter(|&&d| d != q);
-                let hat = others.fold(1, |hat, &d| modulus.mul(hat, modulus.reduce(d)));
-                for k in 0..batch << log_n {
-                    let y = match k {
-                        // The sum is greatest, then least.
-                        0..16 => q - 1,
-                        16..32 => 0,
-                        _ => [0, 1, q / 2, q / 2 + 1, q - 1, rng.random_range(0..q)][rng.random_range(0..6)],
-                    };
-                    words.push(modulus.mul(y, hat));
-                }
-            }
-            let mut a = backend.upload(&words)?;
-            ring.prepared().ntt(rows, &mut a)?;
-            Ok::<_, he_core::Error>(a)
-        };
-        let [a, b] = [part()?, part()?];
-        ring.prepared().mod_down_pair(rows.span, TARGETS.len(), batch, [&a, &b])?;
+        divide(cuda, (log_n, batch), &q, TARGETS.len(), |q, coefficients| {
+            let modulus = Modulus::new(q).expect("a prime");
+            // The conversion divides by the product of the other dropped primes.
+            let others = dropped.iter().filter(|&&d| d != q);
+            let hat = others.fold(1, |hat, &d| modulus.mul(hat, modulus.reduce(d)));
+            let extremes = [0, 1, q / 2, q / 2 + 1, q - 1];
+            let mut y = |k| match k {
+                // The sum is greatest, then least.
+                0..16 => q - 1,
+                16..32 => 0,
+                _ if rng.random() => rng.random_range(0..q),
+                _ => extremes[rng.random_range(0..extremes.len())],
+            };
+            (0..coefficients).map(|k| modulus.mul(y(k), hat)).collect()
+        })?;
     }
     Ok(())
 }
