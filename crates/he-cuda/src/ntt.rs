@@ -318,8 +318,8 @@ impl Extent {
         self.words(log_n) >> 12
     }
 
-    /// The order of the rows in a second kernel. Where there are more than the cache holds, it finds
-    /// there what the first kernel wrote last.
+    /// The order of the rows in a second kernel. Where there are more than the cache holds, it
+    /// finds there what the first kernel wrote last.
     fn order(self, log_n: u32) -> u32 {
         if self.words(log_n) > CACHED_WORDS { u32::MAX } else { 1 }
     }
