@@ -15,7 +15,7 @@ import sys
 # Of files whose first line does not name another, as `// architecture: compute_80` does.
 ARCHITECTURE = "compute_70"
 HERE = pathlib.Path(__file__).resolve().parent
-OPTIONS = ["--std=c++17", "--device-int128", "--fmad=false", "--extra-device-vectorization",
+OPTIONS = ["--std=c++17", "--device-int128", "--fmad=false", "--extra-device-vectorization", "--device-as-default-execution-space",
            "-I" + str(HERE)]
 
 

@@ -58,7 +58,7 @@ KERNEL(copy_blocks, BlockArgs, ROW_THREADS, 1) {
 
 template <class F>
 HE_D void each(const Grid& grid, const u64* src, u64* a, F f) {
-    Place at = place_of(grid, blockIdx.x, threadIdx.x);
+    Place at = place_of(grid);
     if (!at.inside) return;
     const Prime p = grid.primes[prime_of(grid.limbs, at.limb)];
     size_t word = word_of(grid, at, grid.limbs.batch);
@@ -131,7 +131,7 @@ KERNEL(reduce_signed_rows, ElementArgs, ROW_THREADS, 1) {
 
 // Values: dst[i] = src[j] where g takes the root of i to the root of j. An aligned block of 2^b indices comes from one such block.
 KERNEL(automorphism_values, AutomorphismArgs, ROW_THREADS, 1) {
-    Place at = place_of(a.grid, blockIdx.x, threadIdx.x);
+    Place at = place_of(a.grid);
     if (!at.inside) return;
     u32 shift = 32 - a.grid.log_n;
     Place row = at;
@@ -148,7 +148,7 @@ KERNEL(automorphism_values, AutomorphismArgs, ROW_THREADS, 1) {
 
 // Coefficients: a[k] goes to index g k mod N, negated if g k mod 2N >= N.
 KERNEL(automorphism_coefficients, AutomorphismArgs, ROW_THREADS, 1) {
-    Place at = place_of(a.grid, blockIdx.x, threadIdx.x);
+    Place at = place_of(a.grid);
     if (!at.inside) return;
     u64 q = a.grid.primes[prime_of(a.grid.limbs, at.limb)].q;
     ulonglong2 v = load2(a.src + word_of(a.grid, at, a.src_batch));

@@ -26,7 +26,7 @@ struct PhaseArgs {
 };
 
 KERNEL(plain_phase_rows, PhaseArgs, ROW_THREADS, 1) {
-    Place at = place_of(a.grid, blockIdx.x, threadIdx.x);
+    Place at = place_of(a.grid);
     if (!at.inside) return;
     const Prime p = a.grid.primes[prime_of(a.grid.limbs, at.limb)];
     ulonglong2 m = load2(a.messages.words + ((size_t)at.entry << a.grid.log_n) + at.k);
@@ -79,7 +79,7 @@ KERNEL(encrypt_samples, EncryptArgs, SAMPLE_THREADS, 1) {
 
 // (b v + e0, a v + e1) of the samples in evaluation form, which it overwrites: they tell the message.
 KERNEL(encrypt_rows, EncryptArgs, ROW_THREADS, 1) {
-    Place at = place_of(a.grid, blockIdx.x, threadIdx.x);
+    Place at = place_of(a.grid);
     if (!at.inside) return;
     const Prime p = a.grid.primes[prime_of(a.grid.limbs, at.limb)];
     size_t word = word_of(a.grid, at, a.grid.limbs.batch), key = word_of(a.grid, at, 1);

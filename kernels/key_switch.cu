@@ -56,7 +56,7 @@ HE_D void tensor_terms(const TensorArgs& a, const Place& at, const Prime& p) {
 }
 
 KERNEL(tensor_rows, TensorArgs, ROW_THREADS, 8) {
-    Place at = place_of(a.grid, blockIdx.x, threadIdx.x);
+    Place at = place_of(a.grid);
     if (!at.inside) return;
     const Prime& p = a.grid.primes[prime_of(a.grid.limbs, at.limb)];
     if (p.is_short) {
@@ -118,7 +118,7 @@ HE_D void sum_terms(const SumArgs& a, const Place& at, const Prime& p) {
 }
 
 KERNEL(tensor_sum_rows, SumArgs, ROW_THREADS, 8) {
-    Place at = place_of(a.grid, blockIdx.x, threadIdx.x);
+    Place at = place_of(a.grid);
     if (!at.inside) return;
     const Prime& p = a.grid.primes[prime_of(a.grid.limbs, at.limb)];
     if (p.is_short) {
@@ -208,7 +208,7 @@ HE_D void key_product(const ProductArgs& a, const Place& at, const Prime& p, con
 
 template <bool OF_PAIRS>
 HE_D void key_product_entry(const ProductArgs& a) {
-    Place at = place_of(a.grid, blockIdx.x, threadIdx.x);
+    Place at = place_of(a.grid);
     if (!at.inside) return;
     const Prime p = a.grid.primes[prime_of(a.grid.limbs, at.limb)];
     if (a.key_packed) { // all primes are short
@@ -474,7 +474,7 @@ struct LiftArgs {
 };
 
 KERNEL(lift_rows, LiftArgs, ROW_THREADS, 1) {
-    Place at = place_of(a.grid, blockIdx.x, threadIdx.x);
+    Place at = place_of(a.grid);
     if (!at.inside) return;
     u32 prime = prime_of(a.grid.limbs, at.limb);
     u64 q = a.grid.primes[prime].q;

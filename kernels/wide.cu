@@ -335,7 +335,7 @@ struct WideTensorArgs {
 };
 
 KERNEL(wide_tensor, WideTensorArgs, ROW_THREADS, 1) {
-    Place at = place_of(a.grid, blockIdx.x, threadIdx.x);
+    Place at = place_of(a.grid);
     if (!at.inside) return;
     const Prime p = a.grid.primes[prime_of(a.grid.limbs, at.limb)];
     u32 batch = a.grid.limbs.batch, log_n = a.grid.log_n, b_entry = a.b_batch == 1 ? 0 : at.entry;
@@ -388,7 +388,7 @@ HE_D void wide_key_sums(const WideKeyArgs& a, const Place& at) {
 }
 
 KERNEL(wide_key_product, WideKeyArgs, ROW_THREADS, 1) {
-    Place at = place_of(a.grid, blockIdx.x, threadIdx.x);
+    Place at = place_of(a.grid);
     if (!at.inside) return;
     if (a.key_packed) {
         wide_key_sums<PackedPair>(a, at);

@@ -11,8 +11,8 @@
 // What happens to a digit's own limbs.
 enum Own : u32 { TRANSFORM_OWN, SKIP_OWN, COPY_OWN };
 
-// Arguments of every transform kernel; mirrored by `ntt::Args`. blockIdx.x: row and tile; blockIdx.y: digit of a key switch;
-// blockIdx.z: one of up to four polynomials. Constant memory comes in lines of 64 bytes, of which the first holds 48 of these: what
+// Arguments of every transform kernel; mirrored by `ntt::Args`. blockIdx.x: batch entry and tile; blockIdx.y: limb; blockIdx.z: digit of a
+// key switch, or one of up to four polynomials. Constant memory comes in lines of 64 bytes, of which the first holds 48 of these: what
 // every block asks for first.
 struct NttArgs {
     Limbs limbs;
@@ -27,32 +27,58 @@ struct NttArgs {
     u64* dst[4];
 
     size_t src_digit, dst_digit; // words from one digit to the next
-    // Forward, when (acc - value) factor is stored: in dst, unless a Galois element maps it elsewhere.
-    const Factor* factors; // of each limb
-    const u64* addend;     // added to polynomial 0, or none
-    const u64* acc[4];
-
-    // Inverse: N^-1, and N^-1 times the root of the last stage, times what else the caller wants, for each prime of the ring: of the
-    // first two polynomials and of the others.
-    const Factor* scale[2];
-    const Factor* scale_last[2];
     // Inverse: the limb of dst that the first limb of the chain goes to, and the first special one; each next goes `spread` limbs further
     // on. Where the limbs of a buffer belong to several devices, each has every `spread`-th.
     u32 place[2];
     u32 spread;
     u32 galois;       // the inverse of the Galois element, or 1
-    u32 convert;      // whether the transform itself converts, for the kernel that decides at run time
-    u32 order;        // of the tiles in the second of two kernels with sixteen points per thread: 1, or -1 for the last one first
     const u64* times; // inverse with TIMES: what the words of the first polynomial are multiplied by as they are loaded
+    // Forward, when (acc - value) factor is stored: in dst, unless a Galois element maps it elsewhere.
+    const Factor* factors; // of each limb
+    const u64* addend;     // added to polynomial 0, or none
+    u32 convert;           // whether the transform itself converts, for the kernel that decides at run time
+    u32 order;             // of the tiles in the second of two kernels with sixteen points per thread: 1, or -1 for the last one first
+
+    const u64* acc[4];
+    // Inverse: N^-1, and N^-1 times the root of the last stage, times what else the caller wants, for each prime of the ring: of the
+    // first two polynomials and of the others.
+    const Factor* scale[2];
+    const Factor* scale_last[2];
+};
+
+// Arguments of kernels for few rows, in which threads have eight points of short primes, and four of wide ones, whose arithmetic takes
+// twice as long: a block has a tile modulo a short prime, or half of one modulo a wide one. blockIdx.y: strip of blocks. Mirrored by
+// `ntt::FineArgs`.
+constexpr u32 STRIPS = 64;
+
+// A limb, or the half of each of its tiles: 6 bits are the limb, one the half; 57 are the address of its roots, known before the prime has
+// been read, plus one if it is wide.
+struct Strip {
+    u64 bits;
+    HE_D u32 limb() const { return (u32)(bits >> 58); }
+    HE_D u32 half() const { return (u32)(bits >> 57) & 1; }
+    HE_D u64 roots() const { return bits & 0x1fffffffffffffe; }
+    HE_D bool is_short() const { return (bits & 1) == 0; }
+};
+struct FineNttArgs : NttArgs {
+    Strip strips[STRIPS];
+};
+
+// What differs in them from the kernels for many rows, in which all threads have sixteen points.
+template <u32 LOG>
+struct Layout {
+    typedef NttArgs Args;
+    static constexpr u32 HALVES = 0, WIDE_LOG = LOG;
+};
+template <>
+struct Layout<3> {
+    typedef FineNttArgs Args;
+    static constexpr u32 HALVES = 1, WIDE_LOG = 2;
 };
 
 template <class A>
 HE_D const typename A::Root* roots_of(const Prime& p) {
     return in_global(static_cast<const typename A::Root*>(p.roots));
-}
-template <class A>
-HE_D const typename A::Root* inverse_roots_of(const Prime& p) {
-    return in_global(static_cast<const typename A::Root*>(p.inverse_roots));
 }
 
 // Shared-memory place of point i: neighbours and points 16 apart lie in different banks. The place of a sum of numbers that have no
@@ -331,18 +357,25 @@ HE_HD constexpr u32 last_low(u32 low, u32 end) {
 struct Tile {
     u32 row, limb, entry, tile, digit, part, prime;
 };
+// Half of a tile, as one of its own.
+HE_D Tile half_of(const Tile& t, u32 half) { return Tile{t.row, t.limb, t.entry, 2 * t.tile + half, t.digit, t.part, t.prime}; }
 
-HE_D Tile tile_at(const NttArgs& a, u32 x) {
-    u32 row = x >> a.log_tiles, limb = row / a.limbs.batch;
-    return Tile{row, limb, row - limb * a.limbs.batch, x & ((1u << a.log_tiles) - 1), blockIdx.y, blockIdx.z, prime_of(a.limbs, limb)};
+HE_D Tile tile_at(const NttArgs& a, u32 x, u32 limb) {
+    u32 entry = x >> a.log_tiles, digit = a.own != TRANSFORM_OWN ? blockIdx.z : 0;
+    return Tile{limb * a.limbs.batch + entry, limb, entry, x & ((1u << a.log_tiles) - 1), digit, blockIdx.z - digit, prime_of(a.limbs, limb)};
 }
-HE_D Tile tile_of(const NttArgs& a) { return tile_at(a, blockIdx.x); }
-// The same in the second of two kernels, which may begin with the last rows.
-template <u32 LOG>
+HE_D Tile tile_of(const NttArgs& a) { return tile_at(a, blockIdx.x, blockIdx.y); }
+HE_D Tile tile_of(const FineNttArgs& a) { return tile_at(a, blockIdx.x, a.strips[blockIdx.y].limb()); }
+// The same in the second of two kernels, which may begin with the last rows if it is one for many.
 HE_D Tile tile_of_second(const NttArgs& a) {
-    if constexpr (LOG > 3) return tile_at(a, a.order * blockIdx.x + (a.order >> 31) * (gridDim.x - 1));
-    else return tile_of(a);
+    u32 backwards = a.order >> 31;
+    return tile_at(a, a.order * blockIdx.x + backwards * (gridDim.x - 1), a.order * blockIdx.y + backwards * (gridDim.y - 1));
 }
+HE_D Tile tile_of_second(const FineNttArgs& a) { return tile_of(a); }
+
+// Of a wide prime's tile, what the block works on.
+HE_D Tile wide_part(const NttArgs&, const Tile& t) { return t; }
+HE_D Tile wide_part(const FineNttArgs& a, const Tile& t) { return half_of(t, a.strips[blockIdx.y].half()); }
 
 // Whether there is nothing to transform: the polynomial lacks the limb, or it belongs to the digit, whose residues modulo its own primes
 // are those of the input.
@@ -350,7 +383,7 @@ HE_D bool is_absent(const NttArgs& a, const Tile& t) { return t.limb < a.absent 
 HE_D bool is_own(const NttArgs& a, const Tile& t) {
     if (a.own == TRANSFORM_OWN) return false;
     const Basis& digit = a.bases[t.digit];
-    return t.limb < a.limbs.split && t.limb >= digit.own_first && t.limb < digit.own_first + digit.own_count;
+    return (t.limb < a.limbs.split) & (t.limb - digit.own_first < digit.own_count);
 }
 
 // Where an inverse transform stores its row.
@@ -358,6 +391,19 @@ HE_D u64* placed_row(const NttArgs& a, const Tile& t) {
     u32 limb = t.limb < a.limbs.split ? a.place[0] + t.limb * a.spread : a.place[1] + (t.limb - a.limbs.split) * a.spread;
     return a.dst[t.part] + (((size_t)limb * a.limbs.batch + t.entry) << a.log_n);
 }
+
+// The roots of a tile's prime, and their arithmetic.
+struct Roots {
+    u64 address;
+    bool is_short;
+    template <class A>
+    HE_D const typename A::Root* table() const { return in_global(reinterpret_cast<const typename A::Root*>(address)); }
+};
+HE_D Roots forward_roots_of(const NttArgs&, const Tile&, const Prime& p) { return Roots{(u64)p.roots, p.is_short != 0}; }
+HE_D Roots inverse_roots_of(const NttArgs&, const Tile&, const Prime& p) { return Roots{(u64)p.inverse_roots, p.is_short != 0}; }
+HE_D Roots known_roots(const Strip& strip) { return Roots{strip.roots(), strip.is_short()}; }
+HE_D Roots forward_roots_of(const FineNttArgs& a, const Tile&, const Prime&) { return known_roots(a.strips[blockIdx.y]); }
+HE_D Roots inverse_roots_of(const FineNttArgs& a, const Tile&, const Prime&) { return known_roots(a.strips[blockIdx.y]); }
 
 // The prime of a tile: read whole and early where threads have few points, and blocks are few.
 template <u32 LOG>
@@ -579,18 +625,22 @@ template <u32 LOG, u32 TILE, u32 BITS>
 HE_D Words<LOG> read_rows(const NttArgs& a, const Tile& t) {
     return read_points<LOG, BITS, forward_low<LOG>(BITS, 0)>(source_row(a, t), threadIdx.x, RowIndex<TILE>(t.tile));
 }
-template <u32 LOG, u32 TILE, u32 BITS, bool CONVERT, bool SUB, class A, class Read, class ReadAcc, class ReadAddend>
-HE_D void forward_rows(const NttArgs& a, const Tile& t, const Prime& p, const A& arithmetic, const Read& reading_words,
-                       const ReadAcc& acc, const ReadAddend& addend) {
+template <u32 LOG, u32 TILE, u32 BITS, bool WHOLE, bool CONVERT, bool SUB, class A, class Read, class ReadAcc, class ReadAddend>
+HE_D void forward_rows(const NttArgs& a, const Tile& t, const Prime& p, const typename A::Root* table, const A& arithmetic,
+                       const Read& reading_words, const ReadAcc& acc, const ReadAddend& addend) {
     SHARED(typename A::Value, shared);
     typename A::Value x[1 << LOG];
     u32 thread = threadIdx.x, base = t.tile << TILE, first_node = 1u << (a.log_n - BITS);
-    const auto* table = roots_of<A>(p);
     auto roots = reading<LOG>([&] { return read_roots<A, LOG, BITS, forward_low<LOG>(BITS, 0)>(table, thread, base, first_node, a.log_n); });
+    if constexpr (!WHOLE) {
+        bool own = is_own(a, t);
+        read_before_branch<LOG>();
+        if (own) return;
+    }
     if constexpr (CONVERT) {
         convert_row<A, LOG, TILE, BITS, forward_low<LOG>(BITS, 0)>(a, t, arithmetic, p, x, shared, thread, RowIndex<TILE>(t.tile));
     } else {
-        load_points<A, LOG, (BITS < TILE)>(arithmetic, reading_words.get(), x);
+        load_points<A, LOG, !WHOLE>(arithmetic, reading_words.get(), x);
     }
     forward_passes<A, LOG, BITS, 0>(arithmetic, x, shared, roots.get(), table, thread, base, first_node, a.log_n);
     // Back to neighbouring threads on neighbouring words.
@@ -604,20 +654,34 @@ HE_D void forward_rows(const NttArgs& a, const Tile& t, const Prime& p, const A&
     else store_values<A, LOG>(a, t, arithmetic, base + first, WARP_STEP, x);
 }
 
+// The digit's own limbs, copied if asked: the same places that the transform would write.
+template <u32 TILE>
+HE_D void copy_own(const NttArgs& a, const Tile& t) {
+    size_t at = ((size_t)t.row << a.log_n) + ((size_t)t.tile << TILE);
+    u64* dst = a.dst[t.part] + t.digit * a.dst_digit + at;
+    for (u32 i = threadIdx.x; i < (1u << TILE); i += blockDim.x) dst[i] = a.acc[0][at + i];
+}
+
 // The columns kernel.
 template <u32 LOG, u32 TILE, u32 BITS, u32 ROW_BITS>
 HE_D Words<LOG> read_columns(const NttArgs& a, const Tile& t) {
     return read_points<LOG, TILE, forward_low<LOG>(TILE, TILE - BITS)>(source_row(a, t), threadIdx.x, ColumnIndex<TILE, BITS, ROW_BITS>(t.tile));
 }
 template <u32 LOG, u32 TILE, u32 BITS, u32 ROW_BITS, bool CONVERT, class A, class Read>
-HE_D void forward_columns(const NttArgs& a, const Tile& t, const Prime& p, const A& arithmetic, const Read& reading_words) {
+HE_D void forward_columns(const NttArgs& a, const Tile& t, const Prime& p, const typename A::Root* table, const A& arithmetic,
+                          const Read& reading_words) {
     SHARED(typename A::Value, shared);
     constexpr u32 LOG_COLUMNS = TILE - BITS;
     typename A::Value x[1 << LOG];
     u32 thread = threadIdx.x;
     ColumnIndex<TILE, BITS, ROW_BITS> index(t.tile);
-    const auto* table = roots_of<A>(p);
     auto roots = reading<LOG>([&] { return read_roots<A, LOG, TILE, forward_low<LOG>(TILE, LOG_COLUMNS)>(table, thread, 0, 1, a.log_n); });
+    bool own = is_own(a, t);
+    read_before_branch<LOG>();
+    if (own) {
+        if (a.own == COPY_OWN) copy_own<TILE>(a, t);
+        return;
+    }
     if constexpr (CONVERT) {
         convert_row<A, LOG, TILE, TILE, forward_low<LOG>(TILE, LOG_COLUMNS)>(a, t, arithmetic, p, x, shared, thread, index);
     } else {
@@ -644,14 +708,13 @@ HE_D auto times_of(const NttArgs& a, const Tile& t) {
     });
 }
 
-template <u32 LOG, u32 TILE, u32 BITS, bool TIMES, class A, class Read, class ReadTimes>
-HE_D void inverse_rows(const NttArgs& a, const Tile& t, const Prime& p, const A& arithmetic, const Read& reading_words, const ReadTimes& reading_times) {
+template <u32 LOG, u32 TILE, u32 BITS, bool WHOLE, bool TIMES, class A, class Read, class ReadTimes>
+HE_D void inverse_rows(const NttArgs& a, const Tile& t, const Prime& p, const typename A::Root* table, const A& arithmetic,
+                       const Read& reading_words, const ReadTimes& reading_times) {
     SHARED(typename A::Value, shared);
-    constexpr bool WHOLE = BITS == TILE;
     constexpr u32 HIGH = inverse_high<LOG>(0, BITS);
     typename A::Value x[1 << LOG];
     u32 thread = threadIdx.x, first = first_of_run<LOG>(thread), base = t.tile << TILE, first_node = 1u << (a.log_n - BITS);
-    const auto* table = inverse_roots_of<A>(p);
     auto last = reading<LOG>([&] { return WHOLE ? last_factors(a, t) : LastFactors{}; });
     auto roots = reading<LOG>([&] { return read_roots<A, LOG, HIGH, 0>(table, thread, base, first_node << (BITS - HIGH), a.log_n); });
     load_points<A, LOG, false>(arithmetic, reading_words.get(), x);
@@ -675,14 +738,14 @@ HE_D void inverse_rows(const NttArgs& a, const Tile& t, const Prime& p, const A&
 
 // `also` gets each word that is stored, and its place in dst.
 template <u32 LOG, u32 TILE, u32 BITS, u32 ROW_BITS, class A, class Read, class Also>
-HE_D void inverse_columns(const NttArgs& a, const Tile& t, const Prime& p, const A& arithmetic, const Read& reading_words, Also also) {
+HE_D void inverse_columns(const NttArgs& a, const Tile& t, const typename A::Root* table, const A& arithmetic, const Read& reading_words,
+                          Also also) {
     SHARED(typename A::Value, shared);
     constexpr u32 LOG_COLUMNS = TILE - BITS, HIGH = inverse_high<LOG>(LOG_COLUMNS, TILE);
     typename A::Value x[1 << LOG];
     u32 thread = threadIdx.x;
     ColumnIndex<TILE, BITS, ROW_BITS> index(t.tile);
     u64* row = placed_row(a, t);
-    const auto* table = inverse_roots_of<A>(p);
     auto last = reading<LOG>([&] { return last_factors(a, t); });
     auto roots = reading<LOG>([&] { return read_roots<A, LOG, HIGH, LOG_COLUMNS>(table, thread, 0, 1u << (TILE - HIGH), a.log_n); });
     load_points<A, LOG, true>(arithmetic, reading_words.get(), x);
@@ -696,12 +759,3 @@ HE_D void inverse_columns(const NttArgs& a, const Tile& t, const Prime& p, const
         also(word, to - a.dst[t.part]);
     }
 }
-
-// The digit's own limbs, copied if asked: the same places that the transform would write.
-template <u32 TILE>
-HE_D void copy_own(const NttArgs& a, const Tile& t) {
-    size_t at = ((size_t)t.row << a.log_n) + ((size_t)t.tile << TILE);
-    u64* dst = a.dst[t.part] + t.digit * a.dst_digit + at;
-    for (u32 i = threadIdx.x; i < (1u << TILE); i += blockDim.x) dst[i] = a.acc[0][at + i];
-}
-

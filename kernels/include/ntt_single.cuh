@@ -19,10 +19,11 @@ HE_D void forward_single(const NttArgs& a) {
     });
     auto acc = acc_of<SINGLE_LOG, TILE, SUB>(a, t);
     auto addend = addend_of<SINGLE_LOG, TILE, SUB>(a, t);
-    if (p.is_short) {
-        forward_rows<SINGLE_LOG, TILE, TILE, CONVERT, SUB>(a, t, p, Fp64(p), words, acc, addend);
+    Roots roots = forward_roots_of(a, t, p);
+    if (roots.is_short) {
+        forward_rows<SINGLE_LOG, TILE, TILE, true, CONVERT, SUB>(a, t, p, roots.table<Fp64>(), Fp64(p), words, acc, addend);
     } else {
-        forward_rows<SINGLE_LOG, TILE, TILE, CONVERT, SUB>(a, t, p, U64(p), words, acc, addend);
+        forward_rows<SINGLE_LOG, TILE, TILE, true, CONVERT, SUB>(a, t, p, roots.table<U64>(), U64(p), words, acc, addend);
     }
 }
 
@@ -32,10 +33,11 @@ HE_D void inverse_single(const NttArgs& a) {
     const Prime& p = a.primes[t.prime];
     auto words = reading<SINGLE_LOG>([&] { return read_run<SINGLE_LOG>(source_row(a, t)); });
     auto times = times_of<SINGLE_LOG, TILE, TIMES>(a, t);
-    if (p.is_short) {
-        inverse_rows<SINGLE_LOG, TILE, TILE, TIMES>(a, t, p, Fp64(p), words, times);
+    Roots roots = inverse_roots_of(a, t, p);
+    if (roots.is_short) {
+        inverse_rows<SINGLE_LOG, TILE, TILE, true, TIMES>(a, t, p, roots.table<Fp64>(), Fp64(p), words, times);
     } else {
-        inverse_rows<SINGLE_LOG, TILE, TILE, TIMES>(a, t, p, U64(p), words, times);
+        inverse_rows<SINGLE_LOG, TILE, TILE, true, TIMES>(a, t, p, roots.table<U64>(), U64(p), words, times);
     }
 }
 

@@ -2,41 +2,50 @@
 #pragma once
 #include "ntt.cuh"
 
-template <u32 LOG, u32 TILE, u32 BITS, u32 ROW_BITS, bool CONVERT>
-HE_D void forward_split_columns(const NttArgs& a) {
-    Tile t = tile_of(a);
-    if (is_absent(a, t)) return;
-    const auto& p = prime_of_tile<LOG>(a, t);
-    auto words = reading<LOG>([&] {
-        if constexpr (CONVERT) return Words<LOG>{};
-        else return read_columns<LOG, TILE, BITS, ROW_BITS>(a, t);
-    });
-    bool own = is_own(a, t);
-    read_before_branch<LOG>();
-    if (own) {
-        if (a.own == COPY_OWN) copy_own<TILE>(a, t);
-        return;
-    }
-    if (p.is_short) {
-        forward_columns<LOG, TILE, BITS, ROW_BITS, CONVERT>(a, t, p, Fp64(p), words);
+// How a block computes: the arithmetic, and log2 of the points of a thread and of the words of the block.
+template <u32 LOG, u32 TILE, class A, bool WIDE>
+struct Way {
+    typedef A Arithmetic;
+    static constexpr u32 POINTS = WIDE ? Layout<LOG>::WIDE_LOG : LOG, WORDS = WIDE ? TILE - Layout<LOG>::HALVES : TILE;
+};
+// Calls `f` with the way of a tile's prime, what the block has of the tile, and the roots.
+template <u32 LOG, u32 TILE, class Args, class F>
+HE_D void by_arithmetic(const Args& a, const Tile& t, const Roots& roots, F f) {
+    if (roots.is_short) {
+        f(Way<LOG, TILE, Fp64, false>{}, t, roots.template table<Fp64>());
     } else {
-        forward_columns<LOG, TILE, BITS, ROW_BITS, CONVERT>(a, t, p, U64(p), words);
+        f(Way<LOG, TILE, U64, true>{}, wide_part(a, t), roots.template table<U64>());
     }
 }
 
-template <u32 LOG, u32 TILE, u32 BITS, u32 ROW_BITS, class Also>
-HE_D void inverse_split_columns(const NttArgs& a, const Tile& t, Also also) {
-    const auto& p = prime_of_tile<LOG>(a, t);
-    constexpr u32 LOG_COLUMNS = TILE - BITS;
-    auto words = reading<LOG>([&] {
-        constexpr u32 HIGH = inverse_high<LOG>(LOG_COLUMNS, TILE);
-        return read_points<LOG, HIGH, LOG_COLUMNS>(placed_row(a, t), threadIdx.x, ColumnIndex<TILE, BITS, ROW_BITS>(t.tile));
+template <u32 LOG, u32 TILE, u32 BITS, u32 ROW_BITS, bool CONVERT>
+HE_D void forward_split_columns(const typename Layout<LOG>::Args& a) {
+    Tile whole = tile_of(a);
+    if (is_absent(a, whole)) return;
+    const auto& p = prime_of_tile<LOG>(a, whole);
+    by_arithmetic<LOG, TILE>(a, whole, forward_roots_of(a, whole, p), [&](auto way, const Tile& t, const auto* table) {
+        typedef decltype(way) W;
+        auto words = reading<W::POINTS>([&] {
+            if constexpr (CONVERT) return Words<W::POINTS>{};
+            else return read_columns<W::POINTS, W::WORDS, BITS, ROW_BITS>(a, t);
+        });
+        forward_columns<W::POINTS, W::WORDS, BITS, ROW_BITS, CONVERT>(a, t, p, table, typename W::Arithmetic(p), words);
     });
-    if (p.is_short) {
-        inverse_columns<LOG, TILE, BITS, ROW_BITS>(a, t, p, Fp64(p), words, also);
-    } else {
-        inverse_columns<LOG, TILE, BITS, ROW_BITS>(a, t, p, U64(p), words, also);
-    }
+}
+
+template <u32 LOG, u32 TILE, u32 BITS, u32 ROW_BITS, class Also>
+HE_D void inverse_split_columns(const typename Layout<LOG>::Args& a, Also also) {
+    Tile whole = tile_of_second(a);
+    const auto& p = prime_of_tile<LOG>(a, whole);
+    by_arithmetic<LOG, TILE>(a, whole, inverse_roots_of(a, whole, p), [&](auto way, const Tile& t, const auto* table) {
+        typedef decltype(way) W;
+        auto words = reading<W::POINTS>([&] {
+            constexpr u32 LOG_COLUMNS = W::WORDS - BITS, HIGH = inverse_high<W::POINTS>(LOG_COLUMNS, W::WORDS);
+            ColumnIndex<W::WORDS, BITS, ROW_BITS> index(t.tile);
+            return read_points<W::POINTS, HIGH, LOG_COLUMNS>(placed_row(a, t), threadIdx.x, index);
+        });
+        inverse_columns<W::POINTS, W::WORDS, BITS, ROW_BITS>(a, t, table, typename W::Arithmetic(p), words, also);
+    });
 }
 
 constexpr u32 MOST_OTHERS = 3;
@@ -44,18 +53,17 @@ constexpr u32 MOST_OTHERS = 3;
 // An inverse transform whose results other devices get as well: `count` of them, each with a dst of its own for every polynomial.
 // Mirrored by `ntt::SharedArgs`.
 struct SharedNttArgs {
-    NttArgs ntt;
+    FineNttArgs ntt;
     u64* others[MOST_OTHERS][4];
     u32 count, unused;
 };
 
 template <u32 LOG, u32 TILE, u32 BITS, u32 ROW_BITS>
 HE_D void inverse_shared_columns(const SharedNttArgs& a) {
-    Tile t = tile_of_second<LOG>(a.ntt);
     u64* others[MOST_OTHERS];
 #pragma unroll
-    for (u32 i = 0; i < MOST_OTHERS; ++i) others[i] = i < a.count ? a.others[i][t.part] : nullptr;
-    inverse_split_columns<LOG, TILE, BITS, ROW_BITS>(a.ntt, t, [&](u64 word, size_t at) {
+    for (u32 i = 0; i < MOST_OTHERS; ++i) others[i] = i < a.count ? a.others[i][blockIdx.z] : nullptr;
+    inverse_split_columns<LOG, TILE, BITS, ROW_BITS>(a.ntt, [&](u64 word, size_t at) {
 #pragma unroll
         for (u32 i = 0; i < MOST_OTHERS; ++i) {
             if (others[i] != nullptr) others[i][at] = word;
@@ -64,46 +72,41 @@ HE_D void inverse_shared_columns(const SharedNttArgs& a) {
 }
 
 template <u32 LOG, u32 TILE, u32 BITS, bool SUB>
-HE_D void forward_split_rows(const NttArgs& a) {
-    Tile t = tile_of_second<LOG>(a);
-    if (is_absent(a, t)) return;
-    const auto& p = prime_of_tile<LOG>(a, t);
-    auto words = reading<LOG>([&] { return read_rows<LOG, TILE, BITS>(a, t); });
-    auto acc = acc_of<LOG, TILE, SUB>(a, t);
-    auto addend = addend_of<LOG, TILE, SUB>(a, t);
-    bool own = is_own(a, t);
-    read_before_branch<LOG>();
-    if (own) return;
-    if (p.is_short) {
-        forward_rows<LOG, TILE, BITS, false, SUB>(a, t, p, Fp64(p), words, acc, addend);
-    } else {
-        forward_rows<LOG, TILE, BITS, false, SUB>(a, t, p, U64(p), words, acc, addend);
-    }
+HE_D void forward_split_rows(const typename Layout<LOG>::Args& a) {
+    Tile whole = tile_of_second(a);
+    if (is_absent(a, whole)) return;
+    const auto& p = prime_of_tile<LOG>(a, whole);
+    by_arithmetic<LOG, TILE>(a, whole, forward_roots_of(a, whole, p), [&](auto way, const Tile& t, const auto* table) {
+        typedef decltype(way) W;
+        auto words = reading<W::POINTS>([&] { return read_rows<W::POINTS, W::WORDS, BITS>(a, t); });
+        auto acc = acc_of<W::POINTS, W::WORDS, SUB>(a, t);
+        auto addend = addend_of<W::POINTS, W::WORDS, SUB>(a, t);
+        forward_rows<W::POINTS, W::WORDS, BITS, false, false, SUB>(a, t, p, table, typename W::Arithmetic(p), words, acc, addend);
+    });
 }
 
 template <u32 LOG, u32 TILE, u32 BITS, bool TIMES>
-HE_D void inverse_split_rows(const NttArgs& a) {
-    Tile t = tile_of(a);
-    const auto& p = prime_of_tile<LOG>(a, t);
-    auto words = reading<LOG>([&] { return read_run<LOG>(source_row(a, t) + (t.tile << TILE)); });
-    auto times = times_of<LOG, TILE, TIMES>(a, t);
-    if (p.is_short) {
-        inverse_rows<LOG, TILE, BITS, TIMES>(a, t, p, Fp64(p), words, times);
-    } else {
-        inverse_rows<LOG, TILE, BITS, TIMES>(a, t, p, U64(p), words, times);
-    }
+HE_D void inverse_split_rows(const typename Layout<LOG>::Args& a) {
+    Tile whole = tile_of(a);
+    const auto& p = prime_of_tile<LOG>(a, whole);
+    by_arithmetic<LOG, TILE>(a, whole, inverse_roots_of(a, whole, p), [&](auto way, const Tile& t, const auto* table) {
+        typedef decltype(way) W;
+        auto words = reading<W::POINTS>([&] { return read_run<W::POINTS>(source_row(a, t) + (t.tile << W::WORDS)); });
+        auto times = times_of<W::POINTS, W::WORDS, TIMES>(a, t);
+        inverse_rows<W::POINTS, W::WORDS, BITS, false, TIMES>(a, t, p, table, typename W::Arithmetic(p), words, times);
+    });
 }
 
 #define COLUMN_KERNELS(NAME, LOG, TILE, BITS, ROW_BITS, BLOCKS)                                                                     \
-    KERNEL(NAME, NttArgs, 1 << (TILE - LOG), BLOCKS) { forward_split_columns<LOG, TILE, BITS, ROW_BITS, false>(a); }                \
-    KERNEL(NAME##_convert, NttArgs, 1 << (TILE - LOG), LOG == 3 ? 4 : BLOCKS - BLOCKS / 4) { forward_split_columns<LOG, TILE, BITS, ROW_BITS, true>(a); }       \
-    KERNEL(NAME##_inverse, NttArgs, 1 << (TILE - LOG), BLOCKS) {                                                         \
-        inverse_split_columns<LOG, TILE, BITS, ROW_BITS>(a, tile_of_second<LOG>(a), [](u64, size_t) {});                                       \
+    KERNEL(NAME, Layout<LOG>::Args, 1 << (TILE - LOG), BLOCKS) { forward_split_columns<LOG, TILE, BITS, ROW_BITS, false>(a); }                \
+    KERNEL(NAME##_convert, Layout<LOG>::Args, 1 << (TILE - LOG), LOG == 3 ? 4 : BLOCKS - BLOCKS / 4) { forward_split_columns<LOG, TILE, BITS, ROW_BITS, true>(a); }       \
+    KERNEL(NAME##_inverse, Layout<LOG>::Args, 1 << (TILE - LOG), BLOCKS) {                                                         \
+        inverse_split_columns<LOG, TILE, BITS, ROW_BITS>(a, [](u64, size_t) {});                                       \
     }                                                                                                                     \
     KERNEL(NAME##_inverse_shared, SharedNttArgs, 1 << (TILE - LOG), BLOCKS) { inverse_shared_columns<LOG, TILE, BITS, ROW_BITS>(a); }
 
 #define ROW_KERNELS(NAME, LOG, TILE, BITS, BLOCKS)                                                                        \
-    KERNEL(NAME, NttArgs, 1 << (TILE - LOG), BLOCKS) { forward_split_rows<LOG, TILE, BITS, false>(a); }                   \
-    KERNEL(NAME##_sub, NttArgs, 1 << (TILE - LOG), BLOCKS - 1) { forward_split_rows<LOG, TILE, BITS, true>(a); }              \
-    KERNEL(NAME##_inverse, NttArgs, 1 << (TILE - LOG), BLOCKS) { inverse_split_rows<LOG, TILE, BITS, false>(a); }         \
-    KERNEL(NAME##_inverse_times, NttArgs, 1 << (TILE - LOG), BLOCKS) { inverse_split_rows<LOG, TILE, BITS, true>(a); }
+    KERNEL(NAME, Layout<LOG>::Args, 1 << (TILE - LOG), BLOCKS) { forward_split_rows<LOG, TILE, BITS, false>(a); }                   \
+    KERNEL(NAME##_sub, Layout<LOG>::Args, 1 << (TILE - LOG), BLOCKS - 1) { forward_split_rows<LOG, TILE, BITS, true>(a); }              \
+    KERNEL(NAME##_inverse, Layout<LOG>::Args, 1 << (TILE - LOG), BLOCKS) { inverse_split_rows<LOG, TILE, BITS, false>(a); }         \
+    KERNEL(NAME##_inverse_times, Layout<LOG>::Args, 1 << (TILE - LOG), BLOCKS) { inverse_split_rows<LOG, TILE, BITS, true>(a); }

@@ -5,7 +5,8 @@
 constexpr u32 ROW_THREADS = 128;
 constexpr u32 ROW_WORDS = 2 * ROW_THREADS; // of a block: two neighbouring words a thread
 
-// Rows of N words and how they fall to blocks; mirrored by `constants::Grid`.
+// Rows of N words and how they fall to blocks: blockIdx.y has the limb, blockIdx.x the batch entry and chunk. Mirrored by
+// `constants::Grid`.
 struct Grid {
     Limbs limbs;
     const Prime* primes;
@@ -18,12 +19,9 @@ struct Place {
     bool inside;
 };
 
-HE_HD Place place_of(const Grid& g, u32 block, u32 thread) {
-    u32 row = block >> g.log_chunks;
-    u32 chunk = block & ((1u << g.log_chunks) - 1);
-    u32 k = (chunk * ROW_THREADS + thread) * 2;
-    u32 limb = row / g.limbs.batch;
-    return Place{limb, row - limb * g.limbs.batch, k, k < (1u << g.log_n)};
+HE_D Place place_of(const Grid& g) {
+    u32 chunk = blockIdx.x & ((1u << g.log_chunks) - 1), k = (chunk * ROW_THREADS + threadIdx.x) * 2;
+    return Place{blockIdx.y, blockIdx.x >> g.log_chunks, k, k < (1u << g.log_n)};
 }
 
 // The word of an operand with as many batch entries as `batch` says, or with one for all.

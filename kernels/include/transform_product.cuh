@@ -176,13 +176,13 @@ HE_D void transform_product(const ProductArgs& a, u32 limb, size_t row, u32 tile
     }
 }
 
-// blockIdx.x: row and tile, from the last one to the first: those that the columns kernel wrote last are in the cache. `digits` come from
-// that kernel; those of the row's own digit are read from `own` or from two pairs.
+// blockIdx.y: limb; blockIdx.x: batch entry and tile. Both go from the last one to the first: what the columns kernel wrote last is in the
+// cache. `digits` come from that kernel; those of the row's own digit are read from `own` or from two pairs.
 template <class Product>
 HE_D void of_row(const ProductArgs& a, Product product) {
-    u32 log_tiles = a.grid.log_n - PRODUCT_TILE, block = gridDim.x - 1 - blockIdx.x, row = block >> log_tiles;
-    u32 limb = row / a.grid.limbs.batch, tile = block & ((1u << log_tiles) - 1);
-    product(limb, (size_t)row << a.grid.log_n, tile, a.grid.primes[prime_of(a.grid.limbs, limb)]);
+    u32 log_tiles = a.grid.log_n - PRODUCT_TILE, block = gridDim.x - 1 - blockIdx.x, limb = gridDim.y - 1 - blockIdx.y;
+    size_t row = (size_t)limb * a.grid.limbs.batch + (block >> log_tiles);
+    product(limb, row << a.grid.log_n, block & ((1u << log_tiles) - 1), a.grid.primes[prime_of(a.grid.limbs, limb)]);
 }
 
 template <bool OF_PAIRS>

@@ -141,6 +141,11 @@ impl Grid {
             log_chunks: log_n.saturating_sub(LOG_ROW_WORDS),
         }
     }
+
+    /// The blocks of a kernel over rows of this span.
+    pub(crate) fn blocks(&self, span: Span) -> [u32; 3] {
+        [self.limbs.batch << self.log_chunks, span.limbs() as u32, 1]
+    }
 }
 
 /// The most primes of a ring, of the chain and special ones together.

@@ -156,11 +156,10 @@ impl Cuda {
         &self,
         op: &'static str,
         entry: Entry,
-        rows: usize,
-        log_chunks: u32,
+        blocks: [u32; 3],
         args: &A,
     ) -> Result<()> {
         // SAFETY: guaranteed by the caller.
-        unsafe { self.launch(op, entry, [(rows << log_chunks) as u32, 1, 1], ROW_THREADS, 0, args) }
+        unsafe { self.launch(op, entry, blocks, ROW_THREADS, 0, args) }
     }
 }

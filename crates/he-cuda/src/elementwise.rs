@@ -132,7 +132,7 @@ impl CudaRing {
         let place = [at(a, rows.at), 0];
         let args = Args { grid, src: place, a: place, x: [x, 0], y, x_batch, y_batch };
         // SAFETY: the buffers are live and hold the rows, as just checked.
-        unsafe { self.cuda.launch_rows(op, entry, rows.count(), grid.log_chunks, &args) }
+        unsafe { self.cuda.launch_rows(op, entry, grid.blocks(rows.span), &args) }
     }
 
     /// a op x of two polynomials, in new buffers.
@@ -161,16 +161,16 @@ impl CudaRing {
             x_batch: x[0].batch as u32,
             y_batch: 1,
         };
-        let blocks = (rows.count() << grid.log_chunks) as u32;
+        let [chunks, limbs, _] = grid.blocks(rows.span);
         if x[0].batch == x[1].batch {
             // SAFETY: the buffers are live and hold the rows, as just checked.
-            unsafe { self.cuda.launch(op, entry, [blocks, 1, 2], ROW_THREADS, 0, &both)? };
+            unsafe { self.cuda.launch_rows(op, entry, [chunks, limbs, 2], &both)? };
         } else {
             for part in 0..2 {
                 let [src, a, x_at] = [both.src, both.a, both.x].map(|pair| [pair[part], 0]);
                 let args = Args { src, a, x: x_at, x_batch: x[part].batch as u32, ..both };
                 // SAFETY: the buffers are live and hold the rows, as just checked.
-                unsafe { self.cuda.launch(op, entry, [blocks, 1, 1], ROW_THREADS, 0, &args)? };
+                unsafe { self.cuda.launch_rows(op, entry, [chunks, limbs, 1], &args)? };
             }
         }
         Ok(out)
@@ -201,7 +201,7 @@ impl CudaRing {
             y_batch: y.batch as u32,
         };
         // SAFETY: the buffers are live and hold the rows, as just checked.
-        unsafe { self.cuda.launch_rows(op, Entry::MulAdd, rows.count(), grid.log_chunks, &args)? };
+        unsafe { self.cuda.launch_rows(op, Entry::MulAdd, grid.blocks(rows.span), &args)? };
         Ok(out)
     }
 
@@ -217,7 +217,7 @@ impl CudaRing {
         let x = [src.address(), 0];
         let args = Args { grid, src: place, a: place, x, y: 0, x_batch: 1, y_batch: 1 };
         // SAFETY: the buffers are live and hold the rows, as just checked.
-        unsafe { self.cuda.launch_rows(op, Entry::ReduceSigned, rows.count(), grid.log_chunks, &args) }
+        unsafe { self.cuda.launch_rows(op, Entry::ReduceSigned, grid.blocks(rows.span), &args) }
     }
 
     /// Operations with one constant per limb.
@@ -237,7 +237,7 @@ impl CudaRing {
         let factors = per_limb(factors);
         let args = FactorArgs { grid, a: at(a, rows.at), x, x_batch, unused: 0, factors };
         // SAFETY: the buffers are live and hold the rows, as just checked.
-        unsafe { self.cuda.launch_rows(op, entry, rows.count(), grid.log_chunks, &args) }
+        unsafe { self.cuda.launch_rows(op, entry, grid.blocks(rows.span), &args) }
     }
 
     /// dst <- src(X^g).
@@ -266,7 +266,7 @@ impl CudaRing {
         };
         // SAFETY: the buffers are live and hold the rows, as just checked; every index that the
         // kernel computes is below N.
-        unsafe { self.cuda.launch_rows(op, entry, rows.count(), grid.log_chunks, &args) }
+        unsafe { self.cuda.launch_rows(op, entry, grid.blocks(rows.span), &args) }
     }
 }
 

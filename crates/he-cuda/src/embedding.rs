@@ -392,7 +392,7 @@ impl CudaRing {
             ..NttArgs::new(self.primes(), self.limbs(rows), self.log_n())
         };
         // SAFETY: the source holds the rows, as just checked, and so does `y`.
-        unsafe { self.cuda.inverse(op, &inverse, Extent::rows(rows.count()))? };
+        unsafe { self.inverse(op, &inverse, Extent::rows(rows))? };
 
         let threads = THREADS.min(n as u32 / 2);
         let blocks = (n as u32 / 2) / threads;

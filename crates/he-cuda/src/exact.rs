@@ -185,7 +185,7 @@ impl CudaRing {
         let args = PhaseArgs { grid, dst: dst.address(), messages };
         // SAFETY: the message has a word for each coefficient, as just checked, and the destination
         // holds the rows.
-        unsafe { self.cuda.launch_rows(op, Entry::MessagePhase, rows.count(), grid.log_chunks, &args)? };
+        unsafe { self.cuda.launch_rows(op, Entry::MessagePhase, grid.blocks(rows.span), &args)? };
         Ok(dst)
     }
 
@@ -241,19 +241,18 @@ impl CudaRing {
         let shares = if total < 1 << 17 { limbs.min(8) } else { 1 };
         // SAFETY: the samples have room for three polynomials; the rest as before.
         unsafe { self.cuda.launch_apart(op, Entry::EncryptSamples, [blocks, shares, 3], THREADS, 0, &args)? };
+        let polynomials = parts([0, 1, 2].map(|i| at(&samples, i * words)));
         let transform = NttArgs {
-            src: parts([samples.address()]),
-            dst: parts([samples.address()]),
-            src_digit: words as u64,
-            dst_digit: words as u64,
+            src: polynomials,
+            dst: polynomials,
             ..NttArgs::new(self.primes(), self.limbs(rows), self.log_n())
         };
-        let extent = Extent { rows: rows.count(), digits: 3, parts: 1 };
+        let extent = Extent { rows, digits: 1, parts: 3 };
         // SAFETY: as before.
-        unsafe { self.cuda.forward(op, &transform, extent, transform.dst)? };
-        let blocks = (rows.count() << args.grid.log_chunks) as u32;
+        unsafe { self.forward(op, &transform, extent, transform.dst)? };
+        let blocks = args.grid.blocks(rows.span);
         // SAFETY: as before.
-        unsafe { self.cuda.launch_apart(op, Entry::EncryptRows, [blocks, 1, 1], ROW_THREADS, 0, &args)? };
+        unsafe { self.cuda.launch_apart(op, Entry::EncryptRows, blocks, ROW_THREADS, 0, &args)? };
         Ok(c)
     }
 
@@ -313,7 +312,7 @@ impl CudaRing {
             ..NttArgs::new(self.primes(), self.limbs(rows), self.log_n())
         };
         // SAFETY: `y` holds the rows, and the first factors of the plan are those of their primes.
-        unsafe { self.cuda.inverse(op, &inverse, Extent::rows(rows.count()))? };
+        unsafe { self.inverse(op, &inverse, Extent::rows(rows))? };
         args.y = y.address();
         let blocks = total.div_ceil(THREADS as usize) as u32;
         // SAFETY: as before.

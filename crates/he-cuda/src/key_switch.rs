@@ -169,14 +169,10 @@ impl CudaRing {
             scale_last: [plan.scale_last; 2],
             ..self.ntt_args(rows)
         };
-        let extent = Extent::rows(rows.count());
+        let extent = Extent::rows(rows);
         // SAFETY: the buffer holds the rows, as just checked.
         unsafe {
-            if forward {
-                self.cuda.forward(op, &args, extent, place)
-            } else {
-                self.cuda.inverse(op, &args, extent)
-            }
+            if forward { self.forward(op, &args, extent, place) } else { self.inverse(op, &args, extent) }
         }
     }
 
@@ -232,7 +228,7 @@ impl CudaRing {
         let [a_batch, b_batch] = batches.map(|batch| batch as u32);
         let args = TensorArgs { grid, a, a_special, b, d, a_batch, b_batch };
         // SAFETY: guaranteed by the caller.
-        unsafe { self.cuda.launch_rows(op, Entry::Tensor, rows.count(), grid.log_chunks, &args) }
+        unsafe { self.cuda.launch_rows(op, Entry::Tensor, grid.blocks(rows.span), &args) }
     }
 
     /// Copies an operand with the batch of the rows.
@@ -320,9 +316,9 @@ impl CudaRing {
         let grid = self.grid(from);
         let args = LiftArgs { grid, src: at(src, from.at), dst: y.address(), factors: plan.lift };
         // SAFETY: the buffers are live and hold the rows, as just checked.
-        unsafe { self.cuda.launch_rows(op, Entry::Lift, from.count(), grid.log_chunks, &args)? };
+        unsafe { self.cuda.launch_rows(op, Entry::Lift, grid.blocks(from.span), &args)? };
         let (src, dst) = (parts([y.address()]), parts([at(dst, to.at)]));
-        self.convert(op, [&plan; 2], src, to, dst, Extent::rows(0), 0, false)
+        self.convert(op, [&plan; 2], src, to, dst, Extent::rows(to), 0, false)
     }
 
     /// ModUp, complete or only for [`product_rows`](Self::product_rows).
@@ -365,7 +361,7 @@ impl CudaRing {
             ..self.spread_args(chain)
         };
         // SAFETY: the sources hold the own rows, and y has room for all.
-        let rest = unsafe { self.cuda.begin_inverse(op, &inverse, Extent::rows(own.count()))? };
+        let rest = unsafe { self.begin_inverse(op, &inverse, Extent::rows(own))? };
         Ok(Lift { y: [y], rest })
     }
 
@@ -373,7 +369,7 @@ impl CudaRing {
     pub(crate) fn end_lift<const PARTS: usize>(&self, op: &'static str, lift: &Lift<PARTS>) -> Result<()> {
         match &lift.rest {
             // SAFETY: the destinations are those of the lift.
-            Some(rest) => unsafe { self.cuda.end_inverse(op, rest) },
+            Some(rest) => unsafe { self.end_inverse(op, rest) },
             None => Ok(()),
         }
     }
@@ -397,8 +393,8 @@ impl CudaRing {
         let complete = copied.is_some();
         let digit_words = self.digit_words(shape);
         let digits = self.cuda.scratch_buffer(op, shape.digits.len() * digit_words)?;
-        let extent = Extent { rows: rows.count(), digits: shape.digits.len(), parts: 1 };
-        let in_columns = self.cuda.converts_in_columns(self.log_n(), &plan, extent);
+        let extent = Extent { rows, digits: shape.digits.len(), parts: 1 };
+        let in_columns = self.converts_in_columns(&plan, extent);
         let fused = in_columns || plan.sources <= FUSED_SOURCES;
         if !fused {
             let (y, to) = (parts([y.address()]), parts([digits.address()]));
@@ -417,19 +413,19 @@ impl CudaRing {
         };
         let state = match complete {
             true => DigitState::Complete,
-            false if in_columns || self.cuda.has_columns(self.log_n(), extent) => DigitState::Columns,
+            false if in_columns || self.has_columns(extent) => DigitState::Columns,
             false => DigitState::WithoutOwn,
         };
         // SAFETY: `digits` holds all rows of all digits, y the chain's rows.
         unsafe {
             if in_columns && complete {
-                self.cuda.convert_forward(op, &forward, &plan, extent, forward.dst)?;
+                self.convert_forward(op, &forward, &plan, extent, forward.dst)?;
             } else if in_columns {
-                self.cuda.convert_columns(op, &forward, &plan, extent)?;
+                self.convert_columns(op, &forward, &plan, extent)?;
             } else if state == DigitState::Columns {
-                self.cuda.forward_columns(op, &forward, extent)?;
+                self.forward_columns(op, &forward, extent)?;
             } else {
-                self.cuda.forward(op, &forward, extent, parts([digits.address()]))?;
+                self.forward(op, &forward, extent, parts([digits.address()]))?;
             }
         }
         Ok(Digits { buf: digits, state })
@@ -547,7 +543,8 @@ impl CudaRing {
         // SAFETY: the buffers are live and hold what the shape says, as just checked.
         unsafe {
             if state == DigitState::Columns {
-                let blocks = (rows.count() << (self.log_n() - PRODUCT_LOG_TILE)) as u32;
+                let tiles = (rows.batch << (self.log_n() - PRODUCT_LOG_TILE)) as u32;
+                let blocks = [tiles, rows.span.limbs() as u32, 1];
                 let shared = product_tile(if self.packs_keys() { 1 } else { 2 });
                 use Entry::*;
                 let (waiting, copying) = match (self.packs_keys(), pairs.is_some()) {
@@ -557,10 +554,10 @@ impl CudaRing {
                     (true, true) => (NttProductPackedPairs, AsyncNttProductPackedPairs),
                 };
                 let entry = if self.cuda.runs_kernels_80() { copying } else { waiting };
-                self.cuda.launch(op, entry, [blocks, 1, 1], PRODUCT_THREADS, shared, &args)?;
+                self.cuda.launch(op, entry, blocks, PRODUCT_THREADS, shared, &args)?;
             } else {
                 let entry = if pairs.is_some() { Entry::KeyProductPairs } else { Entry::KeyProduct };
-                self.cuda.launch_rows(op, entry, rows.count(), grid.log_chunks, &args)?;
+                self.cuda.launch_rows(op, entry, grid.blocks(rows.span), &args)?;
             }
         }
         Ok(sums)
@@ -620,10 +617,10 @@ impl CudaRing {
             scale_last: [plan.scale_last; 2],
             ..self.spread_args(dropped)
         };
-        let extent = Extent { rows: own.count(), digits: 1, parts: PARTS };
+        let extent = Extent { rows: own, digits: 1, parts: PARTS };
         // SAFETY: the sources hold the own dropped rows behind the kept ones, as just checked; y
         // was made for all dropped rows.
-        let rest = unsafe { self.cuda.begin_inverse(op, &inverse, extent)? };
+        let rest = unsafe { self.begin_inverse(op, &inverse, extent)? };
         Ok(Lift { y, rest })
     }
 
@@ -646,8 +643,8 @@ impl CudaRing {
                 && src.into_iter().chain(finish.addend).all(|x| kept.count() * n <= x.words()),
             "{op}: an operand is too small"
         );
-        let extent = Extent { rows: kept.count(), digits: 1, parts: PARTS };
-        let in_columns = self.cuda.converts_in_columns(self.log_n(), plan, extent);
+        let extent = Extent { rows: kept, digits: 1, parts: PARTS };
+        let in_columns = self.converts_in_columns(plan, extent);
         let fused = in_columns || plan.sources <= FUSED_SOURCES;
         let out = self.part_buffers::<PARTS>(op, kept.count() * n)?;
         // The automorphism scatters, so it cannot be done in place.
@@ -675,9 +672,9 @@ impl CudaRing {
         // SAFETY: all buffers were made for these rows or checked to hold them.
         unsafe {
             if in_columns {
-                self.cuda.convert_forward(op, &forward, plan, extent, between)?;
+                self.convert_forward(op, &forward, plan, extent, between)?;
             } else {
-                self.cuda.forward(op, &forward, extent, between)?;
+                self.forward(op, &forward, extent, between)?;
             }
         }
         Ok(out)

@@ -1,12 +1,13 @@
 //! Transforms: the kernels for each degree, and the operations fused into them.
 
 use crate::constants::Limbs;
-use crate::cuda::Cuda;
 use crate::kernels::{Entry, byte_tile, placed, tile};
 use crate::key_switch::FUSED_SOURCES;
-use crate::ring::{COLUMN_SOURCES, Plan, row_chunks};
+use crate::ring::{COLUMN_SOURCES, CudaRing, Plan, row_chunks};
 use bytemuck::NoUninit;
 use he_core::Result;
+use he_core::backend::PreparedRing;
+use he_core::ring::{Rows, Span};
 
 /// What happens to the own limbs of a digit.
 #[derive(Clone, Copy, NoUninit, Debug, PartialEq, Eq)]
@@ -46,23 +47,23 @@ pub(crate) struct Args {
     pub(crate) dst: [u64; MOST_PARTS],
     pub(crate) src_digit: u64,
     pub(crate) dst_digit: u64,
-    pub(crate) factors: u64,
-    pub(crate) addend: u64,
-    pub(crate) acc: [u64; MOST_PARTS],
-    /// Of the first two polynomials, and of the others.
-    pub(crate) scale: [u64; 2],
-    pub(crate) scale_last: [u64; 2],
     /// The limbs to which an inverse transform stores the chain's first limb and the first special
     /// one, and the distance of the others.
     pub(crate) place: [u32; 2],
     pub(crate) spread: u32,
     pub(crate) galois: u32,
-    pub(crate) convert: u32,
-    /// The order of the rows in the second of two kernels: 1, or the last one first.
-    pub(crate) order: u32,
     /// What an inverse transform multiplies the words of the first polynomial by as it loads them,
     /// from degree 2^12 on: 0 for nothing.
     pub(crate) times: u64,
+    pub(crate) factors: u64,
+    pub(crate) addend: u64,
+    pub(crate) convert: u32,
+    /// The order of the rows in the second of two kernels: 1, or the last one first.
+    pub(crate) order: u32,
+    pub(crate) acc: [u64; MOST_PARTS],
+    /// Of the first two polynomials, and of the others.
+    pub(crate) scale: [u64; 2],
+    pub(crate) scale_last: [u64; 2],
 }
 
 impl Args {
@@ -95,6 +96,24 @@ impl Args {
     }
 }
 
+/// The most strips of blocks of a launch of kernels for few rows.
+const STRIPS: usize = 64;
+
+/// What these kernels take: also the limb of each strip, with the address of its roots. Modulo a
+/// wide prime a strip has half of each tile.
+#[repr(C)]
+#[derive(Clone, Copy, NoUninit, Debug)]
+struct FineArgs {
+    ntt: Args,
+    strips: [u64; STRIPS],
+}
+
+/// A limb with its roots, or one half of its tiles, as kernels take it.
+fn strip(limb: usize, half: u64, roots: u64, is_wide: bool) -> u64 {
+    debug_assert!(limb < STRIPS && half < 2 && roots >> 57 == 0 && roots & 1 == 0);
+    (limb as u64) << 58 | half << 57 | roots | u64::from(is_wide)
+}
+
 /// The most other devices whose memory an inverse transform writes as well.
 pub(crate) const MOST_OTHERS: usize = 3;
 
@@ -102,10 +121,17 @@ pub(crate) const MOST_OTHERS: usize = 3;
 #[repr(C)]
 #[derive(Clone, Copy, NoUninit, Debug)]
 struct SharedArgs {
-    ntt: Args,
+    ntt: FineArgs,
     others: [[u64; MOST_PARTS]; MOST_OTHERS],
     count: u32,
     unused: u32,
+}
+
+/// The direction of a transform, which is the index of its roots.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Direction {
+    Forward = 0,
+    Inverse = 1,
 }
 
 /// The second kernel of an inverse transform, which is still to be launched.
@@ -119,18 +145,21 @@ pub(crate) struct Rest {
 /// Rows, digits and polynomials of one launch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Extent {
-    pub(crate) rows: usize,
+    pub(crate) rows: Rows,
     pub(crate) digits: usize,
     pub(crate) parts: usize,
 }
 
 impl Extent {
-    pub(crate) const fn rows(rows: usize) -> Self {
+    pub(crate) const fn rows(rows: Rows) -> Self {
         Self { rows, digits: 1, parts: 1 }
     }
 
+    /// Batch entries and tiles; limbs; digits or polynomials.
     fn grid(self, log_tiles: u32) -> [u32; 3] {
-        [(self.rows << log_tiles) as u32, self.digits as u32, self.parts as u32]
+        debug_assert!(self.digits == 1 || self.parts == 1, "digits are those of one polynomial");
+        let Rows { span, batch, .. } = self.rows;
+        [(batch as u32) << log_tiles, span.limbs() as u32, (self.digits * self.parts) as u32]
     }
 }
 
@@ -152,26 +181,29 @@ fn is_fine(log_n: u32, tiles: usize, multiprocessors: u32) -> bool {
 /// log2 of the largest degree that one block transforms.
 const LARGEST_SINGLE: u32 = 13;
 
-/// A kernel of a transform, log2 of the points of a block's tile, the threads of a block and its
-/// shared memory.
+/// A kernel of a transform, log2 of the points of a block's tile and of those of a thread, and the
+/// shared memory of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Step {
     entry: Entry,
     log_tile: u32,
-    threads: u32,
+    log_points: u32,
     shared: u32,
 }
+
+/// log2 of the points of a thread where there are few rows.
+const FINE_LOG_POINTS: u32 = 3;
 
 impl Step {
     /// A whole transform: two points per thread below 2^12, sixteen from there on.
     fn single(entry: Entry, log_n: u32) -> Self {
         let (log_points, shared) = if log_n < 12 { (1, tile(log_n)) } else { (4, placed(log_n)) };
-        Self { entry, log_tile: log_n, threads: 1 << (log_n - log_points), shared }
+        Self { entry, log_tile: log_n, log_points, shared }
     }
 
     /// One of two kernels with eight points per thread.
     const fn fine(entry: Entry) -> Self {
-        Self::tiled(entry, 3)
+        Self::tiled(entry, FINE_LOG_POINTS)
     }
 
     /// One of two with sixteen.
@@ -181,11 +213,20 @@ impl Step {
 
     const fn tiled(entry: Entry, log_points: u32) -> Self {
         let log_tile = entry.log_tile();
-        Self { entry, log_tile, threads: 1 << (log_tile - log_points), shared: placed(log_tile) }
+        Self { entry, log_tile, log_points, shared: placed(log_tile) }
     }
 
     fn log_tiles(self, log_n: u32) -> u32 {
         log_n - self.log_tile
+    }
+
+    /// Whether it is for few rows.
+    fn is_fine(self) -> bool {
+        self.log_points == FINE_LOG_POINTS
+    }
+
+    fn threads(self) -> u32 {
+        1 << (self.log_tile - self.log_points)
     }
 }
 
@@ -310,7 +351,7 @@ fn shares(blocks: u32, places: u32, rounds: u32) -> u32 {
 
 impl Extent {
     fn words(self, log_n: u32) -> usize {
-        (self.rows * self.digits * self.parts) << log_n
+        (self.rows.count() * self.digits * self.parts) << log_n
     }
 
     /// Tiles of 2^12 points.
@@ -340,16 +381,17 @@ const CONVERT_LOG_TILE: u32 = 10;
 const CONVERT_THREADS: u32 = 256;
 const CONVERT_TARGETS: u32 = 4;
 
-impl Cuda {
+impl CudaRing {
     /// Whether a conversion and the transforms of its results begin with
     /// [`convert_columns`](Self::convert_columns): the device multiplies matrices of bytes and has
     /// shared memory for the sources, and the constants are there.
-    pub(crate) fn converts_in_columns(&self, log_n: u32, plan: &Plan, extent: Extent) -> bool {
+    pub(crate) fn converts_in_columns(&self, plan: &Plan, extent: Extent) -> bool {
+        let log_n = self.log_n();
         // From one prime it takes a product at most where a transform loads it.
-        let pays = plan.sources > FUSED_SOURCES || (plan.sources > 1 && self.has_columns(log_n, extent));
+        let pays = plan.sources > FUSED_SOURCES || (plan.sources > 1 && self.has_columns(extent));
         let possible = plan.in_bytes && plan.sources <= COLUMN_SOURCES && (14..=16).contains(&log_n);
-        let has_memory = || self.gpu().info().shared_memory >= byte_tile(log_n, COLUMN_SOURCES);
-        possible && pays && self.runs_kernels_80() && has_memory()
+        let has_memory = || self.cuda.gpu().info().shared_memory >= byte_tile(log_n, COLUMN_SOURCES);
+        possible && pays && self.cuda.runs_kernels_80() && has_memory()
     }
 
     /// The conversion of `args.src`, which holds the y of the source limbs, and the first kernel of
@@ -373,17 +415,18 @@ impl Cuda {
         ];
         let entry = entries[(args.log_n - 14) as usize][row_chunks(plan.sources) - 1];
         let log_tiles = args.log_n - CONVERT_LOG_TILE;
-        let targets = extent.rows as u32 / args.limbs.batch;
+        let targets = extent.rows.span.limbs() as u32;
         if targets == 0 {
             return Ok(());
         }
         let blocks = (args.limbs.batch << log_tiles) * extent.digits as u32 * extent.parts as u32;
-        let shares = shares(blocks, 2 * self.gpu().info().multiprocessors, targets.div_ceil(CONVERT_TARGETS));
+        let shares =
+            shares(blocks, 2 * self.cuda.gpu().info().multiprocessors, targets.div_ceil(CONVERT_TARGETS));
         let grid = [args.limbs.batch << log_tiles, extent.digits as u32, extent.parts as u32 * shares];
         let args = ConvertColumnsArgs { ntt: Args { log_tiles, ..*args }, targets, shares };
         // SAFETY: guaranteed by the caller.
         unsafe {
-            self.launch(op, entry, grid, CONVERT_THREADS, byte_tile(args.ntt.log_n, plan.sources), &args)
+            self.cuda.launch(op, entry, grid, CONVERT_THREADS, byte_tile(args.ntt.log_n, plan.sources), &args)
         }
     }
 
@@ -406,18 +449,54 @@ impl Cuda {
         let entry = if args.factors != 0 { Entry::RowsSub } else { Entry::Rows };
         let args = Args { src: between, src_digit: args.dst_digit, convert: 0, ..*args };
         // SAFETY: guaranteed by the caller.
-        unsafe { self.launch_step(op, Step::large(entry), extent, &args) }
+        unsafe { self.launch_step(op, Direction::Forward, Step::large(entry), extent, &args) }
     }
 
     /// One kernel of a transform, with the tiles that it has.
     ///
     /// # Safety
     /// The addresses in `args` are live and hold the rows of `extent`.
-    unsafe fn launch_step(&self, op: &'static str, step: Step, extent: Extent, args: &Args) -> Result<()> {
+    unsafe fn launch_step(
+        &self,
+        op: &'static str,
+        direction: Direction,
+        step: Step,
+        extent: Extent,
+        args: &Args,
+    ) -> Result<()> {
         let args = Args { log_tiles: step.log_tiles(args.log_n), ..*args };
-        let grid = extent.grid(args.log_tiles);
+        let (mut grid, threads) = (extent.grid(args.log_tiles), step.threads());
         // SAFETY: guaranteed by the caller.
-        unsafe { self.launch(op, step.entry, grid, step.threads, step.shared, &args) }
+        unsafe {
+            if step.is_fine() {
+                let (args, strips) = self.fine_args(direction, extent, args);
+                grid[1] = strips;
+                self.cuda.launch(op, step.entry, grid, threads, step.shared, &args)
+            } else {
+                self.cuda.launch(op, step.entry, grid, threads, step.shared, &args)
+            }
+        }
+    }
+
+    /// The limbs whose primes are wide.
+    fn wide_limbs(&self, span: Span) -> impl Iterator<Item = usize> {
+        self.primes_of(span).enumerate().filter(|&(_, prime)| !self.is_short(prime)).map(|(limb, _)| limb)
+    }
+
+    /// The arguments of a kernel for few rows, and the number of its strips: the limbs, then the
+    /// other halves of wide ones.
+    fn fine_args(&self, direction: Direction, extent: Extent, ntt: Args) -> (FineArgs, u32) {
+        let span = extent.rows.span;
+        let halves =
+            (0..span.limbs()).map(|limb| (limb, 0)).chain(self.wide_limbs(span).map(|limb| (limb, 1)));
+        let (mut strips, mut count) = ([0; STRIPS], 0);
+        for (place, (limb, half)) in strips.iter_mut().zip(halves) {
+            let prime = span.prime(limb, self.spec().q().len());
+            let roots = self.roots_address(prime, direction as usize);
+            *place = strip(limb, half, roots, !self.is_short(prime));
+            count += 1;
+        }
+        (FineArgs { ntt, strips }, count)
     }
 
     /// Coefficients to values. With `args.convert`, `src` holds the y of the source limbs; with
@@ -434,29 +513,32 @@ impl Cuda {
         between: [u64; MOST_PARTS],
     ) -> Result<()> {
         let fused = Fused { convert: args.convert != 0, sub: args.factors != 0 };
-        let route = Route::forward(args.log_n, self.is_fine(args.log_n, extent), fused);
+        let route = Route::forward(args.log_n, self.is_fine(extent), fused);
         let Some(second) = route.second else {
             // SAFETY: guaranteed by the caller.
-            return unsafe { self.launch_step(op, route.first, extent, args) };
+            return unsafe { self.launch_step(op, Direction::Forward, route.first, extent, args) };
         };
         let columns = Args { dst: between, factors: 0, ..*args };
         let order = extent.order(args.log_n);
         let rows = Args { src: between, src_digit: args.dst_digit, convert: 0, order, ..*args };
         // SAFETY: guaranteed by the caller.
         unsafe {
-            self.launch_step(op, route.first, extent, &columns)?;
-            self.launch_step(op, second, extent, &rows)
+            self.launch_step(op, Direction::Forward, route.first, extent, &columns)?;
+            self.launch_step(op, Direction::Forward, second, extent, &rows)
         }
     }
 
     /// Whether the transforms of this extent are two kernels with large tiles, the first of which
     /// [`forward_columns`](Self::forward_columns) does alone.
-    pub(crate) fn has_columns(&self, log_n: u32, extent: Extent) -> bool {
-        log_n > LARGEST_SINGLE && !self.is_fine(log_n, extent)
+    pub(crate) fn has_columns(&self, extent: Extent) -> bool {
+        self.log_n() > LARGEST_SINGLE && !self.is_fine(extent)
     }
 
-    fn is_fine(&self, log_n: u32, extent: Extent) -> bool {
-        is_fine(log_n, extent.tiles(log_n), self.gpu().info().multiprocessors)
+    fn is_fine(&self, extent: Extent) -> bool {
+        let tiles = extent.tiles(self.log_n());
+        let span = extent.rows.span;
+        let strips = || span.limbs() + self.wide_limbs(span).count();
+        is_fine(self.log_n(), tiles, self.cuda.gpu().info().multiprocessors) && strips() <= STRIPS
     }
 
     /// The first kernel of [`forward`](Self::forward), to `args.dst`; the low eight bits of the
@@ -466,9 +548,9 @@ impl Cuda {
     /// As for [`forward`](Self::forward); [`has_columns`](Self::has_columns) is true.
     pub(crate) unsafe fn forward_columns(&self, op: &'static str, args: &Args, extent: Extent) -> Result<()> {
         let fused = Fused { convert: args.convert != 0, sub: false };
-        let route = Route::forward(args.log_n, self.is_fine(args.log_n, extent), fused);
+        let route = Route::forward(args.log_n, self.is_fine(extent), fused);
         // SAFETY: guaranteed by the caller.
-        unsafe { self.launch_step(op, route.first, extent, args) }
+        unsafe { self.launch_step(op, Direction::Forward, route.first, extent, args) }
     }
 
     /// Values to coefficients, times `args.scale`.
@@ -495,12 +577,12 @@ impl Cuda {
         args: &Args,
         extent: Extent,
     ) -> Result<Option<Rest>> {
-        let mut route = Route::inverse(args.log_n, self.is_fine(args.log_n, extent));
+        let mut route = Route::inverse(args.log_n, self.is_fine(extent));
         if args.times != 0 {
             route.first.entry = times_entry(route.first.entry);
         }
         // SAFETY: guaranteed by the caller.
-        unsafe { self.launch_step(op, route.first, extent, args)? };
+        unsafe { self.launch_step(op, Direction::Inverse, route.first, extent, args)? };
         let args = Args { order: extent.order(args.log_n), ..*args };
         Ok(route.second.map(|step| Rest { step, extent, args }))
     }
@@ -511,7 +593,7 @@ impl Cuda {
     /// What the first one was given is still live.
     pub(crate) unsafe fn end_inverse(&self, op: &'static str, rest: &Rest) -> Result<()> {
         // SAFETY: guaranteed by the caller.
-        unsafe { self.launch_step(op, rest.step, rest.extent, &rest.args) }
+        unsafe { self.launch_step(op, Direction::Inverse, rest.step, rest.extent, &rest.args) }
     }
 
     /// The second kernel, which stores its results in the same places of other destinations as
@@ -527,13 +609,18 @@ impl Cuda {
         others: &[[u64; MOST_PARTS]],
     ) -> Result<()> {
         let &Rest { step, extent, args: ntt } = rest;
-        let ntt = Args { log_tiles: step.log_tiles(ntt.log_n), ..ntt };
+        let log_tiles = step.log_tiles(ntt.log_n);
+        let ntt = Args { log_tiles, ..ntt };
+        let (ntt, strips) = self.fine_args(Direction::Inverse, extent, ntt);
         let mut args =
             SharedArgs { ntt, others: [[0; MOST_PARTS]; MOST_OTHERS], count: others.len() as u32, unused: 0 };
         args.others[..others.len()].copy_from_slice(others);
-        let (entry, grid) = (shared_entry(step.entry), extent.grid(ntt.log_tiles));
+        let (entry, mut grid) = (shared_entry(step.entry), extent.grid(log_tiles));
+        if step.is_fine() {
+            grid[1] = strips;
+        }
         // SAFETY: guaranteed by the caller.
-        unsafe { self.launch(op, entry, grid, step.threads, step.shared, &args) }
+        unsafe { self.cuda.launch(op, entry, grid, step.threads(), step.shared, &args) }
     }
 }
 
@@ -559,18 +646,23 @@ mod tests {
             offset_of!(Args, bases),
             offset_of!(Args, src),
             offset_of!(Args, src_digit),
-            offset_of!(Args, factors),
-            offset_of!(Args, acc),
-            offset_of!(Args, scale),
             offset_of!(Args, place),
             offset_of!(Args, galois),
             offset_of!(Args, times),
+            offset_of!(Args, addend),
+            offset_of!(Args, order),
+            offset_of!(Args, acc),
+            offset_of!(Args, scale),
             size_of::<Args>(),
             offset_of!(ConvertColumnsArgs, targets),
             size_of::<ConvertColumnsArgs>(),
+            offset_of!(FineArgs, strips),
             offset_of!(SharedArgs, count),
             size_of::<SharedArgs>(),
         ];
-        assert_eq!(offsets, [16, 28, 40, 48, 112, 128, 144, 176, 208, 220, 232, 240, 240, 248, 336, 344]);
+        assert_eq!(
+            offsets,
+            [16, 28, 40, 48, 112, 128, 140, 144, 160, 172, 176, 208, 240, 240, 248, 240, 848, 856]
+        );
     }
 }

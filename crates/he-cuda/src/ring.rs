@@ -323,6 +323,22 @@ impl CudaRing {
         Grid::new(rows, self.spec.q().len(), self.primes(), self.log_n())
     }
 
+    /// The primes of a span's limbs.
+    pub(crate) fn primes_of(&self, span: Span) -> impl Iterator<Item = usize> {
+        let chain = self.spec.q().len();
+        (0..span.limbs()).map(move |limb| span.prime(limb, chain))
+    }
+
+    /// The address of a prime's roots, forward (0) or inverse (1).
+    pub(crate) fn roots_address(&self, prime: usize, direction: usize) -> u64 {
+        self.roots[prime][direction].address()
+    }
+
+    /// Whether residues modulo a prime are computed in float64.
+    pub(crate) fn is_short(&self, prime: usize) -> bool {
+        is_short(self.float, &self.spec.moduli()[prime])
+    }
+
     /// A prime of the ring, and its factors of a plain inverse transform.
     pub(crate) fn inverse_scale(&self, prime: usize) -> (&Modulus, [u64; 2]) {
         (&self.spec.moduli()[prime], self.scales[prime])

@@ -18,7 +18,7 @@ const OP: &str = "scaled_tensor";
 const PAIR: usize = 2;
 
 fn extent(rows: Rows, parts: usize) -> Extent {
-    Extent { rows: rows.count(), digits: 1, parts }
+    Extent { rows, digits: 1, parts }
 }
 
 /// The polynomials of both operands.
@@ -66,7 +66,7 @@ impl CudaRing {
             ..self.ntt_args(chain)
         };
         // SAFETY: the operands hold the rows, as just checked, and y was made for them.
-        unsafe { self.cuda.inverse(OP, &inverse, extent(chain, 2 * PAIR))? };
+        unsafe { self.inverse(OP, &inverse, extent(chain, 2 * PAIR))? };
 
         // a over R: its residues modulo Q are there. b is replaced by t round(R b / Q): first over
         // R, except for a factor per limb, which the last division includes; from there over Q.
@@ -84,7 +84,7 @@ impl CudaRing {
         let absent = shape.span.q as u32;
         let forward = NttArgs { src: place, dst: place, absent, ..self.ntt_args(whole) };
         // SAFETY: the buffers were made for these rows, a's for those that are not absent.
-        unsafe { self.cuda.forward(OP, &forward, extent(whole, 2 * PAIR), place)? };
+        unsafe { self.forward(OP, &forward, extent(whole, 2 * PAIR), place)? };
 
         let d = [(); 3].map(|()| self.cuda.scratch_buffer(OP, whole.count() * n));
         let [d0, d1, d2] = d;

@@ -106,7 +106,7 @@ impl CudaRing {
                 args.multiplier[i] = per_limb(&multiple.factors);
             }
             // SAFETY: the buffers are live and hold the rows, as just checked.
-            unsafe { self.cuda.launch_rows(op, Entry::TensorSum, rows.count(), grid.log_chunks, &args)? };
+            unsafe { self.cuda.launch_rows(op, Entry::TensorSum, grid.blocks(rows.span), &args)? };
         }
         Ok(crate::key_switch::to_array(d))
     }

@@ -86,7 +86,7 @@ impl GroupRing {
             match &lifts[i].rest {
                 // SAFETY: the y of all devices were made for all rows, each kernel writes those of
                 // its device, and `across` orders the streams.
-                Some(rest) => unsafe { ring.cuda.end_inverse_shared(op, rest, &others) },
+                Some(rest) => unsafe { ring.end_inverse_shared(op, rest, &others) },
                 None => Ok(()),
             }
         };

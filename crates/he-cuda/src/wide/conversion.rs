@@ -234,7 +234,7 @@ impl CudaRing {
         };
         // SAFETY: guaranteed by the caller.
         unsafe {
-            self.cuda.inverse(op, &args, Extent::rows(rows.count()))?;
+            self.inverse(op, &args, Extent::rows(rows))?;
             self.compose(op, span, values, true, targets)
         }
     }
@@ -247,7 +247,7 @@ impl CudaRing {
         let place = parts([values]);
         let args = NttArgs { src: place, dst: place, ..self.ntt_args(rows) };
         // SAFETY: guaranteed by the caller.
-        unsafe { self.cuda.forward(op, &args, Extent::rows(rows.count()), place) }
+        unsafe { self.forward(op, &args, Extent::rows(rows), place) }
     }
 }
 

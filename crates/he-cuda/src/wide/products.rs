@@ -58,7 +58,7 @@ impl CudaRing {
         unsafe {
             self.residues(op, &sources, span, values.address())?;
             self.forward_values(op, Rows::new(span, width), values.address())?;
-            self.cuda.launch_rows(op, Entry::WideTensor, span.limbs() * batch, grid.log_chunks, &args)?;
+            self.cuda.launch_rows(op, Entry::WideTensor, grid.blocks(span), &args)?;
             self.compose_values(op, span, products.address(), &targets)?;
         }
         Ok(d)
@@ -115,7 +115,7 @@ impl CudaRing {
         unsafe {
             self.residues(op, &sources, span, values.address())?;
             self.forward_values(op, Rows::new(span, digits * batch), values.address())?;
-            self.cuda.launch_rows(op, Entry::WideKeyProduct, span.limbs() * batch, grid.log_chunks, &args)?;
+            self.cuda.launch_rows(op, Entry::WideKeyProduct, grid.blocks(span), &args)?;
             self.compose_values(op, span, sums.address(), &targets)?;
         }
         Ok(switched)
