@@ -38,7 +38,7 @@ struct ByteConversion {
 
     // `table` are the words of the target that the lane holds, from its own one on; `prime` is that whose residues it gets.
     HE_D ByteConversion(const u64* table, const Prime& prime)
-        : minus_q(0 - prime.q), offset(0x4338000000000000ull + ROUNDED * prime.q),
+        : minus_q(prime.minus_q), offset(0x4338000000000000ull + ROUNDED * prime.q),
           quotient(prime.q >> 36 == 0 ? 0.0f : (float)((LONG ? 0x1p33 : 0x1p32) * prime.q_inverse)) {
 #pragma unroll
         for (u32 i = 0; i < CHUNKS; ++i) {
@@ -82,43 +82,68 @@ struct ByteConversion {
     }
 };
 
-// The y of two coefficients on their way to where the words of their rows will be, in pair k of areas of so many words, and to one area
-// more where there is one more source than words.
-HE_D void copy_sources(u64* words, u32 area, u32 k, const u64* at_i, const u64* at_j, size_t stride, u32 sources) {
-    for (u32 s = 0; s < sources; ++s) {
-        u64* y = words + s * area + 2 * k;
-        copy_word_async(y, at_i + s * stride);
-        copy_word_async(y + 1, at_j + s * stride);
+// The y of a coefficient on their way to where the words of its row will be, in word k of areas of so many words, and to one area more
+// where there is one more source than words.
+HE_D void copy_sources(u64* words, u32 area, u32 k, const u64* at, size_t stride, u32 sources) {
+    for (u32 s = 0; s < sources; ++s) copy_word_async(words + s * area + k, at + s * stride);
+}
+
+// The words of the row of one coefficient, from its y at `from`, `area` words from one source to the next.
+template <u32 CHUNKS>
+struct ByteRow {
+    static constexpr u32 WORDS = CHUNKS * CHUNK_ROW_WORDS, MOST_SOURCES = (WORDS * WORD_BYTES - 1) / SOURCE_BYTES;
+    u64 word[WORDS] = {};
+    double overflow = 0.0;
+
+    HE_D void add(u32 s, u64 y, double reciprocal) {
+        u32 byte = 1 + s * SOURCE_BYTES, first = byte / WORD_BYTES, shift = byte % WORD_BYTES * 8;
+        word[first] |= y << shift;
+        if (byte % WORD_BYTES + SOURCE_BYTES > WORD_BYTES) word[first + 1] = y >> (64 - shift);
+        overflow = __dadd_rn(overflow, __dmul_rn(__ull2double_rn(y), reciprocal));
+    }
+    HE_D void end() { word[0] |= __double2ull_rn(overflow); }
+};
+
+// The words of the rows of pair k, in place of the y, by the thread that copied these.
+template <u32 CHUNKS>
+HE_D void pack_pair(u64* words, u32 area, u32 k, const Basis& basis, u32 sources) {
+    typedef ByteRow<CHUNKS> Row;
+    const double* reciprocal = in_global(basis.reciprocal);
+    WordPair* pairs = reinterpret_cast<WordPair*>(words);
+    Row i, j;
+#pragma unroll
+    for (u32 s = 0; s < Row::MOST_SOURCES; ++s) {
+        if (s >= sources) continue;
+        ulonglong2 y = load2(words + s * area + 2 * k);
+        i.add(s, y.x, reciprocal[s]);
+        j.add(s, y.y, reciprocal[s]);
+    }
+    i.end();
+    j.end();
+#pragma unroll
+    for (u32 w = 0; w < Row::WORDS; ++w) {
+        if (w >= row_words_of(sources)) continue;
+        pairs[w * (area / 2) + k] = WordPair{(u32)i.word[w], (u32)j.word[w], (u32)(i.word[w] >> 32), (u32)(j.word[w] >> 32)};
     }
 }
 
-// The words of their rows, in place of the y, by the thread that copied these.
+// The same of one coefficient, number k: of pair k / 2, whose other one is the neighbouring thread's.
 template <u32 CHUNKS>
-HE_D void pack_rows(u64* words, u32 area, u32 k, const Basis& basis, u32 sources) {
-    constexpr u32 ROW_WORDS = CHUNKS * CHUNK_ROW_WORDS, MOST_SOURCES = (ROW_WORDS * WORD_BYTES - 1) / SOURCE_BYTES;
+HE_D void pack_row(u64* words, u32 area, u32 k, const Basis& basis, u32 sources) {
+    typedef ByteRow<CHUNKS> Row;
     const double* reciprocal = in_global(basis.reciprocal);
-    WordPair* pairs = reinterpret_cast<WordPair*>(words);
-    double overflow_i = 0.0, overflow_j = 0.0;
-    u64 row_i[ROW_WORDS] = {}, row_j[ROW_WORDS] = {};
+    Row row;
 #pragma unroll
-    for (u32 s = 0; s < MOST_SOURCES; ++s) {
-        if (s >= sources) continue;
-        ulonglong2 y = load2(words + s * area + 2 * k);
-        u32 byte = 1 + s * SOURCE_BYTES, word = byte / WORD_BYTES, shift = byte % WORD_BYTES * 8;
-        row_i[word] |= y.x << shift;
-        row_j[word] |= y.y << shift;
-        if (byte % WORD_BYTES + SOURCE_BYTES > WORD_BYTES) {
-            row_i[word + 1] = y.x >> (64 - shift);
-            row_j[word + 1] = y.y >> (64 - shift);
-        }
-        overflow_i = __dadd_rn(overflow_i, __dmul_rn(__ull2double_rn(y.x), reciprocal[s]));
-        overflow_j = __dadd_rn(overflow_j, __dmul_rn(__ull2double_rn(y.y), reciprocal[s]));
+    for (u32 s = 0; s < Row::MOST_SOURCES; ++s) {
+        if (s < sources) row.add(s, words[s * area + k], reciprocal[s]);
     }
-    row_i[0] |= __double2ull_rn(overflow_i);
-    row_j[0] |= __double2ull_rn(overflow_j);
+    row.end();
+    __syncwarp(); // the neighbour has read its y
+    u32* halves = reinterpret_cast<u32*>(words) + k / 2 * 4 + k % 2;
 #pragma unroll
-    for (u32 w = 0; w < ROW_WORDS; ++w) {
+    for (u32 w = 0; w < Row::WORDS; ++w) {
         if (w >= row_words_of(sources)) continue;
-        pairs[w * (area / 2) + k] = WordPair{(u32)row_i[w], (u32)row_j[w], (u32)(row_i[w] >> 32), (u32)(row_j[w] >> 32)};
+        halves[w * 2 * area] = (u32)row.word[w];
+        halves[w * 2 * area + 2] = (u32)(row.word[w] >> 32);
     }
 }

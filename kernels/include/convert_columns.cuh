@@ -132,7 +132,11 @@ HE_D void convert_columns(const ConvertColumnsArgs& args) {
         u32 r = k / COLUMN_THREADS * 2;
         const u64* at_i = src + index(First::first(k % COLUMN_THREADS)) + index.step(First::step(r));
         const u64* at_j = at_i + index.step(First::step(1));
-        copy_sources(words, COLUMNS_AREA, k, at_i, at_j, stride, sources);
+        for (u32 s = 0; s < sources; ++s) {
+            u64* y = words + s * COLUMNS_AREA + 2 * k;
+            copy_word_async(y, at_i + s * stride);
+            copy_word_async(y + 1, at_j + s * stride);
+        }
     }
     if (COPIES && begin < end) {
         copy_constants(begin);
@@ -142,7 +146,7 @@ HE_D void convert_columns(const ConvertColumnsArgs& args) {
 
     wait_copies();
 #pragma unroll 1
-    for (u32 k = threadIdx.x; k < COLUMNS_WORDS / 2; k += COLUMNS_THREADS) pack_rows<CHUNKS>(words, COLUMNS_AREA, k, basis, sources);
+    for (u32 k = threadIdx.x; k < COLUMNS_WORDS / 2; k += COLUMNS_THREADS) pack_pair<CHUNKS>(words, COLUMNS_AREA, k, basis, sources);
     const WordPair* pairs = reinterpret_cast<const WordPair*>(words);
     __syncthreads();
 
