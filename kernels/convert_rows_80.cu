@@ -14,14 +14,14 @@ HE_D u32 first_of_pair(u32 pair) { return pair / 8 * WARP_ROWS + pair % 8; }
 HE_D u32 coefficient_of_word(u32 k) { return first_of_pair(k / 2) + k % 2 * 8; }
 
 template <u32 CHUNKS>
-HE_D void convert_bytes(const ConvertArgs& a) {
+HE_D void convert_bytes_rows(const ConvertArgs& a, u32 part) {
     SHARED(u64, words);
-    const Basis& basis = a.bases[blockIdx.z >> 1][blockIdx.y];
+    const Basis& basis = a.bases[part >> 1][blockIdx.y];
     u32 log_n = a.grid.log_n, log_tiles = log_n - BYTES_LOG_TILE, sources = (u32)basis.count;
     u32 entry = blockIdx.x >> log_tiles, tile = blockIdx.x & ((1u << log_tiles) - 1);
     size_t stride = (size_t)a.grid.limbs.batch << log_n, at = ((size_t)entry << log_n) + (size_t)tile * BYTES_TILE;
     u32 k = threadIdx.x, lane = k % warpSize, t = lane % 4, row_words = row_words_of(sources);
-    copy_sources(words, BYTES_AREA, k, a.src[blockIdx.z] + basis.first * stride + at + coefficient_of_word(k), stride, sources);
+    copy_sources(words, BYTES_AREA, k, a.src[part] + basis.first * stride + at + coefficient_of_word(k), stride, sources);
     commit_copies();
 
     u32 first = a.skip_own ? (u32)basis.own_first : a.targets, own_count = (u32)basis.own_count, next = first + own_count;
@@ -37,7 +37,10 @@ HE_D void convert_bytes(const ConvertArgs& a) {
     // A warp takes a group of targets, or a share of the pairs for one if there are fewer groups.
     u32 log_shares = groups == 1 ? 2 : groups == 2 ? 1 : 0, pairs = BYTES_PAIRS >> log_shares;
     u32 item = k / warpSize, items = groups << log_shares;
-    if (items == 0) return;
+    if (items == 0) {
+        wait_copies();
+        return;
+    }
     // The constants arrive together with the sources.
     u32 own_group = min(item, items - 1) >> log_shares;
     const Prime* p = &prime_of_group(own_group);
@@ -54,7 +57,7 @@ HE_D void convert_bytes(const ConvertArgs& a) {
         // Constants of missing words are zero.
         chunks[chunk] = reinterpret_cast<const WordPair*>(words) + min(chunk * CHUNK_ROW_WORDS + t, row_words - 1) * (BYTES_AREA / 2) + lane / 4;
     }
-    u64* dst = a.dst[blockIdx.z] + blockIdx.y * a.dst_digit + at;
+    u64* dst = a.dst[part] + blockIdx.y * a.dst_digit + at;
     while (item < items) {
         u32 group = item >> log_shares, begin = (item - (group << log_shares)) * pairs, target = group * BYTES_TARGETS + t;
         u64* out = dst + limb_of(target) * stride;
@@ -76,6 +79,11 @@ HE_D void convert_bytes(const ConvertArgs& a) {
     }
 }
 
+template <u32 CHUNKS>
+HE_D void convert_bytes(const ConvertStepsArgs& a) {
+    convert_steps(a, [](const ConvertArgs& step, u32 part) { convert_bytes_rows<CHUNKS>(step, part); });
+}
+
 // For up to 13 and 18 sources.
-KERNEL(convert_bytes_13, ConvertArgs, BYTES_THREADS, 5) { convert_bytes<3>(a); }
-KERNEL(convert_bytes_18, ConvertArgs, BYTES_THREADS, 5) { convert_bytes<4>(a); }
+KERNEL(convert_bytes_13, ConvertStepsArgs, BYTES_THREADS, 5) { convert_bytes<3>(a); }
+KERNEL(convert_bytes_18, ConvertStepsArgs, BYTES_THREADS, 5) { convert_bytes<4>(a); }

@@ -11,6 +11,10 @@
 // What happens to a digit's own limbs.
 enum Own : u32 { TRANSFORM_OWN, SKIP_OWN, COPY_OWN };
 
+// What an inverse transform loads, and what the values of a forward transform are subtracted from: words as they are, or products of two
+// pairs (l0, l1) and (r0, r1) of polynomials, the last part of which is l1 r1, and all of which are (l0 r0, l0 r1 + l1 r0, l1 r1).
+enum Operand : u32 { NOTHING, WORDS, LAST_PRODUCT, TENSOR };
+
 // Arguments of every transform kernel; mirrored by `ntt::Args`. blockIdx.x: batch entry and tile; blockIdx.y: limb; blockIdx.z: digit of a
 // key switch, or one of up to four polynomials. Constant memory comes in lines of 64 bytes, of which the first holds 48 of these: what
 // every block asks for first.
@@ -31,8 +35,8 @@ struct NttArgs {
     // on. Where the limbs of a buffer belong to several devices, each has every `spread`-th.
     u32 place[2];
     u32 spread;
-    u32 galois;       // the inverse of the Galois element, or 1
-    const u64* times; // inverse with TIMES: what the words of the first polynomial are multiplied by as they are loaded
+    u32 galois;  // the inverse of the Galois element, or 1
+    u64 operand; // what is loaded, or subtracted from, for the host, which has kernels of their own for it; pairs are src, or acc
     // Forward, when (acc - value) factor is stored: in dst, unless a Galois element maps it elsewhere.
     const Factor* factors; // of each limb
     const u64* addend;     // added to polynomial 0, or none
@@ -157,6 +161,10 @@ struct Reading<false, Read> {
 template <u32 LOG, class Read>
 HE_D auto reading(const Read& read) {
     return Reading<(LOG <= 3), Read>(read);
+}
+template <class Read>
+HE_D auto when_needed(const Read& read) {
+    return Reading<false, Read>(read);
 }
 
 // The roots of a pass of STAGES stages: the block `node` of its first stage, counted from 2^(stages before), has root `node` of the table.
@@ -604,18 +612,46 @@ HE_D Words<LOG> read_run(const u64* run) {
     return words;
 }
 
-// What the values of a tile are subtracted from, and what is added then: nothing unless SUB.
-template <u32 LOG, u32 TILE, bool SUB>
-HE_D auto acc_of(const NttArgs& a, const Tile& t) {
-    return reading<LOG>([&] {
-        if constexpr (SUB) return read_run<LOG>(acc_row(a, t) + (t.tile << TILE));
-        else return Words<LOG>{};
-    });
+// What an inverse transform loads from `from`, or a forward one subtracts from: words of the tile's polynomial, or the left factor of its
+// part of a product of pairs (of part 1, of its first product). Only of products, their right factor.
+template <u32 LOG, u32 TILE>
+HE_D Words<LOG> read_tile(const u64* polynomial, const NttArgs& a, const Tile& t) {
+    return read_run<LOG>(polynomial + ((size_t)t.row << a.log_n) + (t.tile << TILE));
 }
-template <u32 LOG, u32 TILE, bool SUB>
+template <u32 LOG, u32 TILE, u32 OPERAND>
+HE_D Words<LOG> read_left(const NttArgs& a, const Tile& t, const u64* const (&from)[4]) {
+    if constexpr (OPERAND == NOTHING) return Words<LOG>{};
+    else return read_tile<LOG, TILE>(from[OPERAND == WORDS ? t.part : OPERAND == LAST_PRODUCT ? 1 : t.part / 2], a, t);
+}
+template <u32 LOG, u32 TILE, u32 OPERAND>
+HE_D Words<LOG> read_right(const NttArgs& a, const Tile& t, const u64* const (&from)[4]) {
+    if constexpr (OPERAND < LAST_PRODUCT) return Words<LOG>{};
+    else return read_tile<LOG, TILE>(from[OPERAND == LAST_PRODUCT ? 3 : 2 + (t.part + 1) / 2], a, t);
+}
+// The products.
+template <u32 LOG, u32 TILE, u32 OPERAND, class A, class Left, class Right>
+HE_D void load_products(const NttArgs& a, const Tile& t, const u64* const (&from)[4], const A& arithmetic, const Prime& p, const Left& left,
+                        const Right& right, typename A::Value* x) {
+    typedef Terms<A> T;
+    load_points<A, LOG, false>(arithmetic, left.get(), x);
+    Words<LOG> words = right.get();
+#pragma unroll
+    for (u32 r = 0; r < words.COUNT; ++r) x[r] = T::mul(arithmetic, p, x[r], arithmetic.load(words.of[r]));
+    if constexpr (OPERAND == TENSOR) {
+        if (t.part != 1) return;
+        typename A::Value y[1 << LOG];
+        load_points<A, LOG, false>(arithmetic, read_tile<LOG, TILE>(from[1], a, t), y);
+        words = read_tile<LOG, TILE>(from[2], a, t);
+#pragma unroll
+        for (u32 r = 0; r < words.COUNT; ++r) x[r] = T::add(p, x[r], T::mul(arithmetic, p, y[r], arithmetic.load(words.of[r])));
+    }
+}
+
+// What is added to differences.
+template <u32 LOG, u32 TILE, u32 OPERAND>
 HE_D auto addend_of(const NttArgs& a, const Tile& t) {
     return reading<LOG>([&] {
-        const u64* row = SUB ? addend_row(a, t) : nullptr;
+        const u64* row = OPERAND == WORDS ? addend_row(a, t) : nullptr;
         return row != nullptr ? read_run<LOG>(row + (t.tile << TILE)) : Words<LOG>{};
     });
 }
@@ -625,9 +661,9 @@ template <u32 LOG, u32 TILE, u32 BITS>
 HE_D Words<LOG> read_rows(const NttArgs& a, const Tile& t) {
     return read_points<LOG, BITS, forward_low<LOG>(BITS, 0)>(source_row(a, t), threadIdx.x, RowIndex<TILE>(t.tile));
 }
-template <u32 LOG, u32 TILE, u32 BITS, bool WHOLE, bool CONVERT, bool SUB, class A, class Read, class ReadAcc, class ReadAddend>
+template <u32 LOG, u32 TILE, u32 BITS, bool WHOLE, bool CONVERT, u32 OPERAND, class A, class Read, class Left, class Right, class Addend>
 HE_D void forward_rows(const NttArgs& a, const Tile& t, const Prime& p, const typename A::Root* table, const A& arithmetic,
-                       const Read& reading_words, const ReadAcc& acc, const ReadAddend& addend) {
+                       const Read& reading_words, const Left& acc, const Right& acc_right, const Addend& addend) {
     SHARED(typename A::Value, shared);
     typename A::Value x[1 << LOG];
     u32 thread = threadIdx.x, base = t.tile << TILE, first_node = 1u << (a.log_n - BITS);
@@ -650,7 +686,17 @@ HE_D void forward_rows(const NttArgs& a, const Tile& t, const Prime& p, const ty
     const typename A::Value* from = shared + place(first);
 #pragma unroll
     for (u32 r = 0; r < (1 << LOG); ++r) x[r] = from[place(r * WARP_STEP)];
-    if constexpr (SUB) store_differences<A, LOG>(a, t, arithmetic, p, base + first, WARP_STEP, x, acc, addend);
+    if constexpr (OPERAND == TENSOR) {
+        auto words = when_needed([&] {
+            typename A::Value products[1 << LOG];
+            load_products<LOG, TILE, TENSOR>(a, t, a.acc, arithmetic, p, acc, acc_right, products);
+            Words<LOG> words;
+#pragma unroll
+            for (u32 r = 0; r < words.COUNT; ++r) words.of[r] = arithmetic.store(products[r]);
+            return words;
+        });
+        store_differences<A, LOG>(a, t, arithmetic, p, base + first, WARP_STEP, x, words, addend);
+    } else if constexpr (OPERAND == WORDS) store_differences<A, LOG>(a, t, arithmetic, p, base + first, WARP_STEP, x, acc, addend);
     else store_values<A, LOG>(a, t, arithmetic, base + first, WARP_STEP, x);
 }
 
@@ -699,30 +745,17 @@ HE_D LastFactors last_factors(const NttArgs& a, const Tile& t) {
     return LastFactors{a.scale[t.part >> 1][t.prime], a.scale_last[t.part >> 1][t.prime]};
 }
 
-// What the words of a tile are multiplied by as they are loaded: nothing unless TIMES.
-template <u32 LOG, u32 TILE, bool TIMES>
-HE_D auto times_of(const NttArgs& a, const Tile& t) {
-    return reading<LOG>([&] {
-        if constexpr (TIMES) return read_run<LOG>(a.times + ((size_t)t.row << a.log_n) + (t.tile << TILE));
-        else return Words<LOG>{};
-    });
-}
-
-template <u32 LOG, u32 TILE, u32 BITS, bool WHOLE, bool TIMES, class A, class Read, class ReadTimes>
+template <u32 LOG, u32 TILE, u32 BITS, bool WHOLE, u32 OPERAND, class A, class Left, class Right>
 HE_D void inverse_rows(const NttArgs& a, const Tile& t, const Prime& p, const typename A::Root* table, const A& arithmetic,
-                       const Read& reading_words, const ReadTimes& reading_times) {
+                       const Left& left, const Right& right) {
     SHARED(typename A::Value, shared);
     constexpr u32 HIGH = inverse_high<LOG>(0, BITS);
     typename A::Value x[1 << LOG];
     u32 thread = threadIdx.x, first = first_of_run<LOG>(thread), base = t.tile << TILE, first_node = 1u << (a.log_n - BITS);
     auto last = reading<LOG>([&] { return WHOLE ? last_factors(a, t) : LastFactors{}; });
     auto roots = reading<LOG>([&] { return read_roots<A, LOG, HIGH, 0>(table, thread, base, first_node << (BITS - HIGH), a.log_n); });
-    load_points<A, LOG, false>(arithmetic, reading_words.get(), x);
-    if constexpr (TIMES) {
-        Words<LOG> times = reading_times.get();
-#pragma unroll
-        for (u32 r = 0; r < (1 << LOG); ++r) x[r] = Terms<A>::mul(arithmetic, p, x[r], arithmetic.load(times.of[r]));
-    }
+    if constexpr (OPERAND == WORDS) load_points<A, LOG, false>(arithmetic, left.get(), x);
+    else load_products<LOG, TILE, OPERAND>(a, t, a.src, arithmetic, p, left, right, x);
     typename A::Value* to = shared + place(first);
 #pragma unroll
     for (u32 r = 0; r < (1 << LOG); ++r) to[place(r * WARP_STEP)] = arithmetic.relax(x[r]);

@@ -4,7 +4,7 @@
 
 constexpr u32 SINGLE_LOG = 4;
 
-template <u32 TILE, bool CONVERT, bool SUB>
+template <u32 TILE, bool CONVERT, u32 OPERAND>
 HE_D void forward_single(const NttArgs& a) {
     Tile t = tile_of(a);
     if (is_absent(a, t)) return;
@@ -17,34 +17,34 @@ HE_D void forward_single(const NttArgs& a) {
         if constexpr (CONVERT) return Words<SINGLE_LOG>{};
         else return read_rows<SINGLE_LOG, TILE, TILE>(a, t);
     });
-    auto acc = acc_of<SINGLE_LOG, TILE, SUB>(a, t);
-    auto addend = addend_of<SINGLE_LOG, TILE, SUB>(a, t);
+    auto acc = when_needed([&] { return read_left<SINGLE_LOG, TILE, OPERAND>(a, t, a.acc); });
+    auto addend = addend_of<SINGLE_LOG, TILE, OPERAND>(a, t);
     Roots roots = forward_roots_of(a, t, p);
     if (roots.is_short) {
-        forward_rows<SINGLE_LOG, TILE, TILE, true, CONVERT, SUB>(a, t, p, roots.table<Fp64>(), Fp64(p), words, acc, addend);
+        forward_rows<SINGLE_LOG, TILE, TILE, true, CONVERT, OPERAND>(a, t, p, roots.table<Fp64>(), Fp64(p), words, acc, acc, addend);
     } else {
-        forward_rows<SINGLE_LOG, TILE, TILE, true, CONVERT, SUB>(a, t, p, roots.table<U64>(), U64(p), words, acc, addend);
+        forward_rows<SINGLE_LOG, TILE, TILE, true, CONVERT, OPERAND>(a, t, p, roots.table<U64>(), U64(p), words, acc, acc, addend);
     }
 }
 
-template <u32 TILE, bool TIMES>
+template <u32 TILE, u32 OPERAND>
 HE_D void inverse_single(const NttArgs& a) {
     Tile t = tile_of(a);
     const Prime& p = a.primes[t.prime];
-    auto words = reading<SINGLE_LOG>([&] { return read_run<SINGLE_LOG>(source_row(a, t)); });
-    auto times = times_of<SINGLE_LOG, TILE, TIMES>(a, t);
+    auto left = when_needed([&] { return read_left<SINGLE_LOG, TILE, OPERAND>(a, t, a.src); });
+    auto right = when_needed([&] { return read_right<SINGLE_LOG, TILE, OPERAND>(a, t, a.src); });
     Roots roots = inverse_roots_of(a, t, p);
     if (roots.is_short) {
-        inverse_rows<SINGLE_LOG, TILE, TILE, true, TIMES>(a, t, p, roots.table<Fp64>(), Fp64(p), words, times);
+        inverse_rows<SINGLE_LOG, TILE, TILE, true, OPERAND>(a, t, p, roots.table<Fp64>(), Fp64(p), left, right);
     } else {
-        inverse_rows<SINGLE_LOG, TILE, TILE, true, TIMES>(a, t, p, roots.table<U64>(), U64(p), words, times);
+        inverse_rows<SINGLE_LOG, TILE, TILE, true, OPERAND>(a, t, p, roots.table<U64>(), U64(p), left, right);
     }
 }
 
 #define SINGLE_TILE_KERNELS(LOG_N, BLOCKS)                                                                                    \
-    KERNEL(ntt##LOG_N##_forward, NttArgs, 1 << (LOG_N - SINGLE_LOG), BLOCKS) { forward_single<LOG_N, false, false>(a); }      \
-    KERNEL(ntt##LOG_N##_convert, NttArgs, 1 << (LOG_N - SINGLE_LOG), BLOCKS) { forward_single<LOG_N, true, false>(a); }       \
-    KERNEL(ntt##LOG_N##_forward_sub, NttArgs, 1 << (LOG_N - SINGLE_LOG), BLOCKS) { forward_single<LOG_N, false, true>(a); }   \
-    KERNEL(ntt##LOG_N##_convert_sub, NttArgs, 1 << (LOG_N - SINGLE_LOG), BLOCKS) { forward_single<LOG_N, true, true>(a); }    \
-    KERNEL(ntt##LOG_N##_inverse, NttArgs, 1 << (LOG_N - SINGLE_LOG), BLOCKS) { inverse_single<LOG_N, false>(a); }             \
-    KERNEL(ntt##LOG_N##_inverse_times, NttArgs, 1 << (LOG_N - SINGLE_LOG), BLOCKS) { inverse_single<LOG_N, true>(a); }
+    KERNEL(ntt##LOG_N##_forward, NttArgs, 1 << (LOG_N - SINGLE_LOG), BLOCKS) { forward_single<LOG_N, false, NOTHING>(a); }      \
+    KERNEL(ntt##LOG_N##_convert, NttArgs, 1 << (LOG_N - SINGLE_LOG), BLOCKS) { forward_single<LOG_N, true, NOTHING>(a); }       \
+    KERNEL(ntt##LOG_N##_forward_sub, NttArgs, 1 << (LOG_N - SINGLE_LOG), BLOCKS) { forward_single<LOG_N, false, WORDS>(a); }   \
+    KERNEL(ntt##LOG_N##_convert_sub, NttArgs, 1 << (LOG_N - SINGLE_LOG), BLOCKS) { forward_single<LOG_N, true, WORDS>(a); }    \
+    KERNEL(ntt##LOG_N##_inverse, NttArgs, 1 << (LOG_N - SINGLE_LOG), BLOCKS) { inverse_single<LOG_N, WORDS>(a); }             \
+    KERNEL(ntt##LOG_N##_inverse_product, NttArgs, 1 << (LOG_N - SINGLE_LOG), BLOCKS) { inverse_single<LOG_N, LAST_PRODUCT>(a); }

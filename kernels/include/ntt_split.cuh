@@ -71,7 +71,7 @@ HE_D void inverse_shared_columns(const SharedNttArgs& a) {
     });
 }
 
-template <u32 LOG, u32 TILE, u32 BITS, bool SUB>
+template <u32 LOG, u32 TILE, u32 BITS, u32 OPERAND>
 HE_D void forward_split_rows(const typename Layout<LOG>::Args& a) {
     Tile whole = tile_of_second(a);
     if (is_absent(a, whole)) return;
@@ -79,34 +79,44 @@ HE_D void forward_split_rows(const typename Layout<LOG>::Args& a) {
     by_arithmetic<LOG, TILE>(a, whole, forward_roots_of(a, whole, p), [&](auto way, const Tile& t, const auto* table) {
         typedef decltype(way) W;
         auto words = reading<W::POINTS>([&] { return read_rows<W::POINTS, W::WORDS, BITS>(a, t); });
-        auto acc = acc_of<W::POINTS, W::WORDS, SUB>(a, t);
-        auto addend = addend_of<W::POINTS, W::WORDS, SUB>(a, t);
-        forward_rows<W::POINTS, W::WORDS, BITS, false, false, SUB>(a, t, p, table, typename W::Arithmetic(p), words, acc, addend);
+        auto acc = reading<W::POINTS>([&] { return read_left<W::POINTS, W::WORDS, OPERAND>(a, t, a.acc); });
+        auto acc_right = reading<W::POINTS>([&] { return read_right<W::POINTS, W::WORDS, OPERAND>(a, t, a.acc); });
+        auto addend = addend_of<W::POINTS, W::WORDS, OPERAND>(a, t);
+        forward_rows<W::POINTS, W::WORDS, BITS, false, false, OPERAND>(a, t, p, table, typename W::Arithmetic(p), words, acc, acc_right, addend);
     });
 }
 
-template <u32 LOG, u32 TILE, u32 BITS, bool TIMES>
+template <u32 LOG, u32 TILE, u32 BITS, u32 OPERAND>
 HE_D void inverse_split_rows(const typename Layout<LOG>::Args& a) {
     Tile whole = tile_of(a);
     const auto& p = prime_of_tile<LOG>(a, whole);
     by_arithmetic<LOG, TILE>(a, whole, inverse_roots_of(a, whole, p), [&](auto way, const Tile& t, const auto* table) {
         typedef decltype(way) W;
-        auto words = reading<W::POINTS>([&] { return read_run<W::POINTS>(source_row(a, t) + (t.tile << W::WORDS)); });
-        auto times = times_of<W::POINTS, W::WORDS, TIMES>(a, t);
-        inverse_rows<W::POINTS, W::WORDS, BITS, false, TIMES>(a, t, p, table, typename W::Arithmetic(p), words, times);
+        auto left = reading<W::POINTS>([&] { return read_left<W::POINTS, W::WORDS, OPERAND>(a, t, a.src); });
+        auto right = reading<W::POINTS>([&] { return read_right<W::POINTS, W::WORDS, OPERAND>(a, t, a.src); });
+        inverse_rows<W::POINTS, W::WORDS, BITS, false, OPERAND>(a, t, p, table, typename W::Arithmetic(p), left, right);
     });
 }
 
-#define COLUMN_KERNELS(NAME, LOG, TILE, BITS, ROW_BITS, BLOCKS)                                                                     \
-    KERNEL(NAME, Layout<LOG>::Args, 1 << (TILE - LOG), BLOCKS) { forward_split_columns<LOG, TILE, BITS, ROW_BITS, false>(a); }                \
-    KERNEL(NAME##_convert, Layout<LOG>::Args, 1 << (TILE - LOG), LOG == 3 ? 4 : BLOCKS - BLOCKS / 4) { forward_split_columns<LOG, TILE, BITS, ROW_BITS, true>(a); }       \
-    KERNEL(NAME##_inverse, Layout<LOG>::Args, 1 << (TILE - LOG), BLOCKS) {                                                         \
-        inverse_split_columns<LOG, TILE, BITS, ROW_BITS>(a, [](u64, size_t) {});                                       \
-    }                                                                                                                     \
-    KERNEL(NAME##_inverse_shared, SharedNttArgs, 1 << (TILE - LOG), BLOCKS) { inverse_shared_columns<LOG, TILE, BITS, ROW_BITS>(a); }
+// The blocks of a multiprocessor of each kind of kernels, by which compilers distribute registers, come last.
+#define COLUMN_KERNELS(NAME, LOG, TILE, BITS, ROW_BITS, FORWARD, CONVERT, INVERSE, SHARED_INVERSE)                                            \
+    KERNEL(NAME, Layout<LOG>::Args, 1 << (TILE - LOG), FORWARD) { forward_split_columns<LOG, TILE, BITS, ROW_BITS, false>(a); }               \
+    KERNEL(NAME##_convert, Layout<LOG>::Args, 1 << (TILE - LOG), CONVERT) { forward_split_columns<LOG, TILE, BITS, ROW_BITS, true>(a); }      \
+    KERNEL(NAME##_inverse, Layout<LOG>::Args, 1 << (TILE - LOG), INVERSE) {                                                                   \
+        inverse_split_columns<LOG, TILE, BITS, ROW_BITS>(a, [](u64, size_t) {});                                                              \
+    }                                                                                                                                         \
+    KERNEL(NAME##_inverse_shared, SharedNttArgs, 1 << (TILE - LOG), SHARED_INVERSE) {                                                         \
+        inverse_shared_columns<LOG, TILE, BITS, ROW_BITS>(a);                                                                                 \
+    }
 
-#define ROW_KERNELS(NAME, LOG, TILE, BITS, BLOCKS)                                                                        \
-    KERNEL(NAME, Layout<LOG>::Args, 1 << (TILE - LOG), BLOCKS) { forward_split_rows<LOG, TILE, BITS, false>(a); }                   \
-    KERNEL(NAME##_sub, Layout<LOG>::Args, 1 << (TILE - LOG), BLOCKS - 1) { forward_split_rows<LOG, TILE, BITS, true>(a); }              \
-    KERNEL(NAME##_inverse, Layout<LOG>::Args, 1 << (TILE - LOG), BLOCKS) { inverse_split_rows<LOG, TILE, BITS, false>(a); }         \
-    KERNEL(NAME##_inverse_times, Layout<LOG>::Args, 1 << (TILE - LOG), BLOCKS) { inverse_split_rows<LOG, TILE, BITS, true>(a); }
+#define ROW_KERNELS(NAME, LOG, TILE, BITS, FORWARD, SUB, INVERSE, PRODUCT, TENSOR_INVERSE)                                                    \
+    KERNEL(NAME, Layout<LOG>::Args, 1 << (TILE - LOG), FORWARD) { forward_split_rows<LOG, TILE, BITS, NOTHING>(a); }                          \
+    KERNEL(NAME##_sub, Layout<LOG>::Args, 1 << (TILE - LOG), SUB) { forward_split_rows<LOG, TILE, BITS, WORDS>(a); }                          \
+    KERNEL(NAME##_sub_tensor, Layout<LOG>::Args, 1 << (TILE - LOG), SUB) { forward_split_rows<LOG, TILE, BITS, TENSOR>(a); }                  \
+    KERNEL(NAME##_inverse, Layout<LOG>::Args, 1 << (TILE - LOG), INVERSE) { inverse_split_rows<LOG, TILE, BITS, WORDS>(a); }                  \
+    KERNEL(NAME##_inverse_product, Layout<LOG>::Args, 1 << (TILE - LOG), PRODUCT) {                                                           \
+        inverse_split_rows<LOG, TILE, BITS, LAST_PRODUCT>(a);                                                                                 \
+    }                                                                                                                                         \
+    KERNEL(NAME##_inverse_tensor, Layout<LOG>::Args, 1 << (TILE - LOG), TENSOR_INVERSE) {                                                     \
+        inverse_split_rows<LOG, TILE, BITS, TENSOR>(a);                                                                                       \
+    }

@@ -29,14 +29,6 @@ struct Terms<U64> {
     }
 };
 
-// Two neighbouring words as numbers of an arithmetic.
-template <class A>
-HE_D void load_pair(const A& f, const u64* words, typename A::Value (&out)[2]) {
-    ulonglong2 v = load2(words);
-    out[0] = f.load(v.x);
-    out[1] = f.load(v.y);
-}
-
 // PAIRS pairs of neighbours, the i-th at word at(i).
 template <u32 PAIRS, class A, class At>
 HE_D void load_pairs(const A& f, const u64* words, At at, typename A::Value* out) {
@@ -48,4 +40,10 @@ HE_D void load_pairs(const A& f, const u64* words, At at, typename A::Value* out
         out[2 * i] = f.load(v[i].x);
         out[2 * i + 1] = f.load(v[i].y);
     }
+}
+
+// Two neighbouring words.
+template <class A>
+HE_D void load_pair(const A& f, const u64* words, typename A::Value (&out)[2]) {
+    load_pairs<1>(f, words, [](u32) { return 0; }, out);
 }

@@ -133,6 +133,7 @@ entries! {
     RotationPairSums3 = "rotations_80"."rotation_pair_sums_80_3" MOST_PAIR_PLACES;
     RotationPairSums4 = "rotations_80"."rotation_pair_sums_80_4" MOST_PAIR_PLACES;
     Convert = "key_switch"."convert_rows" 16 * 128 * 13;
+    ConvertTwice = "convert_twice"."convert_rows_twice" 16 * 128 * 13;
     Convert14Columns4 = "convert_14"."convert14_columns_4" byte_tile(14, 4);
     Convert14Columns9 = "convert_14"."convert14_columns_9" byte_tile(14, 9);
     Convert14Columns13 = "convert_14"."convert14_columns_13" byte_tile(14, 13);
@@ -157,13 +158,13 @@ entries! {
     ForwardSub12 = "ntt_12"."ntt12_forward_sub" placed(12);
     ConvertSub12 = "ntt_12"."ntt12_convert_sub" placed(12);
     Inverse12 = "ntt_12"."ntt12_inverse" placed(12);
-    InverseTimes12 = "ntt_12"."ntt12_inverse_times" placed(12);
+    InverseProduct12 = "ntt_12"."ntt12_inverse_product" placed(12);
     Forward13 = "ntt_13"."ntt13_forward" placed(13);
     Convert13 = "ntt_13"."ntt13_convert" placed(13);
     ForwardSub13 = "ntt_13"."ntt13_forward_sub" placed(13);
     ConvertSub13 = "ntt_13"."ntt13_convert_sub" placed(13);
     Inverse13 = "ntt_13"."ntt13_inverse" placed(13);
-    InverseTimes13 = "ntt_13"."ntt13_inverse_times" placed(13);
+    InverseProduct13 = "ntt_13"."ntt13_inverse_product" placed(13);
     Columns14 = "ntt_14"."ntt14_columns" placed(11);
     ColumnsConvert14 = "ntt_14"."ntt14_columns_convert" placed(11);
     ColumnsInverse14 = "ntt_14"."ntt14_columns_inverse" placed(11);
@@ -182,8 +183,10 @@ entries! {
     ColumnsInverseShared17 = "ntt_17"."ntt17_columns_inverse_shared" placed(12);
     FineRows = "ntt_fine"."ntt_fine_rows" placed(10);
     FineRowsSub = "ntt_fine"."ntt_fine_rows_sub" placed(10);
+    FineRowsSubTensor = "ntt_fine"."ntt_fine_rows_sub_tensor" placed(10);
     FineRowsInverse = "ntt_fine"."ntt_fine_rows_inverse" placed(10);
-    FineRowsInverseTimes = "ntt_fine"."ntt_fine_rows_inverse_times" placed(10);
+    FineRowsInverseProduct = "ntt_fine"."ntt_fine_rows_inverse_product" placed(10);
+    FineRowsInverseTensor = "ntt_fine"."ntt_fine_rows_inverse_tensor" placed(10);
     FineColumns12 = "ntt_fine"."ntt_fine12_columns" placed(10);
     FineColumnsConvert12 = "ntt_fine"."ntt_fine12_columns_convert" placed(10);
     FineColumnsInverse12 = "ntt_fine"."ntt_fine12_columns_inverse" placed(10);
@@ -210,8 +213,10 @@ entries! {
     AsyncNttProductPairs = "ntt_product_80"."ntt_product_80_pairs" product_tile(2);
     Rows = "ntt_rows"."ntt_rows" placed(11);
     RowsSub = "ntt_rows"."ntt_rows_sub" placed(11);
+    RowsSubTensor = "ntt_rows"."ntt_rows_sub_tensor" placed(11);
     RowsInverse = "ntt_rows"."ntt_rows_inverse" placed(11);
-    RowsInverseTimes = "ntt_rows"."ntt_rows_inverse_times" placed(11);
+    RowsInverseProduct = "ntt_rows"."ntt_rows_inverse_product" placed(11);
+    RowsInverseTensor = "ntt_rows"."ntt_rows_inverse_tensor" placed(11);
     WideSum = "wide"."wide_sum" 0;
     WideScale = "wide"."wide_scale" 0;
     WideShiftRound = "wide"."wide_shift_round" 0;

@@ -4,7 +4,7 @@ use crate::constants::{Grid, ROW_THREADS};
 use crate::cuda::{Cuda, failed};
 use crate::elementwise::{at, holds_operand};
 use crate::kernels::{Entry, byte_rows, product_tile};
-use crate::ntt::{Args as NttArgs, Extent, MOST_PARTS, Own, Rest, parts};
+use crate::ntt::{Args as NttArgs, Extent, MOST_PARTS, Operand as Loaded, Own, Rest, parts};
 use crate::ring::{CudaRing, Plan, row_chunks};
 use bytemuck::NoUninit;
 use gpu::Buffer;
@@ -71,6 +71,16 @@ struct ConvertArgs {
     targets: u32,
 }
 
+/// One conversion, or two in one launch.
+#[repr(C)]
+#[derive(Clone, Copy, NoUninit)]
+struct ConvertStepsArgs {
+    first: ConvertArgs,
+    second: ConvertArgs,
+    count: u32,
+    then: u32,
+}
+
 #[repr(C)]
 #[derive(Clone, Copy, NoUninit)]
 struct LiftArgs {
@@ -103,6 +113,31 @@ pub(crate) enum DigitState {
 pub(crate) struct Digits {
     pub(crate) buf: Buffer,
     pub(crate) state: DigitState,
+}
+
+/// A conversion of rows of coefficients, which are y already.
+#[derive(Clone, Copy)]
+pub(crate) struct ConvertRows<'a> {
+    /// Those of the first two polynomials and of the others, with as many sources.
+    pub(crate) plans: [&'a Plan; 2],
+    pub(crate) src: [u64; MOST_PARTS],
+    /// The rows of one digit of one polynomial.
+    pub(crate) to: Rows,
+    pub(crate) dst: [u64; MOST_PARTS],
+    pub(crate) extent: Extent,
+    /// The words from one digit to the next.
+    pub(crate) dst_digit: usize,
+    pub(crate) skip_own: bool,
+}
+
+/// The kernel of a conversion of rows, log2 of the blocks of a row, their threads and their shared
+/// memory.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct ConvertKernel {
+    entry: Entry,
+    log_blocks: u32,
+    threads: u32,
+    shared: u32,
 }
 
 /// What a key switch takes beside the digits and the key.
@@ -238,59 +273,118 @@ impl CudaRing {
         Ok(copy)
     }
 
-    /// Conversions whose sources are in registers, from y (already multiplied) to every target. The
-    /// plans, which have as many sources, are those of the first two polynomials and of the others.
-    pub(crate) fn convert(
-        &self,
-        op: &'static str,
-        plans: [&Plan; 2],
-        src: [u64; MOST_PARTS],
-        to: Rows,
-        dst: [u64; MOST_PARTS],
-        extent: Extent,
-        dst_digit: usize,
-        skip_own: bool,
-    ) -> Result<()> {
-        if to.count() == 0 {
-            return Ok(());
-        }
-        let grid = self.grid(to);
-        let plan = plans[0];
-        debug_assert_eq!(plan.sources, plans[1].sources, "one kernel for both");
-        let args = ConvertArgs {
-            grid,
-            bases: plans.map(|plan| plan.bases),
-            src,
-            dst,
-            dst_digit: dst_digit as u64,
-            skip_own: u32::from(skip_own),
-            targets: to.span.limbs() as u32,
-        };
-        if plans.iter().all(|plan| self.converts_bytes(plan)) {
+    fn convert_kernel(&self, of: &ConvertRows<'_>) -> ConvertKernel {
+        let (plan, targets) = (of.plans[0], of.to.span.limbs());
+        debug_assert_eq!(plan.sources, of.plans[1].sources, "one kernel for both");
+        if of.plans.iter().all(|plan| self.converts_bytes(plan)) {
             let few = row_chunks(plan.sources) < 4;
             let entry = if few { Entry::ConvertBytes13 } else { Entry::ConvertBytes18 };
-            let blocks = (to.batch << (self.log_n() - BYTES_LOG_TILE)) as u32;
-            let grid = [blocks, extent.digits as u32, extent.parts as u32];
             let shared = byte_rows(plan.sources);
-            // SAFETY: the callers of this private function pass buffers that they made for these
-            // rows.
-            return unsafe { self.cuda.launch(op, entry, grid, BYTES_THREADS, shared, &args) };
+            let log_blocks = self.log_n() - BYTES_LOG_TILE;
+            return ConvertKernel { entry, log_blocks, threads: BYTES_THREADS, shared };
         }
         // The constants of a target: one pair per source, and three more.
         let shared = |targets: usize, sources: usize| (16 * targets * (sources + 3)) as u32;
         let (entry, coefficients, shared) = match plan.sources {
             sources if sources <= SPLIT_TERMS || !plan.short_sources => {
-                (Entry::Convert, 2, shared(to.span.limbs(), sources.min(SPLIT_TERMS)))
+                (Entry::Convert, 2, shared(targets, sources.min(SPLIT_TERMS)))
             }
             ..=16 => (Entry::Convert16, 1, shared(MANY_TARGETS, 16)),
             17..=24 => (Entry::Convert24, 1, shared(MANY_TARGETS, 24)),
             25..=40 => (Entry::Convert40, 1, shared(MANY_TARGETS, 40)),
             _ => (Entry::Convert, 2, 0),
         };
-        let blocks = (to.batch << (grid.log_chunks + 2 - coefficients)) as u32;
-        let grid = [blocks, extent.digits as u32, extent.parts as u32];
-        // SAFETY: the callers of this private function pass buffers that they made for these rows.
-        unsafe { self.cuda.launch(op, entry, grid, ROW_THREADS, shared, &args) }
+        let log_blocks = self.grid(of.to).log_chunks + 2 - coefficients;
+        ConvertKernel { entry, log_blocks, threads: ROW_THREADS, shared }
+    }
+
+    fn convert_args(&self, of: &ConvertRows<'_>) -> ConvertArgs {
+        ConvertArgs {
+            grid: self.grid(of.to),
+            bases: of.plans.map(|plan| plan.bases),
+            src: of.src,
+            dst: of.dst,
+            dst_digit: of.dst_digit as u64,
+            skip_own: u32::from(of.skip_own),
+            targets: of.to.span.limbs() as u32,
+        }
+    }
+
+    /// Converts rows.
+    ///
+    /// # Safety
+    /// The addresses are live and hold the rows.
+    pub(crate) unsafe fn convert(&self, op: &'static str, of: &ConvertRows<'_>) -> Result<()> {
+        // SAFETY: guaranteed by the caller.
+        unsafe { self.launch_convert(op, self.convert_kernel(of), of, None) }
+    }
+
+    /// Converts rows, then the results of the last polynomials further, in one launch where one
+    /// kernel does both.
+    ///
+    /// # Safety
+    /// As for [`convert`](Self::convert); the sources of the second are destinations of the first.
+    pub(crate) unsafe fn convert_twice(
+        &self,
+        op: &'static str,
+        first: &ConvertRows<'_>,
+        second: &ConvertRows<'_>,
+    ) -> Result<()> {
+        let kernels = [first, second].map(|of| self.convert_kernel(of));
+        let shared = kernels[0].shared.max(kernels[1].shared);
+        let in_one = match kernels.map(|kernel| kernel.entry) {
+            [Entry::Convert, Entry::Convert] => Some(Entry::ConvertTwice),
+            [a @ (Entry::ConvertBytes13 | Entry::ConvertBytes18), b] if a == b => Some(a),
+            _ => None,
+        };
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            match in_one {
+                Some(entry) if first.to.batch == second.to.batch => self.launch_convert(
+                    op,
+                    ConvertKernel { entry, shared, ..kernels[0] },
+                    first,
+                    Some(second),
+                ),
+                _ => {
+                    self.launch_convert(op, kernels[0], first, None)?;
+                    self.launch_convert(op, kernels[1], second, None)
+                }
+            }
+        }
+    }
+
+    /// One launch of a conversion, or of two.
+    ///
+    /// # Safety
+    /// As for [`convert`](Self::convert).
+    unsafe fn launch_convert(
+        &self,
+        op: &'static str,
+        kernel: ConvertKernel,
+        first: &ConvertRows<'_>,
+        second: Option<&ConvertRows<'_>>,
+    ) -> Result<()> {
+        if first.to.count() == 0 {
+            return Ok(());
+        }
+        let ConvertKernel { entry, log_blocks, threads, shared } = kernel;
+        let blocks = (first.to.batch << log_blocks) as u32;
+        let grid = [blocks, first.extent.digits as u32, first.extent.parts as u32];
+        let args = self.convert_args(first);
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            match entry {
+                Entry::ConvertTwice | Entry::ConvertBytes13 | Entry::ConvertBytes18 => {
+                    let further = second.map_or(args, |second| self.convert_args(second));
+                    let (count, parts) = second.map_or((1, 0), |second| (2, second.extent.parts));
+                    let then = (first.extent.parts - parts) as u32;
+                    let args = ConvertStepsArgs { first: args, second: further, count, then };
+                    self.cuda.launch(op, entry, grid, threads, shared, &args)
+                }
+                _ => self.cuda.launch(op, entry, grid, threads, shared, &args),
+            }
+        }
     }
 
     /// Whether a conversion of rows uses the matrix units: where it pays, and the device has them.
@@ -318,7 +412,10 @@ impl CudaRing {
         // SAFETY: the buffers are live and hold the rows, as just checked.
         unsafe { self.cuda.launch_rows(op, Entry::Lift, grid.blocks(from.span), &args)? };
         let (src, dst) = (parts([y.address()]), parts([at(dst, to.at)]));
-        self.convert(op, [&plan; 2], src, to, dst, Extent::rows(to), 0, false)
+        let extent = Extent::rows(to);
+        let of = ConvertRows { plans: [&plan; 2], src, to, dst, extent, dst_digit: 0, skip_own: false };
+        // SAFETY: y was made for the sources, and the destination holds the rows, as just checked.
+        unsafe { self.convert(op, &of) }
     }
 
     /// ModUp, complete or only for [`product_rows`](Self::product_rows).
@@ -339,25 +436,30 @@ impl CudaRing {
         let own = self.own(Rows::new(Span::chain(shape.q), shape.batch));
         assert!(own.count() * self.n() <= src.words(), "decompose: the source is too small");
         // SAFETY: the source is live and holds the own rows, as just checked.
-        unsafe { self.lift_words(shape, src.address(), 0) }
+        unsafe { self.lift_operand(shape, parts([src.address()]), Loaded::Words) }
     }
 
-    /// The same of words at an address, times those at another one if that is not 0.
+    /// The same of an operand at addresses.
     ///
     /// # Safety
-    /// The addresses are live and hold the own rows; the second is 0 below degree 2^12.
-    unsafe fn lift_words(&self, shape: &KeySwitchShape, src: u64, times: u64) -> Result<Lift<1>> {
+    /// The addresses are live and hold the own rows.
+    unsafe fn lift_operand(
+        &self,
+        shape: &KeySwitchShape,
+        src: [u64; MOST_PARTS],
+        operand: Loaded,
+    ) -> Result<Lift<1>> {
         let op = "decompose";
         let chain = Rows::new(Span::chain(shape.q), shape.batch);
         let own = self.own(chain);
         let plan = self.decompose_plan(shape)?;
         let y = self.cuda.scratch_buffer(op, chain.count() * self.n())?;
         let inverse = NttArgs {
-            src: parts([src]),
+            src,
+            operand,
             dst: parts([y.address()]),
             scale: [plan.scale; 2],
             scale_last: [plan.scale_last; 2],
-            times,
             ..self.spread_args(chain)
         };
         // SAFETY: the sources hold the own rows, and y has room for all.
@@ -397,8 +499,17 @@ impl CudaRing {
         let in_columns = self.converts_in_columns(&plan, extent);
         let fused = in_columns || plan.sources <= FUSED_SOURCES;
         if !fused {
-            let (y, to) = (parts([y.address()]), parts([digits.address()]));
-            self.convert(op, [&plan; 2], y, rows, to, extent, digit_words, true)?;
+            let of = ConvertRows {
+                plans: [&plan; 2],
+                src: parts([y.address()]),
+                to: rows,
+                dst: parts([digits.address()]),
+                extent,
+                dst_digit: digit_words,
+                skip_own: true,
+            };
+            // SAFETY: `y` holds the chain's rows, and `digits` was made for those of all digits.
+            unsafe { self.convert(op, &of)? };
         }
         let forward = NttArgs {
             src: parts([if fused { y.address() } else { digits.address() }]),
@@ -463,8 +574,9 @@ impl CudaRing {
             a.into_iter().chain(b).all(|x| holds_operand(self, chain, x)),
             "{op}: an operand is too small"
         );
+        let pairs = [a[0], a[1], b[0], b[1]].map(|x| at(x.buf, x.at));
         // SAFETY: the operands are live and hold the chain's rows, as just checked.
-        let lift = unsafe { self.lift_words(shape, at(a[1].buf, a[1].at), at(b[1].buf, b[1].at))? };
+        let lift = unsafe { self.lift_operand(shape, pairs, Loaded::LastProduct)? };
         self.end_lift(op, &lift)?;
         let digits = self.convert_digits(shape, &lift.y[0], None)?;
         self.product_rows(shape, &digits.buf, digits.state, Beside::Product([a, b]), key)
@@ -593,6 +705,30 @@ impl CudaRing {
         self.finish_division(op, plan, span, keep, batch, src, lift.y.each_ref(), finish)
     }
 
+    /// The division of the tensor product of two pairs, which is not computed itself. Their kept
+    /// rows, and their dropped ones, are at these addresses.
+    ///
+    /// # Safety
+    /// The addresses are live and hold the rows; [`takes_pairs`](Self::takes_pairs) of both.
+    pub(crate) unsafe fn divide_tensor_by(
+        &self,
+        op: &'static str,
+        plan: &Plan,
+        span: Span,
+        keep: usize,
+        batch: usize,
+        [kept, dropped]: [[u64; MOST_PARTS]; 2],
+    ) -> Result<[Buffer; 3]> {
+        let rows = [Span { start: span.start, q: span.start + keep, p: 0 }, span.tail(keep)]
+            .map(|span| Rows::new(span, batch));
+        // SAFETY: guaranteed by the caller; the first step made y for the dropped rows.
+        unsafe {
+            let lift = self.lift_dropped_operand::<3>(op, plan, rows[1], dropped, Loaded::Tensor)?;
+            self.end_lift(op, &lift)?;
+            self.finish_operand(op, plan, rows[0], kept, Loaded::Tensor, lift.y.each_ref(), Finish::STORE)
+        }
+    }
+
     /// Begins the first step of divisions: the coefficients of the own dropped limbs, multiplied by
     /// (D / d_i)^-1, where they belong among those of all dropped limbs.
     pub(crate) fn lift_dropped<const PARTS: usize>(
@@ -608,18 +744,36 @@ impl CudaRing {
         let dropped = Rows::new(span.tail(keep), batch);
         let (all, own) = (self.own(Rows::new(span, batch)), self.own(dropped));
         assert!(src.iter().all(|x| all.count() * n <= x.words()), "{op}: an operand is too small");
-        let y = self.part_buffers::<PARTS>(op, dropped.count() * n)?;
         let kept_words = (all.count() - own.count()) * n;
+        let src = parts(src.map(|src| at(src, kept_words)));
+        // SAFETY: the sources hold the own dropped rows behind the kept ones, as just checked.
+        unsafe { self.lift_dropped_operand(op, plan, dropped, src, Loaded::Words) }
+    }
+
+    /// The same of an operand, whose dropped rows are at these addresses.
+    ///
+    /// # Safety
+    /// The addresses are live and hold the own dropped rows.
+    unsafe fn lift_dropped_operand<const PARTS: usize>(
+        &self,
+        op: &'static str,
+        plan: &Plan,
+        dropped: Rows,
+        src: [u64; MOST_PARTS],
+        operand: Loaded,
+    ) -> Result<Lift<PARTS>> {
+        let own = self.own(dropped);
+        let y = self.part_buffers::<PARTS>(op, dropped.count() * self.n())?;
         let inverse = NttArgs {
-            src: parts(src.map(|src| at(src, kept_words))),
+            src,
+            operand,
             dst: addresses(y.each_ref()),
             scale: [plan.scale; 2],
             scale_last: [plan.scale_last; 2],
             ..self.spread_args(dropped)
         };
         let extent = Extent { rows: own, digits: 1, parts: PARTS };
-        // SAFETY: the sources hold the own dropped rows behind the kept ones, as just checked; y
-        // was made for all dropped rows.
+        // SAFETY: guaranteed by the caller; y was made for all dropped rows.
         let rest = unsafe { self.begin_inverse(op, &inverse, extent)? };
         Ok(Lift { y, rest })
     }
@@ -643,6 +797,26 @@ impl CudaRing {
                 && src.into_iter().chain(finish.addend).all(|x| kept.count() * n <= x.words()),
             "{op}: an operand is too small"
         );
+        // SAFETY: the sources begin with the kept rows, as just checked.
+        unsafe { self.finish_operand(op, plan, kept, addresses(src), Loaded::Words, y, finish) }
+    }
+
+    /// The same of an operand, whose kept rows are at these addresses.
+    ///
+    /// # Safety
+    /// The addresses are live and hold the own kept rows, y those of all dropped ones, and the
+    /// addend the own kept rows.
+    unsafe fn finish_operand<const PARTS: usize>(
+        &self,
+        op: &'static str,
+        plan: &Plan,
+        kept: Rows,
+        acc: [u64; MOST_PARTS],
+        operand: Loaded,
+        y: [&Buffer; PARTS],
+        finish: Finish<'_>,
+    ) -> Result<[Buffer; PARTS]> {
+        let n = self.n();
         let extent = Extent { rows: kept, digits: 1, parts: PARTS };
         let in_columns = self.converts_in_columns(plan, extent);
         let fused = in_columns || plan.sources <= FUSED_SOURCES;
@@ -654,7 +828,11 @@ impl CudaRing {
         };
         let between = addresses(apart.as_ref().unwrap_or(&out).each_ref());
         if !fused {
-            self.convert(op, [plan; 2], addresses(y), kept, between, extent, 0, false)?;
+            let (plans, src) = ([plan; 2], addresses(y));
+            let of =
+                ConvertRows { plans, src, to: kept, dst: between, extent, dst_digit: 0, skip_own: false };
+            // SAFETY: guaranteed by the caller; `apart` was made for the kept rows.
+            unsafe { self.convert(op, &of)? };
         }
         let mask = 2 * n as u64 - 1;
         let galois = he_core::ring::Automorphism::new(finish.g & mask, self.log_n()).inverse_element();
@@ -663,13 +841,14 @@ impl CudaRing {
             dst: addresses(out.each_ref()),
             bases: plan.bases,
             convert: u32::from(fused),
-            acc: addresses(src),
+            acc,
+            operand,
             factors: plan.factors,
             addend: finish.addend.map_or(0, Buffer::address),
             galois: galois as u32,
             ..self.ntt_args(kept)
         };
-        // SAFETY: all buffers were made for these rows or checked to hold them.
+        // SAFETY: guaranteed by the caller; the other buffers were made for these rows.
         unsafe {
             if in_columns {
                 self.convert_forward(op, &forward, plan, extent, between)?;
@@ -716,7 +895,10 @@ mod tests {
             offset_of!(ProductArgs, digit_of),
             offset_of!(ProductArgs, left),
             size_of::<ProductArgs>(),
+            size_of::<ConvertArgs>(),
+            offset_of!(ConvertStepsArgs, count),
+            size_of::<ConvertStepsArgs>(),
         ];
-        assert_eq!(offsets, [56, 72, 80, 88, 120, 632, 696, 728]);
+        assert_eq!(offsets, [56, 72, 80, 88, 120, 632, 696, 728, 128, 256, 264]);
     }
 }

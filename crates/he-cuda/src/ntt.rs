@@ -21,6 +21,19 @@ pub(crate) enum Own {
     Copy = 2,
 }
 
+/// What an inverse transform loads from `src`, and what a forward transform with `factors`
+/// subtracts from in `acc`. Pairs are those of a product: the left one, then the right one.
+#[derive(Clone, Copy, NoUninit, Debug, PartialEq, Eq)]
+#[repr(u64)]
+pub(crate) enum Operand {
+    /// Each polynomial's words.
+    Words = 1,
+    /// The last part of the tensor product of two pairs, from degree 2^12 on.
+    LastProduct = 2,
+    /// All three parts, as far as [`CudaRing::takes_pairs`] says.
+    Tensor = 3,
+}
+
 /// The most polynomials that one launch transforms.
 pub(crate) const MOST_PARTS: usize = 4;
 
@@ -52,9 +65,8 @@ pub(crate) struct Args {
     pub(crate) place: [u32; 2],
     pub(crate) spread: u32,
     pub(crate) galois: u32,
-    /// What an inverse transform multiplies the words of the first polynomial by as it loads them,
-    /// from degree 2^12 on: 0 for nothing.
-    pub(crate) times: u64,
+    /// For the host, which chooses the kernels by it.
+    pub(crate) operand: Operand,
     pub(crate) factors: u64,
     pub(crate) addend: u64,
     pub(crate) convert: u32,
@@ -91,7 +103,7 @@ impl Args {
             galois: 1,
             convert: 0,
             order: 1,
-            times: 0,
+            operand: Operand::Words,
         }
     }
 }
@@ -112,6 +124,13 @@ struct FineArgs {
 fn strip(limb: usize, half: u64, roots: u64, is_wide: bool) -> u64 {
     debug_assert!(limb < STRIPS && half < 2 && roots >> 57 == 0 && roots & 1 == 0);
     (limb as u64) << 58 | half << 57 | roots | u64::from(is_wide)
+}
+
+impl Args {
+    /// What the values of a forward transform are subtracted from, if a difference is stored.
+    fn subtracted_from(&self) -> Option<Operand> {
+        (self.factors != 0).then_some(self.operand)
+    }
 }
 
 /// The most other devices whose memory an inverse transform writes as well.
@@ -241,7 +260,8 @@ struct Route {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Fused {
     convert: bool,
-    sub: bool,
+    /// Of a difference that is stored.
+    sub: Option<Operand>,
 }
 
 fn pick<const N: usize>(index: u32, entries: [Entry; N]) -> Entry {
@@ -270,10 +290,10 @@ impl Route {
             } else {
                 [FineColumns12, FineColumns13, FineColumns14, FineColumns15]
             };
-            return Self::fine(pick(log_n - 12, columns), if sub { FineRowsSub } else { FineRows });
+            return Self::fine(pick(log_n - 12, columns), rows_entry(true, sub));
         }
         if log_n <= LARGEST_SINGLE {
-            let entry = match (log_n, convert, sub) {
+            let entry = match (log_n, convert, sub.is_some()) {
                 (12, false, false) => Forward12,
                 (12, true, false) => Convert12,
                 (12, false, true) => ForwardSub12,
@@ -291,7 +311,7 @@ impl Route {
         } else {
             [Columns14, Columns15, Columns16, Columns17]
         };
-        Self::large(pick(log_n - 14, columns), if sub { RowsSub } else { Rows })
+        Self::large(pick(log_n - 14, columns), rows_entry(false, sub))
     }
 
     fn inverse(log_n: u32, fine: bool) -> Self {
@@ -313,15 +333,31 @@ impl Route {
     }
 }
 
-/// The same kernel, which multiplies what it loads.
-fn times_entry(entry: Entry) -> Entry {
+/// The second of two kernels of a forward transform.
+fn rows_entry(fine: bool, sub: Option<Operand>) -> Entry {
     use Entry::*;
-    match entry {
-        FineRowsInverse => FineRowsInverseTimes,
-        Inverse12 => InverseTimes12,
-        Inverse13 => InverseTimes13,
-        RowsInverse => RowsInverseTimes,
-        other => unreachable!("{other:?} does not begin an inverse transform from degree 2^12 on"),
+    match (fine, sub) {
+        (true, None) => FineRows,
+        (true, Some(Operand::Tensor)) => FineRowsSubTensor,
+        (true, Some(_)) => FineRowsSub,
+        (false, None) => Rows,
+        (false, Some(Operand::Tensor)) => RowsSubTensor,
+        (false, Some(_)) => RowsSub,
+    }
+}
+
+/// The same kernel, which loads an operand.
+fn loading_entry(entry: Entry, operand: Operand) -> Entry {
+    use Entry::*;
+    match (operand, entry) {
+        (Operand::Words, entry) => entry,
+        (Operand::LastProduct, FineRowsInverse) => FineRowsInverseProduct,
+        (Operand::LastProduct, Inverse12) => InverseProduct12,
+        (Operand::LastProduct, Inverse13) => InverseProduct13,
+        (Operand::LastProduct, RowsInverse) => RowsInverseProduct,
+        (Operand::Tensor, FineRowsInverse) => FineRowsInverseTensor,
+        (Operand::Tensor, RowsInverse) => RowsInverseTensor,
+        (operand, entry) => unreachable!("{entry:?} does not load {operand:?}"),
     }
 }
 
@@ -446,7 +482,7 @@ impl CudaRing {
         let columns = Args { dst: between, factors: 0, ..*args };
         // SAFETY: guaranteed by the caller.
         unsafe { self.convert_columns(op, &columns, plan, extent)? };
-        let entry = if args.factors != 0 { Entry::RowsSub } else { Entry::Rows };
+        let entry = rows_entry(false, args.subtracted_from());
         let args = Args { src: between, src_digit: args.dst_digit, convert: 0, ..*args };
         // SAFETY: guaranteed by the caller.
         unsafe { self.launch_step(op, Direction::Forward, Step::large(entry), extent, &args) }
@@ -512,7 +548,7 @@ impl CudaRing {
         extent: Extent,
         between: [u64; MOST_PARTS],
     ) -> Result<()> {
-        let fused = Fused { convert: args.convert != 0, sub: args.factors != 0 };
+        let fused = Fused { convert: args.convert != 0, sub: args.subtracted_from() };
         let route = Route::forward(args.log_n, self.is_fine(extent), fused);
         let Some(second) = route.second else {
             // SAFETY: guaranteed by the caller.
@@ -534,6 +570,12 @@ impl CudaRing {
         self.log_n() > LARGEST_SINGLE && !self.is_fine(extent)
     }
 
+    /// Whether inverse transforms load, and forward ones subtract from, a tensor product of two
+    /// pairs that has not been computed.
+    pub(crate) fn takes_pairs(&self, extent: Extent) -> bool {
+        self.log_n() > LARGEST_SINGLE || self.is_fine(extent)
+    }
+
     fn is_fine(&self, extent: Extent) -> bool {
         let tiles = extent.tiles(self.log_n());
         let span = extent.rows.span;
@@ -547,7 +589,7 @@ impl CudaRing {
     /// # Safety
     /// As for [`forward`](Self::forward); [`has_columns`](Self::has_columns) is true.
     pub(crate) unsafe fn forward_columns(&self, op: &'static str, args: &Args, extent: Extent) -> Result<()> {
-        let fused = Fused { convert: args.convert != 0, sub: false };
+        let fused = Fused { convert: args.convert != 0, sub: None };
         let route = Route::forward(args.log_n, self.is_fine(extent), fused);
         // SAFETY: guaranteed by the caller.
         unsafe { self.launch_step(op, Direction::Forward, route.first, extent, args) }
@@ -578,9 +620,7 @@ impl CudaRing {
         extent: Extent,
     ) -> Result<Option<Rest>> {
         let mut route = Route::inverse(args.log_n, self.is_fine(extent));
-        if args.times != 0 {
-            route.first.entry = times_entry(route.first.entry);
-        }
+        route.first.entry = loading_entry(route.first.entry, args.operand);
         // SAFETY: guaranteed by the caller.
         unsafe { self.launch_step(op, Direction::Inverse, route.first, extent, args)? };
         let args = Args { order: extent.order(args.log_n), ..*args };
@@ -648,7 +688,7 @@ mod tests {
             offset_of!(Args, src_digit),
             offset_of!(Args, place),
             offset_of!(Args, galois),
-            offset_of!(Args, times),
+            offset_of!(Args, operand),
             offset_of!(Args, addend),
             offset_of!(Args, order),
             offset_of!(Args, acc),

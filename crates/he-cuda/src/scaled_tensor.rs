@@ -4,7 +4,7 @@
 
 use crate::cuda::{Cuda, failed};
 use crate::elementwise::{at, holds_operand};
-use crate::key_switch::Finish;
+use crate::key_switch::{ConvertRows, Finish};
 use crate::ntt::{Args as NttArgs, Extent, MOST_PARTS, parts};
 use crate::ring::CudaRing;
 use gpu::Buffer;
@@ -73,10 +73,25 @@ impl CudaRing {
         let carried = self.cuda.pair(special.count() * n)?;
         let exchanged = self.cuda.pair(whole.count() * n)?;
         let behind = addresses(&exchanged).map(|address| address + 8 * chain_words as u64);
-        let to = both(addresses(&carried), behind);
-        self.convert(OP, [&carry, to_special], y, special, to, extent(special, 2 * PAIR), 0, false)?;
-        let to = parts(addresses(&exchanged));
-        self.convert(OP, [to_chain; 2], parts(behind), chain, to, extent(chain, PAIR), 0, false)?;
+        let first = ConvertRows {
+            plans: [&carry, to_special],
+            src: y,
+            to: special,
+            dst: both(addresses(&carried), behind),
+            extent: extent(special, 2 * PAIR),
+            dst_digit: 0,
+            skip_own: false,
+        };
+        let second = ConvertRows {
+            plans: [to_chain; 2],
+            src: parts(behind),
+            to: chain,
+            dst: parts(addresses(&exchanged)),
+            extent: extent(chain, PAIR),
+            ..first
+        };
+        // SAFETY: the buffers were made for these rows.
+        unsafe { self.convert_twice(OP, &first, &second)? };
 
         // Indexed by the whole rows, of which a has the special ones here.
         let before = addresses(&carried).map(|address| address.wrapping_sub(8 * chain_words as u64));
@@ -86,10 +101,18 @@ impl CudaRing {
         // SAFETY: the buffers were made for these rows, a's for those that are not absent.
         unsafe { self.forward(OP, &forward, extent(whole, 2 * PAIR), place)? };
 
+        let right = addresses(&exchanged);
+        if [chain, special].iter().all(|&rows| self.takes_pairs(extent(rows, 3))) {
+            let kept = both(a, right);
+            let dropped = both(addresses(&carried), right.map(|address| address + 8 * chain_words as u64));
+            let (span, keep) = (shape.span, shape.span.q);
+            // SAFETY: the operands hold the chain's rows, and the buffers were made for theirs.
+            return unsafe { self.divide_tensor_by(OP, division, span, keep, batch, [kept, dropped]) };
+        }
         let d = [(); 3].map(|()| self.cuda.scratch_buffer(OP, whole.count() * n));
         let [d0, d1, d2] = d;
         let d = [d0?, d1?, d2?];
-        let (left, right) = ([a, before], addresses(&exchanged));
+        let left = [a, before];
         // SAFETY: all buffers were made for these rows, or checked to hold them.
         unsafe { self.launch_tensor(OP, whole, left, right, [batch; 2], d.each_ref().map(Buffer::address))? };
         self.divide_by(OP, division, shape.span, shape.span.q, batch, d.each_ref(), Finish::STORE)

@@ -17,6 +17,7 @@ mod many_sources;
 mod program;
 mod programs;
 mod ptx_fresh;
+mod scaled_products;
 mod sharing;
 mod short_primes;
 mod switching;
