@@ -50,18 +50,18 @@ struct NttArgs {
     const Factor* scale_last[2];
 };
 
-// Arguments of kernels for few rows, in which threads have eight points of short primes, and four of wide ones, whose arithmetic takes
-// twice as long: a block has a tile modulo a short prime, or half of one modulo a wide one. blockIdx.y: strip of blocks. Mirrored by
-// `ntt::FineArgs`.
+// Arguments of kernels for few rows, in which threads have eight points. Modulo wide primes, whose arithmetic takes twice as long, blocks
+// may have half of a tile, and threads four points. blockIdx.y: strip of blocks. Mirrored by `ntt::FineArgs`.
 constexpr u32 STRIPS = 64;
 
-// A limb, or the half of each of its tiles: 6 bits are the limb, one the half; 57 are the address of its roots, known before the prime has
-// been read, plus one if it is wide.
+// A limb, or one half of each of its tiles: 6 bits are the limb, one is which half and one whether it is a half; the others are the
+// address of its roots, known before the prime has been read, plus one if the prime is wide.
 struct Strip {
     u64 bits;
     HE_D u32 limb() const { return (u32)(bits >> 58); }
     HE_D u32 half() const { return (u32)(bits >> 57) & 1; }
-    HE_D u64 roots() const { return bits & 0x1fffffffffffffe; }
+    HE_D bool is_half() const { return ((bits >> 56) & 1) != 0; }
+    HE_D u64 roots() const { return bits & 0xfffffffffffffe; }
     HE_D bool is_short() const { return (bits & 1) == 0; }
 };
 struct FineNttArgs : NttArgs {
@@ -72,12 +72,12 @@ struct FineNttArgs : NttArgs {
 template <u32 LOG>
 struct Layout {
     typedef NttArgs Args;
-    static constexpr u32 HALVES = 0, WIDE_LOG = LOG;
+    static constexpr bool HALVES = false;
 };
 template <>
 struct Layout<3> {
     typedef FineNttArgs Args;
-    static constexpr u32 HALVES = 1, WIDE_LOG = 2;
+    static constexpr bool HALVES = true;
 };
 
 template <class A>
@@ -380,10 +380,6 @@ HE_D Tile tile_of_second(const NttArgs& a) {
     return tile_at(a, a.order * blockIdx.x + backwards * (gridDim.x - 1), a.order * blockIdx.y + backwards * (gridDim.y - 1));
 }
 HE_D Tile tile_of_second(const FineNttArgs& a) { return tile_of(a); }
-
-// Of a wide prime's tile, what the block works on.
-HE_D Tile wide_part(const NttArgs&, const Tile& t) { return t; }
-HE_D Tile wide_part(const FineNttArgs& a, const Tile& t) { return half_of(t, a.strips[blockIdx.y].half()); }
 
 // Whether there is nothing to transform: the polynomial lacks the limb, or it belongs to the digit, whose residues modulo its own primes
 // are those of the input.

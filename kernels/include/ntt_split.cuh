@@ -3,19 +3,27 @@
 #include "ntt.cuh"
 
 // How a block computes: the arithmetic, and log2 of the points of a thread and of the words of the block.
-template <u32 LOG, u32 TILE, class A, bool WIDE>
+template <class A, u32 LOG, u32 TILE>
 struct Way {
     typedef A Arithmetic;
-    static constexpr u32 POINTS = WIDE ? Layout<LOG>::WIDE_LOG : LOG, WORDS = WIDE ? TILE - Layout<LOG>::HALVES : TILE;
+    static constexpr u32 POINTS = LOG, WORDS = TILE;
 };
 // Calls `f` with the way of a tile's prime, what the block has of the tile, and the roots.
 template <u32 LOG, u32 TILE, class Args, class F>
 HE_D void by_arithmetic(const Args& a, const Tile& t, const Roots& roots, F f) {
     if (roots.is_short) {
-        f(Way<LOG, TILE, Fp64, false>{}, t, roots.template table<Fp64>());
-    } else {
-        f(Way<LOG, TILE, U64, true>{}, wide_part(a, t), roots.template table<U64>());
+        f(Way<Fp64, LOG, TILE>{}, t, roots.template table<Fp64>());
+        return;
     }
+    const auto* table = roots.template table<U64>();
+    if constexpr (Layout<LOG>::HALVES) {
+        Strip strip = a.strips[blockIdx.y];
+        if (strip.is_half()) {
+            f(Way<U64, LOG - 1, TILE - 1>{}, half_of(t, strip.half()), table);
+            return;
+        }
+    }
+    f(Way<U64, LOG, TILE>{}, t, table);
 }
 
 template <u32 LOG, u32 TILE, u32 BITS, u32 ROW_BITS, bool CONVERT>

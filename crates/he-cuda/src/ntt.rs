@@ -7,7 +7,7 @@ use crate::ring::{COLUMN_SOURCES, CudaRing, Plan, row_chunks};
 use bytemuck::NoUninit;
 use he_core::Result;
 use he_core::backend::PreparedRing;
-use he_core::ring::{Rows, Span};
+use he_core::ring::Rows;
 
 /// What happens to the own limbs of a digit.
 #[derive(Clone, Copy, NoUninit, Debug, PartialEq, Eq)]
@@ -112,7 +112,7 @@ impl Args {
 const STRIPS: usize = 64;
 
 /// What these kernels take: also the limb of each strip, with the address of its roots. Modulo a
-/// wide prime a strip has half of each tile.
+/// wide prime a strip may have half of each tile.
 #[repr(C)]
 #[derive(Clone, Copy, NoUninit, Debug)]
 struct FineArgs {
@@ -120,10 +120,18 @@ struct FineArgs {
     strips: [u64; STRIPS],
 }
 
-/// A limb with its roots, or one half of its tiles, as kernels take it.
-fn strip(limb: usize, half: u64, roots: u64, is_wide: bool) -> u64 {
-    debug_assert!(limb < STRIPS && half < 2 && roots >> 57 == 0 && roots & 1 == 0);
-    (limb as u64) << 58 | half << 57 | roots | u64::from(is_wide)
+/// A limb with its roots, or the first or second half of its tiles, as kernels take it.
+fn strip(limb: usize, half: Option<bool>, roots: u64, is_wide: bool) -> u64 {
+    debug_assert!(limb < STRIPS && roots >> 56 == 0 && roots & 1 == 0);
+    let half = half.map_or(0, |second| 1 << 56 | u64::from(second) << 57);
+    (limb as u64) << 58 | half | roots | u64::from(is_wide)
+}
+
+/// Whether tiles of wide primes are halved in a launch of so many blocks: if the device holds a few
+/// of each multiprocessor's share at a time, the time is that of the longest, and otherwise that of
+/// all. Measured on an H200: two rounds of six blocks per multiprocessor.
+fn halves_tiles(blocks: usize, multiprocessors: u32) -> bool {
+    blocks <= 12 * multiprocessors as usize
 }
 
 impl Args {
@@ -514,22 +522,22 @@ impl CudaRing {
         }
     }
 
-    /// The limbs whose primes are wide.
-    fn wide_limbs(&self, span: Span) -> impl Iterator<Item = usize> {
-        self.primes_of(span).enumerate().filter(|&(_, prime)| !self.is_short(prime)).map(|(limb, _)| limb)
-    }
-
     /// The arguments of a kernel for few rows, and the number of its strips: the limbs, then the
-    /// other halves of wide ones.
+    /// second halves of wide ones if their tiles are halved.
     fn fine_args(&self, direction: Direction, extent: Extent, ntt: Args) -> (FineArgs, u32) {
         let span = extent.rows.span;
-        let halves =
-            (0..span.limbs()).map(|limb| (limb, 0)).chain(self.wide_limbs(span).map(|limb| (limb, 1)));
+        let prime = |limb: usize| span.prime(limb, self.spec().q().len());
+        let is_wide = |limb: usize| !self.is_short(prime(limb));
+        let most = span.limbs() + (0..span.limbs()).filter(|&limb| is_wide(limb)).count();
+        let blocks = (most * extent.rows.batch * extent.digits * extent.parts) << ntt.log_tiles;
+        let halved = most <= STRIPS && halves_tiles(blocks, self.cuda.gpu().info().multiprocessors);
+        let firsts = (0..span.limbs()).map(|limb| (limb, (halved && is_wide(limb)).then_some(false)));
+        let seconds =
+            (0..span.limbs()).filter(|&limb| halved && is_wide(limb)).map(|limb| (limb, Some(true)));
         let (mut strips, mut count) = ([0; STRIPS], 0);
-        for (place, (limb, half)) in strips.iter_mut().zip(halves) {
-            let prime = span.prime(limb, self.spec().q().len());
-            let roots = self.roots_address(prime, direction as usize);
-            *place = strip(limb, half, roots, !self.is_short(prime));
+        for (place, (limb, half)) in strips.iter_mut().zip(firsts.chain(seconds)) {
+            let roots = self.roots_address(prime(limb), direction as usize);
+            *place = strip(limb, half, roots, is_wide(limb));
             count += 1;
         }
         (FineArgs { ntt, strips }, count)
@@ -578,9 +586,8 @@ impl CudaRing {
 
     fn is_fine(&self, extent: Extent) -> bool {
         let tiles = extent.tiles(self.log_n());
-        let span = extent.rows.span;
-        let strips = || span.limbs() + self.wide_limbs(span).count();
-        is_fine(self.log_n(), tiles, self.cuda.gpu().info().multiprocessors) && strips() <= STRIPS
+        is_fine(self.log_n(), tiles, self.cuda.gpu().info().multiprocessors)
+            && extent.rows.span.limbs() <= STRIPS
     }
 
     /// The first kernel of [`forward`](Self::forward), to `args.dst`; the low eight bits of the
@@ -676,6 +683,31 @@ mod tests {
             assert!(!is_fine(log_n, least / 2, 66), "{log_n}");
         }
         assert!(!is_fine(11, 1, 132) && !is_fine(16, 1, 132));
+    }
+
+    #[test]
+    fn tiles_of_wide_primes_are_halved_where_blocks_are_few() {
+        assert!(
+            halves_tiles(12 * 132, 132) && !halves_tiles(12 * 132 + 1, 132) && !halves_tiles(12 * 132, 131)
+        );
+    }
+
+    /// The masks are those of `Strip` in kernels/include/ntt.cuh.
+    #[test]
+    fn strips_are_read_as_they_are_written() {
+        let roots = 0x00a5_5a5a_a5a5_5a5a;
+        for limb in [0, 1, STRIPS - 1] {
+            for half in [None, Some(false), Some(true)] {
+                for is_wide in [false, true] {
+                    let bits = strip(limb, half, roots, is_wide);
+                    assert_eq!(bits >> 58, limb as u64);
+                    assert_eq!(bits & 0x00ff_ffff_ffff_fffe, roots);
+                    assert_eq!(bits & 1 == 1, is_wide);
+                    assert_eq!(bits >> 56 & 1 == 1, half.is_some());
+                    assert_eq!(bits >> 57 & 1 == 1, half == Some(true));
+                }
+            }
+        }
     }
 
     #[test]

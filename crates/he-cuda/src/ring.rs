@@ -323,12 +323,6 @@ impl CudaRing {
         Grid::new(rows, self.spec.q().len(), self.primes(), self.log_n())
     }
 
-    /// The primes of a span's limbs.
-    pub(crate) fn primes_of(&self, span: Span) -> impl Iterator<Item = usize> {
-        let chain = self.spec.q().len();
-        (0..span.limbs()).map(move |limb| span.prime(limb, chain))
-    }
-
     /// The address of a prime's roots, forward (0) or inverse (1).
     pub(crate) fn roots_address(&self, prime: usize, direction: usize) -> u64 {
         self.roots[prime][direction].address()
