@@ -719,8 +719,7 @@ impl CudaRing {
         batch: usize,
         [kept, dropped]: [[u64; MOST_PARTS]; 2],
     ) -> Result<[Buffer; 3]> {
-        let rows = [Span { start: span.start, q: span.start + keep, p: 0 }, span.tail(keep)]
-            .map(|span| Rows::new(span, batch));
+        let rows = [span.head(keep), span.tail(keep)].map(|span| Rows::new(span, batch));
         // SAFETY: guaranteed by the caller; the first step made y for the dropped rows.
         unsafe {
             let lift = self.lift_dropped_operand::<3>(op, plan, rows[1], dropped, Loaded::Tensor)?;
@@ -791,7 +790,7 @@ impl CudaRing {
         finish: Finish<'_>,
     ) -> Result<[Buffer; PARTS]> {
         let n = self.n();
-        let kept = self.own(Rows::new(Span { start: span.start, q: span.start + keep, p: 0 }, batch));
+        let kept = self.own(Rows::new(span.head(keep), batch));
         assert!(
             y.iter().all(|y| span.tail(keep).limbs() * batch * n <= y.words())
                 && src.into_iter().chain(finish.addend).all(|x| kept.count() * n <= x.words()),

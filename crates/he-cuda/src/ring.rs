@@ -391,7 +391,7 @@ impl CudaRing {
     /// The division of `span` by the primes from `keep` on.
     pub(crate) fn divide_plan(&self, span: Span, keep: usize) -> Result<Arc<Plan>> {
         self.plan(PlanKey::Divide(span, keep), |builder| {
-            let kept = Span { start: span.start, q: span.start + keep, p: 0 };
+            let kept = span.head(keep);
             let inverse = self.share.words(kept, &inverse_of_dropped(&self.whole, span, keep));
             let own = self.spec.moduli_of(self.share.span(kept));
             let factors: Vec<Factor> = own.zip(&inverse).map(|(q, &w)| factor(q, w)).collect();

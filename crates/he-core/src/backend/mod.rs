@@ -414,7 +414,7 @@ pub trait PolyOps: PreparedRing {
     /// drops the last one of the chain, and both can be one division.
     fn mod_down(&self, span: Span, keep: usize, batch: usize, mut src: Self::Buf) -> Result<Self::Buf> {
         let n = self.spec().n();
-        let kept = Rows::new(Span { start: span.start, q: span.start + keep, p: 0 }, batch);
+        let kept = Rows::new(span.head(keep), batch);
         let dropped = Rows::new(span.tail(keep), batch).at(keep * batch * n);
         self.intt(dropped, &mut src)?;
         let mut remainder = self.backend().zeros(kept.count() * n)?;

@@ -630,7 +630,7 @@ impl<B: RingOps> Poly<Eval, B> {
 
     /// The primes that are left by a division by those after the first `keep` limbs.
     pub(crate) fn kept(&self, keep: usize) -> Result<Span> {
-        let kept = Span { start: self.span.start, q: self.span.start + keep, p: 0 };
+        let kept = self.span.head(keep);
         if keep == 0 || keep > self.span.chain_limbs() || keep >= self.span.limbs() {
             return Err(Error::SpanMismatch { left: self.span, right: kept });
         }

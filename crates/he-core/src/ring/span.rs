@@ -51,6 +51,12 @@ impl Span {
         if i < self.chain_limbs() { self.start + i } else { chain + i - self.chain_limbs() }
     }
 
+    /// The first `keep` limbs, which are of the chain: the primes that a division by the
+    /// [`tail`](Self::tail) keeps.
+    pub const fn head(&self, keep: usize) -> Self {
+        Self { start: self.start, q: self.start + keep, p: 0 }
+    }
+
     /// The set without its first `keep` limbs, that is, the primes dropped by a division by the
     /// trailing primes.
     pub const fn tail(&self, keep: usize) -> Self {

@@ -203,7 +203,7 @@ impl GroupRing {
         let src: Vec<[&Buffer; K]> =
             (0..self.parts().len()).map(|i| std::array::from_fn(|part| &parts[part][i])).collect();
         let quotients = self.divide(op, span, keep, batch, &src, None, 1)?;
-        let kept = Span { start: span.start, q: span.start + keep, p: 0 };
+        let kept = span.head(keep);
         Ok(self.joined(Rows::new(kept, batch), quotients))
     }
 }

@@ -137,7 +137,7 @@ impl Division {
     /// From the dropped limbs `[limb][entry][k]` in evaluation form, which become coefficients.
     pub(super) fn new(ring: &CpuRing, span: Span, keep: usize, batch: usize, dropped: &mut [u64]) -> Self {
         let (n, rows) = (ring.spec.n(), Rows::new(span.tail(keep), batch));
-        let kept = Span { start: span.start, q: span.start + keep, p: 0 };
+        let kept = span.head(keep);
         ring.each(rows, dropped, |table, _, _, row| ring.cpu.kernels.intt(table, row));
         let conversion = ring.conversion(rows.span, kept);
         let lifted = Lifted::new(&ring.cpu, conversion, &dropped[..rows.count() * n], batch, n);

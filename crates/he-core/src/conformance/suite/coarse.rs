@@ -242,7 +242,7 @@ pub fn divisions_are_exact<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
         for (span, keep) in DIVISIONS {
             let check = || -> Result<()> {
                 let rows = Rows::new(span, batch);
-                let kept = Rows::new(Span { start: span.start, q: span.start + keep, p: 0 }, batch);
+                let kept = Rows::new(span.head(keep), batch);
                 // The least prime has 25 bits: |r| < 2^23.
                 let r: Vec<u64> =
                     (0..batch * n).map(|i| ((paint(3, i) >> 40) as i64 - (1 << 23)) as u64).collect();
