@@ -88,7 +88,7 @@ HE_D void copy_sources(u64* words, u32 area, u32 k, const u64* at, size_t stride
     for (u32 s = 0; s < sources; ++s) copy_word_async(words + s * area + k, at + s * stride);
 }
 
-// The words of the row of one coefficient, from its y at `from`, `area` words from one source to the next.
+// The words of the row of one coefficient, to which the y of its sources are added.
 template <u32 CHUNKS>
 struct ByteRow {
     static constexpr u32 WORDS = CHUNKS * CHUNK_ROW_WORDS, MOST_SOURCES = (WORDS * WORD_BYTES - 1) / SOURCE_BYTES;

@@ -4,7 +4,7 @@
 #include "rows.cuh"
 
 // Base conversion of coefficients that are multiplied by (D / d_i)^-1 already; mirrored by `key_switch::ConvertArgs`.
-// The grid's rows are [batch] alone.
+// The grid's rows are [batch] alone. Where it is all that a kernel takes, blockIdx.y: digit; blockIdx.z: one of up to four polynomials.
 struct ConvertArgs {
     Grid grid;
     const Basis* bases[2]; // of the first two polynomials and of the others

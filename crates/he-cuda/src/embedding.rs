@@ -389,7 +389,7 @@ impl CudaRing {
             dst: parts([y.address()]),
             scale: [plan.scale; 2],
             scale_last: [plan.scale_last; 2],
-            ..NttArgs::new(self.primes(), self.limbs(rows), self.log_n())
+            ..self.ntt_args(rows)
         };
         // SAFETY: the source holds the rows, as just checked, and so does `y`.
         unsafe { self.inverse(op, &inverse, Extent::rows(rows))? };

@@ -242,11 +242,7 @@ impl CudaRing {
         // SAFETY: the samples have room for three polynomials; the rest as before.
         unsafe { self.cuda.launch_apart(op, Entry::EncryptSamples, [blocks, shares, 3], THREADS, 0, &args)? };
         let polynomials = parts([0, 1, 2].map(|i| at(&samples, i * words)));
-        let transform = NttArgs {
-            src: polynomials,
-            dst: polynomials,
-            ..NttArgs::new(self.primes(), self.limbs(rows), self.log_n())
-        };
+        let transform = NttArgs { src: polynomials, dst: polynomials, ..self.ntt_args(rows) };
         let extent = Extent { rows, digits: 1, parts: 3 };
         // SAFETY: as before.
         unsafe { self.forward(op, &transform, extent, transform.dst)? };
@@ -309,7 +305,7 @@ impl CudaRing {
             dst: parts([y.address()]),
             scale: [scale; 2],
             scale_last: [scale_last; 2],
-            ..NttArgs::new(self.primes(), self.limbs(rows), self.log_n())
+            ..self.ntt_args(rows)
         };
         // SAFETY: `y` holds the rows, and the first factors of the plan are those of their primes.
         unsafe { self.inverse(op, &inverse, Extent::rows(rows))? };

@@ -510,12 +510,11 @@ impl CudaRing {
         args: &Args,
     ) -> Result<()> {
         let args = Args { log_tiles: step.log_tiles(args.log_n), ..*args };
-        let (mut grid, threads) = (extent.grid(args.log_tiles), step.threads());
+        let (grid, threads) = (extent.grid(args.log_tiles), step.threads());
         // SAFETY: guaranteed by the caller.
         unsafe {
             if step.is_fine() {
-                let (args, strips) = self.fine_args(direction, extent, args);
-                grid[1] = strips;
+                let (args, grid) = self.fine_args(direction, extent, args);
                 self.cuda.launch(op, step.entry, grid, threads, step.shared, &args)
             } else {
                 self.cuda.launch(op, step.entry, grid, threads, step.shared, &args)
@@ -523,25 +522,26 @@ impl CudaRing {
         }
     }
 
-    /// The arguments of a kernel for few rows, and the number of its strips: the limbs, then the
+    /// The arguments of a kernel for few rows, and its grid. Its strips are the limbs, then the
     /// second halves of wide ones if their tiles are halved.
-    fn fine_args(&self, direction: Direction, extent: Extent, ntt: Args) -> (FineArgs, u32) {
+    fn fine_args(&self, direction: Direction, extent: Extent, ntt: Args) -> (FineArgs, [u32; 3]) {
         let span = extent.rows.span;
         let prime = |limb: usize| span.prime(limb, self.spec().q().len());
-        let is_wide = |limb: usize| !self.is_short(prime(limb));
-        let most = span.limbs() + (0..span.limbs()).filter(|&limb| is_wide(limb)).count();
+        let is_wide = |&limb: &usize| !self.is_short(prime(limb));
+        let wide = || (0..span.limbs()).filter(is_wide);
+        let most = span.limbs() + wide().count();
         let blocks = (most * extent.rows.batch * extent.digits * extent.parts) << ntt.log_tiles;
         let halved = most <= STRIPS && halves_tiles(blocks, self.cuda.gpu().info().multiprocessors);
-        let firsts = (0..span.limbs()).map(|limb| (limb, (halved && is_wide(limb)).then_some(false)));
-        let seconds =
-            (0..span.limbs()).filter(|&limb| halved && is_wide(limb)).map(|limb| (limb, Some(true)));
+        let firsts = (0..span.limbs()).map(|limb| (limb, (halved && is_wide(&limb)).then_some(false)));
+        let seconds = wide().filter(|_| halved).map(|limb| (limb, Some(true)));
         let (mut strips, mut count) = ([0; STRIPS], 0);
         for (place, (limb, half)) in strips.iter_mut().zip(firsts.chain(seconds)) {
             let roots = self.roots_address(prime(limb), direction as usize);
-            *place = strip(limb, half, roots, is_wide(limb));
+            *place = strip(limb, half, roots, is_wide(&limb));
             count += 1;
         }
-        (FineArgs { ntt, strips }, count)
+        let [tiles, _, parts] = extent.grid(ntt.log_tiles);
+        (FineArgs { ntt, strips }, [tiles, count, parts])
     }
 
     /// Coefficients to values. With `args.convert`, `src` holds the y of the source limbs; with
@@ -659,14 +659,12 @@ impl CudaRing {
         let &Rest { step, extent, args: ntt } = rest;
         let log_tiles = step.log_tiles(ntt.log_n);
         let ntt = Args { log_tiles, ..ntt };
-        let (ntt, strips) = self.fine_args(Direction::Inverse, extent, ntt);
+        let (ntt, fine_grid) = self.fine_args(Direction::Inverse, extent, ntt);
         let mut args =
             SharedArgs { ntt, others: [[0; MOST_PARTS]; MOST_OTHERS], count: others.len() as u32, unused: 0 };
         args.others[..others.len()].copy_from_slice(others);
-        let (entry, mut grid) = (shared_entry(step.entry), extent.grid(log_tiles));
-        if step.is_fine() {
-            grid[1] = strips;
-        }
+        let entry = shared_entry(step.entry);
+        let grid = if step.is_fine() { fine_grid } else { extent.grid(log_tiles) };
         // SAFETY: guaranteed by the caller.
         unsafe { self.cuda.launch(op, entry, grid, step.threads(), step.shared, &args) }
     }

@@ -32,8 +32,7 @@ fn products(
         let ring = Ring::new(backend.clone(), spec.clone())?;
         let rows = Rows::new(Span::chain(q), batch);
         let mut part = || {
-            let residue = |q: u64| move |k: usize| (k, q);
-            let places = chain.iter().flat_map(|&q| (0..batch << log_n).map(residue(q)));
+            let places = chain.iter().flat_map(|&q| (0..batch << log_n).map(move |k| (k, q)));
             let words: Vec<u64> = places
                 .map(|(k, q)| match k {
                     0..16 => q - 1,
