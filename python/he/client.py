@@ -24,6 +24,7 @@ import struct
 import tempfile
 import time
 import urllib.parse
+import uuid
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, BinaryIO, Final, cast
 
@@ -224,10 +225,12 @@ class Service:
         self.received += len(text)
         return text
 
-    def _json(self, method: str, path: str, value: object = None) -> Any:
+    def _json(
+        self, method: str, path: str, value: object = None, headers: Mapping[str, str] = {}
+    ) -> Any:
         body = None if value is None else json.dumps(value).encode()
-        headers = {} if value is None else {"Content-Type": "application/json"}
-        text = self._read(self._open(method, path, body, headers), 16 << 20)
+        kind = {} if value is None else {"Content-Type": "application/json"}
+        text = self._read(self._open(method, path, body, {**kind, **headers}), 16 << 20)
         return json.loads(text) if text else None
 
     def _guest(self) -> None:
@@ -500,9 +503,10 @@ class Service:
                     sent.append(item)
                 names.append(item.id)
             request = {"name": operation, **{k: v for k, v in parameters.items() if v is not None}}
-            job = self._json(
-                "POST", "/v1/jobs", {"operation": request, "inputs": names, "key_set": key_set}
-            )
+            body = {"operation": request, "inputs": names, "key_set": key_set}
+            # By its key, the service knows a request again whose answer was lost.
+            headers = {"Idempotency-Key": uuid.uuid4().hex}
+            job = self._persist(lambda _: self._json("POST", "/v1/jobs", body, headers))
             return self._wait(job, progress, timeout)
         finally:
             for item in sent:

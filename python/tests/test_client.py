@@ -67,10 +67,13 @@ class Server:
 
 
 class Line:
-    """Forwards bytes to a port, and cuts connections that have sent so many."""
+    """Forwards bytes to a port, and cuts connections that have sent so many.
 
-    def __init__(self, port: int, *cuts: int) -> None:
-        self.to, self.cuts = port, list(cuts)
+    An answer to a request that begins with one of `losses` is lost with its connection, once each.
+    """
+
+    def __init__(self, port: int, *cuts: int, losses: tuple[bytes, ...] = ()) -> None:
+        self.to, self.cuts, self.losses = port, list(cuts), list(losses)
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}"
         self.connections = 0
@@ -84,16 +87,24 @@ class Line:
                 return
             self.connections += 1
             far = socket.create_connection(("127.0.0.1", self.to))
-            threading.Thread(target=self._copy, args=(near, far, True), daemon=True).start()
-            threading.Thread(target=self._copy, args=(far, near, False), daemon=True).start()
+            lost = threading.Event()
+            threading.Thread(target=self._copy, args=(near, far, True, lost), daemon=True).start()
+            threading.Thread(target=self._copy, args=(far, near, False, lost), daemon=True).start()
 
-    def _copy(self, source: socket.socket, sink: socket.socket, is_up: bool) -> None:
+    def _copy(
+        self, source: socket.socket, sink: socket.socket, is_up: bool, lost: threading.Event
+    ) -> None:
         passed = 0
         try:
             while data := source.recv(1 << 16):
                 passed += len(data)
                 if is_up and self.cuts and passed > self.cuts[0]:
                     del self.cuts[0]
+                    break
+                if is_up and self.losses and data.startswith(self.losses[0]):
+                    del self.losses[0]
+                    lost.set()
+                if not is_up and lost.is_set():
                     break
                 sink.sendall(data)
         except OSError:
@@ -182,6 +193,18 @@ def test_transfers_go_on_after_interruptions(server: Server, keys: Path, tmp_pat
         assert line.cuts == [] and line.connections >= 4
         # At most a piece was sent again per cut.
         assert service.sent < length + 4 * (4 << 20) + (2 << 20)
+    line.listener.close()
+
+
+def test_a_job_whose_answer_is_lost_is_asked_for_once(server: Server, keys: Path) -> None:
+    line = Line(server.port, losses=2 * (b"POST /v1/jobs ",))
+    with client.Service(line.url, server.token()) as service:
+        table = files.encrypt(b"x\n1\n2\n6\n", keys / "secret.key", device="cpu")
+        before = len(service._json("GET", "/v1/jobs")["items"])
+        mean = service.download(service.eval("mean", table, key=keys / "eval.key"))
+        assert mean.decrypt(keys / "secret.key", device="cpu")["x"][0] == pytest.approx(3, abs=1e-4)
+        assert line.losses == []
+        assert len(service._json("GET", "/v1/jobs")["items"]) == before + 1
     line.listener.close()
 
 

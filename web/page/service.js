@@ -120,6 +120,12 @@ function idOf(location) {
   return location.split("?")[0].replace(/\/+$/, "").split("/").at(-1);
 }
 
+/** 128 random bits in hexadecimal, in pages without a secure context, too. */
+function randomName() {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
 export class Service {
   /** @param {string} base where the service is; the page's own origin if empty */
   constructor(base = "") {
@@ -263,9 +269,13 @@ export class Service {
 
   /** Starts a job and waits for its result, the id of an object. Cancelling ends the job, too. */
   async compute(operation, inputs, keySet, { signal, onProgress, onPause } = {}) {
-    let job = await this.json("/v1/jobs", {
-      method: "POST", body: { operation, inputs, key_set: keySet }, signal,
-    });
+    // By its key, the service knows a request again whose answer was lost.
+    const headers = { "Idempotency-Key": randomName() };
+    const body = { operation, inputs, key_set: keySet };
+    let job = await this.persist(
+      () => this.json("/v1/jobs", { method: "POST", headers, body, signal }),
+      { signal, onPause },
+    );
     const path = `/v1/jobs/${job.id}`;
     const seen = (state) => {
       job = { ...job, ...state };

@@ -93,6 +93,8 @@ class Line:
         self.sent = bytearray()
         #: Cut the next connection that has sent this many bytes, as often as there are numbers.
         self.cuts: list[int] = []
+        #: Cut the connection when the answer comes to a request that begins so, once for each.
+        self.losses: list[bytes] = []
         self.is_cut = False
         self.lock = threading.Lock()
         self.open: set[socket.socket] = set()
@@ -117,10 +119,11 @@ class Line:
                 near.close()
                 continue
             self.open |= {near, far}
-            threading.Thread(target=self._copy, args=(near, far, True), daemon=True).start()
-            threading.Thread(target=self._copy, args=(far, near, False), daemon=True).start()
+            lost = threading.Event()
+            threading.Thread(target=self._copy, args=(near, far, True, lost), daemon=True).start()
+            threading.Thread(target=self._copy, args=(far, near, False, lost), daemon=True).start()
 
-    def _copy(self, source: socket.socket, sink: socket.socket, is_up: bool) -> None:
+    def _copy(self, source: socket.socket, sink: socket.socket, is_up: bool, lost: threading.Event) -> None:
         passed = 0
         try:
             while data := source.recv(1 << 16):
@@ -131,6 +134,11 @@ class Line:
                         if self.cuts and passed > self.cuts[0]:
                             del self.cuts[0]
                             break
+                        if self.losses and data.startswith(self.losses[0]):
+                            del self.losses[0]
+                            lost.set()
+                elif lost.is_set():
+                    break
                 sink.sendall(data)
         except OSError:
             pass

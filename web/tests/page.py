@@ -66,6 +66,13 @@ class Page:
         self.find("#picture-file").send_keys(str(path))
         self.wait(lambda: path.name in self.text("#picture-chosen"))
 
+    def use_token(self, token: str) -> None:
+        self.click("#account summary")
+        self.find("#token").clear()
+        self.find("#token").send_keys(token)
+        self.click("#token-form [type=submit]")
+        self.wait(lambda: self.text("#who") == "With a token")
+
     def operate(self, name: str) -> None:
         self.click(f"#picture-form [name=operation][value={name}]")
 

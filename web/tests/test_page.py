@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+import httpx
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -307,8 +308,9 @@ def test_a_service_that_is_gone_is_an_error_with_a_hint(
         server.kill()
 
 
-def test_a_killed_service_loses_no_upload(
-    chromium: webdriver.Chrome, tmp_path: pathlib.Path, tmp_path_factory: pytest.TempPathFactory
+@pytest.mark.parametrize("request_line", ["PATCH /v1/key-sets/", "PATCH /v1/objects/", "POST /v1/jobs ", "GET /v1/jobs/"])
+def test_a_killed_service_loses_nothing(
+    chromium: webdriver.Chrome, tmp_path: pathlib.Path, tmp_path_factory: pytest.TempPathFactory, request_line: str
 ) -> None:
     server = Server(tmp_path_factory.mktemp("killed"))
     line = Line(server.port)
@@ -316,8 +318,9 @@ def test_a_killed_service_loses_no_upload(
         page = Page(chromium, line.url)
         image = small(tmp_path)
         page.choose(image)
+        line.losses = [request_line.encode()]
         page.start()
-        page.wait(lambda: len(line.sent) > 1_500_000)
+        page.wait(lambda: not line.losses)
         server.kill()
         server.start()
         page.finish()
@@ -325,6 +328,22 @@ def test_a_killed_service_loses_no_upload(
     finally:
         line.close()
         server.kill()
+
+
+def test_a_job_whose_answer_is_lost_is_asked_for_once(
+    chromium: webdriver.Chrome, server: Server, line: Line, tmp_path: pathlib.Path
+) -> None:
+    page = Page(chromium, line.url)
+    token = server.token()
+    jobs = lambda: httpx.get(f"{server.url}/v1/jobs", headers={"Authorization": f"Bearer {token}"}).json()["items"]
+    page.use_token(token)
+    before = len(jobs())
+    image = small(tmp_path)
+    page.choose(image)
+    line.losses = 2 * [b"POST /v1/jobs "]
+    page.run()
+    close(page.pixels("picture-result"), expected(samples(image), "blur"))
+    assert line.losses == [] and len(jobs()) == before + 1
 
 
 def test_the_service_speaks_through_the_page(chromium: webdriver.Chrome, server: Server, tmp_path: pathlib.Path) -> None:
@@ -337,10 +356,8 @@ def test_the_service_speaks_through_the_page(chromium: webdriver.Chrome, server:
     assert "token" in said and len(said.split(".")) >= 3
 
     # A true one.
-    page.find("#token").clear()
-    page.find("#token").send_keys(server.token())
-    page.click("#token-form [type=submit]")
-    page.wait(lambda: page.text("#who") == "With a token")
+    page.click("#account summary")
+    page.use_token(server.token())
     assert page.text("#token-problem") == "" and not page.find("#token-form").is_displayed()
     page.choose(small(tmp_path))
     page.run()

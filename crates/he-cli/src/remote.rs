@@ -11,6 +11,8 @@ use crate::progress::Progress;
 use he_files::io::input::Input;
 use he_files::io::output::Output;
 use he_files::scan::{Scan, Scanned};
+use he_files::scheme::engine::rng;
+use rand::Rng;
 use serde_json::{Value, json};
 use std::cell::Cell;
 use std::fs::File;
@@ -487,6 +489,7 @@ impl Remote {
         mut output: Output,
     ) -> Result<Done> {
         let mut left: Vec<String> = Vec::new();
+        let mut random = rng()?;
         let mut compute = || -> Result<Value> {
             let mut names = Vec::new();
             for input in inputs.iter_mut() {
@@ -498,8 +501,10 @@ impl Remote {
             left.push(format!("/v1/key-sets/{key_set}"));
             let request = json!({ "operation": operation, "inputs": names, "key_set": key_set });
             let request = serde_json::to_vec(&request).unwrap_or_default();
-            let headers = [("Content-Type", "application/json")];
-            let job = self.json(self.ask("POST", "/v1/jobs", &headers, Some(&request)))?;
+            // By its key, the service knows a request again whose answer was lost.
+            let name = format!("{:016x}{:016x}", random.next_u64(), random.next_u64());
+            let headers = [("Content-Type", "application/json"), ("Idempotency-Key", &*name)];
+            let job = self.persist(|_| self.json(self.ask("POST", "/v1/jobs", &headers, Some(&request))))?;
             let result = self.wait(job)?;
             let path = format!("/v1/objects/{result}");
             left.push(path.clone());

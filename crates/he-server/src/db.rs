@@ -8,7 +8,7 @@ mod jobs;
 mod objects;
 mod tenants;
 
-pub use jobs::{Job, JobState, NewJob};
+pub use jobs::{Added, Job, JobState, NewJob};
 pub use objects::{Kind, Object};
 pub use tenants::{Tenant, TokenNote};
 
@@ -19,7 +19,7 @@ use sqlx::{AnyPool, Executor};
 pub type Result<T> = sqlx::Result<T>;
 
 /// The tables. Later versions add statements; they never change these.
-const SCHEMA: [&str; 7] = [
+const SCHEMA: [&str; 8] = [
     "CREATE TABLE IF NOT EXISTS tenants (
         id TEXT PRIMARY KEY, name TEXT NOT NULL, guest BIGINT NOT NULL, created BIGINT NOT NULL,
         expires BIGINT, max_bytes BIGINT NOT NULL, max_objects BIGINT NOT NULL,
@@ -39,6 +39,8 @@ const SCHEMA: [&str; 7] = [
         result TEXT, error TEXT, created BIGINT NOT NULL, started BIGINT, finished BIGINT)",
     "CREATE INDEX IF NOT EXISTS jobs_of_tenants ON jobs (tenant, id)",
     "CREATE TABLE IF NOT EXISTS uses (job TEXT NOT NULL, object TEXT NOT NULL, PRIMARY KEY (job, object))",
+    "CREATE TABLE IF NOT EXISTS idempotency_keys (
+        tenant TEXT NOT NULL, name TEXT NOT NULL, job TEXT NOT NULL, PRIMARY KEY (tenant, name))",
 ];
 
 /// A database.

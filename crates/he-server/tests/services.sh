@@ -56,8 +56,15 @@ put() {
 
 field() { python3 -c 'import json, sys; print(json.load(sys.stdin)[sys.argv[1]])' "$1"; }
 
+# Asks for the sum of a table, by the same idempotency key each time, and prints the job.
+ask() {
+    curl -ksf -H "$auth" -H 'Content-Type: application/json' -H 'Idempotency-Key: sum' -d \
+        "{\"operation\":{\"name\":\"sum\"},\"inputs\":[\"$table\"],\"key_set\":\"$keys\"}" \
+        "$url/v1/jobs" | field id
+}
+
 # check NAME URL OPTIONS...: a table is summed by a service with these options, which is killed and
-# started again before its result is fetched.
+# started again, and asked again, before its result is fetched.
 check() {
     name=$1 url=$2
     shift 2
@@ -68,15 +75,14 @@ check() {
     auth="Authorization: Bearer $(curl -ksf -X POST "$url/v1/sessions" | field token)"
     keys=$(put "$url" key-sets keys/eval.key)
     table=$(put "$url" objects table.he)
-    job=$(curl -ksf -H "$auth" -H 'Content-Type: application/json' -d \
-        "{\"operation\":{\"name\":\"sum\"},\"inputs\":[\"$table\"],\"key_set\":\"$keys\"}" \
-        "$url/v1/jobs" | field id)
+    job=$(ask)
     kill -9 "$service"
     wait "$service" 2>/dev/null || true
     "$program" serve --data "data-$name" --log-level warn "$@" >/dev/null &
     service=$!
     processes="$processes $service"
     answers "$url/readyz"
+    test "$(ask)" = "$job"
     curl -ksNf -H "$auth" "$url/v1/jobs/$job/events" >events
     result=$(curl -ksf -H "$auth" "$url/v1/jobs/$job" | field result)
     curl -ksf -H "$auth" "$url/v1/objects/$result/content" >result.he

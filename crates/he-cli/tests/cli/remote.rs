@@ -7,7 +7,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -78,16 +78,24 @@ fn photo(folder: &Path) -> PathBuf {
     encrypted
 }
 
-/// A line that forwards to a port, and counts connections. A connection that has sent the first of
-/// the numbers is cut, and then the next.
+/// What a line cuts, the first of each list first.
+#[derive(Debug, Default, PartialEq)]
+struct Cuts {
+    /// Connections that have sent so many bytes.
+    sent: Vec<usize>,
+    /// Connections on which the answer comes to a request that begins so.
+    answers: Vec<&'static [u8]>,
+}
+
+/// A line that forwards to a port, counts connections and cuts some.
 struct Line {
     port: u16,
-    cuts: Arc<Mutex<Vec<usize>>>,
+    cuts: Arc<Mutex<Cuts>>,
     connections: Arc<AtomicUsize>,
 }
 
 impl Line {
-    fn to(port: u16, cuts: Vec<usize>) -> Self {
+    fn to(port: u16, cuts: Cuts) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let line = Self {
             port: listener.local_addr().unwrap().port(),
@@ -101,30 +109,35 @@ impl Line {
                 connections.fetch_add(1, Ordering::Relaxed);
                 let far = TcpStream::connect(("127.0.0.1", port)).unwrap();
                 let (a, b) = (near.try_clone().unwrap(), far.try_clone().unwrap());
-                let cuts = Arc::clone(&cuts);
-                std::thread::spawn(move || copy(a, b, Some(&cuts)));
-                std::thread::spawn(move || copy(far, near, None));
+                let (cuts, is_lost) = (Arc::clone(&cuts), Arc::new(AtomicBool::new(false)));
+                let lost = Arc::clone(&is_lost);
+                let mut passed = 0;
+                std::thread::spawn(move || {
+                    copy(a, b, |bytes| {
+                        passed += bytes.len();
+                        let mut cuts = cuts.lock().unwrap();
+                        if cuts.answers.first().is_some_and(|&begin| bytes.starts_with(begin)) {
+                            cuts.answers.remove(0);
+                            lost.store(true, Ordering::SeqCst);
+                        }
+                        let is_cut = cuts.sent.first().is_some_and(|&cut| passed > cut);
+                        is_cut.then(|| cuts.sent.remove(0)).is_none()
+                    })
+                });
+                std::thread::spawn(move || copy(far, near, |_| !is_lost.load(Ordering::SeqCst)));
             }
         });
         line
     }
 }
 
-fn copy(mut from: TcpStream, mut to: TcpStream, cuts: Option<&Mutex<Vec<usize>>>) {
-    let (mut buffer, mut passed) = (vec![0; 1 << 14], 0);
-    while let Ok(count @ 1..) = from.read(&mut buffer) {
-        passed += count;
-        if let Some(cuts) = cuts {
-            let mut cuts = cuts.lock().unwrap();
-            if cuts.first().is_some_and(|&cut| passed > cut) {
-                cuts.remove(0);
-                break;
-            }
-        }
-        if to.write_all(&buffer[..count]).is_err() {
-            break;
-        }
-    }
+/// Copies bytes while they pass, and closes both ends.
+fn copy(mut from: TcpStream, mut to: TcpStream, mut passes: impl FnMut(&[u8]) -> bool) {
+    let mut buffer = vec![0; 1 << 14];
+    while let Ok(count @ 1..) = from.read(&mut buffer)
+        && passes(&buffer[..count])
+        && to.write_all(&buffer[..count]).is_ok()
+    {}
     let _ = from.shutdown(Shutdown::Both);
     let _ = to.shutdown(Shutdown::Both);
 }
@@ -267,14 +280,39 @@ fn transfers_go_on_after_interruptions() {
     let (service, dir) = (Service::start(), folder());
     let (input, output) = (photo(dir.path()), dir.path().join("y.he"));
     let key = fs::metadata(&Keys::usual().eval).unwrap().len() as usize;
-    let line = Line::to(service.port, vec![50_000, key / 2, 30_000, 100_000]);
+    let sent = vec![50_000, key / 2, 30_000, 100_000];
+    let line = Line::to(service.port, Cuts { sent, ..Cuts::default() });
     let url = format!("http://127.0.0.1:{}", line.port);
     he(remote(&["sharpen"], &input, &output, &url)).ok();
     let here = dir.path().join("here");
     eval(Keys::usual(), &["sharpen"], &input, &here);
     assert!(fs::read(&here).unwrap() == fs::read(&output).unwrap());
-    assert!(line.cuts.lock().unwrap().is_empty());
+    assert_eq!(*line.cuts.lock().unwrap(), Cuts::default());
     assert!(line.connections.load(Ordering::Relaxed) >= 5);
+}
+
+#[test]
+fn a_job_whose_answer_is_lost_is_asked_for_once() {
+    let (service, dir) = (Service::start(), folder());
+    let (input, output) = (photo(dir.path()), dir.path().join("y.he"));
+    let answers = vec![&b"POST /v1/jobs "[..]; 2];
+    let line = Line::to(service.port, Cuts { answers, ..Cuts::default() });
+    let url = format!("http://127.0.0.1:{}", line.port);
+    let token = service.token(dir.path());
+    let token_file = ["--token-file", token.to_str().unwrap()];
+    he(remote(&["invert"], &input, &output, &url).into_iter().chain(token_file)).ok();
+    let here = dir.path().join("here");
+    eval(Keys::usual(), &["invert"], &input, &here);
+    assert!(fs::read(&here).unwrap() == fs::read(&output).unwrap());
+    assert_eq!(*line.cuts.lock().unwrap(), Cuts::default());
+
+    let token = fs::read_to_string(&token).unwrap();
+    let mut stream = TcpStream::connect(("127.0.0.1", service.port)).unwrap();
+    let head = "GET /v1/jobs HTTP/1.1\r\nHost: test\r\nConnection: close\r\nAuthorization: Bearer";
+    write!(stream, "{head} {}\r\n\r\n", token.trim()).unwrap();
+    let mut listed = String::new();
+    stream.read_to_string(&mut listed).unwrap();
+    assert_eq!(listed.matches("\"key_set\":").count(), 1, "{listed}");
 }
 
 #[test]

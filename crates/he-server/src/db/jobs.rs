@@ -67,6 +67,17 @@ pub struct Job {
     pub times: (i64, Option<i64>, Option<i64>),
 }
 
+/// What came of adding a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Added {
+    /// It waits for its turn.
+    Queued,
+    /// The quota of its tenant has no room for it.
+    Full,
+    /// There is a job of this idempotency key already.
+    Repeated,
+}
+
 /// A job to be added, with the objects that it needs.
 pub struct NewJob<'a> {
     /// Its name.
@@ -75,6 +86,8 @@ pub struct NewJob<'a> {
     pub tenant: &'a str,
     /// What was asked for.
     pub request: &'a Value,
+    /// The idempotency key that its tenant chose.
+    pub key: Option<&'a str>,
     /// What it uses.
     pub uses: Vec<&'a str>,
 }
@@ -126,15 +139,24 @@ fn job(row: &AnyRow) -> Result<Job> {
 }
 
 impl Database {
-    /// Adds a job, if the quota of its tenant has room for it.
+    /// Adds a job, if the quota of its tenant has room for it and its key is new. Of two at once
+    /// with one key, one is added.
     ///
     /// # Errors
     /// The database fails.
-    pub async fn add_job(&self, new: NewJob<'_>) -> Result<bool> {
+    pub async fn add_job(&self, new: NewJob<'_>) -> Result<Added> {
         let mut tx = self.pool.begin().await?;
+        if let Some(key) = new.key {
+            let named =
+                sqlx::query("INSERT INTO idempotency_keys VALUES ($1, $2, $3) ON CONFLICT DO NOTHING");
+            let named = named.bind(new.tenant).bind(key).bind(new.id).execute(&mut *tx).await?;
+            if named.rows_affected() == 0 {
+                return Ok(Added::Repeated);
+            }
+        }
         let taken = sqlx::query("UPDATE tenants SET jobs = jobs + 1 WHERE id = $1 AND jobs < max_jobs");
         if taken.bind(new.tenant).execute(&mut *tx).await?.rows_affected() == 0 {
-            return Ok(false);
+            return Ok(Added::Full);
         }
         sqlx::query("INSERT INTO jobs VALUES ($1, $2, $3, $4, 0, 0, 0, NULL, NULL, $5, NULL, NULL)")
             .bind(new.id)
@@ -149,7 +171,18 @@ impl Database {
             sqlx::query(statement).bind(new.id).bind(object).execute(&mut *tx).await?;
         }
         tx.commit().await?;
-        Ok(true)
+        Ok(Added::Queued)
+    }
+
+    /// The job that a tenant asked for by this idempotency key.
+    ///
+    /// # Errors
+    /// The database fails.
+    pub async fn job_of_key(&self, tenant: &str, key: &str) -> Result<Option<Job>> {
+        let row = sqlx::query(
+            "SELECT * FROM jobs WHERE id IN (SELECT job FROM idempotency_keys WHERE tenant = $1 AND name = $2)",
+        );
+        row.bind(tenant).bind(key).fetch_optional(&self.pool).await?.map(|row| job(&row)).transpose()
     }
 
     /// The job of this name, if it is the tenant's.
@@ -236,12 +269,64 @@ impl Database {
         Ok(true)
     }
 
-    /// Forgets jobs that ended before this time.
+    /// Forgets jobs that ended before this time, and their idempotency keys.
     ///
     /// # Errors
     /// The database fails.
     pub async fn forget_jobs(&self, before: i64) -> Result<()> {
-        sqlx::query("DELETE FROM jobs WHERE finished < $1").bind(before).execute(&self.pool).await?;
-        Ok(())
+        let mut tx = self.pool.begin().await?;
+        for statement in [
+            "DELETE FROM idempotency_keys WHERE job IN (SELECT id FROM jobs WHERE finished < $1)",
+            "DELETE FROM jobs WHERE finished < $1",
+        ] {
+            sqlx::query(statement).bind(before).execute(&mut *tx).await?;
+        }
+        tx.commit().await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::db::Tenant;
+    use crate::settings::Quota;
+
+    async fn add(db: &Database, tenant: &str, id: &str, key: Option<&str>) -> Added {
+        db.add_job(NewJob { id, tenant, request: &Value::Null, key, uses: vec!["object"] }).await.unwrap()
+    }
+
+    /// A key stays with its job, is its tenant's, and is free again when the job is forgotten.
+    #[tokio::test]
+    async fn keys_live_as_long_as_their_jobs() {
+        let db = Database::open("sqlite::memory:").await.unwrap();
+        let quota = Quota { bytes: 10, objects: 10, jobs: 2 };
+        for id in ["a", "b"] {
+            let tenant = Tenant { id: id.to_owned(), guest: true, expires: Some(0), quota };
+            db.add_tenant(id, &tenant).await.unwrap();
+        }
+        let of_key = async |tenant, key| db.job_of_key(tenant, key).await.unwrap().map(|job| job.id);
+        assert_eq!(add(&db, "a", "1", Some("key")).await, Added::Queued);
+        assert_eq!(add(&db, "a", "2", Some("key")).await, Added::Repeated);
+        assert_eq!(add(&db, "a", "3", None).await, Added::Queued);
+        // What the quota refuses takes no key.
+        assert_eq!(add(&db, "a", "4", Some("other")).await, Added::Full);
+        assert_eq!(of_key("a", "other").await, None);
+        assert_eq!(add(&db, "b", "5", Some("key")).await, Added::Queued);
+        assert_eq!(of_key("a", "key").await.as_deref(), Some("1"));
+        assert_eq!(of_key("b", "key").await.as_deref(), Some("5"));
+
+        assert!(db.end_job(("a", "1"), JobState::Done, (1, 1), None, None).await.unwrap());
+        db.forget_jobs(clock::now() - clock::hours(1)).await.unwrap();
+        assert_eq!(of_key("a", "key").await.as_deref(), Some("1"));
+        db.forget_jobs(clock::now() + 1).await.unwrap();
+        assert_eq!(of_key("a", "key").await, None);
+        assert_eq!(of_key("b", "key").await.as_deref(), Some("5"));
+        assert_eq!(add(&db, "a", "6", Some("key")).await, Added::Queued);
+
+        // A guest goes with its keys.
+        assert!(db.end_job(("b", "5"), JobState::Failed, (0, 1), None, None).await.unwrap());
+        db.remove_guests().await.unwrap();
+        assert_eq!(of_key("b", "key").await, None);
+        assert_eq!(of_key("a", "key").await.as_deref(), Some("6"));
     }
 }

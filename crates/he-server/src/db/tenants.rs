@@ -138,7 +138,7 @@ impl Database {
         const GONE: &str = "guest = 1 AND expires <= $1 AND objects = 0 AND jobs = 0";
         let now = clock::now();
         let mut tx = self.pool.begin().await?;
-        for table in ["tokens", "jobs"] {
+        for table in ["tokens", "idempotency_keys", "jobs"] {
             let of = format!("DELETE FROM {table} WHERE tenant IN (SELECT id FROM tenants WHERE {GONE})");
             sqlx::query(&of).bind(now).execute(&mut *tx).await?;
         }

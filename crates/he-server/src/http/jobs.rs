@@ -4,14 +4,14 @@ use super::Body;
 use super::files::{ListQuery, found, page};
 use super::who::Who;
 use crate::app::App;
-use crate::db::{Job, JobState, Kind, NewJob};
+use crate::db::{Added, Job, JobState, Kind, NewJob};
 use crate::ids;
 use crate::jobs::{self, Status};
 use crate::operations::Task;
 use crate::problem::{Answer, Problem};
 use axum::Json;
 use axum::extract::{Path, State};
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, HeaderName, StatusCode};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use futures_util::stream::{self, Stream};
 use serde::{Deserialize, Serialize};
@@ -21,6 +21,10 @@ use std::sync::Arc;
 use tokio::sync::watch;
 
 type Shared = State<Arc<App>>;
+
+const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+/// The longest idempotency key, in characters.
+const MAX_KEY: usize = 255;
 
 /// What is asked for.
 #[derive(Debug, Deserialize, Serialize)]
@@ -33,12 +37,49 @@ pub struct Request {
     bootstrap_key: Option<String>,
 }
 
-/// `POST /v1/jobs`.
+/// The idempotency key of a request, if it has one.
+fn idempotency_key(headers: &HeaderMap) -> Answer<Option<&str>> {
+    let Some(value) = headers.get(IDEMPOTENCY_KEY) else { return Ok(None) };
+    let is_visible = |key: &&str| key.bytes().all(|byte| byte.is_ascii_graphic());
+    let key = value.to_str().ok().filter(is_visible).filter(|key| (1..=MAX_KEY).contains(&key.len()));
+    key.map(Some).ok_or_else(|| {
+        Problem::request(format!(
+            "the header {IDEMPOTENCY_KEY} is not 1 to {MAX_KEY} visible ASCII characters"
+        ))
+    })
+}
+
+/// The job of an idempotency key, which must have been asked for by the same request.
+fn repeated(app: &App, mut job: Job, request: &Value) -> Answer<(StatusCode, Json<Value>)> {
+    // As the database gives it back: reading a number may change its last bit.
+    let asked: Value = serde_json::from_str(&request.to_string()).map_err(Problem::internal)?;
+    if job.request != asked {
+        let what = format!("the header {IDEMPOTENCY_KEY} has the key of job {}, another request", job.id);
+        return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "idempotency-key", what)
+            .hint("send a new key with each new request"));
+    }
+    now(app, &mut job);
+    Ok((StatusCode::ACCEPTED, Json(job.json())))
+}
+
+/// `POST /v1/jobs`. A request with an `Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header)
+/// may be sent again after an answer that was lost: there is one job of a key.
 pub async fn create(
     State(app): Shared,
     Who(tenant): Who,
+    headers: HeaderMap,
     Body(request): Body<Request>,
 ) -> Answer<(StatusCode, Json<Value>)> {
+    let key = idempotency_key(&headers)?;
+    let written = serde_json::to_value(&request).map_err(Problem::internal)?;
+    let of_key = async || match key {
+        Some(key) => app.db.job_of_key(&tenant.id, key).await,
+        None => Ok(None),
+    };
+    // First, since what the job needed may be gone by now.
+    if let Some(job) = of_key().await? {
+        return repeated(&app, job, &written);
+    }
     let task = Task::parse(&request.operation)?;
     if task.inputs() != request.inputs.len() {
         let (name, needed, found) = (task.name(), task.inputs(), request.inputs.len());
@@ -60,15 +101,23 @@ pub async fn create(
         uses.push(&**id);
     }
     let id = ids::id()?;
-    let written = serde_json::to_value(&request).map_err(Problem::internal)?;
-    let new = NewJob { id: &id, tenant: &tenant.id, request: &written, uses };
-    if !app.db.add_job(new).await? {
-        let most = tenant.quota.jobs;
-        return Err(Problem::quota(format!("{most} jobs are queued or running already")));
+    let new = NewJob { id: &id, tenant: &tenant.id, request: &written, key, uses };
+    match app.db.add_job(new).await? {
+        Added::Queued => {
+            app.jobs.add(&tenant.id, &id);
+            let job = one(&app, &tenant.id, &id).await?;
+            Ok((StatusCode::ACCEPTED, Json(job.json())))
+        }
+        Added::Full => {
+            let most = tenant.quota.jobs;
+            Err(Problem::quota(format!("{most} jobs are queued or running already")))
+        }
+        // The same request came twice at once, and the other one was first.
+        Added::Repeated => match of_key().await? {
+            Some(job) => repeated(&app, job, &written),
+            None => Err(Problem::not_found("job")),
+        },
     }
-    app.jobs.add(&tenant.id, &id);
-    let job = one(&app, &tenant.id, &id).await?;
-    Ok((StatusCode::ACCEPTED, Json(job.json())))
 }
 
 /// The job of this name, if it is the tenant's, as far as it is now.

@@ -151,6 +151,7 @@ pub fn description() -> Value {
     paths.extend(files("an object", true));
     let job_body =
         json!({ "required": true, "content": { "application/json": { "schema": schema("NewJob") } } });
+    let key = header("Idempotency-Key", false, json!({ "type": "string", "pattern": "^[!-~]{1,255}$" }));
     let events = json!({
         "description": "Server-sent events: progress, then done, failed or cancelled",
         "content": { "text/event-stream": { "schema": { "type": "string" } } },
@@ -168,7 +169,7 @@ pub fn description() -> Value {
             "/v1/jobs",
             json!({
                 "get": list_of("jobs", "Job"),
-                "post": operation("Asks for a computation", vec![], Some(job_body), vec![("202", answer("The job", "Job"))]),
+                "post": operation("Asks for a computation", vec![key], Some(job_body), vec![("202", answer("The job", "Job"))]),
             }),
         ),
         (

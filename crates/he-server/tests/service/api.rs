@@ -1,6 +1,6 @@
 //! Jobs and their results, downloads, lists, and what the service says of itself.
 
-use crate::client::{TUS, read_answer};
+use crate::client::{Client, TUS, read_answer};
 use crate::fixtures::{Service, evaluated, files};
 use he_server::settings::Settings;
 use serde_json::{Value, json};
@@ -92,6 +92,65 @@ fn jobs_that_cannot_be_say_why() {
     let begun = guest.begin("/v1/objects", 1000).expect(201).json();
     ask(json!({ "operation": blur, "inputs": [begun["id"]], "key_set": keys })).problem(409);
     guest.get(&format!("/v1/objects/{}/content", begun["id"].as_str().unwrap())).problem(409);
+}
+
+#[test]
+fn a_request_with_a_key_is_one_job() {
+    let service = Service::start();
+    let (guest, other) = (service.guest(), service.guest());
+    let files = files();
+    let publish = |who: &Client| {
+        (who.upload("/v1/key-sets", &files.evaluation), who.upload("/v1/objects", &files.image))
+    };
+    let (keys, image) = publish(&guest);
+    // Numbers as they are, to the last digit.
+    let brighten = |by: f64| {
+        let operation = json!({ "name": "brightness", "by": by });
+        json!({ "operation": operation, "inputs": [image], "key_set": keys }).to_string()
+    };
+    let ask = |who: &Client, key: &str, body: &str| {
+        let headers = [("Content-Type", "application/json"), ("Idempotency-Key", key)];
+        who.send("POST", "/v1/jobs", &headers, body.as_bytes())
+    };
+    let first = ask(&guest, "\"one\"", &brighten(0.1 + 0.2)).expect(202).json();
+    // Once more, eight times at once, and after the end, when the input is gone.
+    let id = &first["id"];
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                assert_eq!(&ask(&guest, "\"one\"", &brighten(0.1 + 0.2)).expect(202).json()["id"], id)
+            });
+        }
+    });
+    let done = guest.wait(id.as_str().unwrap());
+    guest.delete(&format!("/v1/objects/{image}")).expect(204);
+    assert_eq!(ask(&guest, "\"one\"", &brighten(0.1 + 0.2)).expect(202).json(), done);
+    assert_eq!(guest.get("/v1/jobs").expect(200).json()["items"].as_array().unwrap().len(), 1);
+    // Eight at once with a key that is new.
+    let image = guest.upload("/v1/objects", &files.image);
+    let body = json!({ "operation": { "name": "invert" }, "inputs": [image], "key_set": keys }).to_string();
+    let ids: Vec<Value> = std::thread::scope(|scope| {
+        let asked: Vec<_> = (0..8)
+            .map(|_| scope.spawn(|| ask(&guest, "two", &body).expect(202).json()["id"].clone()))
+            .collect();
+        asked.into_iter().map(|answer| answer.join().unwrap()).collect()
+    });
+    assert!(ids.iter().all(|id| *id == ids[0] && *id != first["id"]), "{ids:?}");
+    // Another request needs another key, and a key is its tenant's.
+    let said = ask(&guest, "\"one\"", &brighten(0.3)).problem(422);
+    assert!(said.contains(first["id"].as_str().unwrap()), "{said}");
+    let (keys, image) = publish(&other);
+    let body = json!({ "operation": { "name": "invert" }, "inputs": [image], "key_set": keys }).to_string();
+    let theirs = ask(&other, "\"one\"", &body).expect(202).json();
+    assert_ne!(theirs["id"], first["id"]);
+    // A request that was refused leaves its key free.
+    let missing = json!({ "operation": { "name": "invert" }, "inputs": [keys], "key_set": keys }).to_string();
+    ask(&other, "three", &missing).problem(404);
+    ask(&other, "three", &body).expect(202);
+    for key in ["", "two words", &"x".repeat(256), "caf\u{e9}"] {
+        ask(&other, key, &body).problem(400);
+    }
+    ask(&other, &"x".repeat(255), &body).expect(202);
 }
 
 #[test]

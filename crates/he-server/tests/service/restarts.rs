@@ -20,23 +20,29 @@ fn uploads_objects_and_jobs_survive_a_restart() {
         guest.begin("/v1/objects", files.image.len()).expect(201).header("location").unwrap().to_owned();
     guest.append(&url, 0, &files.image[..half]).expect(204);
     let jobs: Vec<String> = (0..4).map(|_| guest.job(json!({ "name": "blur" }), &[&image], &keys)).collect();
+    let body = json!({ "operation": { "name": "blur" }, "inputs": [image], "key_set": keys }).to_string();
+    let headers = [("Content-Type", "application/json"), ("Idempotency-Key", "the-fifth")];
+    let ask = |guest: &Client| guest.send("POST", "/v1/jobs", &headers, body.as_bytes()).expect(202).json();
+    let fifth = ask(&guest)["id"].clone();
     let data = service.stop();
 
     let service = Service::on(data, settings());
     let guest = Client { address: service.client.address, ..guest };
+    assert_eq!(ask(&guest)["id"], fifth);
+    let jobs = jobs.iter().map(|job| &**job).chain(fifth.as_str());
     let at = guest.offset(&url);
     assert!(at <= half && half - at < 48, "{at} of {half}");
     guest.append(&url, at, &files.image[at..]).expect(204);
     assert!(guest.content(url.rsplit('/').next().unwrap()) == files.image);
     let expected = evaluated(r#"{"name":"blur"}"#, &files.image, None);
-    for job in &jobs {
+    for job in jobs {
         let job = guest.wait(job);
         assert_eq!(job["state"], "done", "{job}");
         assert!(guest.content(job["result"].as_str().unwrap()) == expected);
     }
     let stored = service.stored();
-    // The keys, two images, four results; nothing staged.
-    assert_eq!(stored.len(), 7, "{stored:?}");
+    // The keys, two images, five results; nothing staged.
+    assert_eq!(stored.len(), 8, "{stored:?}");
 }
 
 #[test]
