@@ -80,14 +80,20 @@ def derive_key(context, material, length=32):
 # --- ChaCha20 ----------------------------------------------------------------------------------
 
 
-def _chacha_rounds(state):
+def _lanes(words):
+    """Numbers below 2^32 in one, 64 bits each."""
+    return int.from_bytes(struct.pack(f"<{len(words)}Q", *words), "little")
+
+
+def _chacha_rounds(state, mask=M32):
+    """The rounds of a state, or of many at once: words are numbers of `mask` in lanes."""
     x = list(state)
 
     def quarter(a, b, c, d):
         for i, j, k, turn in ((a, b, d, 16), (c, d, b, 12), (a, b, d, 8), (c, d, b, 7)):
-            x[i] = (x[i] + x[j]) & M32
+            x[i] = (x[i] + x[j]) & mask
             t = x[k] ^ x[i]
-            x[k] = (t << turn | t >> 32 - turn) & M32
+            x[k] = (t << turn | t >> 32 - turn) & mask
 
     for _ in range(10):
         for i in range(4):
@@ -100,9 +106,14 @@ def _chacha_rounds(state):
 CONSTANTS = list(struct.unpack("<4I", b"expand 32-byte k"))
 
 
-def chacha20_block(key, last_four_words):
-    state = CONSTANTS + list(struct.unpack("<8I", key)) + list(last_four_words)
-    return struct.pack("<16I", *((a + b) & M32 for a, b in zip(_chacha_rounds(state), state)))
+def chacha20_blocks(key, tails):
+    """The blocks whose states end in these four words each."""
+    head = CONSTANTS + list(struct.unpack("<8I", key))
+    mask = _lanes([M32] * len(tails))
+    state = [_lanes(column) for column in zip(*(head + list(tail) for tail in tails))]
+    sums = [(a + b) & mask for a, b in zip(_chacha_rounds(state, mask), state)]
+    columns = [total.to_bytes(8 * len(tails), "little") for total in sums]
+    return [b"".join(column[8 * i : 8 * i + 4] for column in columns) for i in range(len(tails))]
 
 
 class Stream:
@@ -111,12 +122,17 @@ class Stream:
     def __init__(self, key, stream):
         self.key, self.stream, self.blocks = bytes(key), stream, {}
 
+    def _compute(self, first):
+        """A block and those behind it: more, the more have been asked for."""
+        run = range(first, first + min(128, 1 + len(self.blocks)))
+        tails = [(block & M32, block >> 32, self.stream & M32, self.stream >> 32) for block in run]
+        self.blocks.update(zip(run, chacha20_blocks(self.key, tails)))
+
     def bytes(self, start, count):
         out = b""
         for block in range(start // 64, (start + count + 63) // 64):
             if block not in self.blocks:
-                words = [block & M32, block >> 32, self.stream & M32, self.stream >> 32]
-                self.blocks[block] = chacha20_block(self.key, words)
+                self._compute(block)
             out += self.blocks[block]
         return out[start % 64 :][:count]
 
@@ -131,11 +147,9 @@ def xchacha20_poly1305_open(key, nonce, aad, sealed):
     subkey = struct.pack("<8I", *(x[:4] + x[12:]))
     tail = [0] + list(struct.unpack("<2I", nonce[16:]))
 
-    def keystream(counter):
-        return chacha20_block(subkey, [counter] + tail)
-
     text, tag = sealed[:-16], sealed[-16:]
-    one_time = keystream(0)[:32]
+    keystream = chacha20_blocks(subkey, [[counter] + tail for counter in range(1 + -(-len(text) // 64))])
+    one_time = keystream[0][:32]
     r = int.from_bytes(one_time[:16], "little") & 0x0FFFFFFC0FFFFFFC0FFFFFFC0FFFFFFF
     s = int.from_bytes(one_time[16:], "little")
 
@@ -150,7 +164,7 @@ def xchacha20_poly1305_open(key, nonce, aad, sealed):
         return None
     out = b""
     for i in range(0, len(text), 64):
-        out += bytes(a ^ b for a, b in zip(text[i : i + 64], keystream(1 + i // 64)))
+        out += bytes(a ^ b for a, b in zip(text[i : i + 64], keystream[1 + i // 64]))
     return out
 
 
@@ -374,6 +388,10 @@ def check():
     counting = bytes(i % 251 for i in range(3073))
     assert blake3(counting).hex().startswith("7124b49501012f81cc7f11ca069ec922")
     assert Stream(bytes(32), 0).bytes(0, 8).hex() == "76b8e0ada0f13d90"
+    tails = [(i, 0, 0, 0) for i in range(200)]
+    blocks = chacha20_blocks(bytes(32), tails)
+    assert blocks[1].hex().startswith("9f07e7be5551387a98ba977c732d080d")
+    assert blocks == [chacha20_blocks(bytes(32), [tail])[0] for tail in tails]
     # Of the reference implementation (argon2-cffi 25.1), as in `examples/golden.rs`.
     salt = bytes.fromhex(SALT)
     assert argon2id(b"correct horse", salt, 8, 1, 1).hex().startswith("976e4ad11ad02bf028028b993cde6700")

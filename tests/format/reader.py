@@ -226,13 +226,18 @@ def ternary(body, n):
 
 
 def negacyclic(a, b):
-    """The product modulo X^N + 1, fast where b is sparse."""
-    n, out = len(a), [0] * len(a)
-    for j, y in enumerate(b):
-        if y:
-            turned = [-x for x in a[n - j :]] + a[: n - j]
-            out = [z + y * x for z, x in zip(out, turned)]
-    return out
+    """The product modulo X^N + 1, through one product of integers: the values at a power of two."""
+    n = len(a)
+    bits = 2 + sum(max(map(abs, numbers)).bit_length() for numbers in (a, b, [n]))
+
+    def value(numbers):
+        return sum(x << bits * k for k, x in enumerate(numbers))
+
+    # Signed coefficients become positive ones by half of what `bits` have room for.
+    half = 1 << bits - 1
+    product = value(a) * value(b) + value([half] * (2 * n))
+    c = [(product >> bits * k & 2 * half - 1) - half for k in range(2 * n)]
+    return [c[k] - c[n + k] for k in range(n)]
 
 
 def image(poly, g):
