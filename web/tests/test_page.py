@@ -335,15 +335,19 @@ def test_a_job_whose_answer_is_lost_is_asked_for_once(
 ) -> None:
     page = Page(chromium, line.url)
     token = server.token()
-    jobs = lambda: httpx.get(f"{server.url}/v1/jobs", headers={"Authorization": f"Bearer {token}"}).json()["items"]
+    headers = {"Authorization": f"Bearer {token}"}
+
+    def jobs() -> int:
+        return len(httpx.get(f"{server.url}/v1/jobs", headers=headers).json()["items"])
+
     page.use_token(token)
-    before = len(jobs())
+    before = jobs()
     image = small(tmp_path)
     page.choose(image)
     line.losses = 2 * [b"POST /v1/jobs "]
     page.run()
     close(page.pixels("picture-result"), expected(samples(image), "blur"))
-    assert line.losses == [] and len(jobs()) == before + 1
+    assert line.losses == [] and jobs() == before + 1
 
 
 def test_the_service_speaks_through_the_page(chromium: webdriver.Chrome, server: Server, tmp_path: pathlib.Path) -> None:

@@ -73,8 +73,6 @@ pub struct Done {
 enum Failure {
     /// The same request may succeed later, after this wait if the service names one.
     Passing(CliError, Option<Duration>),
-    /// The service is at another byte than we thought.
-    Elsewhere(CliError),
     /// It will fail again; the status, or 0.
     Lasting(CliError, u16),
 }
@@ -82,7 +80,7 @@ enum Failure {
 impl From<Failure> for CliError {
     fn from(failure: Failure) -> Self {
         match failure {
-            Failure::Passing(error, _) | Failure::Elsewhere(error) | Failure::Lasting(error, _) => error,
+            Failure::Passing(error, _) | Failure::Lasting(error, _) => error,
         }
     }
 }
@@ -298,7 +296,6 @@ impl Remote {
         let error = CliError::new(what);
         let error = hint.into_iter().fold(error, CliError::hint);
         match status.as_u16() {
-            409 => Failure::Elsewhere(error),
             408 | 423 | 429 | 500 | 502 | 503 | 504 => {
                 Failure::Passing(error, wait.map(|wait: u64| Duration::from_secs(wait.min(60))))
             }
@@ -321,7 +318,6 @@ impl Remote {
             let mut got_ahead = false;
             let (error, wait) = match attempt(&mut got_ahead) {
                 Err(Failure::Passing(error, wait)) if self.has_answered.get() => (error, wait),
-                Err(Failure::Elsewhere(error)) => (error, Some(Duration::ZERO)),
                 other => return other,
             };
             if got_ahead {
@@ -375,7 +371,12 @@ impl Remote {
                     ("Upload-Offset", at.as_str()),
                 ];
                 is_sure = false;
-                let answer = self.ask("PATCH", path, &headers, Some(&piece))?;
+                let answer =
+                    self.ask("PATCH", path, &headers, Some(&piece)).map_err(|failure| match failure {
+                        // The service is at another byte than we thought: ask it, at once.
+                        Failure::Lasting(error, 409) => Failure::Passing(error, Some(Duration::ZERO)),
+                        other => other,
+                    })?;
                 let next = self.offset(&answer, upload.length)?;
                 progress.inc(next.saturating_sub(offset));
                 (offset, is_sure, *got_ahead) = (next, true, true);
