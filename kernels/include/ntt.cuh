@@ -19,6 +19,8 @@ enum Operand : u32 { NOTHING, WORDS, LAST_PRODUCT, TENSOR };
 // key switch, or one of up to four polynomials. Constant memory comes in lines of 64 bytes, of which the first holds 48 of these: what
 // every block asks for first.
 struct NttArgs {
+    static constexpr bool HALVES = false; // tiles of wide primes
+
     Limbs limbs;
     u32 log_n, log_tiles;
     u32 own;    // what happens to limbs of the digit itself: nothing, or a copy from acc[0]
@@ -51,32 +53,25 @@ struct NttArgs {
 };
 
 // Arguments of kernels for few rows, in which threads have eight points. Modulo wide primes, whose arithmetic takes twice as long, blocks
-// may have half of a tile, and threads four points. blockIdx.y: strip of blocks. Mirrored by `ntt::FineArgs`.
+// have half of a tile, and threads four points, if blocks are few. blockIdx.y: strip of blocks. Mirrored by `ntt::FineArgs`.
 constexpr u32 STRIPS = 64;
 
-// A limb, or one half of each of its tiles: 6 bits are the limb, one is which half and one whether it is a half; the others are the
-// address of its roots, known before the prime has been read, plus one if the prime is wide.
+// A limb, or one half of each of its tiles: 6 bits are the limb, one is which half; the others are the address of its roots, known before
+// the prime has been read, plus one if the prime is wide.
 struct Strip {
     u64 bits;
     HE_D u32 limb() const { return (u32)(bits >> 58); }
     HE_D u32 half() const { return (u32)(bits >> 57) & 1; }
-    HE_D bool is_half() const { return ((bits >> 56) & 1) != 0; }
-    HE_D u64 roots() const { return bits & 0xfffffffffffffe; }
+    HE_D u64 roots() const { return bits & 0x1fffffffffffffe; }
     HE_D bool is_short() const { return (bits & 1) == 0; }
 };
 struct FineNttArgs : NttArgs {
     Strip strips[STRIPS];
 };
 
-// What differs in them from the kernels for many rows, in which all threads have sixteen points.
-template <u32 LOG>
-struct Layout {
-    typedef NttArgs Args;
-    static constexpr bool HALVES = false;
-};
-template <>
-struct Layout<3> {
-    typedef FineNttArgs Args;
+// The same, for the kernels that halve the tiles of wide primes. Others leave them whole: one kernel for both is 5 to 10 % slower where
+// blocks are few, also modulo short primes.
+struct HalvedNttArgs : FineNttArgs {
     static constexpr bool HALVES = true;
 };
 

@@ -16,18 +16,15 @@ HE_D void by_arithmetic(const Args& a, const Tile& t, const Roots& roots, F f) {
         return;
     }
     const auto* table = roots.template table<U64>();
-    if constexpr (Layout<LOG>::HALVES) {
-        Strip strip = a.strips[blockIdx.y];
-        if (strip.is_half()) {
-            f(Way<U64, LOG - 1, TILE - 1>{}, half_of(t, strip.half()), table);
-            return;
-        }
+    if constexpr (Args::HALVES) {
+        f(Way<U64, LOG - 1, TILE - 1>{}, half_of(t, a.strips[blockIdx.y].half()), table);
+    } else {
+        f(Way<U64, LOG, TILE>{}, t, table);
     }
-    f(Way<U64, LOG, TILE>{}, t, table);
 }
 
-template <u32 LOG, u32 TILE, u32 BITS, u32 ROW_BITS, bool CONVERT>
-HE_D void forward_split_columns(const typename Layout<LOG>::Args& a) {
+template <u32 LOG, u32 TILE, u32 BITS, u32 ROW_BITS, bool CONVERT, class Args>
+HE_D void forward_split_columns(const Args& a) {
     Tile whole = tile_of(a);
     if (is_absent(a, whole)) return;
     const auto& p = prime_of_tile<LOG>(a, whole);
@@ -41,8 +38,8 @@ HE_D void forward_split_columns(const typename Layout<LOG>::Args& a) {
     });
 }
 
-template <u32 LOG, u32 TILE, u32 BITS, u32 ROW_BITS, class Also>
-HE_D void inverse_split_columns(const typename Layout<LOG>::Args& a, Also also) {
+template <u32 LOG, u32 TILE, u32 BITS, u32 ROW_BITS, class Args, class Also>
+HE_D void inverse_split_columns(const Args& a, Also also) {
     Tile whole = tile_of_second(a);
     const auto& p = prime_of_tile<LOG>(a, whole);
     by_arithmetic<LOG, TILE>(a, whole, inverse_roots_of(a, whole, p), [&](auto way, const Tile& t, const auto* table) {
@@ -61,17 +58,17 @@ constexpr u32 MOST_OTHERS = 3;
 // An inverse transform whose results other devices get as well: `count` of them, each with a dst of its own for every polynomial.
 // Mirrored by `ntt::SharedArgs`.
 struct SharedNttArgs {
-    FineNttArgs ntt;
+    HalvedNttArgs ntt; // as arguments of every kind
     u64* others[MOST_OTHERS][4];
     u32 count, unused;
 };
 
-template <u32 LOG, u32 TILE, u32 BITS, u32 ROW_BITS>
+template <u32 LOG, u32 TILE, u32 BITS, u32 ROW_BITS, class Args>
 HE_D void inverse_shared_columns(const SharedNttArgs& a) {
     u64* others[MOST_OTHERS];
 #pragma unroll
     for (u32 i = 0; i < MOST_OTHERS; ++i) others[i] = i < a.count ? a.others[i][blockIdx.z] : nullptr;
-    inverse_split_columns<LOG, TILE, BITS, ROW_BITS>(a.ntt, [&](u64 word, size_t at) {
+    inverse_split_columns<LOG, TILE, BITS, ROW_BITS, Args>(a.ntt, [&](u64 word, size_t at) {
 #pragma unroll
         for (u32 i = 0; i < MOST_OTHERS; ++i) {
             if (others[i] != nullptr) others[i][at] = word;
@@ -79,8 +76,8 @@ HE_D void inverse_shared_columns(const SharedNttArgs& a) {
     });
 }
 
-template <u32 LOG, u32 TILE, u32 BITS, u32 OPERAND>
-HE_D void forward_split_rows(const typename Layout<LOG>::Args& a) {
+template <u32 LOG, u32 TILE, u32 BITS, u32 OPERAND, class Args>
+HE_D void forward_split_rows(const Args& a) {
     Tile whole = tile_of_second(a);
     if (is_absent(a, whole)) return;
     const auto& p = prime_of_tile<LOG>(a, whole);
@@ -94,8 +91,8 @@ HE_D void forward_split_rows(const typename Layout<LOG>::Args& a) {
     });
 }
 
-template <u32 LOG, u32 TILE, u32 BITS, u32 OPERAND>
-HE_D void inverse_split_rows(const typename Layout<LOG>::Args& a) {
+template <u32 LOG, u32 TILE, u32 BITS, u32 OPERAND, class Args>
+HE_D void inverse_split_rows(const Args& a) {
     Tile whole = tile_of(a);
     const auto& p = prime_of_tile<LOG>(a, whole);
     by_arithmetic<LOG, TILE>(a, whole, inverse_roots_of(a, whole, p), [&](auto way, const Tile& t, const auto* table) {
@@ -106,25 +103,30 @@ HE_D void inverse_split_rows(const typename Layout<LOG>::Args& a) {
     });
 }
 
-// The blocks of a multiprocessor of each kind of kernels, by which compilers distribute registers, come last.
-#define COLUMN_KERNELS(NAME, LOG, TILE, BITS, ROW_BITS, FORWARD, CONVERT, INVERSE, SHARED_INVERSE)                                            \
-    KERNEL(NAME, Layout<LOG>::Args, 1 << (TILE - LOG), FORWARD) { forward_split_columns<LOG, TILE, BITS, ROW_BITS, false>(a); }               \
-    KERNEL(NAME##_convert, Layout<LOG>::Args, 1 << (TILE - LOG), CONVERT) { forward_split_columns<LOG, TILE, BITS, ROW_BITS, true>(a); }      \
-    KERNEL(NAME##_inverse, Layout<LOG>::Args, 1 << (TILE - LOG), INVERSE) {                                                                   \
-        inverse_split_columns<LOG, TILE, BITS, ROW_BITS>(a, [](u64, size_t) {});                                                              \
-    }                                                                                                                                         \
-    KERNEL(NAME##_inverse_shared, SharedNttArgs, 1 << (TILE - LOG), SHARED_INVERSE) {                                                         \
-        inverse_shared_columns<LOG, TILE, BITS, ROW_BITS>(a);                                                                                 \
+// ARGS say whether there are few rows, and if so, whether tiles of wide primes are halved. The blocks of a multiprocessor of each kind of
+// kernels, by which compilers distribute registers, come last.
+#define COLUMN_KERNELS(NAME, ARGS, LOG, TILE, BITS, ROW_BITS, FORWARD, CONVERT, INVERSE, SHARED_INVERSE)                            \
+    KERNEL(NAME, ARGS, 1 << (TILE - LOG), FORWARD) { forward_split_columns<LOG, TILE, BITS, ROW_BITS, false>(a); }               \
+    KERNEL(NAME##_convert, ARGS, 1 << (TILE - LOG), CONVERT) { forward_split_columns<LOG, TILE, BITS, ROW_BITS, true>(a); }      \
+    KERNEL(NAME##_inverse, ARGS, 1 << (TILE - LOG), INVERSE) {                                                                   \
+        inverse_split_columns<LOG, TILE, BITS, ROW_BITS>(a, [](u64, size_t) {});                                                 \
+    }                                                                                                                            \
+    KERNEL(NAME##_inverse_shared, SharedNttArgs, 1 << (TILE - LOG), SHARED_INVERSE) {                                            \
+        inverse_shared_columns<LOG, TILE, BITS, ROW_BITS, ARGS>(a);                                                              \
     }
 
-#define ROW_KERNELS(NAME, LOG, TILE, BITS, FORWARD, SUB, INVERSE, PRODUCT, TENSOR_INVERSE)                                                    \
-    KERNEL(NAME, Layout<LOG>::Args, 1 << (TILE - LOG), FORWARD) { forward_split_rows<LOG, TILE, BITS, NOTHING>(a); }                          \
-    KERNEL(NAME##_sub, Layout<LOG>::Args, 1 << (TILE - LOG), SUB) { forward_split_rows<LOG, TILE, BITS, WORDS>(a); }                          \
-    KERNEL(NAME##_sub_tensor, Layout<LOG>::Args, 1 << (TILE - LOG), SUB) { forward_split_rows<LOG, TILE, BITS, TENSOR>(a); }                  \
-    KERNEL(NAME##_inverse, Layout<LOG>::Args, 1 << (TILE - LOG), INVERSE) { inverse_split_rows<LOG, TILE, BITS, WORDS>(a); }                  \
-    KERNEL(NAME##_inverse_product, Layout<LOG>::Args, 1 << (TILE - LOG), PRODUCT) {                                                           \
-        inverse_split_rows<LOG, TILE, BITS, LAST_PRODUCT>(a);                                                                                 \
-    }                                                                                                                                         \
-    KERNEL(NAME##_inverse_tensor, Layout<LOG>::Args, 1 << (TILE - LOG), TENSOR_INVERSE) {                                                     \
-        inverse_split_rows<LOG, TILE, BITS, TENSOR>(a);                                                                                       \
-    }
+#define ROW_KERNELS(NAME, ARGS, LOG, TILE, BITS, FORWARD, SUB, INVERSE, PRODUCT, TENSOR_INVERSE)                                    \
+    KERNEL(NAME, ARGS, 1 << (TILE - LOG), FORWARD) { forward_split_rows<LOG, TILE, BITS, NOTHING>(a); }                          \
+    KERNEL(NAME##_sub, ARGS, 1 << (TILE - LOG), SUB) { forward_split_rows<LOG, TILE, BITS, WORDS>(a); }                          \
+    KERNEL(NAME##_sub_tensor, ARGS, 1 << (TILE - LOG), SUB) { forward_split_rows<LOG, TILE, BITS, TENSOR>(a); }                  \
+    KERNEL(NAME##_inverse, ARGS, 1 << (TILE - LOG), INVERSE) { inverse_split_rows<LOG, TILE, BITS, WORDS>(a); }                  \
+    KERNEL(NAME##_inverse_product, ARGS, 1 << (TILE - LOG), PRODUCT) { inverse_split_rows<LOG, TILE, BITS, LAST_PRODUCT>(a); }   \
+    KERNEL(NAME##_inverse_tensor, ARGS, 1 << (TILE - LOG), TENSOR_INVERSE) { inverse_split_rows<LOG, TILE, BITS, TENSOR>(a); }
+
+// The kernels for few rows: the low nine bits of the index, and the high ones of each degree.
+#define FINE_KERNELS(NAME, ARGS)                                       \
+    ROW_KERNELS(NAME##_rows, ARGS, 3, 10, 9, 6, 5, 6, 6, 5)               \
+    COLUMN_KERNELS(NAME##12_columns, ARGS, 3, 10, 3, 9, 6, 4, 6, 6)       \
+    COLUMN_KERNELS(NAME##13_columns, ARGS, 3, 10, 4, 9, 6, 4, 6, 6)       \
+    COLUMN_KERNELS(NAME##14_columns, ARGS, 3, 10, 5, 9, 6, 4, 6, 6)       \
+    COLUMN_KERNELS(NAME##15_columns, ARGS, 3, 10, 6, 9, 6, 4, 6, 6)

@@ -112,7 +112,7 @@ impl Args {
 const STRIPS: usize = 64;
 
 /// What these kernels take: also the limb of each strip, with the address of its roots. Modulo a
-/// wide prime a strip may have half of each tile.
+/// wide prime a strip has half of each tile, or all of it, as the kernel does.
 #[repr(C)]
 #[derive(Clone, Copy, NoUninit, Debug)]
 struct FineArgs {
@@ -120,19 +120,19 @@ struct FineArgs {
     strips: [u64; STRIPS],
 }
 
-/// A limb with its roots, or the first or second half of its tiles, as kernels take it.
-fn strip(limb: usize, half: Option<bool>, roots: u64, is_wide: bool) -> u64 {
-    debug_assert!(limb < STRIPS && roots >> 56 == 0 && roots & 1 == 0);
-    let half = half.map_or(0, |second| 1 << 56 | u64::from(second) << 57);
-    (limb as u64) << 58 | half | roots | u64::from(is_wide)
+/// A limb with its roots, or the first (0) or second (1) half of its tiles, as kernels take it.
+fn strip(limb: usize, half: u64, roots: u64, is_wide: bool) -> u64 {
+    debug_assert!(limb < STRIPS && half < 2 && roots >> 57 == 0 && roots & 1 == 0);
+    (limb as u64) << 58 | half << 57 | roots | u64::from(is_wide)
 }
 
-/// Whether tiles of wide primes are halved in a launch of so many blocks. A launch of few blocks
-/// takes as long as the longest of them, which halves shorten; one of many takes as long as all,
-/// which are 10 to 13 % longer by halves. With two rounds of six blocks per multiprocessor, as many
-/// as a rotation at 2^14 has, halves still gained on an H200.
-fn halves_tiles(blocks: usize, multiprocessors: u32) -> bool {
-    blocks <= 12 * multiprocessors as usize
+/// Whether tiles of wide primes, which so many of the limbs have, are halved in a launch of so many
+/// blocks. A launch of few blocks takes as long as the longest of them, which halves shorten; one
+/// of many takes as long as all, which are 10 to 13 % longer by halves where all primes are wide.
+/// With two rounds of six blocks per multiprocessor, as many as a rotation at 2^14 has, halves
+/// still gained on an H200, as they did with more where 4 of 18 limbs are wide.
+fn halves_tiles(blocks: usize, multiprocessors: u32, [wide, limbs]: [usize; 2]) -> bool {
+    blocks <= 12 * multiprocessors as usize || 4 * wide <= limbs
 }
 
 impl Args {
@@ -355,6 +355,36 @@ fn rows_entry(fine: bool, sub: Option<Operand>) -> Entry {
     }
 }
 
+/// The same kernel for few rows, which leaves the tiles of wide primes whole.
+fn whole_entry(entry: Entry) -> Entry {
+    use Entry::*;
+    match entry {
+        FineRows => FineWholeRows,
+        FineRowsSub => FineWholeRowsSub,
+        FineRowsSubTensor => FineWholeRowsSubTensor,
+        FineRowsInverse => FineWholeRowsInverse,
+        FineRowsInverseProduct => FineWholeRowsInverseProduct,
+        FineRowsInverseTensor => FineWholeRowsInverseTensor,
+        FineColumns12 => FineWholeColumns12,
+        FineColumnsConvert12 => FineWholeColumnsConvert12,
+        FineColumnsInverse12 => FineWholeColumnsInverse12,
+        FineColumnsInverseShared12 => FineWholeColumnsInverseShared12,
+        FineColumns13 => FineWholeColumns13,
+        FineColumnsConvert13 => FineWholeColumnsConvert13,
+        FineColumnsInverse13 => FineWholeColumnsInverse13,
+        FineColumnsInverseShared13 => FineWholeColumnsInverseShared13,
+        FineColumns14 => FineWholeColumns14,
+        FineColumnsConvert14 => FineWholeColumnsConvert14,
+        FineColumnsInverse14 => FineWholeColumnsInverse14,
+        FineColumnsInverseShared14 => FineWholeColumnsInverseShared14,
+        FineColumns15 => FineWholeColumns15,
+        FineColumnsConvert15 => FineWholeColumnsConvert15,
+        FineColumnsInverse15 => FineWholeColumnsInverse15,
+        FineColumnsInverseShared15 => FineWholeColumnsInverseShared15,
+        other => unreachable!("{other:?} is not for few rows"),
+    }
+}
+
 /// The same kernel, which loads an operand.
 fn loading_entry(entry: Entry, operand: Operand) -> Entry {
     use Entry::*;
@@ -514,34 +544,36 @@ impl CudaRing {
         // SAFETY: guaranteed by the caller.
         unsafe {
             if step.is_fine() {
-                let (args, grid) = self.fine_args(direction, extent, args);
-                self.cuda.launch(op, step.entry, grid, threads, step.shared, &args)
+                let (args, grid, halved) = self.fine_args(direction, extent, args);
+                let entry = if halved { step.entry } else { whole_entry(step.entry) };
+                self.cuda.launch(op, entry, grid, threads, step.shared, &args)
             } else {
                 self.cuda.launch(op, step.entry, grid, threads, step.shared, &args)
             }
         }
     }
 
-    /// The arguments of a kernel for few rows, and its grid. Its strips are the limbs, then the
-    /// second halves of wide ones if their tiles are halved.
-    fn fine_args(&self, direction: Direction, extent: Extent, ntt: Args) -> (FineArgs, [u32; 3]) {
+    /// The arguments of a kernel for few rows, its grid, and whether it halves the tiles of wide
+    /// primes. Its strips are the limbs, then the second halves of wide ones if it does.
+    fn fine_args(&self, direction: Direction, extent: Extent, ntt: Args) -> (FineArgs, [u32; 3], bool) {
         let span = extent.rows.span;
         let prime = |limb: usize| span.prime(limb, self.spec().q().len());
         let is_wide = |&limb: &usize| !self.is_short(prime(limb));
-        let wide = || (0..span.limbs()).filter(is_wide);
-        let most = span.limbs() + wide().count();
+        let wide: Vec<usize> = (0..span.limbs()).filter(is_wide).collect();
+        let most = span.limbs() + wide.len();
         let blocks = (most * extent.rows.batch * extent.digits * extent.parts) << ntt.log_tiles;
-        let halved = most <= STRIPS && halves_tiles(blocks, self.cuda.gpu().info().multiprocessors);
-        let firsts = (0..span.limbs()).map(|limb| (limb, (halved && is_wide(&limb)).then_some(false)));
-        let seconds = wide().filter(|_| halved).map(|limb| (limb, Some(true)));
+        let multiprocessors = self.cuda.gpu().info().multiprocessors;
+        let halved = most <= STRIPS && halves_tiles(blocks, multiprocessors, [wide.len(), span.limbs()]);
+        let seconds = wide.iter().filter(|_| halved).map(|&limb| (limb, 1));
         let (mut strips, mut count) = ([0; STRIPS], 0);
-        for (place, (limb, half)) in strips.iter_mut().zip(firsts.chain(seconds)) {
+        let each = (0..span.limbs()).map(|limb| (limb, 0)).chain(seconds);
+        for (place, (limb, half)) in strips.iter_mut().zip(each) {
             let roots = self.roots_address(prime(limb), direction as usize);
             *place = strip(limb, half, roots, is_wide(&limb));
             count += 1;
         }
         let [tiles, _, parts] = extent.grid(ntt.log_tiles);
-        (FineArgs { ntt, strips }, [tiles, count, parts])
+        (FineArgs { ntt, strips }, [tiles, count, parts], halved)
     }
 
     /// Coefficients to values. With `args.convert`, `src` holds the y of the source limbs; with
@@ -659,12 +691,17 @@ impl CudaRing {
         let &Rest { step, extent, args: ntt } = rest;
         let log_tiles = step.log_tiles(ntt.log_n);
         let ntt = Args { log_tiles, ..ntt };
-        let (ntt, fine_grid) = self.fine_args(Direction::Inverse, extent, ntt);
+        let (ntt, fine_grid, halved) = self.fine_args(Direction::Inverse, extent, ntt);
         let mut args =
             SharedArgs { ntt, others: [[0; MOST_PARTS]; MOST_OTHERS], count: others.len() as u32, unused: 0 };
         args.others[..others.len()].copy_from_slice(others);
-        let entry = shared_entry(step.entry);
-        let grid = if step.is_fine() { fine_grid } else { extent.grid(log_tiles) };
+        let (mut entry, mut grid) = (shared_entry(step.entry), extent.grid(log_tiles));
+        if step.is_fine() {
+            grid = fine_grid;
+            if !halved {
+                entry = whole_entry(entry);
+            }
+        }
         // SAFETY: guaranteed by the caller.
         unsafe { self.cuda.launch(op, entry, grid, step.threads(), step.shared, &args) }
     }
@@ -685,27 +722,37 @@ mod tests {
     }
 
     #[test]
-    fn tiles_of_wide_primes_are_halved_where_blocks_are_few() {
-        assert!(
-            halves_tiles(12 * 132, 132) && !halves_tiles(12 * 132 + 1, 132) && !halves_tiles(12 * 132, 131)
-        );
+    fn tiles_of_wide_primes_are_halved_where_they_or_all_blocks_are_few() {
+        let all = [4, 4];
+        assert!(halves_tiles(12 * 132, 132, all) && !halves_tiles(12 * 132 + 1, 132, all));
+        assert!(!halves_tiles(12 * 132, 131, all));
+        assert!(halves_tiles(4000, 132, [4, 18]) && !halves_tiles(4000, 132, [5, 18]));
     }
 
     /// The masks are those of `Strip` in kernels/include/ntt.cuh.
     #[test]
     fn strips_are_read_as_they_are_written() {
-        let roots = 0x00a5_5a5a_a5a5_5a5a;
+        let roots = 0x01a5_5a5a_a5a5_5a5a;
         for limb in [0, 1, STRIPS - 1] {
-            for half in [None, Some(false), Some(true)] {
+            for half in [0, 1] {
                 for is_wide in [false, true] {
                     let bits = strip(limb, half, roots, is_wide);
                     assert_eq!(bits >> 58, limb as u64);
-                    assert_eq!(bits & 0x00ff_ffff_ffff_fffe, roots);
+                    assert_eq!(bits >> 57 & 1, half);
+                    assert_eq!(bits & 0x01ff_ffff_ffff_fffe, roots);
                     assert_eq!(bits & 1 == 1, is_wide);
-                    assert_eq!(bits >> 56 & 1 == 1, half.is_some());
-                    assert_eq!(bits >> 57 & 1 == 1, half == Some(true));
                 }
             }
+        }
+    }
+
+    #[test]
+    fn whole_tiles_have_the_same_size() {
+        for (entry, whole) in
+            [(Entry::FineRows, Entry::FineWholeRows), (Entry::FineColumns15, Entry::FineWholeColumns15)]
+        {
+            assert_eq!(whole_entry(entry), whole);
+            assert_eq!(entry.log_tile(), whole.log_tile());
         }
     }
 
