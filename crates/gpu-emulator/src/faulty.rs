@@ -286,6 +286,11 @@ impl Driver for Faulty {
         self.waited(unsafe { self.inner.synchronize(stream) })
     }
 
+    unsafe fn is_done(&self, stream: Handle) -> bool {
+        // SAFETY: guaranteed by the caller.
+        unsafe { self.inner.is_done(stream) }
+    }
+
     fn load(&self, name: &str, ptx: &str) -> Result<Handle> {
         self.gate("load", Asks::Memory(ptx.len()))?;
         self.inner.load(name, ptx)

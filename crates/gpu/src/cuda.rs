@@ -6,7 +6,7 @@ use crate::driver::{DeviceInfo, Driver, Handle, Launch, RowCopy, Sequence};
 use crate::error::{Error, Result};
 use crate::interop::Owner;
 use crate::ptx::Header;
-use api::{Api, EdgeData};
+use api::{Api, EdgeData, NOT_READY};
 use cudarc::driver::sys::{
     CUDA_KERNEL_NODE_PARAMS_v2, CUDA_MEMCPY2D, CUDA_MEMCPY3D_PEER, CUdevice, CUgraphNode, CUmemorytype,
 };
@@ -336,6 +336,11 @@ impl Driver for CudaDriver {
         let api = self.enter()?;
         // SAFETY: guaranteed by the caller.
         api.check("cuStreamSynchronize", unsafe { (api.synchronize_stream)(stream as _) })
+    }
+
+    unsafe fn is_done(&self, stream: Handle) -> bool {
+        // SAFETY: guaranteed by the caller.
+        self.enter().is_ok_and(|api| unsafe { (api.query_stream)(stream as _) } != NOT_READY)
     }
 
     fn load(&self, name: &str, ptx: &str) -> Result<Handle> {

@@ -141,6 +141,11 @@ pub trait Driver: Debug + Send + Sync {
     unsafe fn fill_zero(&self, stream: Handle, dst: u64, bytes: usize) -> Result<()>;
     /// Waits for a stream.
     unsafe fn synchronize(&self, stream: Handle) -> Result<()>;
+    /// Whether the work of a stream is done or has failed. The provided body is for drivers whose
+    /// work is done when a call returns.
+    unsafe fn is_done(&self, _stream: Handle) -> bool {
+        true
+    }
     /// Compiles a module from PTX text; `name` is for errors.
     fn load(&self, name: &str, ptx: &str) -> Result<Handle>;
     /// Returns a kernel of a module. `shared` is the most dynamic shared memory that launches will

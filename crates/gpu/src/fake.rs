@@ -35,6 +35,7 @@ struct State {
     live: std::collections::BTreeMap<u64, usize>,
     handles: usize,
     capturing: bool,
+    busy: bool,
 }
 
 const BASE: u64 = 4096;
@@ -47,6 +48,11 @@ impl Fake {
     /// The calls since the last query.
     pub(crate) fn calls(&self) -> Vec<&'static str> {
         std::mem::take(&mut self.state.lock().unwrap().calls)
+    }
+
+    /// Whether streams have work from now on, as far as they are asked.
+    pub(crate) fn set_busy(&self, busy: bool) {
+        self.state.lock().unwrap().busy = busy;
     }
 
     /// The first sides of all grids that were launched, in order.
@@ -151,6 +157,12 @@ impl Driver for Fake {
     unsafe fn synchronize(&self, _stream: Handle) -> Result<()> {
         self.call("synchronize");
         Ok(())
+    }
+
+    unsafe fn is_done(&self, _stream: Handle) -> bool {
+        let state = self.state.lock().unwrap();
+        assert!(!state.capturing, "a capture is not asked");
+        !state.busy
     }
 
     fn load(&self, _name: &str, _ptx: &str) -> Result<Handle> {

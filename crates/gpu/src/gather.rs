@@ -12,8 +12,12 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 /// Fewer launches are not worth a graph.
 const LEAST: usize = 3;
 
-/// The most launches that are held back: while they wait, the device may be waiting, too.
-const MOST: usize = 10;
+/// How many launches are held back from a device that has nothing else to do.
+const IDLE_MOST: usize = 10;
+
+/// The most launches that are held back. Between two graphs a device does nothing for about two
+/// microseconds, so that longer ones are better while it is busy.
+const MOST: usize = 20;
 
 /// How often a sequence is requested before it gets a graph, since making one takes as long as a
 /// hundred launches.
@@ -59,6 +63,17 @@ impl Work {
     }
 }
 
+/// How many launches are held back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Held {
+    /// There may be more.
+    Fewer,
+    /// There may be more unless the device is idle.
+    MostIfIdle,
+    /// No more.
+    Most,
+}
+
 /// A sequence that was requested.
 #[derive(Debug)]
 struct Known {
@@ -86,14 +101,19 @@ impl Gathered {
         self.depth > 0
     }
 
-    /// Adds a launch with its argument, and returns whether no more may be held back.
-    pub(crate) fn push(&mut self, launch: Launch, argument: &[u8]) -> bool {
+    /// Adds a launch with its argument, and returns whether no more may be held back: from an idle
+    /// device, or at all.
+    pub(crate) fn push(&mut self, launch: Launch, argument: &[u8]) -> Held {
         let at = self.work.words.len();
         self.work.words.resize(at + argument.len().div_ceil(8), 0);
         bytemuck::cast_slice_mut(&mut self.work.words[at..])[..argument.len()].copy_from_slice(argument);
         self.work.launches.push(launch);
         self.work.ends.push(self.work.words.len());
-        self.work.launches.len() >= MOST
+        match self.work.launches.len() {
+            MOST.. => Held::Most,
+            IDLE_MOST => Held::MostIfIdle,
+            _ => Held::Fewer,
+        }
     }
 
     /// Submits the launches to the driver; `graphs` says whether a graph may be used.

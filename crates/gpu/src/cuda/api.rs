@@ -20,6 +20,7 @@ pub(super) const STUB_LIBRARY: c_int = 34;
 pub(super) const NO_DEVICE: c_int = 100;
 pub(super) const PEER_ACCESS_UNSUPPORTED: c_int = 217;
 pub(super) const UNSUPPORTED_PTX_VERSION: c_int = 222;
+pub(super) const NOT_READY: c_int = 600;
 pub(super) const PEER_ACCESS_ALREADY_ENABLED: c_int = 704;
 pub(super) const TOO_MANY_PEERS: c_int = 711;
 
@@ -95,6 +96,7 @@ functions! {
         create_stream: "cuStreamCreate" (*mut CUstream, c_uint);
         destroy_stream: "cuStreamDestroy_v2" (CUstream);
         synchronize_stream: "cuStreamSynchronize" (CUstream);
+        query_stream: "cuStreamQuery" (CUstream);
         wait_event: "cuStreamWaitEvent" (CUstream, CUevent, c_uint);
         begin_capture: "cuStreamBeginCapture_v2" (CUstream, c_int);
         end_capture: "cuStreamEndCapture" (CUstream, *mut CUgraph);

@@ -3,6 +3,7 @@
 use super::Stream;
 use crate::driver::Launch;
 use crate::error::{Error, Result};
+use crate::gather::Held;
 use crate::module::Kernel;
 use bytemuck::{NoUninit, bytes_of};
 use std::ffi::c_void;
@@ -52,8 +53,13 @@ impl Stream {
         let launch = self.checked::<A>(kernel, grid, block, shared)?;
         let mut gathered = self.gathered();
         if gathered.is_on() {
-            let full = gathered.push(launch, bytes_of(args));
+            let held = gathered.push(launch, bytes_of(args));
             drop(gathered);
+            let full = match held {
+                Held::Fewer => false,
+                Held::MostIfIdle => self.is_done(),
+                Held::Most => true,
+            };
             return if full { self.flush() } else { Ok(()) };
         }
         drop(gathered);
@@ -80,6 +86,16 @@ impl Stream {
         self.flush()?;
         // SAFETY: the caller's word.
         unsafe { self.launch_checked(&launch, args) }
+    }
+
+    /// Whether all that was submitted to the driver is done, as far as can be asked.
+    fn is_done(&self) -> bool {
+        // To ask would end a capture.
+        match self.idle("Stream::launch") {
+            // SAFETY: the stream is live.
+            Ok(_idle) => unsafe { self.gpu().driver().is_done(self.handle()) },
+            Err(_) => true,
+        }
     }
 
     fn checked<A>(&self, kernel: &Kernel, grid: [u32; 3], block: [u32; 3], shared: u32) -> Result<Launch> {
@@ -191,6 +207,35 @@ mod tests {
         assert_eq!(fake.calls(), ["begin_capture", "launch", "launch", "launch", "end_capture"]);
         drop((graph, stream));
         assert!(fake.calls().contains(&"destroy_sequence"));
+    }
+
+    #[test]
+    fn a_busy_device_gets_more_launches_at_once() {
+        let (fake, gpu, stream) = device();
+        let kernel = gpu.load("k", "").unwrap().kernel("f", 0).unwrap();
+        // No two batches are alike, so that they do not become graphs.
+        let grid = std::cell::Cell::new(0);
+        let launch = || {
+            grid.set(grid.get() + 1);
+            // SAFETY: the fake runs nothing.
+            unsafe { stream.launch(&kernel, [grid.get(), 1, 1], [1; 3], 0, &1_u64) }.unwrap();
+            fake.grids().len()
+        };
+        // How many launches the driver has got after each of them.
+        let submitted = |launches: usize| -> Vec<usize> {
+            let before = fake.grids().len();
+            stream.batched(|| (0..launches).map(|_| launch() - before).collect()).unwrap()
+        };
+        let counts = |most: usize| (1..=45).map(|i| i / most * most).collect::<Vec<usize>>();
+        assert_eq!(submitted(45), counts(10));
+        fake.set_busy(true);
+        assert_eq!(submitted(45), counts(20));
+        // Captures are not asked, which would end them.
+        let in_capture = || {
+            assert_eq!(submitted(45), counts(10));
+            Ok(())
+        };
+        stream.capture(in_capture).unwrap();
     }
 
     #[test]
