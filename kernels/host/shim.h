@@ -162,6 +162,14 @@ template <class T> HE_BUILTIN T __ldcg(const T* a) { return *a; }
 template <class T> HE_BUILTIN void __stcs(T* a, T value) { *a = value; }
 template <class T> HE_BUILTIN void __stcg(T* a, T value) { *a = value; }
 
+HE_BUILTIN void __threadfence_system() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+HE_BUILTIN void __trap() { __builtin_trap(); }
+// A launch is done when its call returns: what waits for another one does so in vain, and should find out soon.
+HE_BUILTIN long long clock64() {
+    static thread_local long long clocks = 0;
+    return clocks += 1ll << 36;
+}
+
 #define HE_ATOMICS(T)                                                                                                  \
     HE_BUILTIN T atomicAdd(T* a, T b) { return __atomic_fetch_add(a, b, __ATOMIC_RELAXED); }                           \
     HE_BUILTIN T atomicOr(T* a, T b) { return __atomic_fetch_or(a, b, __ATOMIC_RELAXED); }                             \

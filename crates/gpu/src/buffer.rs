@@ -39,6 +39,12 @@ impl Buffer {
         self.address
     }
 
+    /// The number of signals that its stream had sent when the memory was last given back, or the
+    /// greatest number if that is not known.
+    pub(crate) fn used(&self) -> u64 {
+        self.block.as_ref().map_or(u64::MAX, |block| block.used)
+    }
+
     /// The stream that does all work on the buffer.
     pub fn stream(&self) -> &Stream {
         &self.stream

@@ -50,7 +50,7 @@ impl Piece<'_> {
     ///
     /// # Safety
     /// The rows lie within both buffers; their streams are ordered around it.
-    unsafe fn copy(&self) -> Result<()> {
+    pub(crate) unsafe fn copy(&self) -> Result<()> {
         let copy = RowCopy {
             src: self.src.address() + 8 * self.at[0] as u64,
             dst: self.dst.address() + 8 * self.at[1] as u64,
@@ -69,7 +69,7 @@ impl Piece<'_> {
 impl Gpu {
     /// Lets [`exchange`] copy between this device and another one, directly where the hardware can
     /// do so, otherwise through the host. Returns whether kernels of each may write to the other's
-    /// memory, [`across`] which they are ordered.
+    /// memory, around which [`Signals`](crate::Signals) order them.
     ///
     /// # Errors
     /// [`Error::Driver`] if the devices belong to different drivers, or the driver refuses.
@@ -117,7 +117,7 @@ pub unsafe fn exchange(pieces: &[Piece<'_>]) -> Result<()> {
 /// # Errors
 /// [`Error::Driver`] if a stream is being captured, or the driver refuses. If `work` was run, what
 /// it enqueued is ordered, or the host has waited for it.
-pub unsafe fn across(pairs: &[(&Stream, &Stream)], work: impl FnOnce()) -> Result<()> {
+unsafe fn across(pairs: &[(&Stream, &Stream)], work: impl FnOnce()) -> Result<()> {
     let mut streams: Vec<&Stream> = Vec::new();
     let mut index = |stream| match streams.iter().position(|known| *known == stream) {
         Some(index) => index,

@@ -9,7 +9,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The argument of its one kernel, which adds a number to words.
+/// The argument of its kernel `add`, which adds a number to words. There are also `send` and `wait`,
+/// of [`Signals`](crate::Signals).
 #[derive(Debug, Clone, Copy, bytemuck::NoUninit)]
 #[repr(C)]
 pub(crate) struct Add {
@@ -17,6 +18,11 @@ pub(crate) struct Add {
     pub(crate) words: u64,
     pub(crate) add: u64,
 }
+
+/// The kernels, by their handles; every other name is `add`.
+const ADD: Handle = 1;
+const SEND: Handle = 2;
+const WAIT: Handle = 3;
 
 #[derive(Debug)]
 pub(crate) struct Lazy {
@@ -41,6 +47,16 @@ enum Op {
         bytes: usize,
     },
     Add(Add),
+    /// Writes a number to places.
+    Send {
+        places: Vec<u64>,
+        number: u64,
+    },
+    /// Waits until all places have this number at least.
+    Await {
+        places: Vec<u64>,
+        number: u64,
+    },
     FromHost {
         src: usize,
         dst: u64,
@@ -71,6 +87,9 @@ impl Op {
             Self::Copy { src, dst, bytes } => vec![(src, bytes), (dst, bytes)],
             Self::Fill { dst, bytes } | Self::FromHost { dst, bytes, .. } => vec![(dst, bytes)],
             Self::Add(Add { address, words, .. }) => vec![(address, 8 * words as usize)],
+            Self::Send { ref places, .. } | Self::Await { ref places, .. } => {
+                places.iter().map(|&place| (place, 8)).collect()
+            }
             Self::ToHost { src, bytes, .. } => vec![(src, bytes)],
             Self::Record { .. } | Self::Wait { .. } => vec![],
         }
@@ -82,6 +101,25 @@ impl Op {
             Self::FromHost { src, bytes, .. } => Some((src, bytes)),
             Self::ToHost { dst, bytes, .. } => Some((dst, bytes)),
             _ => None,
+        }
+    }
+}
+
+/// What work waits for.
+#[derive(Debug, Clone, Copy)]
+enum Need {
+    Record { event: Handle, mark: u64 },
+    Send { place: u64, number: u64 },
+}
+
+impl Need {
+    fn is_met_by(self, op: &Op) -> bool {
+        match (self, op) {
+            (Self::Record { event, mark }, &Op::Record { event: e, mark: m }) => e == event && m <= mark,
+            (Self::Send { place, number }, Op::Send { places, number: n }) => {
+                places.contains(&place) && *n <= number
+            }
+            _ => false,
         }
     }
 }
@@ -169,28 +207,41 @@ impl State {
         let stream = streams[random(&mut self.random) as usize % streams.len()];
         for _ in 0..random(&mut self.random) % 4 {
             let Some(op) = self.queues[&stream].front() else { break };
-            if let Op::Wait { event, mark } = *op
-                && self.events[&event].done < mark
-            {
+            if self.holds(&op.clone()).is_some() {
                 break;
             }
             self.step(stream);
         }
     }
 
+    /// What must be done before this, if it must wait.
+    fn holds(&mut self, op: &Op) -> Option<Need> {
+        match *op {
+            Op::Wait { event, mark } => {
+                (self.events[&event].done < mark).then_some(Need::Record { event, mark })
+            }
+            Op::Await { ref places, number } => {
+                let place = places.iter().find(|&&place| self.number(place) < number);
+                place.map(|&place| Need::Send { place, number })
+            }
+            _ => None,
+        }
+    }
+
+    fn number(&self, place: u64) -> u64 {
+        let (start, memory) = self.memory.range(..=place).next_back().expect("live memory");
+        let at = (place - start) as usize;
+        u64::from_le_bytes(memory[at..at + 8].try_into().expect("eight bytes"))
+    }
+
     /// Does the next work of a stream, and what that waits for.
     fn step(&mut self, stream: Handle) {
         let Some(op) = self.queues.get_mut(&stream).expect("a stream").pop_front() else { return };
-        if let Op::Wait { event, mark } = op {
-            while self.events[&event].done < mark {
-                let records =
-                    |op: &Op| matches!(*op, Op::Record { event: e, mark: m } if e == event && m <= mark);
-                let other = self.queues.iter().find(|(_, queue)| queue.iter().any(records));
-                let other = *other.expect("somebody records the event").0;
-                assert!(other != stream, "a stream waits for itself");
-                self.step(other);
-            }
-            return;
+        while let Some(need) = self.holds(&op) {
+            let other = self.queues.iter().find(|(_, queue)| queue.iter().any(|op| need.is_met_by(op)));
+            let other = *other.expect("somebody does it").0;
+            assert!(other != stream, "a stream waits for itself");
+            self.step(other);
         }
         self.apply(op);
     }
@@ -236,7 +287,14 @@ impl State {
                 let marks = self.events.get_mut(&event).expect("an event");
                 marks.done = marks.done.max(mark);
             }
-            Op::Wait { .. } => unreachable!("`step` waits"),
+            Op::Send { places, number } => {
+                for place in places {
+                    assert!(self.number(place) < number, "numbers grow");
+                    self.bytes(place, 8).copy_from_slice(&number.to_le_bytes());
+                }
+            }
+            // `step` has waited.
+            Op::Wait { .. } | Op::Await { .. } => (),
         }
     }
 
@@ -248,9 +306,15 @@ impl State {
 
 /// # Safety
 /// The argument is one of the kernel.
-unsafe fn add(argument: *mut c_void) -> Op {
-    // SAFETY: the caller's word.
-    Op::Add(unsafe { *argument.cast::<Add>() })
+unsafe fn op(function: Handle, argument: *mut c_void) -> Op {
+    if function == ADD {
+        // SAFETY: the caller's word.
+        return Op::Add(unsafe { *argument.cast::<Add>() });
+    }
+    // SAFETY: the caller's word: three places, a number, and how many places there are.
+    let [places @ .., number, count] = unsafe { *argument.cast::<[u64; 5]>() };
+    let places = places[..count as usize].to_vec();
+    if function == SEND { Op::Send { places, number } } else { Op::Await { places, number } }
 }
 
 // SAFETY: each function needs what `Driver` requires of its callers.
@@ -333,13 +397,17 @@ impl Driver for Lazy {
         Ok(1)
     }
 
-    unsafe fn function(&self, _module: Handle, _name: &str, _shared: u32) -> Result<Handle> {
-        Ok(1)
+    unsafe fn function(&self, _module: Handle, name: &str, _shared: u32) -> Result<Handle> {
+        Ok(match name {
+            "send" => SEND,
+            "wait" => WAIT,
+            _ => ADD,
+        })
     }
 
-    unsafe fn launch(&self, stream: Handle, _launch: &Launch, argument: *mut c_void) -> Result<()> {
+    unsafe fn launch(&self, stream: Handle, launch: &Launch, argument: *mut c_void) -> Result<()> {
         // SAFETY: guaranteed by the caller.
-        self.push(stream, unsafe { add(argument) });
+        self.push(stream, unsafe { op(launch.function, argument) });
         Ok(())
     }
 
@@ -412,7 +480,8 @@ impl Driver for Lazy {
 
     unsafe fn create_sequence(&self, launches: &[Launch], arguments: &[*mut c_void]) -> Result<Sequence> {
         // SAFETY: guaranteed by the caller.
-        let ops = arguments.iter().map(|&argument| unsafe { add(argument) }).collect();
+        let op = |(launch, &argument): (&Launch, _)| unsafe { op(launch.function, argument) };
+        let ops = launches.iter().zip(arguments).map(op).collect();
         let mut state = self.state();
         let instance = state.handle();
         state.graphs.insert(instance, ops);
@@ -423,11 +492,11 @@ impl Driver for Lazy {
         &self,
         sequence: &Sequence,
         index: usize,
-        _launch: &Launch,
+        launch: &Launch,
         argument: *mut c_void,
     ) -> Result<()> {
         // SAFETY: guaranteed by the caller.
-        let op = unsafe { add(argument) };
+        let op = unsafe { op(launch.function, argument) };
         self.state().graphs.get_mut(&sequence.instance).expect("a graph")[index] = op;
         Ok(())
     }

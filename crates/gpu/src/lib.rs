@@ -2,7 +2,7 @@
 //!
 //! [`Gpu`] is a device, [`Stream`] a queue of its work with a pool of memory, [`Buffer`] words in
 //! that memory, [`Kernel`] a function of a [`Module`] made from PTX; [`exchange`] copies between
-//! devices. Nothing here needs CUDA at build time. Without a driver, [`Gpu::open`] returns an
+//! devices, and [`Signals`] order their streams. Nothing here needs CUDA at build time. Without a driver, [`Gpu::open`] returns an
 //! error.
 #![allow(unsafe_code)] // Calls of a C library; every use has its SAFETY line.
 #![allow(clippy::missing_safety_doc)] // `Driver` says it once for all of its functions.
@@ -37,6 +37,7 @@ mod pinned;
 mod pool;
 mod ptx;
 mod range;
+mod signals;
 mod stream;
 #[cfg(test)]
 mod testing;
@@ -46,8 +47,9 @@ pub use device::Gpu;
 pub use driver::{DeviceInfo, Driver, Handle, Launch, RowCopy, Sequence};
 pub use error::{Error, Result};
 pub use event::Event;
-pub use exchange::{Piece, across, exchange};
+pub use exchange::{Piece, exchange};
 pub use graph::Graph;
 pub use module::{Kernel, Module};
 pub use pinned::Pinned;
+pub use signals::Signals;
 pub use stream::Stream;

@@ -22,6 +22,8 @@ pub(crate) struct Block {
     pub(crate) bytes: usize,
     /// The epoch in which the buffer got it.
     born: u64,
+    /// The number of signals that the stream had sent when it was last given back.
+    pub(crate) used: u64,
 }
 
 /// The free blocks of one stream.
@@ -31,6 +33,8 @@ pub(crate) struct Pool(Mutex<State>);
 #[derive(Debug, Default)]
 struct State {
     free: Lists,
+    /// The signals that the stream has sent.
+    signals: u64,
     /// Odd during a capture.
     epoch: u64,
     /// Blocks that buffers gave back during this capture, for its other buffers.
@@ -43,20 +47,28 @@ struct State {
 /// Free blocks by size class.
 #[derive(Debug, Default)]
 struct Lists {
-    classes: BTreeMap<usize, Vec<u64>>,
+    classes: BTreeMap<usize, Vec<Free>>,
     bytes: usize,
+}
+
+/// The address of a free block, and the signals that there were when it was given back.
+#[derive(Debug, Clone, Copy)]
+struct Free {
+    address: u64,
+    used: u64,
 }
 
 impl Lists {
     fn push(&mut self, block: Block) {
-        self.classes.entry(block.bytes).or_default().push(block.address);
-        self.bytes += block.bytes;
+        let Block { address, bytes, used, .. } = block;
+        self.classes.entry(bytes).or_default().push(Free { address, used });
+        self.bytes += bytes;
     }
 
-    fn pop(&mut self, class: usize) -> Option<u64> {
-        let address = self.classes.get_mut(&class)?.pop()?;
+    fn pop(&mut self, class: usize) -> Option<Free> {
+        let free = self.classes.get_mut(&class)?.pop()?;
         self.bytes -= class;
-        Some(address)
+        Some(free)
     }
 }
 
@@ -78,17 +90,17 @@ impl Pool {
     /// A free block of a class.
     pub(crate) fn take(&self, class: usize) -> Option<Block> {
         let mut state = self.state();
-        let address = match state.captured.pop(class) {
-            Some(address) => address,
+        let Free { address, used } = match state.captured.pop(class) {
+            Some(free) => free,
             None => state.free.pop(class)?,
         };
-        Some(Block { address, bytes: class, born: state.epoch })
+        Some(Block { address, bytes: class, born: state.epoch, used })
     }
 
     /// A new block of the driver.
     pub(crate) fn make(&self, driver: &dyn Driver, class: usize) -> Result<Block> {
         let address = driver.alloc(class)?;
-        Ok(Block { address, bytes: class, born: self.state().epoch })
+        Ok(Block { address, bytes: class, born: self.state().epoch, used: 0 })
     }
 
     /// Takes the block of a buffer that is gone.
@@ -96,6 +108,13 @@ impl Pool {
         let mut state = self.state();
         let now = state.epoch;
         state.give(block, now);
+    }
+
+    /// Counts a signal of the stream, and returns how many there were.
+    pub(crate) fn count_signal(&self) -> u64 {
+        let mut state = self.state();
+        state.signals += 1;
+        state.signals
     }
 
     /// Bytes of free blocks.
@@ -123,9 +142,9 @@ impl Pool {
         if graph {
             state.graphs.insert(epoch, Vec::new());
         }
-        for (bytes, addresses) in std::mem::take(&mut state.captured).classes {
-            for address in addresses {
-                state.give(Block { address, bytes, born: epoch }, epoch);
+        for (bytes, blocks) in std::mem::take(&mut state.captured).classes {
+            for Free { address, used } in blocks {
+                state.give(Block { address, bytes, born: epoch, used }, epoch);
             }
         }
         epoch
@@ -142,13 +161,14 @@ impl Pool {
     /// The free blocks, for the driver; not those of a capture.
     pub(crate) fn drain(&self) -> Vec<u64> {
         let lists = std::mem::take(&mut self.state().free);
-        lists.classes.into_values().flatten().collect()
+        lists.classes.into_values().flatten().map(|free| free.address).collect()
     }
 }
 
 impl State {
     /// A block whose buffer went in the epoch `died`.
-    fn give(&mut self, block: Block, died: u64) {
+    fn give(&mut self, mut block: Block, died: u64) {
+        block.used = self.signals;
         if let Some((_, kept)) = self.graphs.range_mut(block.born..=died).next() {
             kept.push((block, died));
         } else if died == self.epoch && self.epoch % 2 == 1 {
@@ -164,7 +184,7 @@ mod tests {
     use super::*;
 
     fn block(pool: &Pool, address: u64) -> Block {
-        Block { address, bytes: 256, born: pool.state().epoch }
+        Block { address, bytes: 256, born: pool.state().epoch, used: 0 }
     }
 
     #[test]
@@ -204,6 +224,15 @@ mod tests {
         assert_eq!(pool.bytes(), 256);
         assert_eq!(pool.drain(), [1]);
         assert_eq!(pool.bytes(), 0);
+    }
+
+    #[test]
+    fn blocks_know_when_they_were_given_back() {
+        let pool = Pool::default();
+        pool.give(block(&pool, 1));
+        assert_eq!(pool.count_signal(), 1);
+        pool.give(block(&pool, 2));
+        assert_eq!([2, 1].map(|_| pool.take(256).unwrap().used), [1, 0]);
     }
 
     #[test]

@@ -151,6 +151,8 @@ entries! {
     Lift = "key_switch"."lift_rows" 0;
     SampleUniform = "sampler"."sample_uniform" 0;
     SampleSmall = "sampler"."sample_small" 0;
+    SendSignals = "signals"."send_signals" 0;
+    AwaitSignals = "signals"."await_signals" 0;
     SmallForward = "ntt_small"."ntt_small_forward" tile(11);
     SmallInverse = "ntt_small"."ntt_small_inverse" tile(11);
     Forward12 = "ntt_12"."ntt12_forward" placed(12);

@@ -18,4 +18,4 @@ macro_rules! sources {
     };
 }
 
-sources!(convert_14 convert_15 convert_16 convert_rows_80 convert_twice elementwise embedding exact key_switch ntt_12 ntt_13 ntt_14 ntt_15 ntt_16 ntt_17 ntt_fine ntt_fine_whole ntt_product ntt_product_80 ntt_rows ntt_small rotations rotations_80 sampler tfhe tfhe_9 tfhe_10 tfhe_11 tfhe_circuit wide wide_schoolbook);
+sources!(convert_14 convert_15 convert_16 convert_rows_80 convert_twice elementwise embedding exact key_switch ntt_12 ntt_13 ntt_14 ntt_15 ntt_16 ntt_17 ntt_fine ntt_fine_whole ntt_product ntt_product_80 ntt_rows ntt_small rotations rotations_80 sampler signals tfhe tfhe_9 tfhe_10 tfhe_11 tfhe_circuit wide wide_schoolbook);

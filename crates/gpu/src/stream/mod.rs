@@ -211,6 +211,11 @@ impl Stream {
         done.and(after)
     }
 
+    /// Counts a signal of this stream, before it is enqueued, and returns how many there were.
+    pub(crate) fn count_signal(&self) -> u64 {
+        self.0.pool.count_signal()
+    }
+
     pub(crate) fn give(&self, block: Block) {
         self.0.pool.give(block);
     }

@@ -8,7 +8,7 @@ use super::ring::GroupRing;
 use crate::cuda::failed;
 use crate::key_switch::{Beside, DigitState, Finish, Lift, addresses};
 use crate::ring::CudaRing;
-use gpu::{Buffer, Piece};
+use gpu::{Buffer, Piece, Signals};
 use he_core::Result;
 use he_core::backend::{
     DigitBuf, GiantStep, KeyBuf, KeyShape, KeySwitchOps, KeySwitchShape, PreparedRing, Rotation,
@@ -63,23 +63,27 @@ impl GroupRing {
         rows: Rows,
         lifts: Vec<Lift<K>>,
     ) -> Result<Vec<[Buffer; K]>> {
-        if self.backend().reaches_all() && lifts.iter().all(|lift| lift.rest.is_some()) {
-            self.store_in_all(op, &lifts)?;
-        } else {
-            for (ring, lift) in self.parts().iter().zip(&lifts) {
-                ring.end_lift(op, lift)?;
+        match self.backend().signals() {
+            Some(signals) if lifts.iter().all(|lift| lift.rest.is_some()) => {
+                self.store_in_all(op, signals, &lifts)?;
             }
-            self.send_to_all(op, rows, &lifts)?;
+            _ => {
+                for (ring, lift) in self.parts().iter().zip(&lifts) {
+                    ring.end_lift(op, lift)?;
+                }
+                self.send_to_all(op, rows, &lifts)?;
+            }
         }
         Ok(lifts.into_iter().map(|lift| lift.y).collect())
     }
 
     /// The last kernels of lifts store their rows on all devices.
-    fn store_in_all<const K: usize>(&self, op: &'static str, lifts: &[Lift<K>]) -> Result<()> {
-        let streams = || self.parts().iter().map(|ring| &ring.cuda.stream).enumerate();
-        let pairs: Vec<_> = streams()
-            .flat_map(|(i, from)| streams().filter(move |(j, _)| *j != i).map(move |(_, to)| (from, to)))
-            .collect();
+    fn store_in_all<const K: usize>(
+        &self,
+        op: &'static str,
+        signals: &Signals,
+        lifts: &[Lift<K>],
+    ) -> Result<()> {
         let end = |(i, ring): (usize, &CudaRing)| {
             let others = lifts.iter().enumerate().filter(|(j, _)| *j != i);
             let others: Vec<_> = others.map(|(_, lift)| addresses(lift.y.each_ref())).collect();
@@ -90,11 +94,13 @@ impl GroupRing {
                 None => Ok(()),
             }
         };
+        let y: Vec<&Buffer> = lifts.iter().flat_map(|lift| &lift.y).collect();
         let mut done = Ok(());
         // SAFETY: the devices reach each other's memory; the kernels write to the y of other
-        // devices, which nobody else has, and read what is their own.
+        // devices, which are new and nobody else has, the rows of their own device, which these
+        // devices have not touched.
         let ordered =
-            unsafe { gpu::across(&pairs, || done = self.parts().iter().enumerate().try_for_each(end)) };
+            unsafe { signals.across(&y, || done = self.parts().iter().enumerate().try_for_each(end)) };
         done.and(ordered.map_err(failed(op)))
     }
 

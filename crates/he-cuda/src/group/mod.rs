@@ -18,8 +18,10 @@ pub use buf::GroupBuf;
 pub use ring::GroupRing;
 
 use crate::cuda::{Cuda, failed};
+use crate::kernels::Entry;
 use crate::ntt::MOST_OTHERS;
 use crate::share::Share;
+use gpu::Signals;
 use he_core::{Error, Result};
 use std::sync::Arc;
 
@@ -47,9 +49,23 @@ const LEAST_LOG_N: u32 = 14;
 #[derive(Clone)]
 pub struct CudaGroup {
     devices: Arc<[Cuda]>,
-    /// Whether kernels of each device write to the memory of all others.
-    reaches_all: bool,
+    /// What orders kernels that write to the memory of all other devices, if they can.
+    signals: Option<Arc<Signals>>,
     least_log_n: u32,
+}
+
+/// Signals among the streams of devices.
+fn signals(devices: &[Cuda]) -> Result<Signals> {
+    let with_kernels = |cuda: &Cuda| {
+        let kernel = |entry| cuda.kernels.get(entry).cloned();
+        Ok((cuda.stream.clone(), [kernel(Entry::SendSignals)?, kernel(Entry::AwaitSignals)?]))
+    };
+    devices
+        .iter()
+        .map(with_kernels)
+        .collect::<gpu::Result<_>>()
+        .and_then(Signals::new)
+        .map_err(failed("signals"))
 }
 
 impl std::fmt::Debug for CudaGroup {
@@ -84,13 +100,14 @@ impl CudaGroup {
         if devices.is_empty() {
             return Err(Error::argument("devices", "a group needs at least one device"));
         }
-        let mut reaches_all = devices.len() <= MOST_OTHERS + 1;
+        let mut reaches_all = (2..=MOST_OTHERS + 1).contains(&devices.len());
         for (i, device) in devices.iter().enumerate() {
             for other in &devices[..i] {
                 reaches_all &= device.gpu().connect(other.gpu()).map_err(failed("connect"))?;
             }
         }
-        Ok(Self { devices: devices.into(), reaches_all, least_log_n: LEAST_LOG_N })
+        let signals = if reaches_all { Some(Arc::new(signals(&devices)?)) } else { None };
+        Ok(Self { devices: devices.into(), signals, least_log_n: LEAST_LOG_N })
     }
 
     /// Leaves rings of degrees below 2^`log_n` to the lead, of those that are prepared from now on.
@@ -107,7 +124,11 @@ impl CudaGroup {
     /// Device errors.
     pub fn another(&self) -> Result<Self> {
         let devices = self.devices.iter().map(Cuda::another).collect::<Result<Vec<_>>>()?;
-        Ok(Self { devices: devices.into(), ..self.clone() })
+        let signals = match &self.signals {
+            Some(_) => Some(Arc::new(signals(&devices)?)),
+            None => None,
+        };
+        Ok(Self { devices: devices.into(), signals, least_log_n: self.least_log_n })
     }
 
     /// The devices, the lead first.
@@ -120,8 +141,8 @@ impl CudaGroup {
         self.devices.iter().map(|cuda| cuda.gpu().info().ordinal).collect()
     }
 
-    fn reaches_all(&self) -> bool {
-        self.reaches_all
+    fn signals(&self) -> Option<&Signals> {
+        self.signals.as_deref()
     }
 
     fn lead(&self) -> &Cuda {
