@@ -148,7 +148,7 @@ struct ProductWords {
 
     HE_D ProductWords(const ProductArgs& a, const Place& at)
         : a(a), word(word_of(a.grid, at, a.grid.limbs.batch)), chain(at.limb < a.grid.limbs.split), own(a.count),
-          key(a.key, chain ? at.limb : at.limb - a.grid.limbs.split + a.key_chain, a.grid.log_n, at.k) {
+          key(a.key + key_limb_of(a, at.limb) * a.key_layout.row_words, at.k) {
         if (!chain) return;
         if (own_words() != nullptr) own = a.digit_of[at.limb];
         multiples.read(a, [&](u32) { return word; });
@@ -206,16 +206,12 @@ HE_D void key_product(const ProductArgs& a, const Place& at, const Prime& p, con
     }
 }
 
+// Of keys that are not packed.
 template <bool OF_PAIRS>
-HE_D void key_product_entry(const ProductArgs& a) {
+HE_D void key_product_flat(const ProductArgs& a) {
     Place at = place_of(a.grid);
     if (!at.inside) return;
     const Prime p = a.grid.primes[prime_of(a.grid.limbs, at.limb)];
-    if (a.key_packed) { // all primes are short
-        ProductWords<PackedPair, OF_PAIRS> words(a, at);
-        key_product<Fp64, FloatSums<2>, PackedPair, OF_PAIRS>(a, at, p, words, words.read(0));
-        return;
-    }
     ProductWords<FlatPair, OF_PAIRS> words(a, at);
     DigitWords<FlatPair> digits = words.read(0);
     __syncwarp(); // they are on the way before the prime is waited for
@@ -226,43 +222,85 @@ HE_D void key_product_entry(const ProductArgs& a) {
     }
 }
 
-KERNEL(key_product_rows, ProductArgs, ROW_THREADS, 6) { key_product_entry<false>(a); }
-KERNEL(key_product_pairs, ProductArgs, ROW_THREADS, 5) { key_product_entry<true>(a); }
+// Of keys that are packed modulo all short primes.
+template <bool OF_PAIRS>
+HE_D void key_product_packed(const ProductArgs& a) {
+    Place at = place_of(a.grid);
+    if (!at.inside) return;
+    const Prime p = a.grid.primes[prime_of(a.grid.limbs, at.limb)];
+    if (a.key_layout.is_packed(key_limb_of(a, at.limb))) {
+        ProductWords<PackedPair, OF_PAIRS> words(a, at);
+        key_product<Fp64, FloatSums<2>, PackedPair, OF_PAIRS>(a, at, p, words, words.read(0));
+    } else {
+        ProductWords<FlatPair, OF_PAIRS> words(a, at);
+        key_product<U64, WordSums<2>, FlatPair, OF_PAIRS>(a, at, p, words, words.read(0));
+    }
+}
 
-// Whole rows of a polynomial to or from their place in a packed key, four residues a thread; mirrored by `key::PackArgs`.
+KERNEL(key_product_rows, ProductArgs, ROW_THREADS, 6) { key_product_flat<false>(a); }
+KERNEL(key_product_pairs, ProductArgs, ROW_THREADS, 5) { key_product_flat<true>(a); }
+KERNEL(key_product_packed_rows, ProductArgs, ROW_THREADS, 6) { key_product_packed<false>(a); }
+KERNEL(key_product_packed_pairs, ProductArgs, ROW_THREADS, 5) { key_product_packed<true>(a); }
+
+// Whole rows of a polynomial to or from their place in a key, four residues a thread; mirrored by `key::PackArgs`.
 struct PackArgs {
     u64* words;
     u64* key;
+    KeyLayout layout;
     u64 fours;
+    u32 log_n, unused;
 };
 
-KERNEL(pack_key, PackArgs, ROW_THREADS, 1) {
+// The four residues of a thread: their limb, its row in the key, and which of it they are.
+struct Four {
+    u32 limb, k;
+    u64* row;
+    u64* words;
+};
+template <class F>
+HE_D void with_four(const PackArgs& a, F f) {
     u64 four = (u64)blockIdx.x * ROW_THREADS + threadIdx.x;
     if (four >= a.fours) return;
-    ulonglong2 x = load2(a.words + 4 * four), y = load2(a.words + 4 * four + 2);
-    u64 h[4] = {x.x >> 32, x.y >> 32, y.x >> 32, y.y >> 32};
-    u64* tile = a.key + (four / (KEY_TILE / 4)) * KEY_TILE_WORDS;
-    u32 k = (u32)(four % (KEY_TILE / 4));
-    store2(tile + 2 * k, (x.x & 0xffffffff) | x.y << 32, (y.x & 0xffffffff) | y.y << 32);
-    u64 middle = 0, high = 0;
+    u32 limb = (u32)(4 * four >> a.log_n);
+    f(Four{limb, (u32)(4 * four) & ((1u << a.log_n) - 1), a.key + limb * a.layout.row_words, a.words + 4 * four});
+}
+
+HE_D void copy_four(u64* to, const u64* from) {
 #pragma unroll
-    for (u32 i = 0; i < 4; ++i) {
-        middle |= (h[i] & 0xffff) << 16 * i;
-        high |= (h[i] >> 16 & 3) << 2 * i;
+    for (u32 i = 0; i < 4; i += 2) {
+        ulonglong2 pair = load2(from + i);
+        store2(to + i, pair.x, pair.y);
     }
-    tile[KEY_MIDDLE + k] = middle;
-    reinterpret_cast<unsigned char*>(tile + KEY_HIGH)[k] = (unsigned char)high;
+}
+
+KERNEL(pack_key, PackArgs, ROW_THREADS, 1) {
+    with_four(a, [&](const Four& at) {
+        if (!a.layout.is_packed(at.limb)) return copy_four(at.row + at.k, at.words);
+        ulonglong2 x = load2(at.words), y = load2(at.words + 2);
+        u64 h[4] = {x.x >> 32, x.y >> 32, y.x >> 32, y.y >> 32};
+        u64* tile = at.row + (size_t)(at.k / KEY_TILE) * KEY_TILE_WORDS;
+        u32 k = at.k % KEY_TILE / 4;
+        store2(tile + 2 * k, (x.x & 0xffffffff) | x.y << 32, (y.x & 0xffffffff) | y.y << 32);
+        u64 middle = 0, high = 0;
+#pragma unroll
+        for (u32 i = 0; i < 4; ++i) {
+            middle |= (h[i] & 0xffff) << 16 * i;
+            high |= (h[i] >> 16 & 3) << 2 * i;
+        }
+        tile[KEY_MIDDLE + k] = middle;
+        reinterpret_cast<unsigned char*>(tile + KEY_HIGH)[k] = (unsigned char)high;
+    });
 }
 
 KERNEL(unpack_key, PackArgs, ROW_THREADS, 1) {
-    u64 four = (u64)blockIdx.x * ROW_THREADS + threadIdx.x;
-    if (four >= a.fours) return;
+    with_four(a, [&](const Four& at) {
+        if (!a.layout.is_packed(at.limb)) return copy_four(at.words, at.row + at.k);
 #pragma unroll
-    for (u32 i = 0; i < 4; i += 2) {
-        u64 k = 4 * four + i;
-        ulonglong2 pair = PackedPair(a.key, k >> KEY_LOG_TILE, KEY_LOG_TILE, (u32)(k % KEY_TILE)).load(0);
-        store2(a.words + k, pair.x, pair.y);
-    }
+        for (u32 i = 0; i < 4; i += 2) {
+            ulonglong2 pair = PackedPair(at.row, at.k + i).load(0);
+            store2(at.words + i, pair.x, pair.y);
+        }
+    });
 }
 
 KERNEL(convert_rows, ConvertArgs, ROW_THREADS, 4) { convert_few(a, blockIdx.z); }

@@ -33,7 +33,8 @@ HE_D void forward_small(const NttArgs& a, const Tile& t, const Prime& p) {
                 const u64* row = addend_row(a, t);
                 return Words<0>{row != nullptr ? row[i] : 0};
             });
-            store_differences<A, 0>(a, t, arithmetic, p, i, 0, x + i, acc, addend);
+            auto factor = when_needed([&] { return a.factors[t.limb]; });
+            store_differences<A, 0>(a, t, arithmetic, p, i, 0, x + i, factor, acc, addend);
         } else {
             store_values<A, 0>(a, t, arithmetic, i, 0, x + i);
         }

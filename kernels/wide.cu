@@ -363,7 +363,8 @@ struct WideKeyArgs {
     const u64* key;
     u64* dst;
     size_t key_words; // of one part of one digit
-    u32 count, key_packed;
+    KeyLayout key_layout;
+    u32 count, unused;
 };
 
 template <class Pair>
@@ -371,7 +372,7 @@ HE_D void wide_key_sums(const WideKeyArgs& a, const Place& at) {
     const Prime p = a.grid.primes[prime_of(a.grid.limbs, at.limb)];
     u32 batch = a.grid.limbs.batch, log_n = a.grid.log_n;
     const u64* digit = a.digits + (((size_t)at.limb * a.count * batch + at.entry) << log_n) + at.k;
-    Pair key(a.key, at.limb, log_n, at.k);
+    Pair key(a.key + at.limb * a.key_layout.row_words, at.k);
     size_t part = (size_t)batch << log_n;
     // At most 64 products below 2^100.
     Wide sums[4] = {};
@@ -390,7 +391,7 @@ HE_D void wide_key_sums(const WideKeyArgs& a, const Place& at) {
 KERNEL(wide_key_product, WideKeyArgs, ROW_THREADS, 1) {
     Place at = place_of(a.grid);
     if (!at.inside) return;
-    if (a.key_packed) {
+    if (a.key_layout.is_packed(at.limb)) {
         wide_key_sums<PackedPair>(a, at);
     } else {
         wide_key_sums<FlatPair>(a, at);

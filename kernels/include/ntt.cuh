@@ -550,10 +550,10 @@ HE_D void store_values(const NttArgs& a, const Tile& t, const A& arithmetic, u32
 //
 // The exponent of index i is 2 i' + 1 with the bits of i in reverse. With these as the high bits of a word, the image of i under the
 // automorphism with inverse g has g i' + (g - 1) / 2, and bits that an index does not share with another add up.
-template <class A, u32 LOG, class ReadAcc, class ReadAddend>
+template <class A, u32 LOG, class ReadFactor, class ReadAcc, class ReadAddend>
 HE_D void store_differences(const NttArgs& a, const Tile& t, const A& arithmetic, const Prime& p, u32 i, u32 step,
-                            typename A::Value* x, const ReadAcc& acc, const ReadAddend& addend) {
-    Factor f = a.factors[t.limb];
+                            typename A::Value* x, const ReadFactor& factor, const ReadAcc& acc, const ReadAddend& addend) {
+    Factor f = factor.get();
     u32 galois = a.galois;
     Words<LOG> words = acc.get();
 #pragma unroll
@@ -658,6 +658,7 @@ HE_D void forward_rows(const NttArgs& a, const Tile& t, const Prime& p, const ty
     SHARED(typename A::Value, shared);
     typename A::Value x[1 << LOG];
     u32 thread = threadIdx.x, base = t.tile << TILE, first_node = 1u << (a.log_n - BITS);
+    auto factor = reading<LOG>([&] { return OPERAND != NOTHING ? a.factors[t.limb] : Factor{}; });
     auto roots = reading<LOG>([&] { return read_roots<A, LOG, BITS, forward_low<LOG>(BITS, 0)>(table, thread, base, first_node, a.log_n); });
     if constexpr (!WHOLE) {
         bool own = is_own(a, t);
@@ -686,8 +687,8 @@ HE_D void forward_rows(const NttArgs& a, const Tile& t, const Prime& p, const ty
             for (u32 r = 0; r < words.COUNT; ++r) words.of[r] = arithmetic.store(products[r]);
             return words;
         });
-        store_differences<A, LOG>(a, t, arithmetic, p, base + first, WARP_STEP, x, words, addend);
-    } else if constexpr (OPERAND == WORDS) store_differences<A, LOG>(a, t, arithmetic, p, base + first, WARP_STEP, x, acc, addend);
+        store_differences<A, LOG>(a, t, arithmetic, p, base + first, WARP_STEP, x, factor, words, addend);
+    } else if constexpr (OPERAND == WORDS) store_differences<A, LOG>(a, t, arithmetic, p, base + first, WARP_STEP, x, factor, acc, addend);
     else store_values<A, LOG>(a, t, arithmetic, base + first, WARP_STEP, x);
 }
 

@@ -15,7 +15,7 @@ struct ProductArgs {
     size_t key_words;  // of one part of one digit
     u32 key_chain;     // chain limbs of the key
     u32 count;         // digits
-    u32 key_packed, pad;
+    KeyLayout key_layout;
     const u64* addend[2]; // over the chain, or none
     u64* sums[2];
     u64 special[64];      // P modulo each chain prime
@@ -25,6 +25,8 @@ struct ProductArgs {
     const u64* left[2];
     const u64* right[2];
 };
+
+HE_D u32 key_limb_of(const ProductArgs& a, u32 limb) { return key_limb(limb, a.grid.limbs.split, a.key_chain); }
 
 // Sums of products with parts b and a of a key at POINTS places, modulo a short prime. Products of residues are at most .88q in
 // magnitude, and what was reduced is q / 2: MOST of them and an addend are at most 6.7q.

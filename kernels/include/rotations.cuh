@@ -36,9 +36,8 @@ struct RotationArgs {
     u32 key_chain, digits; // chain limbs of the key; digits
     u32 rotations, targets;
     u32 fresh;             // whether the sums start here
-    u32 key_packed;
     u32 step_digits;       // that come to shared memory together, at most eight
-    u32 pad;
+    KeyLayout key_layout;
     Rotation rotation[MOST_ROTATIONS];
     Target target[MOST_SUMS];
     // Of each sum: a polynomial of one entry, by one word for 2^log_run neighbours; 1: the number one; none: the rotation is not in it.
@@ -46,6 +45,8 @@ struct RotationArgs {
     u32 log_run[MOST_SUMS][MOST_ROTATIONS];
     u64 special[64]; // P modulo each chain prime
 };
+
+HE_D u32 key_limb_of(const RotationArgs& a, u32 limb) { return key_limb(limb, a.grid.limbs.split, a.key_chain); }
 
 // Two neighbouring words of each part.
 template <class V>
@@ -145,7 +146,7 @@ struct RotationSteps {
     u32 used;
 
     HE_D RotationSteps(const RotationArgs& a, u64* shared, u32 limb, const u32 (&entries)[ENTRIES], u32 k)
-        : a(a), key(key_limb(a, limb), a.key_words, a.grid.log_n, threadIdx.x % warpSize),
+        : a(a), key(key_limb_of(a, limb), (u32)a.key_layout.row_words, a.key_words, threadIdx.x % warpSize),
           words(a.step_digits * DIGIT_WORDS + ADDEND_WORDS), limb(limb), entry(entries[0]), k(k),
           next_entry((u64)(entries[ENTRIES - 1] - entries[0]) * (8u << a.grid.log_n)), chain(limb < a.grid.limbs.split), rotation(0),
           digit(0), used(0) {
@@ -164,9 +165,6 @@ struct RotationSteps {
     }
 
 private:
-    HE_D static u32 key_limb(const RotationArgs& a, u32 limb) {
-        return limb < a.grid.limbs.split ? limb : limb - a.grid.limbs.split + a.key_chain;
-    }
     HE_D void copy_entries(u64* to, const u64* first, bool inside) const {
         if (!inside) return;
 #pragma unroll
@@ -352,7 +350,7 @@ template <u32 SUMS>
 HE_D void rotation_sums_entry(const RotationArgs& a) {
     RotationPlace<1> at(a);
     const Prime& p = a.grid.primes[prime_of(a.grid.limbs, at.limb)];
-    if (a.key_packed) { // all primes are short
+    if (a.key_layout.is_packed(key_limb_of(a, at.limb))) {
         rotation_sums<SUMS, 1, Fp64, FloatSums, PackedRun>(a, at.limb, at.entries, at.k, at.inside, p);
     } else if (p.is_short) {
         rotation_sums<SUMS, 1, Fp64, FloatSums, FlatRun>(a, at.limb, at.entries, at.k, at.inside, p);

@@ -76,8 +76,7 @@ HE_D void transform_product(const ProductArgs& a, u32 limb, size_t row, u32 tile
     S sums{};
     u32 thread = threadIdx.x, log_n = a.grid.log_n, products = 0, pair = first_pair(thread), base = (tile << PRODUCT_TILE) + pair;
     bool chain = limb < a.grid.limbs.split;
-    u32 key_limb = chain ? limb : limb - a.grid.limbs.split + a.key_chain;
-    Pair key(a.key, key_limb, log_n, base);
+    Pair key(a.key + key_limb_of(a, limb) * a.key_layout.row_words, base);
     u32 own = chain ? a.digit_of[limb] : a.count;
     auto word = [&](u32 i) { return row + base + i * PAIR_STEP; };
     // The digit after j, without the own one.
@@ -196,6 +195,19 @@ HE_D void product_flat(const ProductArgs& a) {
     });
 }
 
+// With keys that are packed modulo all short primes.
+template <bool OF_PAIRS>
+HE_D void product_mixed(const ProductArgs& a) {
+    of_row(a, [&](u32 limb, size_t at, u32 tile, const Prime& p) {
+        if (a.key_layout.is_packed(key_limb_of(a, limb))) {
+            transform_product<Fp64, FloatSums<PRODUCT_POINTS>, PackedPair, OF_PAIRS>(a, limb, at, tile, p);
+        } else {
+            transform_product<U64, WordSums<PRODUCT_POINTS>, FlatPair, OF_PAIRS>(a, limb, at, tile, p);
+        }
+    });
+}
+
+// The same where all primes are short.
 template <bool OF_PAIRS>
 HE_D void product_packed(const ProductArgs& a) {
     of_row(a, [&](u32 limb, size_t at, u32 tile, const Prime& p) {
@@ -203,9 +215,11 @@ HE_D void product_packed(const ProductArgs& a) {
     });
 }
 
-// Kernels of their own for packed keys, where all primes are short: beside the paths of the other ones, compilers keep less in registers.
+// A kernel of its own for each form of keys: beside further paths, compilers keep less in registers.
 #define PRODUCT_KERNELS(NAME)                                                                                             \
     KERNEL(NAME##_packed, ProductArgs, PRODUCT_THREADS, 4) { product_packed<false>(a); }                                  \
     KERNEL(NAME##_packed_pairs, ProductArgs, PRODUCT_THREADS, 4) { product_packed<true>(a); }                             \
+    KERNEL(NAME##_mixed, ProductArgs, PRODUCT_THREADS, 4) { product_mixed<false>(a); }                                    \
+    KERNEL(NAME##_mixed_pairs, ProductArgs, PRODUCT_THREADS, 4) { product_mixed<true>(a); }                               \
     KERNEL(NAME, ProductArgs, PRODUCT_THREADS, 4) { product_flat<false>(a); }                                             \
     KERNEL(NAME##_pairs, ProductArgs, PRODUCT_THREADS, 4) { product_flat<true>(a); }

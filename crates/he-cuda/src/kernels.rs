@@ -116,6 +116,8 @@ entries! {
     TensorSum = "key_switch"."tensor_sum_rows" 0;
     KeyProduct = "key_switch"."key_product_rows" 0;
     KeyProductPairs = "key_switch"."key_product_pairs" 0;
+    KeyProductPacked = "key_switch"."key_product_packed_rows" 0;
+    KeyProductPackedPairs = "key_switch"."key_product_packed_pairs" 0;
     PackKey = "key_switch"."pack_key" 0;
     UnpackKey = "key_switch"."unpack_key" 0;
     RotationSums1 = "rotations"."rotation_sums_1" MOST_PLACES;
@@ -230,10 +232,14 @@ entries! {
     NttProduct = "ntt_product"."ntt_product" product_tile(2);
     NttProductPacked = "ntt_product"."ntt_product_packed" product_tile(1);
     NttProductPackedPairs = "ntt_product"."ntt_product_packed_pairs" product_tile(1);
+    NttProductMixed = "ntt_product"."ntt_product_mixed" product_tile(2);
+    NttProductMixedPairs = "ntt_product"."ntt_product_mixed_pairs" product_tile(2);
     NttProductPairs = "ntt_product"."ntt_product_pairs" product_tile(2);
     AsyncNttProduct = "ntt_product_80"."ntt_product_80" product_tile(2);
     AsyncNttProductPacked = "ntt_product_80"."ntt_product_80_packed" product_tile(1);
     AsyncNttProductPackedPairs = "ntt_product_80"."ntt_product_80_packed_pairs" product_tile(1);
+    AsyncNttProductMixed = "ntt_product_80"."ntt_product_80_mixed" product_tile(2);
+    AsyncNttProductMixedPairs = "ntt_product_80"."ntt_product_80_mixed_pairs" product_tile(2);
     AsyncNttProductPairs = "ntt_product_80"."ntt_product_80_pairs" product_tile(2);
     Rows = "ntt_rows"."ntt_rows" placed(11);
     RowsSub = "ntt_rows"."ntt_rows_sub" placed(11);

@@ -1,4 +1,4 @@
-//! Switching keys on the device, packed where every prime of the ring is short.
+//! Switching keys on the device, packed modulo short primes.
 
 use crate::constants::ROW_THREADS;
 use crate::cuda::failed;
@@ -8,7 +8,8 @@ use crate::ring::CudaRing;
 use bytemuck::NoUninit;
 use gpu::Buffer;
 use he_core::Result;
-use he_core::backend::KeyShape;
+use he_core::backend::{KeyShape, PreparedRing};
+use he_core::ring::Span;
 
 /// The residues of a tile of a packed key, and its words (kernels/include/key.cuh).
 const TILE: usize = 1 << 11;
@@ -17,27 +18,75 @@ const TILE_WORDS: usize = TILE * KEY_BITS as usize / 64;
 /// The bits of a residue in a packed key.
 const KEY_BITS: u32 = 50;
 
+/// How a key holds the residues of a ring's primes. A key switch reads each of its words once, so
+/// that its time on large degrees is that of their bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum KeyForm {
+    /// As they are.
+    Flat,
+    /// Packed modulo the short primes; each row has the place of one that is not.
+    Mixed,
+    /// Packed modulo every prime.
+    Packed,
+}
+
+/// How kernels find the rows of a key.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, NoUninit)]
+pub(crate) struct KeyLayout {
+    packed: [u64; 2],
+    row_words: u64,
+}
+
 #[repr(C)]
 #[derive(Clone, Copy, NoUninit)]
 struct PackArgs {
     words: u64,
     key: u64,
+    layout: KeyLayout,
     fours: u64,
+    log_n: u32,
+    unused: u32,
 }
 
 impl CudaRing {
-    /// Whether keys hold 50 bits per residue: a key switch reads each of their words once, so that
-    /// its time on large degrees is that of their bytes.
-    pub(crate) fn packs_keys(&self) -> bool {
-        self.all_short(KEY_BITS) && self.n() >= TILE
+    /// The form of this ring's keys. They are packed if every short prime has few enough bits, for
+    /// which there are kernels.
+    pub(crate) fn key_form(&self) -> KeyForm {
+        let short = || self.short_primes().filter(|(is_short, _)| *is_short).map(|(_, q)| q);
+        if self.n() < TILE || short().next().is_none() || short().any(|q| q.bits() > KEY_BITS) {
+            KeyForm::Flat
+        } else if self.short_primes().all(|(is_short, _)| is_short) {
+            KeyForm::Packed
+        } else {
+            KeyForm::Mixed
+        }
+    }
+
+    /// The words from one row of a key to the next.
+    fn key_row_words(&self) -> usize {
+        match self.key_form() {
+            KeyForm::Packed => self.n() / TILE * TILE_WORDS,
+            KeyForm::Flat | KeyForm::Mixed => self.n(),
+        }
+    }
+
+    /// The rows of keys over the own primes of a span.
+    pub(crate) fn key_layout(&self, span: Span) -> KeyLayout {
+        let mut packed = [0; 2];
+        if self.key_form() != KeyForm::Flat {
+            for limb in 0..span.limbs() {
+                if self.is_short(span.prime(limb, self.spec().q().len())) {
+                    packed[limb / 64] |= 1 << (limb % 64);
+                }
+            }
+        }
+        KeyLayout { packed, row_words: self.key_row_words() as u64 }
     }
 
     /// The words that rows of a key take.
     pub(crate) fn key_words(&self, rows: usize) -> usize {
-        match self.packs_keys() {
-            true => rows * (self.n() / TILE) * TILE_WORDS,
-            false => rows * self.n(),
-        }
+        rows * self.key_row_words()
     }
 
     /// The words of the own rows of a whole key.
@@ -63,11 +112,11 @@ impl CudaRing {
         let first = self.part_at(op, shape, key, digit, part);
         let words = self.share().span(shape.span).limbs() * self.n();
         assert!(words <= src.words(), "{op}: the polynomial is too small");
-        if !self.packs_keys() {
+        if self.key_form() == KeyForm::Flat {
             return self.cuda.stream.copy(src, 0, key, first, words).map_err(failed(op));
         }
         // SAFETY: the buffers are live and hold the rows, as just checked.
-        unsafe { self.pack(op, Entry::PackKey, src.address(), at(key, first), words) }
+        unsafe { self.pack(op, Entry::PackKey, shape.span, src.address(), at(key, first)) }
     }
 
     /// The rows of one polynomial out of a key.
@@ -82,11 +131,11 @@ impl CudaRing {
         let first = self.part_at(op, shape, key, digit, part);
         let words = self.share().span(shape.span).limbs() * self.n();
         let mut dst = self.cuda.scratch_buffer(op, words)?;
-        if self.packs_keys() {
-            // SAFETY: the key holds the rows, as just checked, and `dst` was made for them.
-            unsafe { self.pack(op, Entry::UnpackKey, dst.address(), at(key, first), words)? };
-        } else {
+        if self.key_form() == KeyForm::Flat {
             self.cuda.stream.copy(key, first, &mut dst, 0, words).map_err(failed(op))?;
+        } else {
+            // SAFETY: the key holds the rows, as just checked, and `dst` was made for them.
+            unsafe { self.pack(op, Entry::UnpackKey, shape.span, dst.address(), at(key, first))? };
         }
         Ok(dst)
     }
@@ -98,19 +147,27 @@ impl CudaRing {
     }
 
     /// # Safety
-    /// The addresses are live and hold this many residues, a whole number of tiles.
-    unsafe fn pack(
-        &self,
-        op: &'static str,
-        entry: Entry,
-        words: u64,
-        key: u64,
-        residues: usize,
-    ) -> Result<()> {
-        let fours = residues / 4;
-        let args = PackArgs { words, key, fours: fours as u64 };
+    /// The addresses are live, and hold the own rows of the span and their places in a key.
+    unsafe fn pack(&self, op: &'static str, entry: Entry, span: Span, words: u64, key: u64) -> Result<()> {
+        let span = self.share().span(span);
+        let fours = span.limbs() * self.n() / 4;
+        let (layout, log_n) = (self.key_layout(span), self.log_n());
+        let args = PackArgs { words, key, layout, fours: fours as u64, log_n, unused: 0 };
         let blocks = fours.div_ceil(ROW_THREADS as usize) as u32;
         // SAFETY: guaranteed by the caller.
         unsafe { self.cuda.launch(op, entry, [blocks, 1, 1], ROW_THREADS, 0, &args) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::mem::{offset_of, size_of};
+
+    #[test]
+    fn layout_is_that_of_the_kernels() {
+        assert_eq!((size_of::<KeyLayout>(), offset_of!(KeyLayout, row_words)), (24, 16));
+        let offsets = [offset_of!(PackArgs, layout), offset_of!(PackArgs, log_n), size_of::<PackArgs>()];
+        assert_eq!(offsets, [16, 48, 56]);
     }
 }

@@ -4,6 +4,7 @@ use crate::constants::{Grid, ROW_THREADS};
 use crate::cuda::{Cuda, failed};
 use crate::elementwise::{at, holds_operand};
 use crate::kernels::{Entry, byte_rows, product_tile};
+use crate::key::{KeyForm, KeyLayout};
 use crate::ntt::{Args as NttArgs, Extent, MOST_PARTS, Operand as Loaded, Own, Rest, parts};
 use crate::ring::{CudaRing, Plan, row_chunks};
 use bytemuck::NoUninit;
@@ -49,8 +50,7 @@ struct ProductArgs {
     key_words: u64,
     key_chain: u32,
     count: u32,
-    key_packed: u32,
-    pad: u32,
+    key_layout: KeyLayout,
     addend: [u64; 2],
     sums: [u64; 2],
     special: [u64; MAX_CHAIN],
@@ -643,8 +643,7 @@ impl CudaRing {
             key_words: self.key_words(key_span.limbs()) as u64,
             key_chain: key_span.chain_limbs() as u32,
             count: shape.digits.len() as u32,
-            key_packed: u32::from(self.packs_keys()),
-            pad: 0,
+            key_layout: self.key_layout(key_span),
             addend: addend.map(|d| d.map_or(0, Buffer::address)),
             sums: sums.each_ref().map(Buffer::address),
             special: constants.special,
@@ -657,18 +656,27 @@ impl CudaRing {
             if state == DigitState::Columns {
                 let tiles = (rows.batch << (self.log_n() - PRODUCT_LOG_TILE)) as u32;
                 let blocks = [tiles, rows.span.limbs() as u32, 1];
-                let shared = product_tile(if self.packs_keys() { 1 } else { 2 });
+                let form = self.key_form();
+                let shared = product_tile(if form == KeyForm::Packed { 1 } else { 2 });
                 use Entry::*;
-                let (waiting, copying) = match (self.packs_keys(), pairs.is_some()) {
-                    (false, false) => (NttProduct, AsyncNttProduct),
-                    (false, true) => (NttProductPairs, AsyncNttProductPairs),
-                    (true, false) => (NttProductPacked, AsyncNttProductPacked),
-                    (true, true) => (NttProductPackedPairs, AsyncNttProductPackedPairs),
+                let (waiting, copying) = match (form, pairs.is_some()) {
+                    (KeyForm::Flat, false) => (NttProduct, AsyncNttProduct),
+                    (KeyForm::Flat, true) => (NttProductPairs, AsyncNttProductPairs),
+                    (KeyForm::Mixed, false) => (NttProductMixed, AsyncNttProductMixed),
+                    (KeyForm::Mixed, true) => (NttProductMixedPairs, AsyncNttProductMixedPairs),
+                    (KeyForm::Packed, false) => (NttProductPacked, AsyncNttProductPacked),
+                    (KeyForm::Packed, true) => (NttProductPackedPairs, AsyncNttProductPackedPairs),
                 };
                 let entry = if self.cuda.runs_kernels_80() { copying } else { waiting };
                 self.cuda.launch(op, entry, blocks, PRODUCT_THREADS, shared, &args)?;
             } else {
-                let entry = if pairs.is_some() { Entry::KeyProductPairs } else { Entry::KeyProduct };
+                use Entry::*;
+                let entry = match (self.key_form(), pairs.is_some()) {
+                    (KeyForm::Flat, false) => KeyProduct,
+                    (KeyForm::Flat, true) => KeyProductPairs,
+                    (_, false) => KeyProductPacked,
+                    (_, true) => KeyProductPackedPairs,
+                };
                 self.cuda.launch_rows(op, entry, grid.blocks(rows.span), &args)?;
             }
         }
@@ -888,7 +896,7 @@ mod tests {
         let offsets = [
             offset_of!(ProductArgs, key),
             offset_of!(ProductArgs, key_chain),
-            offset_of!(ProductArgs, key_packed),
+            offset_of!(ProductArgs, key_layout),
             offset_of!(ProductArgs, addend),
             offset_of!(ProductArgs, special),
             offset_of!(ProductArgs, digit_of),
@@ -898,6 +906,6 @@ mod tests {
             offset_of!(ConvertStepsArgs, count),
             size_of::<ConvertStepsArgs>(),
         ];
-        assert_eq!(offsets, [56, 72, 80, 88, 120, 632, 696, 728, 128, 256, 264]);
+        assert_eq!(offsets, [56, 72, 80, 104, 136, 648, 712, 744, 128, 256, 264]);
     }
 }

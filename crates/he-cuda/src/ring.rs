@@ -305,9 +305,9 @@ impl CudaRing {
         self.spec.log_n()
     }
 
-    /// Whether residues modulo every prime are computed in float64 and have at most so many bits.
-    pub(crate) fn all_short(&self, bits: u32) -> bool {
-        self.spec.moduli().iter().all(|q| is_short(self.float, q) && q.bits() <= bits)
+    /// Whether residues modulo each prime are computed in float64, and the prime.
+    pub(crate) fn short_primes(&self) -> impl Iterator<Item = (bool, &Modulus)> {
+        self.spec.moduli().iter().map(|q| (is_short(self.float, q), q))
     }
 
     /// Address of the primes' constants.

@@ -2,6 +2,7 @@
 
 use crate::constants::{Grid, ROW_THREADS};
 use crate::kernels::{Entry, KEY_RUN, MOST_PAIR_PLACES, STEP_DIGITS, rotation_places};
+use crate::key::{KeyForm, KeyLayout};
 use crate::key_switch::Finish;
 use crate::ring::CudaRing;
 use bytemuck::{NoUninit, Pod, Zeroable};
@@ -66,9 +67,8 @@ struct Args {
     rotations: u32,
     targets: u32,
     fresh: u32,
-    key_packed: u32,
     step_digits: u32,
-    pad: u32,
+    key_layout: KeyLayout,
     rotation: [Term; MOST_ROTATIONS],
     target: [Target; MOST_SUMS],
     weight: [[u64; MOST_ROTATIONS]; MOST_SUMS],
@@ -338,7 +338,7 @@ impl CudaRing {
             return (waiting, 1);
         }
         let has_memory = self.cuda.gpu().info().shared_memory >= MOST_PAIR_PLACES;
-        match pairs.filter(|_| batch > 1 && self.packs_keys() && has_memory) {
+        match pairs.filter(|_| batch > 1 && self.key_form() == KeyForm::Packed && has_memory) {
             Some(pairs) => (pairs, 2),
             None => (copying, 1),
         }
@@ -383,7 +383,8 @@ impl CudaRing {
         }
         let digits = shape.digits.len() as u32;
         let step_digits = digits.div_ceil(digits.div_ceil(STEP_DIGITS).max(1));
-        let shared = rotation_places(step_digits, KEY_RUN[usize::from(self.packs_keys())], together as u32);
+        let key_run = KEY_RUN[usize::from(self.key_form() == KeyForm::Packed)];
+        let shared = rotation_places(step_digits, key_run, together as u32);
         let key_span = self.share().span(shape.key().span);
         // Without any rotation, one launch writes zeros.
         let chunks = uses.chunks(MOST_ROTATIONS).chain((fresh && uses.is_empty()).then_some(&[][..]));
@@ -406,9 +407,8 @@ impl CudaRing {
                 rotations: chunk.len() as u32,
                 targets: targets.len() as u32,
                 fresh: u32::from(fresh && i == 0),
-                key_packed: u32::from(self.packs_keys()),
                 step_digits,
-                pad: 0,
+                key_layout: self.key_layout(key_span),
                 rotation,
                 target,
                 weight,
@@ -443,6 +443,6 @@ mod tests {
             offset_of!(Args, special),
             size_of::<Args>(),
         ];
-        assert_eq!(offsets, [48, 64, 80, 848, 1040, 2064, 2576, 3088]);
+        assert_eq!(offsets, [48, 64, 96, 864, 1056, 2080, 2592, 3104]);
     }
 }

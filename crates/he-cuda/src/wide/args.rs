@@ -3,6 +3,7 @@
 use crate::constants::{Grid, Limbs};
 use crate::cuda::Cuda;
 use crate::kernels::Entry;
+use crate::key::KeyLayout;
 use crate::ring::CudaRing;
 use bytemuck::NoUninit;
 use gpu::Buffer;
@@ -147,8 +148,9 @@ pub(super) struct KeyArgs {
     pub(super) key: u64,
     pub(super) dst: u64,
     pub(super) key_words: usize,
+    pub(super) key_layout: KeyLayout,
     pub(super) count: u32,
-    pub(super) key_packed: u32,
+    pub(super) unused: u32,
 }
 
 /// Whether a buffer holds rows.

@@ -100,8 +100,9 @@ impl CudaRing {
             key: key.address(),
             dst: sums.address(),
             key_words: self.key_words(shape.key_span.limbs()),
+            key_layout: self.key_layout(shape.key_span),
             count: digits as u32,
-            key_packed: u32::from(self.packs_keys()),
+            unused: 0,
         };
         let dst = switched.each_ref().map(Buffer::address);
         let targets = Targets {
