@@ -78,9 +78,9 @@ struct FewConversion<Fp64> {
 
     HE_HD static double join(const double2& parts) { return fma(parts.x, 0x1p25, parts.y); }
 
-    HE_HD FewConversion(const Basis& basis, u32 j, const Prime& p)
-        : reciprocal(basis.reciprocal), hat(basis.hat_parts + (size_t)j * basis.count), minus(join(basis.minus_parts[j])), shift(p.shift_25),
-          alone(basis.count == 1) {}
+    HE_D FewConversion(const Basis& basis, u32 j, const Prime& p)
+        : reciprocal(in_global(basis.reciprocal)), hat(in_global(basis.hat_parts) + (size_t)j * basis.count),
+          minus(join(in_global(basis.minus_parts)[j])), shift(p.shift_25), alone(basis.count == 1) {}
 
     HE_HD Constants constants(u32 i) const { return Constants{reciprocal[i], join(hat[i])}; }
 
@@ -131,9 +131,10 @@ struct FewConversion<U64> {
     double q_inverse;
     bool alone;
 
-    HE_HD FewConversion(const Basis& basis, u32 j, const Prime& p)
-        : reciprocal(basis.reciprocal), hat(basis.hat + (size_t)j * basis.count), minus(basis.minus_product[j]), ratio_high(p.ratio_high),
-          ratio_low(p.ratio_low), q_inverse(p.q_inverse), alone(basis.count == 1) {}
+    HE_D FewConversion(const Basis& basis, u32 j, const Prime& p)
+        : reciprocal(in_global(basis.reciprocal)), hat(in_global(basis.hat) + (size_t)j * basis.count),
+          minus(in_global(basis.minus_product)[j]), ratio_high(p.ratio_high), ratio_low(p.ratio_low), q_inverse(p.q_inverse),
+          alone(basis.count == 1) {}
 
     HE_HD Constants constants(u32 i) const {
         u64 h = hat[i];

@@ -69,8 +69,7 @@ HE_D const u64* bytes_after(const u64* p, u64 bytes) {
     return reinterpret_cast<const u64*>(reinterpret_cast<const char*>(p) + bytes);
 }
 
-// What a lane copies of each run of a limb, whose row begins `row` words after that of the first limb; part a of a digit begins
-// `part_words` words after part b.
+// What a lane copies of each run of a limb; part a of a digit begins `part_words` words after part b.
 struct FlatRun {
     static constexpr u32 WORDS = 2 * RUN;
 
@@ -99,7 +98,8 @@ struct PackedRun {
     static constexpr u32 MIDDLE = RUN, HIGH = MIDDLE + RUN / 2, WORDS = HIGH + RUN / 16;
     static constexpr u32 MIDDLE_LANES = RUN / 4, REST_LANES = (WORDS - MIDDLE) / 2; // that copy middle, and high sections
 
-    HE_D PackedRun(u32 limb, u32 row_words, size_t part_words, u32 lane) : limb(limb), row_words(row_words), has_middle(lane < MIDDLE_LANES), has_rest(lane < REST_LANES) {
+    HE_D PackedRun(u32 limb, u32 row_words, size_t part_words, u32 lane)
+        : limb(limb), row_words(row_words), has_middle(lane < MIDDLE_LANES), has_rest(lane < REST_LANES) {
         low = 8 * (lane / 16 * part_words + 2 * (lane % 16));
         rest = 8 * (has_middle ? lane / 8 * part_words + KEY_MIDDLE + 2 * (lane % 8) : lane % 16 * part_words + KEY_HIGH);
     }

@@ -75,6 +75,14 @@ struct HalvedNttArgs : FineNttArgs {
     static constexpr bool HALVES = true;
 };
 
+// Arguments of those of these kernels that convert: the conversions of few digits come with them, and are known at once. With more, `bases`
+// says where they are. Mirrored by `ntt::ConvertArgs`.
+constexpr u32 MOST_BASES = 8;
+template <class Args>
+struct ConvertNttArgs : Args {
+    Basis few[MOST_BASES];
+};
+
 template <class A>
 HE_D const typename A::Root* roots_of(const Prime& p) {
     return in_global(static_cast<const typename A::Root*>(p.roots));
@@ -379,9 +387,15 @@ HE_D Tile tile_of_second(const FineNttArgs& a) { return tile_of(a); }
 // Whether there is nothing to transform: the polynomial lacks the limb, or it belongs to the digit, whose residues modulo its own primes
 // are those of the input.
 HE_D bool is_absent(const NttArgs& a, const Tile& t) { return t.limb < a.absent && t.part < 2; }
-HE_D bool is_own(const NttArgs& a, const Tile& t) {
+HE_D const Basis& basis_of(const NttArgs& a, const Tile& t) { return a.bases[t.digit]; }
+template <class Args>
+HE_D Basis basis_of(const ConvertNttArgs<Args>& a, const Tile& t) {
+    return a.bases == nullptr ? a.few[t.digit] : a.bases[t.digit];
+}
+template <class Args>
+HE_D bool is_own(const Args& a, const Tile& t) {
     if (a.own == TRANSFORM_OWN) return false;
-    const Basis& digit = a.bases[t.digit];
+    const Basis& digit = basis_of(a, t);
     return (t.limb < a.limbs.split) & (t.limb - digit.own_first < digit.own_count);
 }
 
@@ -522,10 +536,10 @@ HE_D void load_points(const A& a, const Words<LOG>& words, typename A::Value* x)
 HE_D const u64* source_row(const NttArgs& a, const Tile& t) { return a.src[t.part] + t.digit * a.src_digit + ((size_t)t.row << a.log_n); }
 
 // The registers for the first forward pass over bits LOW ... HIGH, converted.
-template <class A, u32 LOG, u32 TILE, u32 HIGH, u32 LOW, class Index>
-HE_D void convert_row(const NttArgs& a, const Tile& t, const A& arithmetic, const Prime& p, typename A::Value* x, typename A::Value* shared,
+template <class A, u32 LOG, u32 TILE, u32 HIGH, u32 LOW, class Args, class Index>
+HE_D void convert_row(const Args& a, const Tile& t, const A& arithmetic, const Prime& p, typename A::Value* x, typename A::Value* shared,
                       u32 thread, Index index) {
-    const Basis& basis = a.bases[t.digit];
+    const Basis& basis = basis_of(a, t);
     size_t stride = (size_t)a.limbs.batch << a.log_n;
     const u64* src = a.src[t.part] + t.digit * a.src_digit + ((size_t)t.entry << a.log_n) + basis.first * stride;
     load_converted<A, LOG, TILE, HIGH, LOW>(basis, src, stride, t.limb, arithmetic, p, x, shared, thread, index);
@@ -705,8 +719,8 @@ template <u32 LOG, u32 TILE, u32 BITS, u32 ROW_BITS>
 HE_D Words<LOG> read_columns(const NttArgs& a, const Tile& t) {
     return read_points<LOG, TILE, forward_low<LOG>(TILE, TILE - BITS)>(source_row(a, t), threadIdx.x, ColumnIndex<TILE, BITS, ROW_BITS>(t.tile));
 }
-template <u32 LOG, u32 TILE, u32 BITS, u32 ROW_BITS, bool CONVERT, class A, class Read>
-HE_D void forward_columns(const NttArgs& a, const Tile& t, const Prime& p, const typename A::Root* table, const A& arithmetic,
+template <u32 LOG, u32 TILE, u32 BITS, u32 ROW_BITS, bool CONVERT, class A, class Args, class Read>
+HE_D void forward_columns(const Args& a, const Tile& t, const Prime& p, const typename A::Root* table, const A& arithmetic,
                           const Read& reading_words) {
     SHARED(typename A::Value, shared);
     constexpr u32 LOG_COLUMNS = TILE - BITS;

@@ -105,9 +105,9 @@ HE_D void inverse_split_rows(const Args& a) {
 
 // ARGS say whether there are few rows, and if so, whether tiles of wide primes are halved. The blocks of a multiprocessor of each kind of
 // kernels, by which compilers distribute registers, come last.
-#define COLUMN_KERNELS(NAME, ARGS, LOG, TILE, BITS, ROW_BITS, FORWARD, CONVERT, INVERSE, SHARED_INVERSE)                            \
+#define COLUMN_KERNELS(NAME, ARGS, CONVERT_ARGS, LOG, TILE, BITS, ROW_BITS, FORWARD, CONVERT, INVERSE, SHARED_INVERSE)                            \
     KERNEL(NAME, ARGS, 1 << (TILE - LOG), FORWARD) { forward_split_columns<LOG, TILE, BITS, ROW_BITS, false>(a); }               \
-    KERNEL(NAME##_convert, ARGS, 1 << (TILE - LOG), CONVERT) { forward_split_columns<LOG, TILE, BITS, ROW_BITS, true>(a); }      \
+    KERNEL(NAME##_convert, CONVERT_ARGS, 1 << (TILE - LOG), CONVERT) { forward_split_columns<LOG, TILE, BITS, ROW_BITS, true>(a); }      \
     KERNEL(NAME##_inverse, ARGS, 1 << (TILE - LOG), INVERSE) {                                                                   \
         inverse_split_columns<LOG, TILE, BITS, ROW_BITS>(a, [](u64, size_t) {});                                                 \
     }                                                                                                                            \
@@ -126,7 +126,7 @@ HE_D void inverse_split_rows(const Args& a) {
 // The kernels for few rows: the low nine bits of the index, and the high ones of each degree.
 #define FINE_KERNELS(NAME, ARGS)                                       \
     ROW_KERNELS(NAME##_rows, ARGS, 3, 10, 9, 6, 5, 6, 6, 5)               \
-    COLUMN_KERNELS(NAME##12_columns, ARGS, 3, 10, 3, 9, 6, 4, 6, 6)       \
-    COLUMN_KERNELS(NAME##13_columns, ARGS, 3, 10, 4, 9, 6, 4, 6, 6)       \
-    COLUMN_KERNELS(NAME##14_columns, ARGS, 3, 10, 5, 9, 6, 4, 6, 6)       \
-    COLUMN_KERNELS(NAME##15_columns, ARGS, 3, 10, 6, 9, 6, 4, 6, 6)
+    COLUMN_KERNELS(NAME##12_columns, ARGS, ConvertNttArgs<ARGS>, 3, 10, 3, 9, 6, 4, 6, 6)       \
+    COLUMN_KERNELS(NAME##13_columns, ARGS, ConvertNttArgs<ARGS>, 3, 10, 4, 9, 6, 4, 6, 6)       \
+    COLUMN_KERNELS(NAME##14_columns, ARGS, ConvertNttArgs<ARGS>, 3, 10, 5, 9, 6, 4, 6, 6)       \
+    COLUMN_KERNELS(NAME##15_columns, ARGS, ConvertNttArgs<ARGS>, 3, 10, 6, 9, 6, 4, 6, 6)

@@ -1,6 +1,6 @@
 //! Structures that kernels read, exactly as kernels/include declares them.
 
-use bytemuck::NoUninit;
+use bytemuck::{NoUninit, Pod, Zeroable};
 use he_core::ring::{Rows, Span};
 
 /// Constants of one prime.
@@ -60,7 +60,7 @@ impl Factor {
 
 /// One base conversion.
 #[repr(C)]
-#[derive(Clone, Copy, NoUninit, Debug)]
+#[derive(Clone, Copy, Pod, Zeroable, Debug)]
 pub(crate) struct Basis {
     pub(crate) reciprocal: u64,
     pub(crate) hat: u64,
@@ -73,27 +73,6 @@ pub(crate) struct Basis {
     pub(crate) own_first: u64,
     pub(crate) own_count: u64,
     pub(crate) is_short: u64,
-}
-
-impl Basis {
-    /// Number of words.
-    pub(crate) const WORDS: usize = 11;
-
-    pub(crate) fn words(&self) -> [u64; Self::WORDS] {
-        [
-            self.reciprocal,
-            self.hat,
-            self.minus_product,
-            self.hat_parts,
-            self.minus_parts,
-            self.bytes,
-            self.first,
-            self.count,
-            self.own_first,
-            self.own_count,
-            self.is_short,
-        ]
-    }
 }
 
 /// The primes of the limbs of rows.

@@ -245,7 +245,7 @@ impl CudaRing {
         let transform = NttArgs { src: polynomials, dst: polynomials, ..self.ntt_args(rows) };
         let extent = Extent { rows, digits: 1, parts: 3 };
         // SAFETY: as before.
-        unsafe { self.forward(op, &transform, extent, transform.dst)? };
+        unsafe { self.forward(op, &transform, None, extent, transform.dst)? };
         let blocks = args.grid.blocks(rows.span);
         // SAFETY: as before.
         unsafe { self.cuda.launch_apart(op, Entry::EncryptRows, blocks, ROW_THREADS, 0, &args)? };

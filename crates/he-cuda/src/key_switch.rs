@@ -207,7 +207,11 @@ impl CudaRing {
         let extent = Extent::rows(rows);
         // SAFETY: the buffer holds the rows, as just checked.
         unsafe {
-            if forward { self.forward(op, &args, extent, place) } else { self.inverse(op, &args, extent) }
+            if forward {
+                self.forward(op, &args, None, extent, place)
+            } else {
+                self.inverse(op, &args, extent)
+            }
         }
     }
 
@@ -534,9 +538,9 @@ impl CudaRing {
             } else if in_columns {
                 self.convert_columns(op, &forward, &plan, extent)?;
             } else if state == DigitState::Columns {
-                self.forward_columns(op, &forward, extent)?;
+                self.forward_columns(op, &forward, fused.then_some(&*plan), extent)?;
             } else {
-                self.forward(op, &forward, extent, parts([digits.address()]))?;
+                self.forward(op, &forward, fused.then_some(&*plan), extent, parts([digits.address()]))?;
             }
         }
         Ok(Digits { buf: digits, state })
@@ -860,7 +864,7 @@ impl CudaRing {
             if in_columns {
                 self.convert_forward(op, &forward, plan, extent, between)?;
             } else {
-                self.forward(op, &forward, extent, between)?;
+                self.forward(op, &forward, fused.then_some(plan), extent, between)?;
             }
         }
         Ok(out)

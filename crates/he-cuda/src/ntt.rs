@@ -1,10 +1,10 @@
 //! Transforms: the kernels for each degree, and the operations fused into them.
 
-use crate::constants::Limbs;
+use crate::constants::{Basis, Limbs};
 use crate::kernels::{Entry, byte_tile, placed, tile};
 use crate::key_switch::FUSED_SOURCES;
 use crate::ring::{COLUMN_SOURCES, CudaRing, Plan, row_chunks};
-use bytemuck::NoUninit;
+use bytemuck::{NoUninit, Zeroable};
 use he_core::Result;
 use he_core::backend::PreparedRing;
 use he_core::ring::Rows;
@@ -120,6 +120,18 @@ struct FineArgs {
     strips: [u64; STRIPS],
 }
 
+/// The conversions that are in the arguments of a kernel.
+const MOST_BASES: usize = 8;
+
+/// What those of these kernels take that convert: also the conversions of the digits, if there are
+/// not more.
+#[repr(C)]
+#[derive(Clone, Copy, NoUninit, Debug)]
+struct ConvertArgs {
+    fine: FineArgs,
+    few: [Basis; MOST_BASES],
+}
+
 /// A limb with its roots, or the first (0) or second (1) half of its tiles, as kernels take it.
 fn strip(limb: usize, half: u64, roots: u64, is_wide: bool) -> u64 {
     debug_assert!(limb < STRIPS && half < 2 && roots >> 57 == 0 && roots & 1 == 0);
@@ -140,6 +152,16 @@ impl Args {
     fn subtracted_from(&self) -> Option<Operand> {
         (self.factors != 0).then_some(self.operand)
     }
+}
+
+/// The arguments of a kernel that converts, which finds the conversions in them or at `bases`.
+fn convert_args(fine: FineArgs, conversions: &[Basis]) -> ConvertArgs {
+    let (mut args, mut few) = (fine, [Basis::zeroed(); MOST_BASES]);
+    if conversions.len() <= MOST_BASES {
+        few[..conversions.len()].copy_from_slice(conversions);
+        args.ntt.bases = 0;
+    }
+    ConvertArgs { fine: args, few }
 }
 
 /// The most other devices whose memory an inverse transform writes as well.
@@ -524,10 +546,10 @@ impl CudaRing {
         let entry = rows_entry(false, args.subtracted_from());
         let args = Args { src: between, src_digit: args.dst_digit, convert: 0, ..*args };
         // SAFETY: guaranteed by the caller.
-        unsafe { self.launch_step(op, Direction::Forward, Step::large(entry), extent, &args) }
+        unsafe { self.launch_step(op, Direction::Forward, Step::large(entry), extent, (&args, None)) }
     }
 
-    /// One kernel of a transform, with the tiles that it has.
+    /// One kernel of a transform, with the tiles that it has; with a plan, if it converts.
     ///
     /// # Safety
     /// The addresses in `args` are live and hold the rows of `extent`.
@@ -537,8 +559,9 @@ impl CudaRing {
         direction: Direction,
         step: Step,
         extent: Extent,
-        args: &Args,
+        (args, plan): (&Args, Option<&Plan>),
     ) -> Result<()> {
+        debug_assert_eq!(args.convert != 0, plan.is_some(), "a plan converts");
         let args = Args { log_tiles: step.log_tiles(args.log_n), ..*args };
         let (grid, threads) = (extent.grid(args.log_tiles), step.threads());
         // SAFETY: guaranteed by the caller.
@@ -546,7 +569,13 @@ impl CudaRing {
             if step.is_fine() {
                 let (args, grid, halved) = self.fine_args(direction, extent, args);
                 let entry = if halved { step.entry } else { whole_entry(step.entry) };
-                self.cuda.launch(op, entry, grid, threads, step.shared, &args)
+                match plan {
+                    Some(plan) if args.ntt.convert != 0 => {
+                        let args = convert_args(args, &plan.conversions);
+                        self.cuda.launch(op, entry, grid, threads, step.shared, &args)
+                    }
+                    _ => self.cuda.launch(op, entry, grid, threads, step.shared, &args),
+                }
             } else {
                 self.cuda.launch(op, step.entry, grid, threads, step.shared, &args)
             }
@@ -576,8 +605,8 @@ impl CudaRing {
         (FineArgs { ntt, strips }, [tiles, count, parts], halved)
     }
 
-    /// Coefficients to values. With `args.convert`, `src` holds the y of the source limbs; with
-    /// `args.factors`, (acc - value) factor is stored. A transform by two kernels passes through
+    /// Coefficients to values. With `args.convert`, `src` holds the y of the source limbs, and the plan
+    /// is that of the conversion; with `args.factors`, (acc - value) factor is stored. A transform by two kernels passes through
     /// `between`, which is the destination unless a Galois element permutes it.
     ///
     /// # Safety
@@ -586,6 +615,7 @@ impl CudaRing {
         &self,
         op: &'static str,
         args: &Args,
+        plan: Option<&Plan>,
         extent: Extent,
         between: [u64; MOST_PARTS],
     ) -> Result<()> {
@@ -593,15 +623,15 @@ impl CudaRing {
         let route = Route::forward(args.log_n, self.is_fine(extent), fused);
         let Some(second) = route.second else {
             // SAFETY: guaranteed by the caller.
-            return unsafe { self.launch_step(op, Direction::Forward, route.first, extent, args) };
+            return unsafe { self.launch_step(op, Direction::Forward, route.first, extent, (args, plan)) };
         };
         let columns = Args { dst: between, factors: 0, ..*args };
         let order = extent.order(args.log_n);
         let rows = Args { src: between, src_digit: args.dst_digit, convert: 0, order, ..*args };
         // SAFETY: guaranteed by the caller.
         unsafe {
-            self.launch_step(op, Direction::Forward, route.first, extent, &columns)?;
-            self.launch_step(op, Direction::Forward, second, extent, &rows)
+            self.launch_step(op, Direction::Forward, route.first, extent, (&columns, plan))?;
+            self.launch_step(op, Direction::Forward, second, extent, (&rows, None))
         }
     }
 
@@ -628,11 +658,17 @@ impl CudaRing {
     ///
     /// # Safety
     /// As for [`forward`](Self::forward); [`has_columns`](Self::has_columns) is true.
-    pub(crate) unsafe fn forward_columns(&self, op: &'static str, args: &Args, extent: Extent) -> Result<()> {
+    pub(crate) unsafe fn forward_columns(
+        &self,
+        op: &'static str,
+        args: &Args,
+        plan: Option<&Plan>,
+        extent: Extent,
+    ) -> Result<()> {
         let fused = Fused { convert: args.convert != 0, sub: None };
         let route = Route::forward(args.log_n, self.is_fine(extent), fused);
         // SAFETY: guaranteed by the caller.
-        unsafe { self.launch_step(op, Direction::Forward, route.first, extent, args) }
+        unsafe { self.launch_step(op, Direction::Forward, route.first, extent, (args, plan)) }
     }
 
     /// Values to coefficients, times `args.scale`.
@@ -662,7 +698,7 @@ impl CudaRing {
         let mut route = Route::inverse(args.log_n, self.is_fine(extent));
         route.first.entry = loading_entry(route.first.entry, args.operand);
         // SAFETY: guaranteed by the caller.
-        unsafe { self.launch_step(op, Direction::Inverse, route.first, extent, args)? };
+        unsafe { self.launch_step(op, Direction::Inverse, route.first, extent, (args, None))? };
         let args = Args { order: extent.order(args.log_n), ..*args };
         Ok(route.second.map(|step| Rest { step, extent, args }))
     }
@@ -673,7 +709,7 @@ impl CudaRing {
     /// What the first one was given is still live.
     pub(crate) unsafe fn end_inverse(&self, op: &'static str, rest: &Rest) -> Result<()> {
         // SAFETY: guaranteed by the caller.
-        unsafe { self.launch_step(op, Direction::Inverse, rest.step, rest.extent, &rest.args) }
+        unsafe { self.launch_step(op, Direction::Inverse, rest.step, rest.extent, (&rest.args, None)) }
     }
 
     /// The second kernel, which stores its results in the same places of other destinations as
@@ -775,12 +811,14 @@ mod tests {
             offset_of!(ConvertColumnsArgs, targets),
             size_of::<ConvertColumnsArgs>(),
             offset_of!(FineArgs, strips),
+            offset_of!(ConvertArgs, few),
+            size_of::<ConvertArgs>(),
             offset_of!(SharedArgs, count),
             size_of::<SharedArgs>(),
         ];
         assert_eq!(
             offsets,
-            [16, 28, 40, 48, 112, 128, 140, 144, 160, 172, 176, 208, 240, 240, 248, 240, 848, 856]
+            [16, 28, 40, 48, 112, 128, 140, 144, 160, 172, 176, 208, 240, 240, 248, 240, 752, 1456, 848, 856]
         );
     }
 }

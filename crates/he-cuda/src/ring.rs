@@ -85,7 +85,8 @@ impl Conversion {
 pub(crate) struct Plan {
     /// Holds everything to which the addresses below point.
     _data: Buffer,
-    /// [`Basis`] of each digit.
+    /// The conversion of each digit, and where the device has them.
+    pub(crate) conversions: Vec<Basis>,
     pub(crate) bases: u64,
     /// [`Factor`] of each prime of the ring: of the inverse transform that precedes the conversion.
     pub(crate) scale: u64,
@@ -507,7 +508,7 @@ impl PlanBuilder<'_> {
         let factors: Vec<u64> = factors.iter().flat_map(Factor::words).collect();
         let sections = [scaled(0), scaled(1), lifts, factors];
 
-        let base_words = Basis::WORDS * conversions.len();
+        let base_words = size_of::<Basis>() / 8 * conversions.len();
         let words = base_words
             + sections.iter().map(Vec::len).sum::<usize>()
             + arrays.iter().flatten().map(|array| array.len() + 1).sum::<usize>();
@@ -519,9 +520,8 @@ impl PlanBuilder<'_> {
             all.extend(section);
             at
         });
-        for (i, (array, &Conversion { from, first, ref own, .. })) in
-            arrays.into_iter().zip(conversions).enumerate()
-        {
+        let mut bases = Vec::with_capacity(conversions.len());
+        for (array, &Conversion { from, first, ref own, .. }) in arrays.into_iter().zip(conversions) {
             let [reciprocal, hat, minus_product, hat_parts, minus_parts, bytes] = array.map(|array| {
                 // Parts are read in pairs.
                 all.resize(all.len().next_multiple_of(2), 0);
@@ -529,7 +529,7 @@ impl PlanBuilder<'_> {
                 all.extend(array);
                 at
             });
-            let basis = Basis {
+            bases.push(Basis {
                 reciprocal,
                 hat,
                 minus_product,
@@ -541,12 +541,23 @@ impl PlanBuilder<'_> {
                 own_first: own.start as u64,
                 own_count: own.len() as u64,
                 is_short: u64::from(self.is_short(from)),
-            };
-            all[Basis::WORDS * i..Basis::WORDS * (i + 1)].copy_from_slice(&basis.words());
+            });
         }
-        let bases = address(0);
+        all[..base_words].copy_from_slice(bytemuck::cast_slice(&bases));
+        let (bases, conversions) = (address(0), bases);
         cuda.stream.write(&all, &mut data, 0).map_err(failed("prepare"))?;
-        let short_sources = conversions.iter().all(|c| self.is_short(c.from));
-        Ok(Plan { _data: data, bases, scale, scale_last, lift, factors, sources, short_sources, in_bytes })
+        let short_sources = conversions.iter().all(|basis| basis.is_short != 0);
+        Ok(Plan {
+            _data: data,
+            conversions,
+            bases,
+            scale,
+            scale_last,
+            lift,
+            factors,
+            sources,
+            short_sources,
+            in_bytes,
+        })
     }
 }

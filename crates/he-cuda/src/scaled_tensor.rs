@@ -99,7 +99,7 @@ impl CudaRing {
         let absent = shape.span.q as u32;
         let forward = NttArgs { src: place, dst: place, absent, ..self.ntt_args(whole) };
         // SAFETY: the buffers were made for these rows, a's for those that are not absent.
-        unsafe { self.forward(OP, &forward, extent(whole, 2 * PAIR), place)? };
+        unsafe { self.forward(OP, &forward, None, extent(whole, 2 * PAIR), place)? };
 
         let right = addresses(&exchanged);
         if [chain, special].iter().all(|&rows| self.takes_pairs(extent(rows, 3))) {

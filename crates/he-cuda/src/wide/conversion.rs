@@ -247,7 +247,7 @@ impl CudaRing {
         let place = parts([values]);
         let args = NttArgs { src: place, dst: place, ..self.ntt_args(rows) };
         // SAFETY: guaranteed by the caller.
-        unsafe { self.forward(op, &args, Extent::rows(rows), place) }
+        unsafe { self.forward(op, &args, None, Extent::rows(rows), place) }
     }
 }
 
