@@ -2,8 +2,8 @@
 //!
 //! [`Gpu`] is a device, [`Stream`] a queue of its work with a pool of memory, [`Buffer`] words in
 //! that memory, [`Kernel`] a function of a [`Module`] made from PTX; [`exchange`] copies between
-//! devices, and [`Signals`] order their streams. Nothing here needs CUDA at build time. Without a driver, [`Gpu::open`] returns an
-//! error.
+//! devices, and [`Signals`] order their streams. Nothing here needs CUDA at build time. Without a
+//! driver, [`Gpu::open`] returns an error.
 #![allow(unsafe_code)] // Calls of a C library; every use has its SAFETY line.
 #![allow(clippy::missing_safety_doc)] // `Driver` says it once for all of its functions.
 

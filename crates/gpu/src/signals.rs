@@ -57,8 +57,8 @@ struct Rounds {
 impl Signals {
     /// Signals among two to four streams. The two kernels of each run with one block of 32 threads,
     /// and take an argument of 40 bytes: three addresses of numbers of 64 bits, a number, and how
-    /// many of the addresses are used. The first kernel writes the number to all of them, behind all
-    /// earlier writes of its stream to any device; the second one returns when all of them have
+    /// many of the addresses are used. The first kernel writes the number to all of them, behind
+    /// all earlier writes of its stream to any device; the second one returns when all of them have
     /// reached it.
     ///
     /// # Errors
@@ -80,15 +80,15 @@ impl Signals {
         Ok(Self { members, rounds: Mutex::new(Rounds { number: 0, followed }) })
     }
 
-    /// Runs `work`, which enqueues on any of the streams what writes to `targets`, buffers of others.
-    /// That comes after all work that used the memory of a target before it was allocated, and the
-    /// later work of all streams comes after it, also on the memory of a target that is dropped
-    /// after this returns. If a target's memory has been used since the streams last waited for each
-    /// other, they do so once more before.
+    /// Runs `work`, which enqueues on any of the streams what writes to `targets`, buffers of
+    /// others. That comes after all work that used the memory of a target before it was allocated,
+    /// and the later work of all streams comes after it, also on the memory of a target that is
+    /// dropped after this returns. If a target's memory has been used since the streams last waited
+    /// for each other, they do so once more before.
     ///
     /// # Safety
-    /// - The devices are [connected](crate::Gpu::connect), and the result of that allows what `work`
-    ///   enqueues.
+    /// - The devices are [connected](crate::Gpu::connect), and the result of that allows what
+    ///   `work` enqueues.
     /// - Since a target was allocated, nothing has accessed what is written to it, and nothing does
     ///   so until this returns.
     ///
@@ -99,7 +99,8 @@ impl Signals {
         let mut rounds = self.rounds();
         let idle = self.members.iter().map(|member| member.stream.idle(CALL));
         let _idle = idle.collect::<Result<Vec<_>>>()?;
-        // The block was given back before its stream's last signal, which all others have waited for.
+        // The block was given back before its stream's last signal, which all others have waited
+        // for.
         let is_free = |target: &&Buffer| {
             let member = self.members.iter().position(|member| member.stream == *target.stream());
             member.is_some_and(|member| target.used() < rounds.followed[member])
@@ -157,8 +158,8 @@ impl Signals {
             *address = numbers.address() + (8 * PITCH * at) as u64;
         }
         // SAFETY: the kernel takes this argument, as `new` was told; the buffers have a number for
-        // each member and live until all work on them is done. A number is written by one member and
-        // read by another, which is what it is for.
+        // each member and live until all work on them is done. A number is written by one member
+        // and read by another, which is what it is for.
         unsafe { member.stream.launch(kernel, [1; 3], [32, 1, 1], 0, &args) }
     }
 

@@ -605,9 +605,10 @@ impl CudaRing {
         (FineArgs { ntt, strips }, [tiles, count, parts], halved)
     }
 
-    /// Coefficients to values. With `args.convert`, `src` holds the y of the source limbs, and the plan
-    /// is that of the conversion; with `args.factors`, (acc - value) factor is stored. A transform by two kernels passes through
-    /// `between`, which is the destination unless a Galois element permutes it.
+    /// Coefficients to values. With `args.convert`, `src` holds the y of the source limbs, and the
+    /// plan is that of the conversion; with `args.factors`, (acc - value) factor is stored. A
+    /// transform by two kernels passes through `between`, which is the destination unless a Galois
+    /// element permutes it.
     ///
     /// # Safety
     /// The addresses in `args` and `between` are live and hold the rows of `extent`.
