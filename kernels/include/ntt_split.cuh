@@ -105,28 +105,28 @@ HE_D void inverse_split_rows(const Args& a) {
 
 // ARGS say whether there are few rows, and if so, whether tiles of wide primes are halved. The blocks of a multiprocessor of each kind of
 // kernels, by which compilers distribute registers, come last.
-#define COLUMN_KERNELS(NAME, ARGS, CONVERT_ARGS, LOG, TILE, BITS, ROW_BITS, FORWARD, CONVERT, INVERSE, SHARED_INVERSE)                            \
-    KERNEL(NAME, ARGS, 1 << (TILE - LOG), FORWARD) { forward_split_columns<LOG, TILE, BITS, ROW_BITS, false>(a); }               \
-    KERNEL(NAME##_convert, CONVERT_ARGS, 1 << (TILE - LOG), CONVERT) { forward_split_columns<LOG, TILE, BITS, ROW_BITS, true>(a); }      \
-    KERNEL(NAME##_inverse, ARGS, 1 << (TILE - LOG), INVERSE) {                                                                   \
-        inverse_split_columns<LOG, TILE, BITS, ROW_BITS>(a, [](u64, size_t) {});                                                 \
-    }                                                                                                                            \
-    KERNEL(NAME##_inverse_shared, SharedNttArgs, 1 << (TILE - LOG), SHARED_INVERSE) {                                            \
-        inverse_shared_columns<LOG, TILE, BITS, ROW_BITS, ARGS>(a);                                                              \
+#define COLUMN_KERNELS(NAME, ARGS, CONVERT_ARGS, LOG, TILE, BITS, ROW_BITS, FORWARD, CONVERT, INVERSE, SHARED_INVERSE)              \
+    KERNEL(NAME, ARGS, 1 << (TILE - LOG), FORWARD) { forward_split_columns<LOG, TILE, BITS, ROW_BITS, false>(a); }                  \
+    KERNEL(NAME##_convert, CONVERT_ARGS, 1 << (TILE - LOG), CONVERT) { forward_split_columns<LOG, TILE, BITS, ROW_BITS, true>(a); } \
+    KERNEL(NAME##_inverse, ARGS, 1 << (TILE - LOG), INVERSE) {                                                                      \
+        inverse_split_columns<LOG, TILE, BITS, ROW_BITS>(a, [](u64, size_t) {});                                                    \
+    }                                                                                                                               \
+    KERNEL(NAME##_inverse_shared, SharedNttArgs, 1 << (TILE - LOG), SHARED_INVERSE) {                                               \
+        inverse_shared_columns<LOG, TILE, BITS, ROW_BITS, ARGS>(a);                                                                 \
     }
 
-#define ROW_KERNELS(NAME, ARGS, LOG, TILE, BITS, FORWARD, SUB, INVERSE, PRODUCT, TENSOR_INVERSE)                                    \
-    KERNEL(NAME, ARGS, 1 << (TILE - LOG), FORWARD) { forward_split_rows<LOG, TILE, BITS, NOTHING>(a); }                          \
-    KERNEL(NAME##_sub, ARGS, 1 << (TILE - LOG), SUB) { forward_split_rows<LOG, TILE, BITS, WORDS>(a); }                          \
-    KERNEL(NAME##_sub_tensor, ARGS, 1 << (TILE - LOG), SUB) { forward_split_rows<LOG, TILE, BITS, TENSOR>(a); }                  \
-    KERNEL(NAME##_inverse, ARGS, 1 << (TILE - LOG), INVERSE) { inverse_split_rows<LOG, TILE, BITS, WORDS>(a); }                  \
-    KERNEL(NAME##_inverse_product, ARGS, 1 << (TILE - LOG), PRODUCT) { inverse_split_rows<LOG, TILE, BITS, LAST_PRODUCT>(a); }   \
+#define ROW_KERNELS(NAME, ARGS, LOG, TILE, BITS, FORWARD, SUB, INVERSE, PRODUCT, TENSOR_INVERSE)                               \
+    KERNEL(NAME, ARGS, 1 << (TILE - LOG), FORWARD) { forward_split_rows<LOG, TILE, BITS, NOTHING>(a); }                        \
+    KERNEL(NAME##_sub, ARGS, 1 << (TILE - LOG), SUB) { forward_split_rows<LOG, TILE, BITS, WORDS>(a); }                        \
+    KERNEL(NAME##_sub_tensor, ARGS, 1 << (TILE - LOG), SUB) { forward_split_rows<LOG, TILE, BITS, TENSOR>(a); }                \
+    KERNEL(NAME##_inverse, ARGS, 1 << (TILE - LOG), INVERSE) { inverse_split_rows<LOG, TILE, BITS, WORDS>(a); }                \
+    KERNEL(NAME##_inverse_product, ARGS, 1 << (TILE - LOG), PRODUCT) { inverse_split_rows<LOG, TILE, BITS, LAST_PRODUCT>(a); } \
     KERNEL(NAME##_inverse_tensor, ARGS, 1 << (TILE - LOG), TENSOR_INVERSE) { inverse_split_rows<LOG, TILE, BITS, TENSOR>(a); }
 
 // The kernels for few rows: the low nine bits of the index, and the high ones of each degree.
-#define FINE_KERNELS(NAME, ARGS)                                       \
-    ROW_KERNELS(NAME##_rows, ARGS, 3, 10, 9, 6, 5, 6, 6, 5)               \
-    COLUMN_KERNELS(NAME##12_columns, ARGS, ConvertNttArgs<ARGS>, 3, 10, 3, 9, 6, 4, 6, 6)       \
-    COLUMN_KERNELS(NAME##13_columns, ARGS, ConvertNttArgs<ARGS>, 3, 10, 4, 9, 6, 4, 6, 6)       \
-    COLUMN_KERNELS(NAME##14_columns, ARGS, ConvertNttArgs<ARGS>, 3, 10, 5, 9, 6, 4, 6, 6)       \
+#define FINE_KERNELS(NAME, ARGS)                                                          \
+    ROW_KERNELS(NAME##_rows, ARGS, 3, 10, 9, 6, 5, 6, 6, 5)                               \
+    COLUMN_KERNELS(NAME##12_columns, ARGS, ConvertNttArgs<ARGS>, 3, 10, 3, 9, 6, 4, 6, 6) \
+    COLUMN_KERNELS(NAME##13_columns, ARGS, ConvertNttArgs<ARGS>, 3, 10, 4, 9, 6, 4, 6, 6) \
+    COLUMN_KERNELS(NAME##14_columns, ARGS, ConvertNttArgs<ARGS>, 3, 10, 5, 9, 6, 4, 6, 6) \
     COLUMN_KERNELS(NAME##15_columns, ARGS, ConvertNttArgs<ARGS>, 3, 10, 6, 9, 6, 4, 6, 6)

@@ -216,6 +216,7 @@ mod tests {
         assert_eq!(offsets, [72, 112]);
         assert_eq!((offset_of!(ComposeArgs, count), size_of::<ComposeArgs>()), (136, 152));
         assert_eq!((size_of::<TensorArgs>(), offset_of!(TensorArgs, width)), (64, 48));
-        assert_eq!((size_of::<KeyArgs>(), offset_of!(KeyArgs, count)), (72, 64));
+        let offsets = [offset_of!(KeyArgs, key_layout), offset_of!(KeyArgs, count)];
+        assert_eq!((size_of::<KeyArgs>(), offsets), (96, [64, 88]));
     }
 }
