@@ -207,7 +207,7 @@ impl State {
         let stream = streams[random(&mut self.random) as usize % streams.len()];
         for _ in 0..random(&mut self.random) % 4 {
             let Some(op) = self.queues[&stream].front() else { break };
-            if self.holds(&op.clone()).is_some() {
+            if self.holds(op).is_some() {
                 break;
             }
             self.step(stream);
@@ -215,7 +215,7 @@ impl State {
     }
 
     /// What must be done before this, if it must wait.
-    fn holds(&mut self, op: &Op) -> Option<Need> {
+    fn holds(&self, op: &Op) -> Option<Need> {
         match *op {
             Op::Wait { event, mark } => {
                 (self.events[&event].done < mark).then_some(Need::Record { event, mark })

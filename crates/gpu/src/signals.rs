@@ -216,6 +216,13 @@ mod tests {
         copied
     }
 
+    /// The offsets are those of `SignalArgs` in kernels/signals.cu.
+    #[test]
+    fn layout_is_that_of_the_kernels() {
+        use std::mem::offset_of;
+        assert_eq!((size_of::<Args>(), offset_of!(Args, number), offset_of!(Args, count)), (40, 24, 32));
+    }
+
     #[test]
     fn two_to_four_streams_signal_each_other() {
         let fake = Fake::new();

@@ -8,6 +8,7 @@ use crate::ring::CudaRing;
 use bytemuck::NoUninit;
 use gpu::Buffer;
 use he_core::Result;
+use he_core::arith::Modulus;
 use he_core::backend::{KeyShape, PreparedRing};
 use he_core::ring::Span;
 
@@ -49,20 +50,22 @@ struct PackArgs {
     unused: u32,
 }
 
-impl CudaRing {
-    /// The form of this ring's keys. They are packed if every short prime has few enough bits, for
-    /// which there are kernels.
-    pub(crate) fn key_form(&self) -> KeyForm {
-        let short = || self.short_primes().filter(|(is_short, _)| *is_short).map(|(_, q)| q);
-        if self.n() < TILE || short().next().is_none() || short().any(|q| q.bits() > KEY_BITS) {
-            KeyForm::Flat
-        } else if self.short_primes().all(|(is_short, _)| is_short) {
-            KeyForm::Packed
+impl KeyForm {
+    /// The form of keys for primes of which each is computed in float64 or not. They are packed if
+    /// every one that is has few enough bits, for which there are kernels.
+    pub(crate) fn of<'a>(n: usize, primes: impl Iterator<Item = (bool, &'a Modulus)> + Clone) -> Self {
+        let mut short = primes.clone().filter(|(is_short, _)| *is_short).peekable();
+        if n < TILE || short.peek().is_none() || short.any(|(_, q)| q.bits() > KEY_BITS) {
+            Self::Flat
+        } else if primes.clone().all(|(is_short, _)| is_short) {
+            Self::Packed
         } else {
-            KeyForm::Mixed
+            Self::Mixed
         }
     }
+}
 
+impl CudaRing {
     /// The words from one row of a key to the next.
     fn key_row_words(&self) -> usize {
         match self.key_form() {
@@ -163,6 +166,18 @@ impl CudaRing {
 mod tests {
     use super::*;
     use std::mem::{offset_of, size_of};
+
+    #[test]
+    fn keys_are_packed_modulo_short_primes() {
+        let q = |bits: u32| Modulus::new((1_u64 << bits) - 1).unwrap();
+        let (q40, q50, q51, q60) = (q(40), q(50), q(51), q(60));
+        let form = |n, primes: &[(bool, &Modulus)]| KeyForm::of(n, primes.iter().copied());
+        assert_eq!(form(TILE, &[(true, &q40), (true, &q50)]), KeyForm::Packed);
+        assert_eq!(form(TILE, &[(false, &q60), (true, &q40)]), KeyForm::Mixed);
+        assert_eq!(form(TILE / 2, &[(true, &q40)]), KeyForm::Flat);
+        assert_eq!(form(TILE, &[(false, &q60), (false, &q40)]), KeyForm::Flat);
+        assert_eq!(form(TILE, &[(true, &q40), (true, &q51), (false, &q60)]), KeyForm::Flat);
+    }
 
     #[test]
     fn layout_is_that_of_the_kernels() {

@@ -531,6 +531,7 @@ impl CudaRing {
             false if in_columns || self.has_columns(extent) => DigitState::Columns,
             false => DigitState::WithoutOwn,
         };
+        let converting = fused.then_some(&*plan);
         // SAFETY: `digits` holds all rows of all digits, y the chain's rows.
         unsafe {
             if in_columns && complete {
@@ -538,9 +539,9 @@ impl CudaRing {
             } else if in_columns {
                 self.convert_columns(op, &forward, &plan, extent)?;
             } else if state == DigitState::Columns {
-                self.forward_columns(op, &forward, fused.then_some(&*plan), extent)?;
+                self.forward_columns(op, &forward, converting, extent)?;
             } else {
-                self.forward(op, &forward, fused.then_some(&*plan), extent, parts([digits.address()]))?;
+                self.forward(op, &forward, converting, extent, parts([digits.address()]))?;
             }
         }
         Ok(Digits { buf: digits, state })

@@ -567,14 +567,13 @@ impl CudaRing {
         // SAFETY: guaranteed by the caller.
         unsafe {
             if step.is_fine() {
-                let (args, grid, halved) = self.fine_args(direction, extent, args);
-                let entry = if halved { step.entry } else { whole_entry(step.entry) };
+                let (entry, grid, args) = self.fine(direction, step.entry, extent, args);
                 match plan {
-                    Some(plan) if args.ntt.convert != 0 => {
+                    Some(plan) => {
                         let args = convert_args(args, &plan.conversions);
                         self.cuda.launch(op, entry, grid, threads, step.shared, &args)
                     }
-                    _ => self.cuda.launch(op, entry, grid, threads, step.shared, &args),
+                    None => self.cuda.launch(op, entry, grid, threads, step.shared, &args),
                 }
             } else {
                 self.cuda.launch(op, step.entry, grid, threads, step.shared, &args)
@@ -582,9 +581,16 @@ impl CudaRing {
         }
     }
 
-    /// The arguments of a kernel for few rows, its grid, and whether it halves the tiles of wide
-    /// primes. Its strips are the limbs, then the second halves of wide ones if it does.
-    fn fine_args(&self, direction: Direction, extent: Extent, ntt: Args) -> (FineArgs, [u32; 3], bool) {
+    /// A kernel for few rows, which halves the tiles of wide primes or the same one that does not,
+    /// its grid and its arguments. Its strips are the limbs, then the second halves of wide ones if
+    /// it does.
+    fn fine(
+        &self,
+        direction: Direction,
+        entry: Entry,
+        extent: Extent,
+        ntt: Args,
+    ) -> (Entry, [u32; 3], FineArgs) {
         let span = extent.rows.span;
         let prime = |limb: usize| span.prime(limb, self.spec().q().len());
         let is_wide = |&limb: &usize| !self.is_short(prime(limb));
@@ -602,7 +608,8 @@ impl CudaRing {
             count += 1;
         }
         let [tiles, _, parts] = extent.grid(ntt.log_tiles);
-        (FineArgs { ntt, strips }, [tiles, count, parts], halved)
+        let entry = if halved { entry } else { whole_entry(entry) };
+        (entry, [tiles, count, parts], FineArgs { ntt, strips })
     }
 
     /// Coefficients to values. With `args.convert`, `src` holds the y of the source limbs, and the
@@ -728,17 +735,14 @@ impl CudaRing {
         let &Rest { step, extent, args: ntt } = rest;
         let log_tiles = step.log_tiles(ntt.log_n);
         let ntt = Args { log_tiles, ..ntt };
-        let (ntt, fine_grid, halved) = self.fine_args(Direction::Inverse, extent, ntt);
+        let entry = shared_entry(step.entry);
+        let (entry, grid, ntt) = match step.is_fine() {
+            true => self.fine(Direction::Inverse, entry, extent, ntt),
+            false => (entry, extent.grid(log_tiles), FineArgs { ntt, strips: [0; STRIPS] }),
+        };
         let mut args =
             SharedArgs { ntt, others: [[0; MOST_PARTS]; MOST_OTHERS], count: others.len() as u32, unused: 0 };
         args.others[..others.len()].copy_from_slice(others);
-        let (mut entry, mut grid) = (shared_entry(step.entry), extent.grid(log_tiles));
-        if step.is_fine() {
-            grid = fine_grid;
-            if !halved {
-                entry = whole_entry(entry);
-            }
-        }
         // SAFETY: guaranteed by the caller.
         unsafe { self.cuda.launch(op, entry, grid, step.threads(), step.shared, &args) }
     }

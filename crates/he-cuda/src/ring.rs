@@ -3,6 +3,7 @@
 use crate::cache::{Extensions, lock};
 use crate::constants::{Basis, Factor, Grid, Limbs, Prime, per_limb};
 use crate::cuda::{Arithmetic, Cuda, failed};
+use crate::key::KeyForm;
 use crate::share::Share;
 use gpu::Buffer;
 use he_core::Result;
@@ -31,6 +32,7 @@ pub struct CudaRing {
     share: Share,
     /// Whether arithmetic modulo short primes is in float64.
     float: bool,
+    key_form: KeyForm,
     /// N^-1 modulo each prime, and that times the root of the last inverse stage.
     scales: Vec<[u64; 2]>,
     primes: Buffer,
@@ -276,6 +278,7 @@ impl CudaRing {
         let primes = cuda.stream.upload(&words).map_err(failed("prepare"))?;
         let builder = PlanBuilder { spec: &spec, whole, share, scales: &scales, float };
         let default_plan = Arc::new(builder.build(cuda, &[], &[])?);
+        let key_form = KeyForm::of(spec.n(), spec.moduli().iter().map(|q| (is_short(float, q), q)));
         Ok(Self {
             cuda: cuda.clone(),
             spec,
@@ -288,6 +291,7 @@ impl CudaRing {
             switches: Mutex::default(),
             products: Mutex::default(),
             float,
+            key_form,
             extensions: Extensions::default(),
             scales,
         })
@@ -306,9 +310,9 @@ impl CudaRing {
         self.spec.log_n()
     }
 
-    /// Whether residues modulo each prime are computed in float64, and the prime.
-    pub(crate) fn short_primes(&self) -> impl Iterator<Item = (bool, &Modulus)> {
-        self.spec.moduli().iter().map(|q| (is_short(self.float, q), q))
+    /// The form of this ring's keys.
+    pub(crate) fn key_form(&self) -> KeyForm {
+        self.key_form
     }
 
     /// Address of the primes' constants.

@@ -55,7 +55,7 @@ pub struct CudaGroup {
 }
 
 /// Signals among the streams of devices.
-fn signals(devices: &[Cuda]) -> Result<Signals> {
+fn signals(devices: &[Cuda]) -> Result<Arc<Signals>> {
     let with_kernels = |cuda: &Cuda| {
         let kernel = |entry| cuda.kernels.get(entry).cloned();
         Ok((cuda.stream.clone(), [kernel(Entry::SendSignals)?, kernel(Entry::AwaitSignals)?]))
@@ -65,6 +65,7 @@ fn signals(devices: &[Cuda]) -> Result<Signals> {
         .map(with_kernels)
         .collect::<gpu::Result<_>>()
         .and_then(Signals::new)
+        .map(Arc::new)
         .map_err(failed("signals"))
 }
 
@@ -106,7 +107,7 @@ impl CudaGroup {
                 reaches_all &= device.gpu().connect(other.gpu()).map_err(failed("connect"))?;
             }
         }
-        let signals = if reaches_all { Some(Arc::new(signals(&devices)?)) } else { None };
+        let signals = reaches_all.then(|| signals(&devices)).transpose()?;
         Ok(Self { devices: devices.into(), signals, least_log_n: LEAST_LOG_N })
     }
 
@@ -124,10 +125,7 @@ impl CudaGroup {
     /// Device errors.
     pub fn another(&self) -> Result<Self> {
         let devices = self.devices.iter().map(Cuda::another).collect::<Result<Vec<_>>>()?;
-        let signals = match &self.signals {
-            Some(_) => Some(Arc::new(signals(&devices)?)),
-            None => None,
-        };
+        let signals = self.signals.as_ref().map(|_| signals(&devices)).transpose()?;
         Ok(Self { devices: devices.into(), signals, least_log_n: self.least_log_n })
     }
 
