@@ -72,7 +72,7 @@ fn launch<T>(
     mut argument: T,
 ) -> Result<(), Error> {
     let function = function(device, name, shared).unwrap();
-    let launch = Launch { function, grid, block, shared, waits: false };
+    let launch = Launch { function, grid, block, shared, waits: false, branch: None };
     // SAFETY: the argument has the kernel's type, and its addresses are the device's.
     unsafe { device.launch(0, &launch, (&raw mut argument).cast()) }
 }
@@ -269,7 +269,8 @@ fn limits_of_a_device() {
     ));
     assert!(matches!(function(&device, "missing", 0), Err(Error::Module { .. })));
     let function = function(&device, "nothing", 1024).unwrap();
-    let nothing = Launch { function, grid: [1; 3], block: [1; 3], shared: 60 << 10, waits: false };
+    let nothing =
+        Launch { function, grid: [1; 3], block: [1; 3], shared: 60 << 10, waits: false, branch: None };
     // SAFETY: the kernel does not use its argument.
     let result = unsafe { device.launch(0, &nothing, (&raw const argument).cast_mut().cast()) };
     assert!(matches!(result, Err(Error::Driver { .. })), "{result:?}");
@@ -307,8 +308,14 @@ fn streams_side_by_side() {
             scope.spawn(move || {
                 let stream = device.create_stream().unwrap();
                 let function = function(device, "reverse_shared", 8 * 64).unwrap();
-                let reverse =
-                    Launch { function, grid: [10, 1, 1], block: [64, 1, 1], shared: 512, waits: false };
+                let reverse = Launch {
+                    function,
+                    grid: [10, 1, 1],
+                    block: [64, 1, 1],
+                    shared: 512,
+                    waits: false,
+                    branch: None,
+                };
                 let from: Vec<u64> = (0..640).map(|i| i + thread).collect();
                 for _ in 0..20 {
                     let mut argument =

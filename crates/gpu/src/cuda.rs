@@ -4,6 +4,7 @@ mod api;
 
 use crate::driver::{DeviceInfo, Driver, Handle, Launch, RowCopy, Sequence};
 use crate::error::{Error, Result};
+use crate::fork::predecessors;
 use crate::interop::Owner;
 use crate::ptx::Header;
 use api::{Api, EdgeData, NOT_READY};
@@ -512,24 +513,24 @@ impl Driver for CudaDriver {
         api.check("cuGraphCreate", unsafe { (api.create_graph)(&mut graph, 0) })?;
         let mut sequence = Sequence { instance: 0, graph: graph as Handle, nodes: Vec::new() };
         let mut made = || {
-            for (launch, &argument) in launches.iter().zip(arguments) {
-                let mut arguments = [argument];
+            for ((index, launch), before) in launches.iter().enumerate().zip(predecessors(launches)) {
+                let mut arguments = [arguments[index]];
                 let params = node(launch, &mut arguments);
-                let before = sequence.nodes.last().map(|&node| node as CUgraphNode);
-                let early = api.add_dependencies.filter(|_| launch.waits);
-                let (first, count) = match &before {
-                    Some(node) if early.is_none() => (ptr::from_ref(node), 1),
-                    _ => (ptr::null(), 0),
-                };
+                // Within a branch, and outside of branches, but not where these begin or end.
+                let follows = |&last: &usize| launches[last].branch == launch.branch;
+                let early = api.add_dependencies.filter(|_| launch.waits && before.iter().all(follows));
+                let before: Vec<_> = before.iter().map(|&last| sequence.nodes[last] as CUgraphNode).collect();
+                let ordered = if early.is_some() { &[] } else { before.as_slice() };
                 let mut added = ptr::null_mut();
-                // SAFETY: the graph, the node before and the function are live; the driver copies
+                let (first, count) = (ordered.as_ptr(), ordered.len());
+                // SAFETY: the graph, the nodes before and the function are live; the driver copies
                 // the parameters.
                 let code = unsafe { (api.add_kernel)(&mut added, graph, first, count, &params) };
                 api.check("cuGraphAddKernelNode", code)?;
-                if let (Some(add), Some(node)) = (early, before) {
+                if let (Some(add), Some(node)) = (early, before.first()) {
                     // SAFETY: the graph and both nodes are live, and the pointers valid; the
                     // function waits for the one before it.
-                    let code = unsafe { add(graph, &node, &added, &EdgeData::PROGRAMMATIC, 1) };
+                    let code = unsafe { add(graph, node, &added, &EdgeData::PROGRAMMATIC, 1) };
                     api.check("cuGraphAddDependencies", code)?;
                 }
                 sequence.nodes.push(added as Handle);

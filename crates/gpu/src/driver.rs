@@ -2,6 +2,7 @@
 //! emulator.
 
 use crate::error::{Error, Result};
+use crate::fork::Branch;
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ffi::c_void;
 use std::fmt::Debug;
@@ -53,9 +54,11 @@ pub struct Launch {
     /// Whether the function itself waits for the launch before it in a sequence, so that it may be
     /// started before that has ended.
     pub waits: bool,
+    /// The branch that it belongs to, if it may run beside launches of others.
+    pub branch: Option<Branch>,
 }
 
-/// A graph of launches in sequence.
+/// A graph of launches in sequence, but for branches.
 #[derive(Debug)]
 pub struct Sequence {
     /// The graph that can be launched.
@@ -205,8 +208,8 @@ pub trait Driver: Debug + Send + Sync {
     /// Ends a graph, which may still be running.
     unsafe fn destroy_graph(&self, _graph: Handle) {}
 
-    /// Makes a graph of launches in sequence, with their arguments. The provided body returns an
-    /// error.
+    /// Makes a graph of launches in sequence, but for branches, with their arguments. The provided
+    /// body returns an error.
     unsafe fn create_sequence(&self, _launches: &[Launch], _arguments: &[*mut c_void]) -> Result<Sequence> {
         Err(no_graphs())
     }

@@ -36,6 +36,8 @@ pub(crate) struct Gathered {
     clock: u64,
     /// The driver has no graphs.
     refused: bool,
+    /// How many forks there were.
+    forks: u64,
 }
 
 #[derive(Debug, Default)]
@@ -44,6 +46,10 @@ struct Work {
     /// The ends of their arguments in `words`.
     ends: Vec<usize>,
     words: Vec<u64>,
+    /// Which of the stream's forks the last one of this work is, which has the next number here:
+    /// work that is requested again has the same numbers.
+    fork: Option<u64>,
+    forks: u64,
 }
 
 impl Work {
@@ -51,6 +57,19 @@ impl Work {
         self.launches.clear();
         self.ends.clear();
         self.words.clear();
+        (self.fork, self.forks) = (None, 0);
+    }
+
+    /// The same launch, with the number of its fork in this work.
+    fn numbered(&mut self, mut launch: Launch) -> Launch {
+        if let Some(branch) = &mut launch.branch {
+            if self.fork != Some(branch.fork) {
+                self.fork = Some(branch.fork);
+                self.forks += 1;
+            }
+            branch.fork = self.forks;
+        }
+        launch
     }
 
     fn argument(&self, index: usize) -> &[u64] {
@@ -101,15 +120,24 @@ impl Gathered {
         self.depth > 0
     }
 
+    /// The number of a new fork.
+    pub(crate) fn fork(&mut self) -> u64 {
+        self.forks += 1;
+        self.forks
+    }
+
     /// Adds a launch with its argument, and returns whether no more may be held back: from an idle
     /// device, or at all.
     pub(crate) fn push(&mut self, launch: Launch, argument: &[u8]) -> Held {
         let at = self.work.words.len();
         self.work.words.resize(at + argument.len().div_ceil(8), 0);
         bytemuck::cast_slice_mut(&mut self.work.words[at..])[..argument.len()].copy_from_slice(argument);
+        let launch = self.work.numbered(launch);
         self.work.launches.push(launch);
         self.work.ends.push(self.work.words.len());
         match self.work.launches.len() {
+            // A fork is not cut, which would end its branches.
+            _ if launch.branch.is_some() => Held::Fewer,
             MOST.. => Held::Most,
             IDLE_MOST => Held::MostIfIdle,
             _ => Held::Fewer,

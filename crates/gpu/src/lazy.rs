@@ -5,6 +5,7 @@
 use crate::driver::{DeviceInfo, Driver, Handle, Launch, Sequence};
 use crate::error::Result;
 use crate::fake::info;
+use crate::fork::predecessors;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -105,6 +106,35 @@ impl Op {
     }
 }
 
+/// The work of a graph, and what each part of it comes after.
+#[derive(Debug)]
+struct Recorded {
+    ops: Vec<Op>,
+    after: Vec<Vec<usize>>,
+}
+
+impl Recorded {
+    /// In sequence.
+    fn in_order(ops: Vec<Op>) -> Self {
+        let after = (0..ops.len()).map(|index| index.checked_sub(1).into_iter().collect()).collect();
+        Self { ops, after }
+    }
+
+    /// One of the orders in which it may be done.
+    fn some_order(&self, state: &mut u64) -> Vec<Op> {
+        let mut left: Vec<usize> = (0..self.ops.len()).collect();
+        let mut ordered = Vec::new();
+        while !left.is_empty() {
+            let is_next = |index: &usize| !self.after[*index].iter().any(|before| left.contains(before));
+            let next: Vec<usize> = left.iter().copied().filter(is_next).collect();
+            let index = next[random(state) as usize % next.len()];
+            left.retain(|&other| other != index);
+            ordered.push(self.ops[index].clone());
+        }
+        ordered
+    }
+}
+
 /// What work waits for.
 #[derive(Debug, Clone, Copy)]
 enum Need {
@@ -139,7 +169,7 @@ struct State {
     queues: BTreeMap<Handle, VecDeque<Op>>,
     events: BTreeMap<Handle, Marks>,
     destroyed: BTreeSet<Handle>,
-    graphs: BTreeMap<Handle, Vec<Op>>,
+    graphs: BTreeMap<Handle, Recorded>,
     capturing: BTreeMap<Handle, Vec<Op>>,
     host: BTreeMap<usize, usize>,
 }
@@ -464,12 +494,15 @@ impl Driver for Lazy {
         let mut state = self.state();
         let ops = state.capturing.remove(&stream).expect("a capture");
         let graph = state.handle();
-        state.graphs.insert(graph, ops);
+        state.graphs.insert(graph, Recorded::in_order(ops));
         Ok(graph)
     }
 
     unsafe fn launch_graph(&self, stream: Handle, graph: Handle) -> Result<()> {
-        let ops = self.state().graphs[&graph].clone();
+        let mut state = self.state();
+        let State { graphs, random, .. } = &mut *state;
+        let ops = graphs[&graph].some_order(random);
+        drop(state);
         ops.into_iter().for_each(|op| self.push(stream, op));
         Ok(())
     }
@@ -484,7 +517,7 @@ impl Driver for Lazy {
         let ops = launches.iter().zip(arguments).map(op).collect();
         let mut state = self.state();
         let instance = state.handle();
-        state.graphs.insert(instance, ops);
+        state.graphs.insert(instance, Recorded { ops, after: predecessors(launches) });
         Ok(Sequence { instance, graph: 0, nodes: vec![0; launches.len()] })
     }
 
@@ -497,7 +530,7 @@ impl Driver for Lazy {
     ) -> Result<()> {
         // SAFETY: guaranteed by the caller.
         let op = unsafe { op(launch.function, argument) };
-        self.state().graphs.get_mut(&sequence.instance).expect("a graph")[index] = op;
+        self.state().graphs.get_mut(&sequence.instance).expect("a graph").ops[index] = op;
         Ok(())
     }
 

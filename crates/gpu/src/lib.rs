@@ -25,6 +25,7 @@ mod faults;
 #[cfg(test)]
 #[path = "../../gpu-emulator/src/faulty.rs"]
 mod faulty;
+mod fork;
 mod gather;
 mod graph;
 mod interop;
@@ -48,6 +49,7 @@ pub use driver::{DeviceInfo, Driver, Handle, Launch, RowCopy, Sequence};
 pub use error::{Error, Result};
 pub use event::Event;
 pub use exchange::{Piece, exchange};
+pub use fork::{Branch, Fork};
 pub use graph::Graph;
 pub use module::{Kernel, Module};
 pub use pinned::Pinned;

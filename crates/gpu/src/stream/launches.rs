@@ -3,6 +3,7 @@
 use super::Stream;
 use crate::driver::Launch;
 use crate::error::{Error, Result};
+use crate::fork::{Branch, Fork};
 use crate::gather::Held;
 use crate::module::Kernel;
 use bytemuck::{NoUninit, bytes_of};
@@ -50,7 +51,30 @@ impl Stream {
         shared: u32,
         args: &A,
     ) -> Result<()> {
-        let launch = self.checked::<A>(kernel, grid, block, shared)?;
+        // SAFETY: guaranteed by the caller.
+        unsafe { self.launch_in(None, kernel, grid, block, shared, args) }
+    }
+
+    /// Begins launches that may run side by side.
+    pub fn fork(&self) -> Fork<'_> {
+        let number = self.gathered().fork();
+        Fork::new(self, number)
+    }
+
+    /// A launch that belongs to a branch, or to none.
+    ///
+    /// # Safety
+    /// As for [`launch`](Self::launch), or [`Fork::launch`].
+    pub(crate) unsafe fn launch_in<A: NoUninit>(
+        &self,
+        branch: Option<Branch>,
+        kernel: &Kernel,
+        grid: [u32; 3],
+        block: [u32; 3],
+        shared: u32,
+        args: &A,
+    ) -> Result<()> {
+        let launch = Launch { branch, ..self.checked::<A>(kernel, grid, block, shared)? };
         let mut gathered = self.gathered();
         if gathered.is_on() {
             let held = gathered.push(launch, bytes_of(args));
@@ -106,7 +130,7 @@ impl Stream {
             let reason = format!("{shared} bytes of shared memory for a kernel made for {}", kernel.shared);
             return Err(Error::Driver { call: CALL, reason });
         }
-        Ok(Launch { function: kernel.handle, grid, block, shared, waits: kernel.waits })
+        Ok(Launch { function: kernel.handle, grid, block, shared, waits: kernel.waits, branch: None })
     }
 
     unsafe fn launch_checked<A>(&self, launch: &Launch, args: &A) -> Result<()> {
