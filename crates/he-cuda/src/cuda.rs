@@ -4,7 +4,7 @@ use crate::constants::ROW_THREADS;
 use crate::kernels::{Entry, Kernels};
 use crate::staging::Staging;
 use bytemuck::NoUninit;
-use gpu::{Gpu, Stream};
+use gpu::{Fork, Gpu, Stream};
 use he_core::{Error, Result};
 use std::sync::Arc;
 
@@ -119,12 +119,36 @@ impl Cuda {
         shared: u32,
         args: &A,
     ) -> Result<()> {
+        // SAFETY: guaranteed by the caller.
+        unsafe { self.launch_in(None, op, entry, grid, threads, shared, args) }
+    }
+
+    /// The same, as the next launch of a branch of a fork, if one is given.
+    ///
+    /// # Safety
+    /// As for [`launch`](Self::launch), and [`Fork::launch`].
+    pub(crate) unsafe fn launch_in<A: NoUninit>(
+        &self,
+        branch: Option<(&Fork<'_>, u32)>,
+        op: &'static str,
+        entry: Entry,
+        grid: [u32; 3],
+        threads: u32,
+        shared: u32,
+        args: &A,
+    ) -> Result<()> {
         if grid.contains(&0) {
             return Ok(());
         }
-        let kernel = self.kernels.get(entry).map_err(failed(op))?;
+        let (kernel, block) = (self.kernels.get(entry).map_err(failed(op))?, [threads, 1, 1]);
         // SAFETY: guaranteed by the caller.
-        unsafe { self.stream.launch(kernel, grid, [threads, 1, 1], shared, args) }.map_err(failed(op))
+        let launched = unsafe {
+            match branch {
+                Some((fork, index)) => fork.launch(index, kernel, grid, block, shared, args),
+                None => self.stream.launch(kernel, grid, block, shared, args),
+            }
+        };
+        launched.map_err(failed(op))
     }
 
     /// The same for an argument that holds a seed, which is not kept.

@@ -5,8 +5,9 @@ use crate::kernels::{Entry, byte_tile, placed, tile};
 use crate::key_switch::FUSED_SOURCES;
 use crate::ring::{COLUMN_SOURCES, CudaRing, Plan, row_chunks};
 use bytemuck::{NoUninit, Zeroable};
+use gpu::Fork;
 use he_core::Result;
-use he_core::backend::PreparedRing;
+use he_core::backend::{Backend, PreparedRing};
 use he_core::ring::Rows;
 
 /// What happens to the own limbs of a digit.
@@ -152,6 +153,34 @@ impl Args {
     fn subtracted_from(&self) -> Option<Operand> {
         (self.factors != 0).then_some(self.operand)
     }
+
+    /// Whether a part of the limbs can be transformed apart: nothing is fused into the transform
+    /// that depends on the limb, and its results are not those of several devices.
+    fn divides(&self) -> bool {
+        let fused = self.convert != 0 || self.factors != 0 || self.own != Own::Transform || self.absent != 0;
+        !fused && self.spread == 1
+    }
+
+    /// The same for the limbs from this one on, if it [divides](Self::divides).
+    fn starting_at(mut self, direction: Direction, limb: usize) -> Self {
+        let skipped = limb as u32;
+        let of_chain = skipped.min(self.limbs.split);
+        let special = skipped - of_chain;
+        self.limbs.start += of_chain;
+        self.limbs.split -= of_chain;
+        self.limbs.chain += special;
+        let bytes = (u64::from(skipped * self.limbs.batch) << self.log_n) * 8;
+        self.src = self.src.map(|address| address + bytes);
+        match direction {
+            Direction::Forward => self.dst = self.dst.map(|address| address + bytes),
+            // Results have places of their own.
+            Direction::Inverse => {
+                self.place[0] += of_chain * self.spread;
+                self.place[1] += special * self.spread;
+            }
+        }
+        self
+    }
 }
 
 /// The arguments of a kernel that converts, which finds the conversions in them or at `bases`.
@@ -216,6 +245,42 @@ impl Extent {
 /// The words for which a second kernel is as fast in one order of the rows as in the other, on an
 /// H200, whose cache holds as many.
 const CACHED_WORDS: usize = 3 << 21;
+
+/// The order of the rows in a second kernel for so many words. Where there are more than the cache
+/// holds, it finds there what the first kernel wrote last.
+fn order(words: usize) -> u32 {
+    if words > CACHED_WORDS { u32::MAX } else { 1 }
+}
+
+/// How the limbs of a transform by two kernels with large tiles are divided: into pieces, which
+/// take turns among the branches of a fork.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Pieces {
+    count: usize,
+    branches: usize,
+}
+
+/// The words of a piece of many. Two of them are on their way at a time, so that the second kernel
+/// of a piece finds what the first one wrote in the cache.
+const PIECE_WORDS: usize = 1 << 21;
+
+/// The words of which three pieces are faster than two: they are one or two rounds of blocks.
+const THREE_PIECES: std::ops::Range<usize> = 3 << 19..3 << 20;
+
+impl Pieces {
+    /// Measured on an H200 at 2^14 ... 2^17. With two branches the blocks of one fill the device
+    /// while the last ones of the other end, and no kernel waits for all of the one before it.
+    fn of(words: usize, limbs: usize) -> Self {
+        let branches = if THREE_PIECES.contains(&words) { 3 } else { 2 };
+        let rounds = ((words + PIECE_WORDS) / (2 * PIECE_WORDS)).max(1);
+        Self { count: (rounds * branches).min(limbs), branches }
+    }
+
+    /// The limbs of a piece.
+    fn limbs(self, piece: usize, limbs: usize) -> std::ops::Range<usize> {
+        limbs * piece / self.count..limbs * (piece + 1) / self.count
+    }
+}
 
 /// log2 of the degrees for which there are several ways.
 const FINE: std::ops::RangeInclusive<u32> = 12..=15;
@@ -456,10 +521,9 @@ impl Extent {
         self.words(log_n) >> 12
     }
 
-    /// The order of the rows in a second kernel. Where there are more than the cache holds, it
-    /// finds there what the first kernel wrote last.
+    /// The order of the rows in a second kernel.
     fn order(self, log_n: u32) -> u32 {
-        if self.words(log_n) > CACHED_WORDS { u32::MAX } else { 1 }
+        order(self.words(log_n))
     }
 }
 
@@ -636,11 +700,54 @@ impl CudaRing {
         let columns = Args { dst: between, factors: 0, ..*args };
         let order = extent.order(args.log_n);
         let rows = Args { src: between, src_digit: args.dst_digit, convert: 0, order, ..*args };
+        if args.divides() && self.divides(extent) {
+            let steps = [(route.first, columns), (second, rows)];
+            // SAFETY: guaranteed by the caller.
+            return unsafe { self.launch_pieces(op, Direction::Forward, steps, extent) };
+        }
         // SAFETY: guaranteed by the caller.
         unsafe {
             self.launch_step(op, Direction::Forward, route.first, extent, (&columns, plan))?;
             self.launch_step(op, Direction::Forward, second, extent, (&rows, None))
         }
+    }
+
+    /// Whether transforms of this extent with nothing fused into them are divided into pieces.
+    fn divides(&self, extent: Extent) -> bool {
+        self.has_columns(extent) && extent.rows.span.limbs() > 1
+    }
+
+    /// Both kernels of a transform, piece by piece.
+    ///
+    /// # Safety
+    /// As for [`forward`](Self::forward) or [`inverse`](Self::inverse); [`Args::divides`] and
+    /// [`divides`](Self::divides) are true.
+    unsafe fn launch_pieces(
+        &self,
+        op: &'static str,
+        direction: Direction,
+        steps: [(Step, Args); 2],
+        extent: Extent,
+    ) -> Result<()> {
+        let (limbs, words) = (extent.rows.span.limbs(), extent.words(self.log_n()));
+        let pieces = Pieces::of(words, limbs);
+        let launch = |fork: &Fork<'_>, piece: usize, (step, args): (Step, Args)| {
+            let limbs = pieces.limbs(piece, limbs);
+            let log_tiles = step.log_tiles(args.log_n);
+            let order = order(words / pieces.count);
+            let args = Args { log_tiles, order, ..args.starting_at(direction, limbs.start) };
+            let [tiles, _, parts] = extent.grid(log_tiles);
+            let grid = [tiles, limbs.len() as u32, parts];
+            let branch = Some((fork, (piece % pieces.branches) as u32));
+            // SAFETY: guaranteed by the caller; pieces have no rows in common, and nothing is
+            // allocated meanwhile.
+            unsafe { self.cuda.launch_in(branch, op, step.entry, grid, step.threads(), step.shared, &args) }
+        };
+        self.cuda.batched(|| {
+            let fork = self.cuda.stream().fork();
+            (0..pieces.count)
+                .try_for_each(|piece| steps.iter().try_for_each(|&step| launch(&fork, piece, step)))
+        })
     }
 
     /// Whether the transforms of this extent are two kernels with large tiles, the first of which
@@ -693,7 +800,8 @@ impl CudaRing {
         }
     }
 
-    /// The first kernel of [`inverse`](Self::inverse), and the second one, if there is one.
+    /// The first kernel of [`inverse`](Self::inverse), and the second one, if there is one; all of
+    /// it if it is divided into pieces, as it is not where several devices store results together.
     ///
     /// # Safety
     /// As for [`inverse`](Self::inverse).
@@ -705,10 +813,18 @@ impl CudaRing {
     ) -> Result<Option<Rest>> {
         let mut route = Route::inverse(args.log_n, self.is_fine(extent));
         route.first.entry = loading_entry(route.first.entry, args.operand);
+        let last = Args { order: extent.order(args.log_n), ..*args };
+        if let Some(second) = route.second
+            && args.divides()
+            && self.divides(extent)
+        {
+            let steps = [(route.first, *args), (second, last)];
+            // SAFETY: guaranteed by the caller.
+            return unsafe { self.launch_pieces(op, Direction::Inverse, steps, extent) }.map(|()| None);
+        }
         // SAFETY: guaranteed by the caller.
         unsafe { self.launch_step(op, Direction::Inverse, route.first, extent, (args, None))? };
-        let args = Args { order: extent.order(args.log_n), ..*args };
-        Ok(route.second.map(|step| Rest { step, extent, args }))
+        Ok(route.second.map(|step| Rest { step, extent, args: last }))
     }
 
     /// The second kernel.
@@ -760,6 +876,56 @@ mod tests {
             assert!(!is_fine(log_n, least / 2, 66), "{log_n}");
         }
         assert!(!is_fine(11, 1, 132) && !is_fine(16, 1, 132));
+    }
+
+    #[test]
+    fn pieces_are_all_limbs_once() {
+        for (limbs, batch, log_n) in [(2, 1, 16), (7, 1, 14), (36, 1, 16), (5, 64, 17), (128, 1, 15)] {
+            let pieces = Pieces::of((limbs * batch) << log_n, limbs);
+            let each = (0..pieces.count).map(|piece| pieces.limbs(piece, limbs));
+            assert!(pieces.count > 1 && each.clone().all(|limbs| !limbs.is_empty()), "{pieces:?}");
+            assert_eq!(each.flatten().collect::<Vec<_>>(), (0..limbs).collect::<Vec<_>>());
+        }
+        // At 2^16, where they were measured.
+        for (limbs, count, branches) in
+            [(8, 2, 2), (23, 2, 2), (24, 3, 3), (47, 3, 3), (48, 2, 2), (72, 2, 2), (96, 4, 2), (256, 8, 2)]
+        {
+            assert_eq!(Pieces::of(limbs << 16, limbs), Pieces { count, branches }, "{limbs}");
+        }
+    }
+
+    #[test]
+    fn a_piece_has_the_primes_and_rows_of_its_limbs() {
+        const CHAIN: u32 = 20;
+        let limbs = Limbs { start: 3, split: 5, chain: CHAIN, batch: 2 };
+        let whole = Args { src: [1 << 40; 4], dst: [1 << 41; 4], ..Args::new(0, limbs, 14) };
+        // The kernels' `prime_of`, and the limb of `placed_row`.
+        let prime = |a: &Args, limb: u32| match limb.checked_sub(a.limbs.split) {
+            None => a.limbs.start + limb,
+            Some(special) => a.limbs.chain + special,
+        };
+        let place = |a: &Args, limb: u32| match limb.checked_sub(a.limbs.split) {
+            None => a.place[0] + limb * a.spread,
+            Some(special) => a.place[1] + special * a.spread,
+        };
+        for from in 0..9 {
+            for direction in [Direction::Forward, Direction::Inverse] {
+                let piece = whole.starting_at(direction, from as usize);
+                for limb in from..9 {
+                    assert_eq!(prime(&piece, limb - from), prime(&whole, limb), "{from} {limb}");
+                }
+                let bytes = (u64::from(from) * 2 * 8) << 14;
+                assert_eq!(piece.src, [(1 << 40) + bytes; 4]);
+                let dst = 1 << 41;
+                match direction {
+                    Direction::Forward => assert_eq!(piece.dst, [dst + bytes; 4]),
+                    Direction::Inverse => {
+                        assert_eq!(piece.dst, [dst; 4]);
+                        (from..9).for_each(|i| assert_eq!(place(&piece, i - from), place(&whole, i)));
+                    }
+                }
+            }
+        }
     }
 
     #[test]
