@@ -1,59 +1,16 @@
 //! Launches that may run side by side.
 
 use crate::driver::Launch;
-use crate::error::Result;
-use crate::module::Kernel;
-use crate::stream::Stream;
-use bytemuck::NoUninit;
 
-/// The branch of a launch. Launches of one branch run in order; those of different branches of one
-/// fork may run at the same time. All of them run after the launches before the fork, and before
-/// those that follow it.
+/// The branch of a launch, from [`Stream::fork`](crate::Stream::fork). Launches of one branch run
+/// in order; those of different branches of one fork may run at the same time. All of them run
+/// after the launches before the fork, and before those that follow it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Branch {
     /// The number of the fork.
     pub fork: u64,
     /// The number of the branch.
     pub index: u32,
-}
-
-/// Launches of a stream that may run side by side, from [`Stream::fork`]: the blocks of a kernel
-/// that ends fill the device together with those of other branches, and a branch goes on while
-/// others are still running. They do so in a batch that is submitted as one graph; otherwise
-/// launches run one after the other.
-#[derive(Debug)]
-pub struct Fork<'a> {
-    stream: &'a Stream,
-    number: u64,
-}
-
-impl<'a> Fork<'a> {
-    pub(crate) fn new(stream: &'a Stream, number: u64) -> Self {
-        Self { stream, number }
-    }
-
-    /// Launches a kernel as the next one of branch `index`, as [`Stream::launch`] does.
-    ///
-    /// # Safety
-    /// As for [`Stream::launch`]; moreover, what a launch of one branch writes, launches of other
-    /// branches do not access, and no buffer of the stream is made or dropped between the first
-    /// launch of the fork and the last one.
-    ///
-    /// # Errors
-    /// The same as for [`Stream::launch`].
-    pub unsafe fn launch<A: NoUninit>(
-        &self,
-        index: u32,
-        kernel: &Kernel,
-        grid: [u32; 3],
-        block: [u32; 3],
-        shared: u32,
-        args: &A,
-    ) -> Result<()> {
-        let branch = Branch { fork: self.number, index };
-        // SAFETY: guaranteed by the caller.
-        unsafe { self.stream.launch_in(Some(branch), kernel, grid, block, shared, args) }
-    }
 }
 
 /// For each launch of a batch, the launches that must end before it begins.
@@ -131,12 +88,13 @@ mod tests {
                     unsafe { stream.launch(&kernel, [1; 3], [1; 3], 0, &args) }.unwrap();
                 };
                 all(number + 1);
-                let fork = stream.fork();
+                let branches = stream.fork(3);
                 // The launches of the second branch lie between those of the others.
                 for (branch, step) in [(0, 2), (0, 3), (1, 2), (2, 2), (1, 3), (2, 3)] {
                     let args = [place(branch), 0, 0, number + step, 1];
+                    let branch = Some(branches[branch as usize]);
                     // SAFETY: the same, and no other branch has the place.
-                    unsafe { fork.launch(branch as u32, &kernel, [1; 3], [1; 3], 0, &args) }.unwrap();
+                    unsafe { stream.launch_in(branch, &kernel, [1; 3], [1; 3], 0, &args) }.unwrap();
                 }
                 all(number + 4);
                 number += 4;

@@ -49,7 +49,7 @@ pub use driver::{DeviceInfo, Driver, Handle, Launch, RowCopy, Sequence};
 pub use error::{Error, Result};
 pub use event::Event;
 pub use exchange::{Piece, exchange};
-pub use fork::{Branch, Fork};
+pub use fork::Branch;
 pub use graph::Graph;
 pub use module::{Kernel, Module};
 pub use pinned::Pinned;

@@ -4,7 +4,7 @@ use crate::constants::ROW_THREADS;
 use crate::kernels::{Entry, Kernels};
 use crate::staging::Staging;
 use bytemuck::NoUninit;
-use gpu::{Fork, Gpu, Stream};
+use gpu::{Branch, Gpu, Stream};
 use he_core::{Error, Result};
 use std::sync::Arc;
 
@@ -123,13 +123,13 @@ impl Cuda {
         unsafe { self.launch_in(None, op, entry, grid, threads, shared, args) }
     }
 
-    /// The same, as the next launch of a branch of a fork, if one is given.
+    /// The same, as the next launch of a branch, if one is given.
     ///
     /// # Safety
-    /// As for [`launch`](Self::launch), and [`Fork::launch`].
+    /// As for [`launch`](Self::launch), and [`Stream::launch_in`].
     pub(crate) unsafe fn launch_in<A: NoUninit>(
         &self,
-        branch: Option<(&Fork<'_>, u32)>,
+        branch: Option<Branch>,
         op: &'static str,
         entry: Entry,
         grid: [u32; 3],
@@ -140,15 +140,10 @@ impl Cuda {
         if grid.contains(&0) {
             return Ok(());
         }
-        let (kernel, block) = (self.kernels.get(entry).map_err(failed(op))?, [threads, 1, 1]);
+        let kernel = self.kernels.get(entry).map_err(failed(op))?;
         // SAFETY: guaranteed by the caller.
-        let launched = unsafe {
-            match branch {
-                Some((fork, index)) => fork.launch(index, kernel, grid, block, shared, args),
-                None => self.stream.launch(kernel, grid, block, shared, args),
-            }
-        };
-        launched.map_err(failed(op))
+        unsafe { self.stream.launch_in(branch, kernel, grid, [threads, 1, 1], shared, args) }
+            .map_err(failed(op))
     }
 
     /// The same for an argument that holds a seed, which is not kept.

@@ -5,7 +5,7 @@ use crate::kernels::{Entry, byte_tile, placed, tile};
 use crate::key_switch::FUSED_SOURCES;
 use crate::ring::{COLUMN_SOURCES, CudaRing, Plan, row_chunks};
 use bytemuck::{NoUninit, Zeroable};
-use gpu::Fork;
+use gpu::Branch;
 use he_core::Result;
 use he_core::backend::{Backend, PreparedRing};
 use he_core::ring::Rows;
@@ -154,14 +154,8 @@ impl Args {
         (self.factors != 0).then_some(self.operand)
     }
 
-    /// Whether a part of the limbs can be transformed apart: nothing is fused into the transform
-    /// that depends on the limb, and its results are not those of several devices.
-    fn divides(&self) -> bool {
-        let fused = self.convert != 0 || self.factors != 0 || self.own != Own::Transform || self.absent != 0;
-        !fused && self.spread == 1
-    }
-
-    /// The same for the limbs from this one on, if it [divides](Self::divides).
+    /// The same for the limbs from this one on, of a transform that
+    /// [`goes_in_pieces`](CudaRing::goes_in_pieces).
     fn starting_at(mut self, direction: Direction, limb: usize) -> Self {
         let skipped = limb as u32;
         let of_chain = skipped.min(self.limbs.split);
@@ -520,11 +514,6 @@ impl Extent {
     fn tiles(self, log_n: u32) -> usize {
         self.words(log_n) >> 12
     }
-
-    /// The order of the rows in a second kernel.
-    fn order(self, log_n: u32) -> u32 {
-        order(self.words(log_n))
-    }
 }
 
 /// A conversion and the first kernel of the transforms of its results.
@@ -698,9 +687,9 @@ impl CudaRing {
             return unsafe { self.launch_step(op, Direction::Forward, route.first, extent, (args, plan)) };
         };
         let columns = Args { dst: between, factors: 0, ..*args };
-        let order = extent.order(args.log_n);
+        let order = order(extent.words(args.log_n));
         let rows = Args { src: between, src_digit: args.dst_digit, convert: 0, order, ..*args };
-        if args.divides() && self.divides(extent) {
+        if self.goes_in_pieces(args, extent) {
             let steps = [(route.first, columns), (second, rows)];
             // SAFETY: guaranteed by the caller.
             return unsafe { self.launch_pieces(op, Direction::Forward, steps, extent) };
@@ -712,16 +701,19 @@ impl CudaRing {
         }
     }
 
-    /// Whether transforms of this extent with nothing fused into them are divided into pieces.
-    fn divides(&self, extent: Extent) -> bool {
-        self.has_columns(extent) && extent.rows.span.limbs() > 1
+    /// Whether a transform is divided into pieces of its limbs: it takes two kernels with large
+    /// tiles, nothing is fused into it that depends on the limb, and its results are not those of
+    /// several devices.
+    fn goes_in_pieces(&self, args: &Args, extent: Extent) -> bool {
+        let fused = args.convert != 0 || args.factors != 0 || args.own != Own::Transform || args.absent != 0;
+        !fused && args.spread == 1 && self.has_columns(extent) && extent.rows.span.limbs() > 1
     }
 
     /// Both kernels of a transform, piece by piece.
     ///
     /// # Safety
-    /// As for [`forward`](Self::forward) or [`inverse`](Self::inverse); [`Args::divides`] and
-    /// [`divides`](Self::divides) are true.
+    /// As for [`forward`](Self::forward) or [`inverse`](Self::inverse);
+    /// [`goes_in_pieces`](Self::goes_in_pieces) is true.
     unsafe fn launch_pieces(
         &self,
         op: &'static str,
@@ -731,22 +723,24 @@ impl CudaRing {
     ) -> Result<()> {
         let (limbs, words) = (extent.rows.span.limbs(), extent.words(self.log_n()));
         let pieces = Pieces::of(words, limbs);
-        let launch = |fork: &Fork<'_>, piece: usize, (step, args): (Step, Args)| {
+        let launch = |branch: Branch, piece: usize, (step, args): (Step, Args)| {
             let limbs = pieces.limbs(piece, limbs);
             let log_tiles = step.log_tiles(args.log_n);
             let order = order(words / pieces.count);
             let args = Args { log_tiles, order, ..args.starting_at(direction, limbs.start) };
             let [tiles, _, parts] = extent.grid(log_tiles);
             let grid = [tiles, limbs.len() as u32, parts];
-            let branch = Some((fork, (piece % pieces.branches) as u32));
             // SAFETY: guaranteed by the caller; pieces have no rows in common, and nothing is
             // allocated meanwhile.
-            unsafe { self.cuda.launch_in(branch, op, step.entry, grid, step.threads(), step.shared, &args) }
+            unsafe {
+                self.cuda.launch_in(Some(branch), op, step.entry, grid, step.threads(), step.shared, &args)
+            }
         };
         self.cuda.batched(|| {
-            let fork = self.cuda.stream().fork();
-            (0..pieces.count)
-                .try_for_each(|piece| steps.iter().try_for_each(|&step| launch(&fork, piece, step)))
+            let branches = self.cuda.stream().fork(pieces.branches as u32);
+            (0..pieces.count).zip(branches.into_iter().cycle()).try_for_each(|(piece, branch)| {
+                steps.iter().try_for_each(|&step| launch(branch, piece, step))
+            })
         })
     }
 
@@ -813,10 +807,9 @@ impl CudaRing {
     ) -> Result<Option<Rest>> {
         let mut route = Route::inverse(args.log_n, self.is_fine(extent));
         route.first.entry = loading_entry(route.first.entry, args.operand);
-        let last = Args { order: extent.order(args.log_n), ..*args };
+        let last = Args { order: order(extent.words(args.log_n)), ..*args };
         if let Some(second) = route.second
-            && args.divides()
-            && self.divides(extent)
+            && self.goes_in_pieces(args, extent)
         {
             let steps = [(route.first, *args), (second, last)];
             // SAFETY: guaranteed by the caller.

@@ -3,7 +3,7 @@
 use super::Stream;
 use crate::driver::Launch;
 use crate::error::{Error, Result};
-use crate::fork::{Branch, Fork};
+use crate::fork::Branch;
 use crate::gather::Held;
 use crate::module::Kernel;
 use bytemuck::{NoUninit, bytes_of};
@@ -55,17 +55,25 @@ impl Stream {
         unsafe { self.launch_in(None, kernel, grid, block, shared, args) }
     }
 
-    /// Begins launches that may run side by side.
-    pub fn fork(&self) -> Fork<'_> {
-        let number = self.gathered().fork();
-        Fork::new(self, number)
+    /// Begins launches that may run side by side, in so many branches: the blocks of a kernel that
+    /// ends fill the device together with those of other branches, and a branch goes on while
+    /// others are still running. They do so in a batch that is submitted as one graph; otherwise
+    /// launches run one after the other.
+    pub fn fork(&self, branches: u32) -> Vec<Branch> {
+        let fork = self.gathered().fork();
+        (0..branches).map(|index| Branch { fork, index }).collect()
     }
 
-    /// A launch that belongs to a branch, or to none.
+    /// The same as [`launch`](Self::launch), as the next launch of a branch, if one is given.
     ///
     /// # Safety
-    /// As for [`launch`](Self::launch), or [`Fork::launch`].
-    pub(crate) unsafe fn launch_in<A: NoUninit>(
+    /// As for [`launch`](Self::launch). The branch is of a [`fork`](Self::fork) of this stream; what
+    /// a launch of one branch writes, launches of other branches do not access, and no buffer of
+    /// the stream is made or dropped between the first launch of the fork and the last one.
+    ///
+    /// # Errors
+    /// The same as for [`launch`](Self::launch).
+    pub unsafe fn launch_in<A: NoUninit>(
         &self,
         branch: Option<Branch>,
         kernel: &Kernel,
