@@ -184,8 +184,7 @@ HE_D void convert_columns(const ConvertColumnsArgs& args) {
             if (group + 1 < end) copy_constants(group + 1);
             commit_copies();
         }
-        forward_pass<Fp64, COLUMNS_LOG, COLUMNS_TILE, LOW>(arithmetic, x, TableRoots<Fp64>{own_roots, 1});
-        relax_grown<Fp64, COLUMNS_LOG>(arithmetic, x);
+        forward_pass<Fp64, COLUMNS_LOG, COLUMNS_TILE, LOW, true>(arithmetic, x, TableRoots<Fp64>{own_roots, 1});
         if constexpr (!COPIES) {
             exchange_halves<First, Second>(x, area, thread);
         } else {
@@ -195,8 +194,7 @@ HE_D void convert_columns(const ConvertColumnsArgs& args) {
             commit_copies();
         }
         auto second = read_roots<Fp64, COLUMNS_LOG, LOW, LOG_COLUMNS>(own_roots, thread, 0, FIRST_ROOTS, log_n);
-        forward_pass<Fp64, COLUMNS_LOG, LOW, LOG_COLUMNS>(arithmetic, x, second);
-        relax_grown<Fp64, COLUMNS_LOG>(arithmetic, x);
+        forward_pass<Fp64, COLUMNS_LOG, LOW, LOG_COLUMNS, false>(arithmetic, x, second);
         if (k >= count) continue;
         u64* out = dst + limb_of(k) * stride + index(Second::first(thread));
 #pragma unroll

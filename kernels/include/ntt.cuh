@@ -135,13 +135,7 @@ HE_D void exchange_barrier() {
 // Stage S and those after it of 2^STAGES registers, whose first stage is block `node`, counted from 2^(stages before).
 template <class A, u32 STAGES, u32 S, class Roots>
 HE_D void forward_butterflies(const A& a, typename A::Value* x, const Roots& roots) {
-    constexpr u32 DISTANCE = 1 << (STAGES - S - 1);
-#pragma unroll
-    for (u32 i = 0; i < (1 << S); ++i) {
-        typename A::Root w = roots.get(a, S, i);
-#pragma unroll
-        for (u32 k = 0; k < DISTANCE; ++k) a.forward(x[i * 2 * DISTANCE + k], x[i * 2 * DISTANCE + k + DISTANCE], w);
-    }
+    a.template forward_stage<Pairs<STAGES, S>>(x, [&](u32 block) { return roots.get(a, S, block); });
     if constexpr (S + 1 < STAGES) forward_butterflies<A, STAGES, S + 1>(a, x, roots);
 }
 
@@ -234,13 +228,16 @@ HE_D const Roots& roots_from(const A&, const Roots& roots) { return roots; }
 template <class A, u32 STAGES>
 HE_D DerivedRoots<A, STAGES> roots_from(const A& a, const Generators<A, STAGES>& from) { return DerivedRoots<A, STAGES>(a, from); }
 
-// Forward stages over bits LOW ... HIGH of the registers.
-template <class A, u32 LOG, u32 HIGH, u32 LOW, class Roots>
+// Forward stages over bits LOW ... HIGH of the registers; FIRST tells whether they are the first ones of the transform.
+template <class A, u32 LOG, u32 HIGH, u32 LOW, bool FIRST, class Roots>
 HE_D void forward_pass(const A& a, typename A::Value* x, const Roots& read) {
     constexpr u32 STAGES = HIGH - LOW, SIZE = 1 << STAGES;
     const auto& roots = roots_from(a, read);
 #pragma unroll
-    for (u32 g = 0; g < (1 << LOG) / SIZE; ++g) forward_butterflies<A, STAGES, 0>(a, x + g * SIZE, roots);
+    for (u32 g = 0; g < (1 << LOG) / SIZE; ++g) {
+        if constexpr (!FIRST) a.template reduce_addends<Pairs<STAGES, 0>>(x + g * SIZE);
+        forward_butterflies<A, STAGES, 0>(a, x + g * SIZE, roots);
+    }
 }
 
 // What the last stage of an inverse transform multiplies by: N^-1, and N^-1 times its root.
@@ -251,24 +248,14 @@ struct LastFactors {
 // Inverse stages S, S - 1 ... 0, likewise; with LAST, stage 0 is the last of the transform and carries the factors.
 template <class A, u32 STAGES, u32 S, bool LAST, class Roots, class Last>
 HE_D void inverse_butterflies(const A& a, typename A::Value* x, const Roots& roots, const Last& last) {
-    constexpr u32 DISTANCE = 1 << (STAGES - S - 1);
-    if constexpr (STAGES - S == 4) {
-        if (a.outgrows()) {
-#pragma unroll
-            for (u32 k = 0; k < (1 << STAGES); ++k) x[k] = a.relax(x[k]);
-        }
-    }
+    typedef Pairs<STAGES, S> P;
+    a.template reduce_before_stage<(1 << STAGES), STAGES - 1 - S>(x);
     if constexpr (LAST && S == 0) {
         const LastFactors& factors = last.get();
 #pragma unroll
-        for (u32 k = 0; k < DISTANCE; ++k) a.inverse_last(x[k], x[k + DISTANCE], factors.scale, factors.scale_last);
+        for (u32 i = 0; i < P::COUNT; ++i) a.inverse_last(x[P::first(i)], x[P::second(i)], factors.scale, factors.scale_last);
     } else {
-#pragma unroll
-        for (u32 i = 0; i < (1 << S); ++i) {
-            typename A::Root w = roots.get(a, S, i);
-#pragma unroll
-            for (u32 k = 0; k < DISTANCE; ++k) a.inverse(x[i * 2 * DISTANCE + k], x[i * 2 * DISTANCE + k + DISTANCE], w);
-        }
+        a.template inverse_stage<P>(x, [&](u32 block) { return roots.get(a, S, block); });
     }
     if constexpr (S > 0) inverse_butterflies<A, STAGES, S - 1, LAST>(a, x, roots, last);
 }
@@ -279,19 +266,10 @@ HE_D void inverse_pass(const A& a, typename A::Value* x, const Roots& read, cons
     constexpr u32 STAGES = HIGH - LOW, SIZE = 1 << STAGES;
     const auto& roots = roots_from(a, read);
 #pragma unroll
-    for (u32 g = 0; g < (1 << LOG) / SIZE; ++g) inverse_butterflies<A, STAGES, STAGES - 1, LAST>(a, x + g * SIZE, roots, last);
-}
-
-template <class A, u32 LOG>
-HE_D void relax_all(const A& a, typename A::Value* x) {
-#pragma unroll
-    for (u32 r = 0; r < (1 << LOG); ++r) x[r] = a.relax(x[r]);
-}
-
-// Between two passes forward.
-template <class A, u32 LOG>
-HE_D void relax_grown(const A& a, typename A::Value* x) {
-    if (!a.is_narrow()) relax_all<A, LOG>(a, x);
+    for (u32 g = 0; g < (1 << LOG) / SIZE; ++g) {
+        inverse_butterflies<A, STAGES, STAGES - 1, LAST>(a, x + g * SIZE, roots, last);
+        if constexpr (!LAST) a.template reduce_after_pass<SIZE, STAGES>(x + g * SIZE);
+    }
 }
 
 template <class A, u32 LOG, u32 HIGH, u32 LOW>
@@ -319,7 +297,7 @@ HE_HD constexpr u32 last_high(u32 high, u32 end) {
 
 // The forward stages from bit HIGH down to bit END, the registers loaded and `roots` read for the first pass; they end as the last pass
 // left them. `first` is 2^(stages before).
-template <class A, u32 LOG, u32 HIGH, u32 END, class Roots>
+template <class A, u32 LOG, u32 HIGH, u32 END, bool FIRST, class Roots>
 HE_D void forward_passes(const A& a, typename A::Value* x, typename A::Value* shared, const Roots& roots, const typename A::Root* table,
                          u32 thread, u32 base, u32 first, u32 log_n) {
     constexpr u32 LOW = forward_low<LOG>(HIGH, END);
@@ -327,14 +305,13 @@ HE_D void forward_passes(const A& a, typename A::Value* x, typename A::Value* sh
         constexpr u32 NEXT_LOW = forward_low<LOG>(LOW, END);
         u32 next_first = first << (HIGH - LOW);
         auto next = reading<LOG>([&] { return read_roots<A, LOG, LOW, NEXT_LOW>(table, thread, base, next_first, log_n); });
-        forward_pass<A, LOG, HIGH, LOW>(a, x, roots);
-        relax_grown<A, LOG>(a, x);
+        forward_pass<A, LOG, HIGH, LOW, FIRST>(a, x, roots);
         to_shared<A, LOG, HIGH, LOW>(x, shared, thread);
         exchange_barrier<HIGH - LOG>();
         from_shared<A, LOG, LOW, NEXT_LOW>(x, shared, thread);
-        forward_passes<A, LOG, LOW, END>(a, x, shared, next.get(), table, thread, base, next_first, log_n);
+        forward_passes<A, LOG, LOW, END, false>(a, x, shared, next.get(), table, thread, base, next_first, log_n);
     } else {
-        forward_pass<A, LOG, HIGH, LOW>(a, x, roots);
+        forward_pass<A, LOG, HIGH, LOW, FIRST>(a, x, roots);
     }
 }
 
@@ -347,7 +324,6 @@ HE_D void inverse_passes(const A& a, typename A::Value* x, typename A::Value* sh
         constexpr u32 NEXT_HIGH = inverse_high<LOG>(HIGH, END);
         auto next = reading<LOG>([&] { return read_roots<A, LOG, NEXT_HIGH, HIGH>(table, thread, base, first << (END - NEXT_HIGH), log_n); });
         inverse_pass<A, LOG, HIGH, LOW, false>(a, x, roots, last);
-        relax_all<A, LOG>(a, x);
         to_shared<A, LOG, HIGH, LOW>(x, shared, thread);
         exchange_barrier<NEXT_HIGH - LOG>();
         from_shared<A, LOG, NEXT_HIGH, HIGH>(x, shared, thread);
@@ -552,12 +528,20 @@ HE_D const u64* addend_row(const NttArgs& a, const Tile& t) {
     return a.addend != nullptr && t.part == 0 ? a.addend + ((size_t)t.row << a.log_n) : nullptr;
 }
 
+// A word of the result. Where threads have many points, words are many as well, and leave the caches first: room for what the first of
+// two kernels wrote and the second one has not read.
+template <u32 LOG>
+HE_D void store_word(u64* to, u64 word) {
+    if constexpr (LOG <= 3) *to = word;
+    else __stcs(to, word);
+}
+
 // Stores values, those at indices i, i + step ...
 template <class A, u32 LOG>
 HE_D void store_values(const NttArgs& a, const Tile& t, const A& arithmetic, u32 i, u32 step, const typename A::Value* x) {
     u64* dst = result_row(a, t);
 #pragma unroll
-    for (u32 r = 0; r < (1 << LOG); ++r) dst[i + r * step] = arithmetic.store(x[r]);
+    for (u32 r = 0; r < (1 << LOG); ++r) store_word<LOG>(dst + i + r * step, arithmetic.store(x[r]));
 }
 
 // (acc - value) factor, plus the addend if there is one, where the automorphism takes it. All loads come before the first store.
@@ -684,7 +668,7 @@ HE_D void forward_rows(const NttArgs& a, const Tile& t, const Prime& p, const ty
     } else {
         load_points<A, LOG, !WHOLE>(arithmetic, reading_words.get(), x);
     }
-    forward_passes<A, LOG, BITS, 0>(arithmetic, x, shared, roots.get(), table, thread, base, first_node, a.log_n);
+    forward_passes<A, LOG, BITS, 0, WHOLE>(arithmetic, x, shared, roots.get(), table, thread, base, first_node, a.log_n);
     // Back to neighbouring threads on neighbouring words.
     u32 first = first_of_run<LOG>(thread);
     to_shared<A, LOG, last_high<LOG>(BITS, 0), 0>(x, shared, thread);
@@ -739,8 +723,7 @@ HE_D void forward_columns(const Args& a, const Tile& t, const Prime& p, const ty
     } else {
         load_points<A, LOG, false>(arithmetic, reading_words.get(), x);
     }
-    forward_passes<A, LOG, TILE, LOG_COLUMNS>(arithmetic, x, shared, roots.get(), table, thread, 0, 1, a.log_n);
-    relax_grown<A, LOG>(arithmetic, x);
+    forward_passes<A, LOG, TILE, LOG_COLUMNS, true>(arithmetic, x, shared, roots.get(), table, thread, 0, 1, a.log_n);
     typedef Points<LOG, last_high<LOG>(TILE, LOG_COLUMNS), LOG_COLUMNS> P;
     u64* dst = result_row(a, t) + index(P::first(thread));
 #pragma unroll
@@ -764,13 +747,12 @@ HE_D void inverse_rows(const NttArgs& a, const Tile& t, const Prime& p, const ty
     else load_products<LOG, TILE, OPERAND>(a, t, a.src, arithmetic, p, left, right, x);
     typename A::Value* to = shared + place(first);
 #pragma unroll
-    for (u32 r = 0; r < (1 << LOG); ++r) to[place(r * WARP_STEP)] = arithmetic.relax(x[r]);
+    for (u32 r = 0; r < (1 << LOG); ++r) to[place(r * WARP_STEP)] = x[r];
     exchange_barrier<WARP_LOG>();
     from_shared<A, LOG, HIGH, 0>(x, shared, thread);
     inverse_passes<A, LOG, 0, BITS, WHOLE>(arithmetic, x, shared, roots.get(), table, thread, base, first_node, a.log_n, last);
     typedef Points<LOG, BITS, last_low<LOG>(0, BITS)> P;
     u64* dst = placed_row(a, t) + base + P::first(thread);
-    if constexpr (!WHOLE) relax_all<A, LOG>(arithmetic, x);
 #pragma unroll
     for (u32 r = 0; r < (1 << LOG); ++r) dst[P::step(r)] = WHOLE ? arithmetic.store(x[r]) : A::pack(x[r]);
 }
@@ -794,7 +776,7 @@ HE_D void inverse_columns(const NttArgs& a, const Tile& t, const typename A::Roo
 #pragma unroll
     for (u32 r = 0; r < (1 << LOG); ++r) {
         u64 word = arithmetic.store(x[r]), *to = dst + index.step(P::step(r));
-        *to = word;
+        store_word<LOG>(to, word);
         also(word, to - a.dst[t.part]);
     }
 }

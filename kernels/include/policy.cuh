@@ -2,15 +2,26 @@
 #pragma once
 #include "modular.cuh"
 
+// The pairs of registers that stage S of the STAGES of a pass joins, in 2^S blocks, each of which has a root.
+template <u32 STAGES, u32 S>
+struct Pairs {
+    static constexpr u32 BLOCKS = 1 << S, DISTANCE = 1 << (STAGES - S - 1), COUNT = 1 << (STAGES - 1);
+    HE_HD static constexpr u32 first(u32 i) { return i / DISTANCE * 2 * DISTANCE + i % DISTANCE; }
+    HE_HD static constexpr u32 second(u32 i) { return first(i) + DISTANCE; }
+};
+
 // Residues of a prime below 2^50 + 2^44 as float64. A product is exact: h = x w rounded, l its error, b the rounded quotient, and
-// h - b q + l is an integer below 2^53. b is off by at most 3 |x w| 2^-53 / q + 1/2: where |x| <= 8q and |w| <= q / 2, the product
-// is at most 2.1q in magnitude, and where |x| <= 4q and |w| <= q (a root made by a product), 2.1q again; values may grow to 2^53
-// between reductions, which is 7.87q at least, and 8q below 2^50. (One float64 instruction each: no contraction changes them.)
+// h - b q + l is an integer below 2^53. b is off by at most 3 |x w| 2^-53 / q + 1/2: where |w| <= .655q, a product is at most
+// q / 2 + |x| / 4 in magnitude, and that of canonical residues is at most .9q. (Roots are at most q / 2, and at most .654q if products of
+// roots made them.) Values may grow to MOST q between reductions, which is below 2^53. (One float64 instruction each: no contraction
+// changes them.)
 struct Fp64 {
     typedef double Value;
     typedef double Root;
     static constexpr bool FLOAT = true;
     static constexpr bool DERIVES = true; // a product of roots is a root to multiply by
+    // In multiples of q: what values may be, and what they are between the passes of an inverse transform.
+    static constexpr double MOST = 7.875, BETWEEN = MOST / 4;
 
     double q, q_inverse;
 
@@ -40,8 +51,6 @@ struct Fp64 {
     HE_HD Value relax(Value x) const { return fma(-rint(x * q_inverse), q, x); }
     // Whether a forward transform of up to 17 stages needs no reduction on its way: a stage adds at most 1.3q, and 24q are below 2^52.
     HE_HD bool is_narrow() const { return q < 0x1p47; }
-    // Whether 8q, to which the sums of four stages of an inverse transform grow, is above 2^53.
-    HE_HD bool outgrows() const { return q > 0x1p50; }
 
     HE_HD void forward(Value& x, Value& y, Root w) const {
         double v = mul(y, w);
@@ -58,6 +67,86 @@ struct Fp64 {
         double d = x - y;
         x = mul(x + y, c.centered);
         y = mul(d, last.centered);
+    }
+
+    // Products of N values, each step for all of them before the next one. Registers are scarce meanwhile, so that compilers keep q and
+    // its inverse in those that the threads of a warp share (uniform ones). A fused product takes two clocks then, and three if all of
+    // its operands are in registers of the thread.
+    template <u32 N>
+    HE_HD void mul_each(Value (&x)[N], const Root (&w)[N]) const {
+        double h[N], b[N];
+#pragma unroll
+        for (u32 i = 0; i < N; ++i) h[i] = x[i] * w[i];
+#pragma unroll
+        for (u32 i = 0; i < N; ++i) b[i] = rint(h[i] * q_inverse);
+#pragma unroll
+        for (u32 i = 0; i < N; ++i) x[i] = fma(x[i], w[i], -h[i]);
+#pragma unroll
+        for (u32 i = 0; i < N; ++i) x[i] = fma(-b[i], q, h[i]) + x[i];
+    }
+
+    // The butterflies of a stage; `root` reads the root of a block. Forward, each stage adds at most q / 2 and a quarter. Before each pass
+    // but the first, what its first stage does not multiply is reduced: in passes of up to four stages, values that are at most q when
+    // the first one begins stay below 7.6q.
+    template <class P>
+    HE_HD void reduce_addends(Value* x) const {
+        if (is_narrow()) return;
+#pragma unroll
+        for (u32 i = 0; i < P::COUNT; ++i) x[P::first(i)] = relax(x[P::first(i)]);
+    }
+    template <class P, class ReadRoot>
+    HE_HD void forward_stage(Value* x, const ReadRoot& root) const {
+        Value y[P::COUNT];
+        Root w[P::COUNT];
+#pragma unroll
+        for (u32 i = 0; i < P::COUNT; ++i) {
+            y[i] = x[P::second(i)];
+            w[i] = i % P::DISTANCE == 0 ? root(i / P::DISTANCE) : w[i - 1];
+        }
+        mul_each(y, w);
+#pragma unroll
+        for (u32 i = 0; i < P::COUNT; ++i) {
+            x[P::second(i)] = x[P::first(i)] - y[i];
+            x[P::first(i)] = x[P::first(i)] + y[i];
+        }
+    }
+
+    // Inverse, sums grow to twice as much, and products are small again: after some stages of a pass the bits that belong to them, of the
+    // number of a register, tell its bound. Which registers are above `most`, if what might exceed MOST is reduced before each stage:
+    static constexpr double sum_bound(double bound) { return 2 * bound > MOST ? 1.0 : 2 * bound; }
+    static constexpr u32 grown(u32 registers, u32 stages, double most) {
+        u32 mask = 0;
+        for (u32 r = 0; r < registers; ++r) {
+            double bound = BETWEEN;
+            for (u32 i = 0; i < stages; ++i) bound = (r >> i & 1) != 0 ? 0.5 + sum_bound(bound) / 4 : sum_bound(bound);
+            if (bound > most) mask |= 1u << r;
+        }
+        return mask;
+    }
+    template <u32 REGISTERS, u32 STAGES>
+    HE_HD void reduce_before_stage(Value* x) const { reduce_some<grown(REGISTERS, STAGES, MOST / 2)>(x); }
+    template <u32 REGISTERS, u32 STAGES>
+    HE_HD void reduce_after_pass(Value* x) const { reduce_some<grown(REGISTERS, STAGES, BETWEEN)>(x); }
+    template <u32 MASK>
+    HE_HD void reduce_some(Value* x) const {
+#pragma unroll
+        for (u32 r = 0; r < 32; ++r) {
+            if (MASK >> r & 1) x[r] = relax(x[r]);
+        }
+    }
+    template <class P, class ReadRoot>
+    HE_HD void inverse_stage(Value* x, const ReadRoot& root) const {
+        Value d[P::COUNT];
+        Root w[P::COUNT];
+#pragma unroll
+        for (u32 i = 0; i < P::COUNT; ++i) {
+            d[i] = x[P::first(i)] - x[P::second(i)];
+            x[P::first(i)] = x[P::first(i)] + x[P::second(i)];
+            w[i] = i % P::DISTANCE == 0 ? root(i / P::DISTANCE) : w[i - 1];
+        }
+        mul_each(d, w);
+#pragma unroll
+        for (u32 i = 0; i < P::COUNT; ++i) x[P::second(i)] = d[i];
     }
     // (acc - x) f, at most .9q in magnitude.
     HE_HD Value scaled_difference(u64 acc, Value x, const Factor& f) const { return mul(load(acc) - relax(x), f.centered); }
@@ -79,8 +168,6 @@ struct U64 {
     HE_HD static Value unpack(u64 x) { return x; }
     HE_HD static u64 pack(Value x) { return x; }
     HE_HD Value relax(Value x) const { return x; }
-    HE_HD bool is_narrow() const { return true; }
-    HE_HD bool outgrows() const { return false; }
 
     HE_HD void forward(Value& x, Value& y, Root w) const {
         u64 u = reduce_once(x, q2);
@@ -97,6 +184,31 @@ struct U64 {
         u64 d = x + q2 - y;
         x = mul_lazy(x + y, c.value, c.quotient, minus_q);
         y = mul_lazy(d, last.value, last.quotient, minus_q);
+    }
+    // Butterflies reduce what they compute.
+    template <class P>
+    HE_HD void reduce_addends(Value*) const {}
+    template <u32 REGISTERS, u32 STAGES>
+    HE_HD void reduce_before_stage(Value*) const {}
+    template <u32 REGISTERS, u32 STAGES>
+    HE_HD void reduce_after_pass(Value*) const {}
+    template <class P, class ReadRoot>
+    HE_HD void forward_stage(Value* x, const ReadRoot& root) const {
+#pragma unroll
+        for (u32 block = 0; block < P::BLOCKS; ++block) {
+            Root w = root(block);
+#pragma unroll
+            for (u32 i = block * P::DISTANCE; i < (block + 1) * P::DISTANCE; ++i) forward(x[P::first(i)], x[P::second(i)], w);
+        }
+    }
+    template <class P, class ReadRoot>
+    HE_HD void inverse_stage(Value* x, const ReadRoot& root) const {
+#pragma unroll
+        for (u32 block = 0; block < P::BLOCKS; ++block) {
+            Root w = root(block);
+#pragma unroll
+            for (u32 i = block * P::DISTANCE; i < (block + 1) * P::DISTANCE; ++i) inverse(x[P::first(i)], x[P::second(i)], w);
+        }
     }
     HE_HD Value scaled_difference(u64 acc, Value x, const Factor& f) const {
         return reduce_once(mul_lazy(acc + q - store(x), f.value, f.quotient, minus_q), q);

@@ -141,18 +141,16 @@ HE_D void transform_product(const ProductArgs& a, u32 limb, size_t row, u32 tile
         Value x[PRODUCT_POINTS];
 #pragma unroll
         for (u32 r = 0; r < PRODUCT_POINTS; ++r) x[r] = A::unpack(arrived[First::step(r)]);
-        forward_pass<A, PRODUCT_LOG, PRODUCT_BITS, LOW>(arithmetic, x, roots.template of_pass<PRODUCT_BITS, LOW>(thread));
-        relax_grown<A, PRODUCT_LOG>(arithmetic, x);
+        forward_pass<A, PRODUCT_LOG, PRODUCT_BITS, LOW, false>(arithmetic, x, roots.template of_pass<PRODUCT_BITS, LOW>(thread));
         to_shared<A, PRODUCT_LOG, PRODUCT_BITS, LOW>(x, shared, thread);
         __syncwarp();
         copy(next_of(j));
         from_shared<A, PRODUCT_LOG, LOW, NEXT_LOW>(x, shared, thread);
-        forward_pass<A, PRODUCT_LOG, LOW, NEXT_LOW>(arithmetic, x, roots.template of_pass<LOW, NEXT_LOW>(thread));
-        relax_grown<A, PRODUCT_LOG>(arithmetic, x);
+        forward_pass<A, PRODUCT_LOG, LOW, NEXT_LOW, false>(arithmetic, x, roots.template of_pass<LOW, NEXT_LOW>(thread));
         to_shared<A, PRODUCT_LOG, LOW, NEXT_LOW>(x, shared, thread);
         __syncwarp();
         from_shared<A, PRODUCT_LOG, NEXT_LOW, 0>(x, shared, thread);
-        forward_butterflies<A, NEXT_LOW, 0>(arithmetic, x, LastRoots<A>{roots.last + thread});
+        forward_pass<A, PRODUCT_LOG, NEXT_LOW, 0, false>(arithmetic, x, LastRoots<A>{roots.last + thread});
         to_shared<A, PRODUCT_LOG, NEXT_LOW, 0>(x, shared, thread);
         __syncwarp();
         const Value* pairs = shared + place(pair);
