@@ -8,6 +8,16 @@ struct Pairs {
     static constexpr u32 BLOCKS = 1 << S, DISTANCE = 1 << (STAGES - S - 1), COUNT = 1 << (STAGES - 1);
     HE_HD static constexpr u32 first(u32 i) { return i / DISTANCE * 2 * DISTANCE + i % DISTANCE; }
     HE_HD static constexpr u32 second(u32 i) { return first(i) + DISTANCE; }
+    // Calls `butterfly` with both registers of each pair and the root of its block.
+    template <class Value, class ReadRoot, class Butterfly>
+    HE_HD static void each(Value* x, const ReadRoot& root, const Butterfly& butterfly) {
+#pragma unroll
+        for (u32 block = 0; block < BLOCKS; ++block) {
+            auto w = root(block);
+#pragma unroll
+            for (u32 i = block * DISTANCE; i < (block + 1) * DISTANCE; ++i) butterfly(x[first(i)], x[second(i)], w);
+        }
+    }
 };
 
 // Residues of a prime below 2^50 + 2^44 as float64. A product is exact: h = x w rounded, l its error, b the rounded quotient, and
@@ -85,15 +95,15 @@ struct Fp64 {
         for (u32 i = 0; i < N; ++i) x[i] = fma(-b[i], q, h[i]) + x[i];
     }
 
-    // The butterflies of a stage; `root` reads the root of a block. Forward, each stage adds at most q / 2 and a quarter. Before each pass
-    // but the first, what its first stage does not multiply is reduced: in passes of up to four stages, values that are at most q when
-    // the first one begins stay below 7.6q.
+    // Before each pass of a forward transform but the first, what its first stage does not multiply is reduced. Since a stage adds at most
+    // q / 2 and a quarter, values that are at most q when the first pass begins stay below 7.6q in passes of up to four stages.
     template <class P>
     HE_HD void reduce_addends(Value* x) const {
         if (is_narrow()) return;
 #pragma unroll
         for (u32 i = 0; i < P::COUNT; ++i) x[P::first(i)] = relax(x[P::first(i)]);
     }
+    // The butterflies of a stage; `root` reads the root of a block.
     template <class P, class ReadRoot>
     HE_HD void forward_stage(Value* x, const ReadRoot& root) const {
         Value y[P::COUNT];
@@ -194,21 +204,11 @@ struct U64 {
     HE_HD void reduce_after_pass(Value*) const {}
     template <class P, class ReadRoot>
     HE_HD void forward_stage(Value* x, const ReadRoot& root) const {
-#pragma unroll
-        for (u32 block = 0; block < P::BLOCKS; ++block) {
-            Root w = root(block);
-#pragma unroll
-            for (u32 i = block * P::DISTANCE; i < (block + 1) * P::DISTANCE; ++i) forward(x[P::first(i)], x[P::second(i)], w);
-        }
+        P::each(x, root, [&](Value& a, Value& b, Root w) { forward(a, b, w); });
     }
     template <class P, class ReadRoot>
     HE_HD void inverse_stage(Value* x, const ReadRoot& root) const {
-#pragma unroll
-        for (u32 block = 0; block < P::BLOCKS; ++block) {
-            Root w = root(block);
-#pragma unroll
-            for (u32 i = block * P::DISTANCE; i < (block + 1) * P::DISTANCE; ++i) inverse(x[P::first(i)], x[P::second(i)], w);
-        }
+        P::each(x, root, [&](Value& a, Value& b, Root w) { inverse(a, b, w); });
     }
     HE_HD Value scaled_difference(u64 acc, Value x, const Factor& f) const {
         return reduce_once(mul_lazy(acc + q - store(x), f.value, f.quotient, minus_q), q);
