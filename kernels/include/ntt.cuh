@@ -117,6 +117,10 @@ struct Points {
     HE_HD static constexpr u32 step(u32 r) { return (r & ((1 << STAGES) - 1)) << LOW | (r >> STAGES) << BELOW; }
 };
 
+// The number of a thread. Told which bits it has, compilers need fewer registers for addresses in most kernels.
+template <u32 LOG, u32 TILE>
+HE_D u32 thread_of() { return threadIdx.x & ((1u << (TILE - LOG)) - 1); }
+
 // The same where a warp has a run of points, and neighbouring threads have neighbouring ones: register r has the one that is r steps
 // of a warp after the first.
 constexpr u32 WARP_LOG = 5, WARP_STEP = 1 << WARP_LOG;
@@ -164,17 +168,27 @@ HE_D auto when_needed(const Read& read) {
     return Reading<false, Read>(read);
 }
 
+// A table of roots in global memory, which nobody writes meanwhile. Where threads have sixteen points compilers do not see that of a
+// pointer, and would have its loads wait for what is stored in shared memory. Other tables are pointers.
+template <class Root>
+struct GlobalTable {
+    const Root* at;
+    HE_D GlobalTable operator+(u32 i) const { return {at + i}; }
+    HE_D Root operator[](u32 i) const { return __ldg(at + i); }
+};
+
 // The roots of a pass of STAGES stages: the block `node` of its first stage, counted from 2^(stages before), has root `node` of the table.
-template <class A>
+template <class A, class Table = const typename A::Root*>
 struct TableRoots {
-    const typename A::Root* table;
+    Table table;
     u32 node;
-    HE_D typename A::Root get(const A&, u32 s, u32 i) const { return table[(node << s) + i]; }
+    HE_D typename A::Root get(const A&, u32 s, u32 i) const { return (table + (node << s))[i]; }
 };
 template <class A, u32 STAGES>
 struct ReadRoots {
     typename A::Root of[(1 << STAGES) - 1];
-    HE_D ReadRoots(const typename A::Root* table, u32 node) {
+    template <class Table>
+    HE_D ReadRoots(const Table& table, u32 node) {
 #pragma unroll
         for (u32 s = 0; s < STAGES; ++s) {
 #pragma unroll
@@ -190,7 +204,8 @@ struct ReadRoots {
 template <class A, u32 STAGES>
 struct Generators {
     typename A::Root z, constant[1 << (STAGES - 1)];
-    HE_D Generators(const typename A::Root* table, u32 node, u32 log_n) : z(table[place_of_z(node, log_n)]) {
+    template <class Table>
+    HE_D Generators(const Table& table, u32 node, u32 log_n) : z(table[place_of_z(node, log_n)]) {
 #pragma unroll
         for (u32 i = 1; i < (1 << (STAGES - 1)); ++i) constant[i] = table[i];
     }
@@ -215,12 +230,12 @@ struct DerivedRoots {
 
 // What is read of the table for the pass over bits LOW ... HIGH of a thread, which has one block of its first stage; `first` is
 // 2^(stages before).
-template <class A, u32 LOG, u32 HIGH, u32 LOW>
-HE_D auto read_roots(const typename A::Root* table, u32 thread, u32 base, u32 first, u32 log_n) {
+template <class A, u32 LOG, u32 HIGH, u32 LOW, class Table>
+HE_D auto read_roots(const Table& table, u32 thread, u32 base, u32 first, u32 log_n) {
     u32 node = first + ((base + Points<LOG, HIGH, LOW>::first(thread)) >> HIGH);
     if constexpr (A::DERIVES && LOW == 0 && HIGH - LOW >= 3) return Generators<A, HIGH - LOW>(table, node, log_n);
     else if constexpr (LOG <= 3) return ReadRoots<A, HIGH - LOW>(table, node);
-    else return TableRoots<A>{table, node};
+    else return TableRoots<A, Table>{table, node};
 }
 // The roots that they make.
 template <class A, class Roots>
@@ -249,12 +264,13 @@ struct LastFactors {
 template <class A, u32 STAGES, u32 S, bool LAST, class Roots, class Last>
 HE_D void inverse_butterflies(const A& a, typename A::Value* x, const Roots& roots, const Last& last) {
     typedef Pairs<STAGES, S> P;
-    a.template reduce_before_stage<(1 << STAGES), STAGES - 1 - S>(x);
     if constexpr (LAST && S == 0) {
+        a.template reduce_before_last<(1 << STAGES), STAGES - 1>(x);
         const LastFactors& factors = last.get();
 #pragma unroll
         for (u32 i = 0; i < P::COUNT; ++i) a.inverse_last(x[P::first(i)], x[P::second(i)], factors.scale, factors.scale_last);
     } else {
+        a.template reduce_before_stage<(1 << STAGES), STAGES - 1 - S>(x);
         a.template inverse_stage<P>(x, [&](u32 block) { return roots.get(a, S, block); });
     }
     if constexpr (S > 0) inverse_butterflies<A, STAGES, S - 1, LAST>(a, x, roots, last);
@@ -297,8 +313,8 @@ HE_HD constexpr u32 last_high(u32 high, u32 end) {
 
 // The forward stages from bit HIGH down to bit END, the registers loaded and `roots` read for the first pass; they end as the last pass
 // left them. `first` is 2^(stages before).
-template <class A, u32 LOG, u32 HIGH, u32 END, bool FIRST, class Roots>
-HE_D void forward_passes(const A& a, typename A::Value* x, typename A::Value* shared, const Roots& roots, const typename A::Root* table,
+template <class A, u32 LOG, u32 HIGH, u32 END, bool FIRST, class Roots, class Table>
+HE_D void forward_passes(const A& a, typename A::Value* x, typename A::Value* shared, const Roots& roots, const Table& table,
                          u32 thread, u32 base, u32 first, u32 log_n) {
     constexpr u32 LOW = forward_low<LOG>(HIGH, END);
     if constexpr (LOW > END) {
@@ -316,8 +332,8 @@ HE_D void forward_passes(const A& a, typename A::Value* x, typename A::Value* sh
 }
 
 // The inverse stages from bit LOW up to bit END, likewise; `first` belongs to END.
-template <class A, u32 LOG, u32 LOW, u32 END, bool LAST, class Roots, class Last>
-HE_D void inverse_passes(const A& a, typename A::Value* x, typename A::Value* shared, const Roots& roots, const typename A::Root* table,
+template <class A, u32 LOG, u32 LOW, u32 END, bool LAST, class Roots, class Table, class Last>
+HE_D void inverse_passes(const A& a, typename A::Value* x, typename A::Value* shared, const Roots& roots, const Table& table,
                          u32 thread, u32 base, u32 first, u32 log_n, const Last& last) {
     constexpr u32 HIGH = inverse_high<LOG>(LOW, END);
     if constexpr (HIGH < END) {
@@ -386,8 +402,12 @@ struct Roots {
     u64 address;
     bool is_short;
     template <class A>
-    HE_D const typename A::Root* table() const { return in_global(reinterpret_cast<const typename A::Root*>(address)); }
+    HE_D const typename A::Root* table() const { return reinterpret_cast<const typename A::Root*>(address); }
 };
+template <class A>
+HE_D GlobalTable<typename A::Root> table_of(const NttArgs&, const Roots& roots) { return {roots.template table<A>()}; }
+template <class A>
+HE_D const typename A::Root* table_of(const FineNttArgs&, const Roots& roots) { return in_global(roots.template table<A>()); }
 HE_D Roots forward_roots_of(const NttArgs&, const Tile&, const Prime& p) { return Roots{(u64)p.roots, p.is_short != 0}; }
 HE_D Roots inverse_roots_of(const NttArgs&, const Tile&, const Prime& p) { return Roots{(u64)p.inverse_roots, p.is_short != 0}; }
 HE_D Roots known_roots(const Strip& strip) { return Roots{strip.roots(), strip.is_short()}; }
@@ -493,14 +513,30 @@ struct Words {
     u64 of[COUNT];
 };
 
-// Those of the pass over bits LOW ... HIGH; `index` gives a point's place in the row.
-template <u32 LOG, u32 HIGH, u32 LOW, class Index>
+// A word that the first of two kernels reads or the last one writes. Where threads have many points, words are many as well, and leave the
+// caches first: room for what the first kernel writes and the second one reads.
+template <u32 LOG>
+HE_D u64 load_word(const u64* from) {
+    if constexpr (LOG <= 3) return *from;
+    else return __ldcs(from);
+}
+template <u32 LOG>
+HE_D void store_word(u64* to, u64 word) {
+    if constexpr (LOG <= 3) *to = word;
+    else __stcs(to, word);
+}
+
+// Those of the pass over bits LOW ... HIGH; `index` gives a point's place in the row. With FIRST, the kernel is the first that reads them.
+template <u32 LOG, u32 HIGH, u32 LOW, bool FIRST, class Index>
 HE_D Words<LOG> read_points(const u64* row, u32 thread, Index index) {
     typedef Points<LOG, HIGH, LOW> P;
     Words<LOG> words;
     const u64* from = row + index(P::first(thread));
 #pragma unroll
-    for (u32 r = 0; r < words.COUNT; ++r) words.of[r] = from[index.step(P::step(r))];
+    for (u32 r = 0; r < words.COUNT; ++r) {
+        const u64* word = from + index.step(P::step(r));
+        words.of[r] = FIRST ? load_word<LOG>(word) : *word;
+    }
     return words;
 }
 template <class A, u32 LOG, bool PACKED>
@@ -526,14 +562,6 @@ HE_D u64* result_row(const NttArgs& a, const Tile& t) { return a.dst[t.part] + t
 HE_D const u64* acc_row(const NttArgs& a, const Tile& t) { return a.acc[t.part] + ((size_t)t.row << a.log_n); }
 HE_D const u64* addend_row(const NttArgs& a, const Tile& t) {
     return a.addend != nullptr && t.part == 0 ? a.addend + ((size_t)t.row << a.log_n) : nullptr;
-}
-
-// A word of the result. Where threads have many points, words are many as well, and leave the caches first: room for what the first of
-// two kernels wrote and the second one has not read.
-template <u32 LOG>
-HE_D void store_word(u64* to, u64 word) {
-    if constexpr (LOG <= 3) *to = word;
-    else __stcs(to, word);
 }
 
 // Stores values, those at indices i, i + step ...
@@ -597,7 +625,7 @@ HE_D Words<LOG> read_run(const u64* run) {
     Words<LOG> words;
     u32 first = first_of_run<LOG>(threadIdx.x);
 #pragma unroll
-    for (u32 r = 0; r < words.COUNT; ++r) words.of[r] = run[first + r * WARP_STEP];
+    for (u32 r = 0; r < words.COUNT; ++r) words.of[r] = load_word<LOG>(run + first + r * WARP_STEP);
     return words;
 }
 
@@ -648,14 +676,15 @@ HE_D auto addend_of(const NttArgs& a, const Tile& t) {
 // The rows kernel.
 template <u32 LOG, u32 TILE, u32 BITS>
 HE_D Words<LOG> read_rows(const NttArgs& a, const Tile& t) {
-    return read_points<LOG, BITS, forward_low<LOG>(BITS, 0)>(source_row(a, t), threadIdx.x, RowIndex<TILE>(t.tile));
+    return read_points<LOG, BITS, forward_low<LOG>(BITS, 0), false>(source_row(a, t), threadIdx.x, RowIndex<TILE>(t.tile));
 }
-template <u32 LOG, u32 TILE, u32 BITS, bool WHOLE, bool CONVERT, u32 OPERAND, class A, class Read, class Left, class Right, class Addend>
-HE_D void forward_rows(const NttArgs& a, const Tile& t, const Prime& p, const typename A::Root* table, const A& arithmetic,
+template <u32 LOG, u32 TILE, u32 BITS, bool WHOLE, bool CONVERT, u32 OPERAND, class A, class Table, class Read, class Left, class Right,
+          class Addend>
+HE_D void forward_rows(const NttArgs& a, const Tile& t, const Prime& p, const Table& table, const A& arithmetic,
                        const Read& reading_words, const Left& acc, const Right& acc_right, const Addend& addend) {
     SHARED(typename A::Value, shared);
     typename A::Value x[1 << LOG];
-    u32 thread = threadIdx.x, base = t.tile << TILE, first_node = 1u << (a.log_n - BITS);
+    u32 thread = thread_of<LOG, TILE>(), base = t.tile << TILE, first_node = 1u << (a.log_n - BITS);
     auto factor = reading<LOG>([&] { return OPERAND != NOTHING ? a.factors[t.limb] : Factor{}; });
     auto roots = reading<LOG>([&] { return read_roots<A, LOG, BITS, forward_low<LOG>(BITS, 0)>(table, thread, base, first_node, a.log_n); });
     if constexpr (!WHOLE) {
@@ -701,10 +730,11 @@ HE_D void copy_own(const NttArgs& a, const Tile& t) {
 // The columns kernel.
 template <u32 LOG, u32 TILE, u32 BITS, u32 ROW_BITS>
 HE_D Words<LOG> read_columns(const NttArgs& a, const Tile& t) {
-    return read_points<LOG, TILE, forward_low<LOG>(TILE, TILE - BITS)>(source_row(a, t), threadIdx.x, ColumnIndex<TILE, BITS, ROW_BITS>(t.tile));
+    constexpr u32 LOW = forward_low<LOG>(TILE, TILE - BITS);
+    return read_points<LOG, TILE, LOW, true>(source_row(a, t), threadIdx.x, ColumnIndex<TILE, BITS, ROW_BITS>(t.tile));
 }
-template <u32 LOG, u32 TILE, u32 BITS, u32 ROW_BITS, bool CONVERT, class A, class Args, class Read>
-HE_D void forward_columns(const Args& a, const Tile& t, const Prime& p, const typename A::Root* table, const A& arithmetic,
+template <u32 LOG, u32 TILE, u32 BITS, u32 ROW_BITS, bool CONVERT, class A, class Args, class Table, class Read>
+HE_D void forward_columns(const Args& a, const Tile& t, const Prime& p, const Table& table, const A& arithmetic,
                           const Read& reading_words) {
     SHARED(typename A::Value, shared);
     constexpr u32 LOG_COLUMNS = TILE - BITS;
@@ -734,13 +764,13 @@ HE_D LastFactors last_factors(const NttArgs& a, const Tile& t) {
     return LastFactors{a.scale[t.part >> 1][t.prime], a.scale_last[t.part >> 1][t.prime]};
 }
 
-template <u32 LOG, u32 TILE, u32 BITS, bool WHOLE, u32 OPERAND, class A, class Left, class Right>
-HE_D void inverse_rows(const NttArgs& a, const Tile& t, const Prime& p, const typename A::Root* table, const A& arithmetic,
+template <u32 LOG, u32 TILE, u32 BITS, bool WHOLE, u32 OPERAND, class A, class Table, class Left, class Right>
+HE_D void inverse_rows(const NttArgs& a, const Tile& t, const Prime& p, const Table& table, const A& arithmetic,
                        const Left& left, const Right& right) {
     SHARED(typename A::Value, shared);
     constexpr u32 HIGH = inverse_high<LOG>(0, BITS);
     typename A::Value x[1 << LOG];
-    u32 thread = threadIdx.x, first = first_of_run<LOG>(thread), base = t.tile << TILE, first_node = 1u << (a.log_n - BITS);
+    u32 thread = thread_of<LOG, TILE>(), first = first_of_run<LOG>(thread), base = t.tile << TILE, first_node = 1u << (a.log_n - BITS);
     auto last = reading<LOG>([&] { return WHOLE ? last_factors(a, t) : LastFactors{}; });
     auto roots = reading<LOG>([&] { return read_roots<A, LOG, HIGH, 0>(table, thread, base, first_node << (BITS - HIGH), a.log_n); });
     if constexpr (OPERAND == WORDS) load_points<A, LOG, false>(arithmetic, left.get(), x);
@@ -754,17 +784,17 @@ HE_D void inverse_rows(const NttArgs& a, const Tile& t, const Prime& p, const ty
     typedef Points<LOG, BITS, last_low<LOG>(0, BITS)> P;
     u64* dst = placed_row(a, t) + base + P::first(thread);
 #pragma unroll
-    for (u32 r = 0; r < (1 << LOG); ++r) dst[P::step(r)] = WHOLE ? arithmetic.store(x[r]) : A::pack(x[r]);
+    for (u32 r = 0; r < (1 << LOG); ++r) dst[P::step(r)] = WHOLE ? arithmetic.store_last(x[r]) : A::pack(x[r]);
 }
 
 // `also` gets each word that is stored, and its place in dst.
-template <u32 LOG, u32 TILE, u32 BITS, u32 ROW_BITS, class A, class Read, class Also>
-HE_D void inverse_columns(const NttArgs& a, const Tile& t, const typename A::Root* table, const A& arithmetic, const Read& reading_words,
+template <u32 LOG, u32 TILE, u32 BITS, u32 ROW_BITS, class A, class Table, class Read, class Also>
+HE_D void inverse_columns(const NttArgs& a, const Tile& t, const Table& table, const A& arithmetic, const Read& reading_words,
                           Also also) {
     SHARED(typename A::Value, shared);
     constexpr u32 LOG_COLUMNS = TILE - BITS, HIGH = inverse_high<LOG>(LOG_COLUMNS, TILE);
     typename A::Value x[1 << LOG];
-    u32 thread = threadIdx.x;
+    u32 thread = thread_of<LOG, TILE>();
     ColumnIndex<TILE, BITS, ROW_BITS> index(t.tile);
     u64* row = placed_row(a, t);
     auto last = reading<LOG>([&] { return last_factors(a, t); });
@@ -775,7 +805,7 @@ HE_D void inverse_columns(const NttArgs& a, const Tile& t, const typename A::Roo
     u64* dst = row + index(P::first(thread));
 #pragma unroll
     for (u32 r = 0; r < (1 << LOG); ++r) {
-        u64 word = arithmetic.store(x[r]), *to = dst + index.step(P::step(r));
+        u64 word = arithmetic.store_last(x[r]), *to = dst + index.step(P::step(r));
         store_word<LOG>(to, word);
         also(word, to - a.dst[t.part]);
     }

@@ -21,9 +21,9 @@ HE_D void forward_single(const NttArgs& a) {
     auto addend = addend_of<SINGLE_LOG, TILE, OPERAND>(a, t);
     Roots roots = forward_roots_of(a, t, p);
     if (roots.is_short) {
-        forward_rows<SINGLE_LOG, TILE, TILE, true, CONVERT, OPERAND>(a, t, p, roots.table<Fp64>(), Fp64(p), words, acc, acc, addend);
+        forward_rows<SINGLE_LOG, TILE, TILE, true, CONVERT, OPERAND>(a, t, p, table_of<Fp64>(a, roots), Fp64(p), words, acc, acc, addend);
     } else {
-        forward_rows<SINGLE_LOG, TILE, TILE, true, CONVERT, OPERAND>(a, t, p, roots.table<U64>(), U64(p), words, acc, acc, addend);
+        forward_rows<SINGLE_LOG, TILE, TILE, true, CONVERT, OPERAND>(a, t, p, table_of<U64>(a, roots), U64(p), words, acc, acc, addend);
     }
 }
 
@@ -35,9 +35,9 @@ HE_D void inverse_single(const NttArgs& a) {
     auto right = when_needed([&] { return read_right<SINGLE_LOG, TILE, OPERAND>(a, t, a.src); });
     Roots roots = inverse_roots_of(a, t, p);
     if (roots.is_short) {
-        inverse_rows<SINGLE_LOG, TILE, TILE, true, OPERAND>(a, t, p, roots.table<Fp64>(), Fp64(p), left, right);
+        inverse_rows<SINGLE_LOG, TILE, TILE, true, OPERAND>(a, t, p, table_of<Fp64>(a, roots), Fp64(p), left, right);
     } else {
-        inverse_rows<SINGLE_LOG, TILE, TILE, true, OPERAND>(a, t, p, roots.table<U64>(), U64(p), left, right);
+        inverse_rows<SINGLE_LOG, TILE, TILE, true, OPERAND>(a, t, p, table_of<U64>(a, roots), U64(p), left, right);
     }
 }
 

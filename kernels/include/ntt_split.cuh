@@ -12,10 +12,10 @@ struct Way {
 template <u32 LOG, u32 TILE, class Args, class F>
 HE_D void by_arithmetic(const Args& a, const Tile& t, const Roots& roots, F f) {
     if (roots.is_short) {
-        f(Way<Fp64, LOG, TILE>{}, t, roots.template table<Fp64>());
+        f(Way<Fp64, LOG, TILE>{}, t, table_of<Fp64>(a, roots));
         return;
     }
-    const auto* table = roots.template table<U64>();
+    const auto table = table_of<U64>(a, roots);
     if constexpr (Args::HALVES) {
         f(Way<U64, LOG - 1, TILE - 1>{}, half_of(t, a.strips[blockIdx.y].half()), table);
     } else {
@@ -28,7 +28,7 @@ HE_D void forward_split_columns(const Args& a) {
     Tile whole = tile_of(a);
     if (is_absent(a, whole)) return;
     const auto& p = prime_of_tile<LOG>(a, whole);
-    by_arithmetic<LOG, TILE>(a, whole, forward_roots_of(a, whole, p), [&](auto way, const Tile& t, const auto* table) {
+    by_arithmetic<LOG, TILE>(a, whole, forward_roots_of(a, whole, p), [&](auto way, const Tile& t, const auto& table) {
         typedef decltype(way) W;
         auto words = reading<W::POINTS>([&] {
             if constexpr (CONVERT) return Words<W::POINTS>{};
@@ -42,12 +42,12 @@ template <u32 LOG, u32 TILE, u32 BITS, u32 ROW_BITS, class Args, class Also>
 HE_D void inverse_split_columns(const Args& a, Also also) {
     Tile whole = tile_of_second(a);
     const auto& p = prime_of_tile<LOG>(a, whole);
-    by_arithmetic<LOG, TILE>(a, whole, inverse_roots_of(a, whole, p), [&](auto way, const Tile& t, const auto* table) {
+    by_arithmetic<LOG, TILE>(a, whole, inverse_roots_of(a, whole, p), [&](auto way, const Tile& t, const auto& table) {
         typedef decltype(way) W;
         auto words = reading<W::POINTS>([&] {
             constexpr u32 LOG_COLUMNS = W::WORDS - BITS, HIGH = inverse_high<W::POINTS>(LOG_COLUMNS, W::WORDS);
             ColumnIndex<W::WORDS, BITS, ROW_BITS> index(t.tile);
-            return read_points<W::POINTS, HIGH, LOG_COLUMNS>(placed_row(a, t), threadIdx.x, index);
+            return read_points<W::POINTS, HIGH, LOG_COLUMNS, false>(placed_row(a, t), threadIdx.x, index);
         });
         inverse_columns<W::POINTS, W::WORDS, BITS, ROW_BITS>(a, t, table, typename W::Arithmetic(p), words, also);
     });
@@ -81,7 +81,7 @@ HE_D void forward_split_rows(const Args& a) {
     Tile whole = tile_of_second(a);
     if (is_absent(a, whole)) return;
     const auto& p = prime_of_tile<LOG>(a, whole);
-    by_arithmetic<LOG, TILE>(a, whole, forward_roots_of(a, whole, p), [&](auto way, const Tile& t, const auto* table) {
+    by_arithmetic<LOG, TILE>(a, whole, forward_roots_of(a, whole, p), [&](auto way, const Tile& t, const auto& table) {
         typedef decltype(way) W;
         auto words = reading<W::POINTS>([&] { return read_rows<W::POINTS, W::WORDS, BITS>(a, t); });
         auto acc = reading<W::POINTS>([&] { return read_left<W::POINTS, W::WORDS, OPERAND>(a, t, a.acc); });
@@ -95,7 +95,7 @@ template <u32 LOG, u32 TILE, u32 BITS, u32 OPERAND, class Args>
 HE_D void inverse_split_rows(const Args& a) {
     Tile whole = tile_of(a);
     const auto& p = prime_of_tile<LOG>(a, whole);
-    by_arithmetic<LOG, TILE>(a, whole, inverse_roots_of(a, whole, p), [&](auto way, const Tile& t, const auto* table) {
+    by_arithmetic<LOG, TILE>(a, whole, inverse_roots_of(a, whole, p), [&](auto way, const Tile& t, const auto& table) {
         typedef decltype(way) W;
         auto left = reading<W::POINTS>([&] { return read_left<W::POINTS, W::WORDS, OPERAND>(a, t, a.src); });
         auto right = reading<W::POINTS>([&] { return read_right<W::POINTS, W::WORDS, OPERAND>(a, t, a.src); });
@@ -105,8 +105,10 @@ HE_D void inverse_split_rows(const Args& a) {
 
 // ARGS say whether there are few rows, and if so, whether tiles of wide primes are halved. The blocks of a multiprocessor of each kind of
 // kernels, by which compilers distribute registers, come last.
+#define FORWARD_COLUMNS_KERNEL(NAME, ARGS, LOG, TILE, BITS, ROW_BITS, BLOCKS) \
+    KERNEL(NAME, ARGS, 1 << (TILE - LOG), BLOCKS) { forward_split_columns<LOG, TILE, BITS, ROW_BITS, false>(a); }
 #define COLUMN_KERNELS(NAME, ARGS, CONVERT_ARGS, LOG, TILE, BITS, ROW_BITS, FORWARD, CONVERT, INVERSE, SHARED_INVERSE)              \
-    KERNEL(NAME, ARGS, 1 << (TILE - LOG), FORWARD) { forward_split_columns<LOG, TILE, BITS, ROW_BITS, false>(a); }                  \
+    FORWARD_COLUMNS_KERNEL(NAME, ARGS, LOG, TILE, BITS, ROW_BITS, FORWARD)                                                          \
     KERNEL(NAME##_convert, CONVERT_ARGS, 1 << (TILE - LOG), CONVERT) { forward_split_columns<LOG, TILE, BITS, ROW_BITS, true>(a); } \
     KERNEL(NAME##_inverse, ARGS, 1 << (TILE - LOG), INVERSE) {                                                                      \
         inverse_split_columns<LOG, TILE, BITS, ROW_BITS>(a, [](u64, size_t) {});                                                    \

@@ -30,8 +30,9 @@ struct Fp64 {
     typedef double Root;
     static constexpr bool FLOAT = true;
     static constexpr bool DERIVES = true; // a product of roots is a root to multiply by
-    // In multiples of q: what values may be, and what they are between the passes of an inverse transform.
-    static constexpr double MOST = 7.875, BETWEEN = MOST / 4;
+    // In multiples of q: what values may be, what they are between the passes of an inverse transform, and before its last stage. The factors
+    // of that stage are at most q / 2, so that b is off by at most .191 |x| / q + 1/2: products are below q in magnitude.
+    static constexpr double MOST = 7.875, BETWEEN = MOST / 4, LAST = 1.3125;
 
     double q, q_inverse;
 
@@ -42,8 +43,9 @@ struct Fp64 {
     HE_HD Value load(u64 x) const { return __longlong_as_double((i64)(x | 0x4330000000000000ull)) - 4503599627370496.0; }
     // The same of a residue's low 32 bits and the bits above them.
     HE_D Value load(u32 low, u32 high) const { return load((u64)high << 32 | low); }
-    HE_HD u64 store(Value x) const {
-        x = relax(x);
+    HE_HD u64 store(Value x) const { return store_last(relax(x)); }
+    // Of a value below q in magnitude, as the last stage of an inverse transform leaves them.
+    HE_HD u64 store_last(Value x) const {
         x = x < 0.0 ? x + q : x;
         return (u64)__double_as_longlong(x + 4503599627370496.0) & 0x000fffffffffffffull;
     }
@@ -136,6 +138,8 @@ struct Fp64 {
     template <u32 REGISTERS, u32 STAGES>
     HE_HD void reduce_before_stage(Value* x) const { reduce_some<grown(REGISTERS, STAGES, MOST / 2)>(x); }
     template <u32 REGISTERS, u32 STAGES>
+    HE_HD void reduce_before_last(Value* x) const { reduce_some<grown(REGISTERS, STAGES, LAST)>(x); }
+    template <u32 REGISTERS, u32 STAGES>
     HE_HD void reduce_after_pass(Value* x) const { reduce_some<grown(REGISTERS, STAGES, BETWEEN)>(x); }
     template <u32 MASK>
     HE_HD void reduce_some(Value* x) const {
@@ -174,7 +178,9 @@ struct U64 {
     HE_HD explicit U64(const Prime& p) : q(p.q), minus_q(p.minus_q), q2(2 * p.q) {}
 
     HE_HD Value load(u64 x) const { return x; }
-    HE_HD u64 store(Value x) const { return reduce_once(reduce_once(x, q2), q); }
+    HE_HD u64 store(Value x) const { return store_last(reduce_once(x, q2)); }
+    // Of a value below 2q, likewise.
+    HE_HD u64 store_last(Value x) const { return reduce_once(x, q); }
     HE_HD static Value unpack(u64 x) { return x; }
     HE_HD static u64 pack(Value x) { return x; }
     HE_HD Value relax(Value x) const { return x; }
@@ -200,6 +206,8 @@ struct U64 {
     HE_HD void reduce_addends(Value*) const {}
     template <u32 REGISTERS, u32 STAGES>
     HE_HD void reduce_before_stage(Value*) const {}
+    template <u32 REGISTERS, u32 STAGES>
+    HE_HD void reduce_before_last(Value*) const {}
     template <u32 REGISTERS, u32 STAGES>
     HE_HD void reduce_after_pass(Value*) const {}
     template <class P, class ReadRoot>

@@ -181,6 +181,7 @@ entries! {
     ColumnsConvert16 = "ntt_16"."ntt16_columns_convert" placed(11);
     ColumnsInverse16 = "ntt_16"."ntt16_columns_inverse" placed(11);
     ColumnsInverseShared16 = "ntt_16"."ntt16_columns_inverse_shared" placed(11);
+    ColumnsLines16 = "ntt_16"."ntt16_columns_lines" placed(12);
     Columns17 = "ntt_17"."ntt17_columns" placed(12);
     ColumnsConvert17 = "ntt_17"."ntt17_columns_convert" placed(12);
     ColumnsInverse17 = "ntt_17"."ntt17_columns_inverse" placed(12);

@@ -246,6 +246,18 @@ fn order(words: usize) -> u32 {
     if words > CACHED_WORDS { u32::MAX } else { 1 }
 }
 
+/// The first kernel of a forward transform of so many words. At 2^16 there is one that reads whole
+/// lines, for words that come from memory since they are more than the cache holds: on an H200, 96
+/// rows for its 132 multiprocessors.
+fn reading_lines(first: Step, words: usize, multiprocessors: u32) -> Step {
+    match first.entry {
+        Entry::Columns16 if words * 132 > CACHED_WORDS * multiprocessors as usize => {
+            Step::large(Entry::ColumnsLines16)
+        }
+        _ => first,
+    }
+}
+
 /// How the limbs of a transform by two kernels with large tiles are divided: into pieces, which
 /// take turns among the branches of a fork.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -690,7 +702,9 @@ impl CudaRing {
         let order = order(extent.words(args.log_n));
         let rows = Args { src: between, src_digit: args.dst_digit, convert: 0, order, ..*args };
         if self.goes_in_pieces(args, extent) {
-            let steps = [(route.first, columns), (second, rows)];
+            let multiprocessors = self.cuda.gpu().info().multiprocessors;
+            let first = reading_lines(route.first, extent.words(args.log_n), multiprocessors);
+            let steps = [(first, columns), (second, rows)];
             // SAFETY: guaranteed by the caller.
             return unsafe { self.launch_pieces(op, Direction::Forward, steps, extent) };
         }
@@ -885,6 +899,17 @@ mod tests {
         {
             assert_eq!(Pieces::of(limbs << 16, limbs), Pieces { count, branches }, "{limbs}");
         }
+    }
+
+    #[test]
+    fn lines_are_read_whole_if_words_come_from_memory() {
+        let [columns, lines] = [Entry::Columns16, Entry::ColumnsLines16].map(Step::large);
+        assert_eq!([columns, lines].map(|step| step.log_tile), [11, 12]);
+        assert_eq!(reading_lines(columns, 96 << 16, 132), columns);
+        assert_eq!(reading_lines(columns, 97 << 16, 132), lines);
+        assert_eq!(reading_lines(columns, 97 << 16, 140), columns);
+        let others = [Entry::Columns15, Entry::Columns17, Entry::ColumnsConvert16].map(Step::large);
+        assert_eq!(others.map(|step| reading_lines(step, 1 << 30, 132)), others);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Enough rows for the kernels that fill a device; with fewer, transforms use others (`is_fine` in
 //! `src/ntt.rs`).
 
-use super::devices::{FEW, emulated, emulated_small, gpu_or_skip};
+use super::devices::{FEW, emulated, emulated_small, gpu_or_skip, in_other_orders};
 use he_core::arith::ntt_primes_below;
 use he_core::backend::{Backend, Cpu, KeySwitchOps, KeySwitchShape, PolyOps};
 use he_core::conformance::Mirror;
@@ -151,6 +151,28 @@ emulated! {
     emulated_14(emulated_small(Arithmetic::Float)): Case::narrow(14, FEW), Case::mixed(14, FEW);
     emulated_bytes(emulated(Arithmetic::Float)):
         Case::short(14, 13, &[50, 49], 1), Case::short(14, 9, &[50, 49], 1), Case::short(14, 5, &[50; 4], 2);
+}
+
+/// Transforms of more words than the cache of a device of so few multiprocessors holds, whose first
+/// kernel reads whole lines; also modulo a wide prime.
+#[test]
+fn emulated_16_from_memory() {
+    let check = |cuda: Cuda, seed: &Seed| -> Result<()> {
+        let mut q = ntt_primes_below(50, 16, 1, &[])?;
+        q.extend(ntt_primes_below(60, 16, 1, &q)?);
+        let rows = Rows::new(Span::chain(q.len()), FEW as usize / 2);
+        let mirror = Mirror::new(Cpu::new(), cuda);
+        let ring = mirror.prepare(&RingSpec::new(16, q, vec![])?)?;
+        let mut a = mirror.zeros(rows.count() << 16)?;
+        ring.sample_uniform(rows, seed, 0, &mut a)?;
+        ring.ntt(rows, &mut a)?;
+        ring.intt(rows, &mut a)?;
+        mirror.synchronize()
+    };
+    let seed = Seed::random(&mut rand::rng());
+    for cuda in [emulated_small(Arithmetic::Float)].into_iter().chain(in_other_orders()) {
+        check(cuda, &seed).unwrap_or_else(|error| panic!("{error}; {:?}", seed.0));
+    }
 }
 
 #[test]
