@@ -104,6 +104,10 @@ HE_HD constexpr u32 inverse_high(u32 low, u32 end) {
     return low + (end - low + passes - 1) / passes;
 }
 
+// The number of a thread. Told which bits it has, compilers need fewer registers for addresses in most kernels.
+template <u32 LOG, u32 TILE>
+HE_D u32 thread_of() { return threadIdx.x & ((1u << (TILE - LOG)) - 1); }
+
 // The points that a thread holds in the pass over bits LOW ... HIGH. Of the number of a register, the low bits are those bits of its
 // point, and the other ones the bits below them; what is left is the thread's. The points that differ in bits below HIGH are
 // therefore those of 2^(HIGH - LOG) neighbouring threads in every pass below HIGH.
@@ -116,10 +120,6 @@ struct Points {
     HE_HD static u32 first(u32 thread) { return (thread & ((1 << BELOW) - 1)) | (thread >> BELOW) << HIGH; }
     HE_HD static constexpr u32 step(u32 r) { return (r & ((1 << STAGES) - 1)) << LOW | (r >> STAGES) << BELOW; }
 };
-
-// The number of a thread. Told which bits it has, compilers need fewer registers for addresses in most kernels.
-template <u32 LOG, u32 TILE>
-HE_D u32 thread_of() { return threadIdx.x & ((1u << (TILE - LOG)) - 1); }
 
 // The same where a warp has a run of points, and neighbouring threads have neighbouring ones: register r has the one that is r steps
 // of a warp after the first.
@@ -187,8 +187,7 @@ struct TableRoots {
 template <class A, u32 STAGES>
 struct ReadRoots {
     typename A::Root of[(1 << STAGES) - 1];
-    template <class Table>
-    HE_D ReadRoots(const Table& table, u32 node) {
+    HE_D ReadRoots(const typename A::Root* table, u32 node) {
 #pragma unroll
         for (u32 s = 0; s < STAGES; ++s) {
 #pragma unroll
@@ -404,6 +403,7 @@ struct Roots {
     template <class A>
     HE_D const typename A::Root* table() const { return reinterpret_cast<const typename A::Root*>(address); }
 };
+// The table, as the kernels of many and of few rows read it.
 template <class A>
 HE_D GlobalTable<typename A::Root> table_of(const NttArgs&, const Roots& roots) { return {roots.template table<A>()}; }
 template <class A>
@@ -513,8 +513,8 @@ struct Words {
     u64 of[COUNT];
 };
 
-// A word that the first of two kernels reads or the last one writes. Where threads have many points, words are many as well, and leave the
-// caches first: room for what the first kernel writes and the second one reads.
+// A word that a transform begins with or subtracts from, and one of its results. Where threads have many points, words are many as well,
+// and leave the caches first: room for what the first of two kernels writes and the second one reads.
 template <u32 LOG>
 HE_D u64 load_word(const u64* from) {
     if constexpr (LOG <= 3) return *from;
@@ -526,7 +526,7 @@ HE_D void store_word(u64* to, u64 word) {
     else __stcs(to, word);
 }
 
-// Those of the pass over bits LOW ... HIGH; `index` gives a point's place in the row. With FIRST, the kernel is the first that reads them.
+// Those of the pass over bits LOW ... HIGH; `index` gives a point's place in the row. With FIRST, the transform begins with them.
 template <u32 LOG, u32 HIGH, u32 LOW, bool FIRST, class Index>
 HE_D Words<LOG> read_points(const u64* row, u32 thread, Index index) {
     typedef Points<LOG, HIGH, LOW> P;

@@ -236,24 +236,27 @@ impl Extent {
     }
 }
 
-/// The words for which a second kernel is as fast in one order of the rows as in the other, on an
-/// H200, whose cache holds as many.
+/// The words that the cache of an H200 holds, for the kernels of a transform: up to there a second
+/// kernel is as fast in one order of the rows as in the other.
 const CACHED_WORDS: usize = 3 << 21;
 
-/// The order of the rows in a second kernel for so many words. Where there are more than the cache
-/// holds, it finds there what the first kernel wrote last.
-fn order(words: usize) -> u32 {
-    if words > CACHED_WORDS { u32::MAX } else { 1 }
+/// Whether so many words are more than the cache holds, which is taken to grow with the
+/// multiprocessors; an H200 has 132.
+fn exceeds_cache(words: usize, multiprocessors: u32) -> bool {
+    words * 132 > CACHED_WORDS * multiprocessors as usize
 }
 
-/// The first kernel of a forward transform of so many words. At 2^16 there is one that reads whole
-/// lines, for words that come from memory since they are more than the cache holds: on an H200, 96
-/// rows for its 132 multiprocessors.
-fn reading_lines(first: Step, words: usize, multiprocessors: u32) -> Step {
+/// The order of the rows in a second kernel. If they are more than the cache holds, it finds there
+/// what the first kernel wrote last.
+fn order(exceeds_cache: bool) -> u32 {
+    if exceeds_cache { u32::MAX } else { 1 }
+}
+
+/// The first kernel of a forward transform. At 2^16 there is one that reads whole lines, for rows
+/// that come from memory since they are more than the cache holds.
+fn reading_lines(first: Step, exceeds_cache: bool) -> Step {
     match first.entry {
-        Entry::Columns16 if words * 132 > CACHED_WORDS * multiprocessors as usize => {
-            Step::large(Entry::ColumnsLines16)
-        }
+        Entry::Columns16 if exceeds_cache => Step::large(Entry::ColumnsLines16),
         _ => first,
     }
 }
@@ -699,11 +702,11 @@ impl CudaRing {
             return unsafe { self.launch_step(op, Direction::Forward, route.first, extent, (args, plan)) };
         };
         let columns = Args { dst: between, factors: 0, ..*args };
-        let order = order(extent.words(args.log_n));
+        let exceeds_cache = self.exceeds_cache(extent.words(args.log_n));
+        let order = order(exceeds_cache);
         let rows = Args { src: between, src_digit: args.dst_digit, convert: 0, order, ..*args };
         if self.goes_in_pieces(args, extent) {
-            let multiprocessors = self.cuda.gpu().info().multiprocessors;
-            let first = reading_lines(route.first, extent.words(args.log_n), multiprocessors);
+            let first = reading_lines(route.first, exceeds_cache);
             let steps = [(first, columns), (second, rows)];
             // SAFETY: guaranteed by the caller.
             return unsafe { self.launch_pieces(op, Direction::Forward, steps, extent) };
@@ -740,7 +743,7 @@ impl CudaRing {
         let launch = |branch: Branch, piece: usize, (step, args): (Step, Args)| {
             let limbs = pieces.limbs(piece, limbs);
             let log_tiles = step.log_tiles(args.log_n);
-            let order = order(words / pieces.count);
+            let order = order(self.exceeds_cache(words / pieces.count));
             let args = Args { log_tiles, order, ..args.starting_at(direction, limbs.start) };
             let [tiles, _, parts] = extent.grid(log_tiles);
             let grid = [tiles, limbs.len() as u32, parts];
@@ -768,6 +771,10 @@ impl CudaRing {
     /// pairs that has not been computed.
     pub(crate) fn takes_pairs(&self, extent: Extent) -> bool {
         self.log_n() > LARGEST_SINGLE || self.is_fine(extent)
+    }
+
+    fn exceeds_cache(&self, words: usize) -> bool {
+        exceeds_cache(words, self.cuda.gpu().info().multiprocessors)
     }
 
     fn is_fine(&self, extent: Extent) -> bool {
@@ -821,7 +828,7 @@ impl CudaRing {
     ) -> Result<Option<Rest>> {
         let mut route = Route::inverse(args.log_n, self.is_fine(extent));
         route.first.entry = loading_entry(route.first.entry, args.operand);
-        let last = Args { order: order(extent.words(args.log_n)), ..*args };
+        let last = Args { order: order(self.exceeds_cache(extent.words(args.log_n))), ..*args };
         if let Some(second) = route.second
             && self.goes_in_pieces(args, extent)
         {
@@ -905,11 +912,13 @@ mod tests {
     fn lines_are_read_whole_if_words_come_from_memory() {
         let [columns, lines] = [Entry::Columns16, Entry::ColumnsLines16].map(Step::large);
         assert_eq!([columns, lines].map(|step| step.log_tile), [11, 12]);
-        assert_eq!(reading_lines(columns, 96 << 16, 132), columns);
-        assert_eq!(reading_lines(columns, 97 << 16, 132), lines);
-        assert_eq!(reading_lines(columns, 97 << 16, 140), columns);
+        let by =
+            |rows: usize, multiprocessors| reading_lines(columns, exceeds_cache(rows << 16, multiprocessors));
+        assert_eq!(by(96, 132), columns);
+        assert_eq!(by(97, 132), lines);
+        assert_eq!(by(97, 140), columns);
         let others = [Entry::Columns15, Entry::Columns17, Entry::ColumnsConvert16].map(Step::large);
-        assert_eq!(others.map(|step| reading_lines(step, 1 << 30, 132)), others);
+        assert_eq!(others.map(|step| reading_lines(step, true)), others);
     }
 
     #[test]
