@@ -565,11 +565,11 @@ HE_D const u64* addend_row(const NttArgs& a, const Tile& t) {
 }
 
 // Stores values, those at indices i, i + step ...
-template <class A, u32 LOG>
+template <class A, u32 LOG, bool BY_BITS = false>
 HE_D void store_values(const NttArgs& a, const Tile& t, const A& arithmetic, u32 i, u32 step, const typename A::Value* x) {
     u64* dst = result_row(a, t);
 #pragma unroll
-    for (u32 r = 0; r < (1 << LOG); ++r) store_word<LOG>(dst + i + r * step, arithmetic.store(x[r]));
+    for (u32 r = 0; r < (1 << LOG); ++r) store_word<LOG>(dst + i + r * step, arithmetic.template store<BY_BITS>(x[r]));
 }
 
 // (acc - value) factor, plus the addend if there is one, where the automorphism takes it. All loads come before the first store.
@@ -716,7 +716,7 @@ HE_D void forward_rows(const NttArgs& a, const Tile& t, const Prime& p, const Ta
         });
         store_differences<A, LOG>(a, t, arithmetic, p, base + first, WARP_STEP, x, factor, words, addend);
     } else if constexpr (OPERAND == WORDS) store_differences<A, LOG>(a, t, arithmetic, p, base + first, WARP_STEP, x, factor, acc, addend);
-    else store_values<A, LOG>(a, t, arithmetic, base + first, WARP_STEP, x);
+    else store_values<A, LOG, (LOG > 3 && !WHOLE)>(a, t, arithmetic, base + first, WARP_STEP, x);
 }
 
 // The digit's own limbs, copied if asked: the same places that the transform would write.
@@ -805,7 +805,7 @@ HE_D void inverse_columns(const NttArgs& a, const Tile& t, const Table& table, c
     u64* dst = row + index(P::first(thread));
 #pragma unroll
     for (u32 r = 0; r < (1 << LOG); ++r) {
-        u64 word = arithmetic.store_last(x[r]), *to = dst + index.step(P::step(r));
+        u64 word = arithmetic.template store_last<(LOG > 3)>(x[r]), *to = dst + index.step(P::step(r));
         store_word<LOG>(to, word);
         also(word, to - a.dst[t.part]);
     }
