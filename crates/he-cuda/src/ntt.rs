@@ -269,19 +269,28 @@ struct Pieces {
     branches: usize,
 }
 
-/// The words of a piece of many. Two of them are on their way at a time, so that the second kernel
-/// of a piece finds what the first one wrote in the cache.
+/// The words of a piece of many. As many pieces as branches are on their way at a time, so that the
+/// second kernel of a piece finds what the first one wrote in the cache.
 const PIECE_WORDS: usize = 1 << 21;
+
+/// The words of a piece of more than the cache holds.
+const SMALL_PIECE_WORDS: usize = 1 << 20;
 
 /// The words of which three pieces are faster than two: they are one or two rounds of blocks.
 const THREE_PIECES: std::ops::Range<usize> = 3 << 19..3 << 20;
 
 impl Pieces {
-    /// Measured on an H200 at 2^14 ... 2^17. With two branches the blocks of one fill the device
-    /// while the last ones of the other end, and no kernel waits for all of the one before it.
-    fn of(words: usize, limbs: usize) -> Self {
-        let branches = if THREE_PIECES.contains(&words) { 3 } else { 2 };
-        let rounds = ((words + PIECE_WORDS) / (2 * PIECE_WORDS)).max(1);
+    /// Measured on an H200 at 2^14 ... 2^17. With several branches the blocks of one fill the
+    /// device while the last ones of another end, and no kernel waits for all of the one before it.
+    /// Of more words than the cache holds, three branches have small pieces, if limbs are not larger
+    /// than these.
+    fn of(words: usize, limbs: usize, exceeds_cache: bool) -> Self {
+        let (branches, piece) = if exceeds_cache && words <= SMALL_PIECE_WORDS * limbs {
+            (3, SMALL_PIECE_WORDS)
+        } else {
+            (if THREE_PIECES.contains(&words) { 3 } else { 2 }, PIECE_WORDS)
+        };
+        let rounds = ((words + branches * piece / 2) / (branches * piece)).max(1);
         Self { count: (rounds * branches).min(limbs), branches }
     }
 
@@ -739,7 +748,7 @@ impl CudaRing {
         extent: Extent,
     ) -> Result<()> {
         let (limbs, words) = (extent.rows.span.limbs(), extent.words(self.log_n()));
-        let pieces = Pieces::of(words, limbs);
+        let pieces = Pieces::of(words, limbs, self.exceeds_cache(words));
         let launch = |branch: Branch, piece: usize, (step, args): (Step, Args)| {
             let limbs = pieces.limbs(piece, limbs);
             let log_tiles = step.log_tiles(args.log_n);
@@ -894,18 +903,30 @@ mod tests {
 
     #[test]
     fn pieces_are_all_limbs_once() {
+        let of = |words, limbs| Pieces::of(words, limbs, exceeds_cache(words, 132));
         for (limbs, batch, log_n) in [(2, 1, 16), (7, 1, 14), (36, 1, 16), (5, 64, 17), (128, 1, 15)] {
-            let pieces = Pieces::of((limbs * batch) << log_n, limbs);
+            let pieces = of((limbs * batch) << log_n, limbs);
             let each = (0..pieces.count).map(|piece| pieces.limbs(piece, limbs));
             assert!(pieces.count > 1 && each.clone().all(|limbs| !limbs.is_empty()), "{pieces:?}");
             assert_eq!(each.flatten().collect::<Vec<_>>(), (0..limbs).collect::<Vec<_>>());
         }
         // At 2^16, where they were measured.
-        for (limbs, count, branches) in
-            [(8, 2, 2), (23, 2, 2), (24, 3, 3), (47, 3, 3), (48, 2, 2), (72, 2, 2), (96, 4, 2), (256, 8, 2)]
-        {
-            assert_eq!(Pieces::of(limbs << 16, limbs), Pieces { count, branches }, "{limbs}");
+        for (limbs, count, branches) in [
+            (8, 2, 2),
+            (23, 2, 2),
+            (24, 3, 3),
+            (47, 3, 3),
+            (48, 2, 2),
+            (72, 2, 2),
+            (96, 4, 2),
+            (144, 9, 3),
+            (256, 15, 3),
+        ] {
+            assert_eq!(of(limbs << 16, limbs), Pieces { count, branches }, "{limbs}");
         }
+        // Limbs of a batch, which are not divided.
+        let [large, small] = [Pieces { count: 8, branches: 2 }, Pieces { count: 15, branches: 3 }];
+        assert_eq!([(8, 32), (32, 8)].map(|(limbs, batch)| of((limbs * batch) << 16, limbs)), [large, small]);
     }
 
     #[test]
