@@ -282,8 +282,8 @@ const THREE_PIECES: std::ops::Range<usize> = 3 << 19..3 << 20;
 impl Pieces {
     /// Measured on an H200 at 2^14 ... 2^17. With several branches the blocks of one fill the
     /// device while the last ones of another end, and no kernel waits for all of the one before it.
-    /// Of more words than the cache holds, three branches have small pieces, if limbs are not larger
-    /// than these.
+    /// Of more words than the cache holds, three branches have small pieces, if limbs are not
+    /// larger than these.
     fn of(words: usize, limbs: usize, exceeds_cache: bool) -> Self {
         let (branches, piece) = if exceeds_cache && words <= SMALL_PIECE_WORDS * limbs {
             (3, SMALL_PIECE_WORDS)
