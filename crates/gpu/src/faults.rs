@@ -42,6 +42,7 @@ fn everything(gpu: &Gpu) -> Result<Vec<u64>> {
     let mut pinned = gpu.pinned(8)?;
     pinned.as_mut_slice()?.fill(7);
     stream.write_pinned(&pinned, 0, &mut buffer, 1, 2)?;
+    stream.reading(&pinned, |address| launch(&stream, &f, address))??;
     stream.read_pinned(&buffer, 0, &mut pinned, 0, 4)?;
     other.read_pinned(&zeros, 0, &mut pinned, 4, 4)?;
     let mut words = pinned.as_slice()?.to_vec();
@@ -84,7 +85,7 @@ fn every_call_may_fail() {
                 // waits where it cannot mark.
                 Ok(words) => {
                     assert!(*words == expected, "{case}");
-                    let asked = ["alloc", "create_sequence", "create_event"];
+                    let asked = ["alloc", "create_sequence", "create_event", "create_mark"];
                     // Streams wait as they are dropped, when all words are there.
                     assert!(
                         if fault.is_final() { name == "synchronize" } else { asked.contains(&name) },

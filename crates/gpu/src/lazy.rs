@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The argument of its kernel `add`, which adds a number to words. There are also `send` and
-/// `wait`, of [`Signals`](crate::Signals).
+/// The argument of its kernel `add`, which adds a number to words. There are also `load`, and `send`
+/// and `wait`, of [`Signals`](crate::Signals).
 #[derive(Debug, Clone, Copy, bytemuck::NoUninit)]
 #[repr(C)]
 pub(crate) struct Add {
@@ -20,10 +20,20 @@ pub(crate) struct Add {
     pub(crate) add: u64,
 }
 
+/// The argument of its kernel `load`, which reads words of the host.
+#[derive(Debug, Clone, Copy, bytemuck::NoUninit)]
+#[repr(C)]
+pub(crate) struct Load {
+    pub(crate) src: u64,
+    pub(crate) dst: u64,
+    pub(crate) words: u64,
+}
+
 /// The kernels, by their handles; every other name is `add`.
 const ADD: Handle = 1;
 const SEND: Handle = 2;
 const WAIT: Handle = 3;
+const LOAD: Handle = 4;
 
 #[derive(Debug)]
 pub(crate) struct Lazy {
@@ -341,6 +351,11 @@ unsafe fn op(function: Handle, argument: *mut c_void) -> Op {
         // SAFETY: the caller's word.
         return Op::Add(unsafe { *argument.cast::<Add>() });
     }
+    if function == LOAD {
+        // SAFETY: the caller's word.
+        let Load { src, dst, words } = unsafe { *argument.cast::<Load>() };
+        return Op::FromHost { src: src as usize, dst, bytes: 8 * words as usize };
+    }
     // SAFETY: the caller's word: three places, a number, and how many places there are.
     let [places @ .., number, count] = unsafe { *argument.cast::<[u64; 5]>() };
     let places = places[..count as usize].to_vec();
@@ -431,6 +446,7 @@ impl Driver for Lazy {
         Ok(match name {
             "send" => SEND,
             "wait" => WAIT,
+            "load" => LOAD,
             _ => ADD,
         })
     }

@@ -4,7 +4,7 @@
 use crate::buffer::Buffer;
 use crate::device::Gpu;
 use crate::graph::Graph;
-use crate::lazy::{Add, Lazy, random};
+use crate::lazy::{Add, Lazy, Load, random};
 use crate::module::Kernel;
 use crate::pinned::Pinned;
 use crate::stream::Stream;
@@ -32,6 +32,7 @@ struct Machine {
     lazy: Arc<Lazy>,
     gpu: Gpu,
     kernel: Kernel,
+    load: Kernel,
     streams: Vec<Stream>,
     buffers: Vec<Held<Buffer>>,
     pinned: Vec<Held<Pinned>>,
@@ -65,12 +66,13 @@ impl Machine {
     fn new(seed: u64) -> Self {
         let lazy = Lazy::new(seed);
         let gpu = Gpu::from_driver(lazy.clone());
-        let kernel = gpu.load("k", "").unwrap().kernel("add", 0).unwrap();
+        let module = gpu.load("k", "").unwrap();
+        let [kernel, load] = ["add", "load"].map(|name| module.kernel(name, 0).unwrap());
         let streams = vec![gpu.stream().unwrap(), gpu.stream().unwrap()];
         let (buffers, pinned, graphs, log) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
         random(&mut state);
-        Self { random: state, lazy, gpu, kernel, streams, buffers, pinned, graphs, log }
+        Self { random: state, lazy, gpu, kernel, load, streams, buffers, pinned, graphs, log }
     }
 
     fn below(&mut self, bound: usize) -> usize {
@@ -93,7 +95,7 @@ impl Machine {
     }
 
     fn command(&mut self) {
-        let which = self.below(17);
+        let which = self.below(18);
         self.log.push(which.to_string());
         match which {
             0 if self.streams.len() < MOST => self.streams.push(self.gpu.stream().unwrap()),
@@ -201,8 +203,33 @@ impl Machine {
                 (0..rounds as u64).for_each(|i| added(&mut held.words, i + 1));
             }
             16 => self.graph(),
+            17 if !self.pinned.is_empty() && !self.buffers.is_empty() => self.read_in_place(),
             _ => {}
         }
+    }
+
+    /// Lets a kernel read page-locked memory, among others of a batch.
+    fn read_in_place(&mut self) {
+        let (p, b) = (self.below(self.pinned.len()), self.below(self.buffers.len()));
+        let (at, to, count) = self.ranges(self.pinned[p].words.len(), self.buffers[b].words.len());
+        let (pinned, buffer) = (&self.pinned[p], &mut self.buffers[b]);
+        if count == 0 {
+            return;
+        }
+        let stream = buffer.real.stream().clone();
+        let read = stream.batched(|| {
+            launch(&stream, &self.kernel, &buffer.real, 1);
+            stream.reading(&pinned.real, |address| {
+                let [src, dst] = [address + 8 * at as u64, buffer.real.address() + 8 * to as u64];
+                let args = Load { src, dst, words: count as u64 };
+                // SAFETY: the kernel's argument is this one; both ranges lie within their memory,
+                // and the buffer is the stream's.
+                unsafe { stream.launch(&self.load, [1; 3], [1; 3], 0, &args) }
+            })
+        });
+        read.unwrap().unwrap().unwrap();
+        added(&mut buffer.words, 1);
+        buffer.words[to..to + count].copy_from_slice(&pinned.words[at..at + count]);
     }
 
     /// Captures a graph, launches one, or drops one.
@@ -240,7 +267,7 @@ impl Machine {
 
     /// Checks all contents, and that nothing is left in the end.
     fn end(self) {
-        let Self { lazy, gpu, kernel, streams, buffers, pinned, graphs, .. } = self;
+        let Self { lazy, gpu, kernel, load, streams, buffers, pinned, graphs, .. } = self;
         for held in &buffers {
             let mut words = vec![0; held.words.len()];
             streams[0].read(&held.real, 0, &mut words).unwrap();
@@ -249,7 +276,7 @@ impl Machine {
         for held in &pinned {
             check(held.real.as_slice().unwrap(), &held.words, "page-locked at the end");
         }
-        drop((streams, graphs, buffers, pinned, kernel, gpu));
+        drop((streams, graphs, buffers, pinned, kernel, load, gpu));
         assert!(lazy.is_empty(), "something is left: {lazy:?}");
     }
 }

@@ -7,13 +7,14 @@ use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::range::range;
 use crate::stream::Stream;
+use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 use std::sync::{Mutex, PoisonError};
 
-/// Words in page-locked host memory, made by [`Gpu::pinned`]. Copies between it and the device run
-/// while the host goes on; its slices wait for the copies that they would disturb, so words in
-/// flight can be neither seen nor changed. If a copy to it fails, its words are arbitrary, and its
-/// slices return the error until [`zero`](Pinned::zero).
+/// Words in page-locked host memory, made by [`Gpu::pinned`]. Copies between it and the device, and
+/// kernels that read it where it lies, run while the host goes on; its slices wait for those that
+/// they would disturb, so words in flight can be neither seen nor changed. If a copy to it fails,
+/// its words are arbitrary, and its slices return the error until [`zero`](Pinned::zero).
 #[derive(Debug)]
 pub struct Pinned {
     gpu: Gpu,
@@ -28,8 +29,10 @@ pub struct Pinned {
 struct Copies {
     /// Device to host: reading must wait, too.
     reads: Vec<(Handle, Event)>,
-    /// Host to device: only writing must wait.
+    /// Host to device, or kernels that read: only writing must wait.
     writes: Vec<(Handle, Event)>,
+    /// An event that was waited for, for the next mark.
+    spare: Option<Event>,
     /// Why a copy to the host failed, after which the words are arbitrary.
     failed: Option<Error>,
 }
@@ -37,7 +40,7 @@ struct Copies {
 impl Copies {
     /// Waits for the copies to the host of all streams but one, which is ordered by itself.
     fn arrive(&mut self, but: Option<&Stream>) -> Result<()> {
-        if let Err(error) = wait(&mut self.reads, but) {
+        if let Err(error) = wait(&mut self.reads, &mut self.spare, but) {
             self.failed.get_or_insert(error);
         }
         self.failed.clone().map_or(Ok(()), Err)
@@ -45,7 +48,17 @@ impl Copies {
 
     /// Waits for the copies from the host of all streams but one.
     fn leave(&mut self, but: Option<&Stream>) -> Result<()> {
-        wait(&mut self.writes, but)
+        wait(&mut self.writes, &mut self.spare, but)
+    }
+
+    /// Marks the last work enqueued on `stream` as a copy to the host.
+    fn arrives(&mut self, stream: &Stream) -> Result<()> {
+        mark(&mut self.reads, &mut self.spare, stream)
+    }
+
+    /// Marks the last work enqueued on `stream` as a copy from the host.
+    fn leaves(&mut self, stream: &Stream) -> Result<()> {
+        mark(&mut self.writes, &mut self.spare, stream)
     }
 }
 
@@ -123,25 +136,31 @@ impl Pinned {
 
 /// Waits for the events of all streams but one, and returns the first error. If a wait fails, the
 /// device has failed and makes no more copies.
-fn wait(copies: &mut Vec<(Handle, Event)>, but: Option<&Stream>) -> Result<()> {
+fn wait(copies: &mut Vec<(Handle, Event)>, spare: &mut Option<Event>, but: Option<&Stream>) -> Result<()> {
     let mut done = Ok(());
-    copies.retain(|(handle, event)| {
-        let stays = but.is_some_and(|stream| *handle == stream.handle());
-        if !stays {
-            let waited = event.synchronize();
-            done = std::mem::replace(&mut done, Ok(())).and(waited);
+    let mut at = 0;
+    while let Some((handle, _)) = copies.get(at) {
+        if but.is_some_and(|stream| *handle == stream.handle()) {
+            at += 1;
+            continue;
         }
-        stays
-    });
+        let (_, event) = copies.swap_remove(at);
+        let waited = event.synchronize();
+        if waited.is_ok() {
+            *spare = Some(event);
+        }
+        done = done.and(waited);
+    }
     done
 }
 
-/// Marks a copy enqueued on `stream`. If the mark cannot be made, waits for the copy itself.
-fn mark(copies: &mut Vec<(Handle, Event)>, stream: &Stream) -> Result<()> {
+/// Marks the last work enqueued on `stream` as a copy. If the mark cannot be made, waits for the
+/// copy itself.
+fn mark(copies: &mut Vec<(Handle, Event)>, spare: &mut Option<Event>, stream: &Stream) -> Result<()> {
     let at = copies.iter().position(|(handle, _)| *handle == stream.handle());
     let marked = match at {
         Some(at) => stream.mark_again(&copies[at].1),
-        None => Event::new(stream.gpu()).and_then(|event| {
+        None => spare.take().map_or_else(|| Event::untimed(stream.gpu()), Ok).and_then(|event| {
             stream.mark_again(&event)?;
             copies.push((stream.handle(), event));
             Ok(())
@@ -194,8 +213,28 @@ impl Stream {
                 let src = from.memory.as_ptr().cast::<u8>().add(src).cast();
                 self.gpu().driver().write_async(self.handle(), to.address() + dst as u64, src, bytes)
             };
-            mark(&mut copies.writes, self).and(asked)
+            copies.leaves(self).and(asked)
         })
+    }
+
+    /// Runs `work`, whose launches on this stream may read page-locked memory where it lies: `work`
+    /// gets the address of its words on the device, which is live for these launches alone. Each
+    /// access of a kernel goes over the bus, so this is for words that are read once.
+    /// [`Pinned::as_mut_slice`] waits for the launches.
+    ///
+    /// # Errors
+    /// [`Error::Driver`] if the devices differ, the stream is being captured, or the driver refuses.
+    pub fn reading<T>(&self, from: &Pinned, work: impl FnOnce(u64) -> T) -> Result<T> {
+        const CALL: &str = "Stream::reading";
+        let _idle = self.idle(CALL)?;
+        self.gpu().same(&from.gpu, CALL)?;
+        from.copies.lock().unwrap_or_else(PoisonError::into_inner).arrive(Some(self))?;
+        // Under unified addressing, as all 64-bit systems have it, the address of page-locked
+        // memory on the device is that on the host.
+        let address = from.memory.as_ptr() as u64;
+        let lent = Lent { stream: self, from };
+        let done = work(address);
+        lent.end().map(|()| done)
     }
 
     /// Copies `words` words of a buffer from `at` on to page-locked memory from `to_at` on, while
@@ -231,14 +270,56 @@ impl Stream {
                 let dst = to.memory.as_ptr().cast::<u8>().add(dst).cast();
                 self.gpu().driver().read_async(self.handle(), from.address() + src as u64, dst, bytes)
             };
-            mark(&mut copies.reads, self).and(asked)
+            copies.arrives(self).and(asked)
         })
+    }
+}
+
+/// Page-locked memory that launches may read; marked as such also if the caller's work panics.
+struct Lent<'a> {
+    stream: &'a Stream,
+    from: &'a Pinned,
+}
+
+impl Lent<'_> {
+    fn end(self) -> Result<()> {
+        ManuallyDrop::new(self).mark()
+    }
+
+    fn mark(&self) -> Result<()> {
+        let submitted = self.stream.flush();
+        let mut copies = self.from.copies.lock().unwrap_or_else(PoisonError::into_inner);
+        copies.leaves(self.stream).and(submitted)
+    }
+}
+
+impl Drop for Lent<'_> {
+    fn drop(&mut self) {
+        // The panic goes on.
+        let _ = self.mark();
     }
 }
 
 #[cfg(test)]
 mod tests {
     use crate::testing::{device, refused};
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    /// Otherwise the host could change words that a kernel is still to read.
+    #[test]
+    fn launches_are_marked_despite_a_panic() {
+        let (fake, gpu, stream) = device();
+        let kernel = gpu.load("k", "").unwrap().kernel("f", 0).unwrap();
+        let pinned = gpu.pinned(1).unwrap();
+        fake.calls();
+        let work = |address: u64| -> () {
+            // SAFETY: the fake runs nothing.
+            unsafe { stream.launch(&kernel, [1; 3], [1; 3], 0, &address) }.unwrap();
+            panic!("on purpose")
+        };
+        assert!(catch_unwind(AssertUnwindSafe(|| stream.reading(&pinned, work))).is_err());
+        assert_eq!(fake.calls(), ["launch", "create_mark", "record_event"]);
+    }
 
     #[test]
     fn pinned_words_go_and_come_back() {

@@ -91,6 +91,7 @@ mod tests {
                 assert!(refused(stream.read(&buffer, 0, &mut [0])));
                 assert!(refused(stream.write_pinned(&pinned, 0, &mut buffer, 0, 1)));
                 assert!(refused(stream.read_pinned(&buffer, 0, &mut pinned, 0, 1)));
+                assert!(refused(stream.reading(&pinned, |_| unreachable!("a capture reads nothing"))));
                 assert!(refused(stream.synchronize()));
                 assert!(refused(stream.record()));
                 assert!(refused(stream.wait(&event)));
