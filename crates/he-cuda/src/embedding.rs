@@ -7,7 +7,7 @@ use crate::elementwise::at;
 use crate::kernels::Entry;
 use crate::ntt::{Args as NttArgs, Extent, parts};
 use crate::ring::CudaRing;
-use crate::staging::{STAGE, STAGES};
+use crate::staging::{STAGE, STAGES, Staged};
 use bytemuck::NoUninit;
 use gpu::Buffer;
 use he_core::Result;
@@ -49,11 +49,11 @@ struct FftArgs {
 }
 
 impl FftArgs {
-    /// A transform of one tile from `src`, with nothing after it.
-    fn new(ring: &CudaRing, src: &Buffer, roots: &Buffer) -> Self {
+    /// A transform of one tile from the points at `src`, with nothing after it.
+    fn new(ring: &CudaRing, src: u64, roots: &Buffer) -> Self {
         Self {
             shape: Shape::whole(0),
-            src: src.address(),
+            src,
             dst: 0,
             roots: roots.address(),
             given: 0,
@@ -113,6 +113,12 @@ impl Shape {
         Self { log_slots, log_tile: high + low, log_low: low, from: low, to: high + low, unused: 0 }
     }
 
+    /// Of the last kernel of an inverse transform, which is the first one of a forward one.
+    const fn last(slots: usize) -> Self {
+        let log_slots = slots.trailing_zeros();
+        if log_slots <= LARGEST_SINGLE { Self::whole(log_slots) } else { Self::rows(log_slots) }
+    }
+
     const fn log_tiles(&self) -> u32 {
         self.log_slots - self.log_tile
     }
@@ -154,6 +160,45 @@ fn words_of(values: &[Complex64]) -> &[u64] {
 fn words_of_mut(values: &mut [Complex64]) -> &mut [u64] {
     // SAFETY: as in `words_of`, every word is a float64, and the borrow is exclusive.
     unsafe { std::slice::from_raw_parts_mut(values.as_mut_ptr().cast(), 2 * values.len()) }
+}
+
+/// Vectors where kernels read them.
+struct Source<'a> {
+    place: Place<'a>,
+    /// The values of each.
+    given: usize,
+}
+
+enum Place<'a> {
+    Device(Buffer),
+    /// In the one page-locked block, from which kernels read over the bus. That saves a copy, and
+    /// the host need not wait for anything before it launches them.
+    Host(Staged<'a>),
+}
+
+impl Source<'_> {
+    /// Runs `work` with the address of the vectors, and submits its launches together.
+    fn read<T>(&self, op: &'static str, cuda: &Cuda, work: impl FnOnce(u64) -> Result<T>) -> Result<T> {
+        let read = cuda.stream.batched(|| match &self.place {
+            Place::Device(buf) => Ok(work(buf.address())),
+            Place::Host(blocks) => blocks.read_in_place(work),
+        });
+        read.and_then(|read| read).map_err(failed(op))?
+    }
+}
+
+/// The length of the longest vector.
+fn longest(vectors: &[&[Complex64]]) -> usize {
+    vectors.iter().map(|values| values.len()).max().unwrap_or(0)
+}
+
+/// Puts vectors side by side, padded with zeros to `given` values each.
+fn lay_out(vectors: &[&[Complex64]], given: usize, words: &mut [u64]) {
+    for (vector, words) in vectors.iter().zip(words.chunks_mut((2 * given).max(1))) {
+        let (values, padding) = words.split_at_mut(2 * vector.len());
+        values.copy_from_slice(words_of(vector));
+        padding.fill(0);
+    }
 }
 
 /// A bound on the coefficients of vectors, infinite or NaN if there is none: the inverse transform
@@ -212,17 +257,24 @@ impl EmbeddingTables {
 }
 
 impl Cuda {
-    /// Uploads vectors side by side, with `given` values each.
-    fn upload_slots(&self, op: &'static str, vectors: &[&[Complex64]], given: usize) -> Result<Buffer> {
-        let flat: Vec<Complex64>;
-        let words = if let [vector] = vectors {
-            words_of(vector)
+    /// Vectors side by side, for kernels that read each value once or, if they are short, a few
+    /// times.
+    fn source(&self, op: &'static str, vectors: &[&[Complex64]], slots: usize) -> Result<Source<'_>> {
+        let given = longest(vectors);
+        let words = 2 * given * vectors.len();
+        if words <= STAGE && slots.trailing_zeros() > LARGEST_SINGLE {
+            let mut blocks = self.staged();
+            lay_out(vectors, given, &mut blocks.add(op)?.as_mut_slice().map_err(failed(op))?[..words]);
+            return Ok(Source { place: Place::Host(blocks), given });
+        }
+        let buf = if let [vector] = vectors {
+            self.upload_words(op, words_of(vector))?
         } else {
-            let padding = |vector: &&[Complex64]| std::iter::repeat_n(Complex64::ZERO, given - vector.len());
-            flat = vectors.iter().flat_map(|vector| vector.iter().copied().chain(padding(vector))).collect();
-            words_of(&flat)
+            let mut flat = vec![0; words];
+            lay_out(vectors, given, &mut flat);
+            self.upload_words(op, &flat)?
         };
-        self.upload_words(op, words)
+        Ok(Source { place: Place::Device(buf), given })
     }
 
     /// The greatest of the first words of a buffer.
@@ -323,44 +375,35 @@ impl CudaRing {
         let plaintext = if is_sparse { self.cuda.stream.zeros(words) } else { self.cuda.stream.alloc(words) };
         let mut plaintext = plaintext.map_err(failed(op))?;
         let (batch, limbs) = (rows.batch, rows.span.limbs());
-        let (last, _vectors) = self.start_inverse(op, vectors, to.slots, to.fft)?;
-        let blocks = batch << last.shape.log_tiles();
+        let source = self.cuda.source(op, vectors, to.slots)?;
+        let (given, blocks) = (source.given, batch << Shape::last(to.slots).log_tiles());
         let greatest = self.cuda.stream.alloc(blocks).map_err(failed(op))?;
-        let args = FftArgs {
-            limbs: self.limbs(rows),
-            primes: self.primes(),
-            words: plaintext.address(),
-            greatest: greatest.address(),
-            factor: 1.0 / to.slots as f64,
-            scale: to.scale,
-            limb_count: limbs as u32,
-            ..last
-        };
-        let shares = limbs.min((ENOUGH_BLOCKS / blocks).max(1));
-        // SAFETY: as before; the plaintext holds the rows, and `greatest` a word for each block of
-        // a share.
-        unsafe { self.cuda.launch_fft(op, Entry::FftInverseRound, &args, batch, shares)? };
+        source.read(op, &self.cuda, |src| {
+            let (last, _between) = self.start_inverse(op, src, [batch, given], to.slots, to.fft)?;
+            let args = FftArgs {
+                limbs: self.limbs(rows),
+                primes: self.primes(),
+                words: plaintext.address(),
+                greatest: greatest.address(),
+                factor: 1.0 / to.slots as f64,
+                scale: to.scale,
+                limb_count: limbs as u32,
+                ..last
+            };
+            let shares = limbs.min((ENOUGH_BLOCKS / blocks).max(1));
+            // SAFETY: as before; the plaintext holds the rows, and `greatest` a word for each block
+            // of a share.
+            unsafe { self.cuda.launch_fft(op, Entry::FftInverseRound, &args, batch, shares)? };
+            self.transform(op, rows, &mut plaintext, true)
+        })?;
 
         // While the device works, the host checks whether the values certainly fit; if not, the
         // kernel's result decides.
         if to.is_short(self.spec(), rows, greatest_possible(vectors, to)) {
-            self.transform(op, rows, &mut plaintext, true)?;
             return Ok(plaintext);
         }
-        // The transform follows while the host examines the sizes.
-        let mut staged = self.cuda.staged();
-        if blocks <= STAGE {
-            self.cuda.stream.read_pinned(&greatest, 0, staged.add(op)?, 0, blocks).map_err(failed(op))?;
-        }
-        self.transform(op, rows, &mut plaintext, true)?;
-        let most = if blocks <= STAGE {
-            staged.words(op, 0)?[..blocks].iter().max().copied()
-        } else {
-            let mut words = vec![0; blocks];
-            self.cuda.stream.read(&greatest, 0, &mut words).map_err(failed(op))?;
-            words.into_iter().max()
-        };
-        if to.is_short(self.spec(), rows, f64::from_bits(most.unwrap_or(0))) {
+        let most = self.cuda.greatest_word(op, &greatest, blocks)?;
+        if to.is_short(self.spec(), rows, f64::from_bits(most)) {
             return Ok(plaintext);
         }
         encode_slots(self, rows, vectors, to)
@@ -434,36 +477,31 @@ impl CudaRing {
         Ok(vectors)
     }
 
-    /// Uploads vectors and starts their inverse transform: the arguments of its last kernel, and
-    /// the buffers that it reads.
+    /// Starts the inverse transform of so many vectors with so many given values each: the arguments
+    /// of its last kernel, and the buffer that this reads if it is not the source.
     fn start_inverse(
         &self,
         op: &'static str,
-        vectors: &[&[Complex64]],
+        src: u64,
+        [batch, given]: [usize; 2],
         slots: usize,
         fft: &SpecialFft,
-    ) -> Result<(FftArgs, [Buffer; 2])> {
-        let given = vectors.iter().map(|values| values.len()).max().unwrap_or(0);
+    ) -> Result<(FftArgs, Buffer)> {
         let roots = self.extensions.get::<EmbeddingTables>().roots(&self.cuda, fft)?;
-        let source = self.cuda.upload_slots(op, vectors, given)?;
-        let (log_slots, batch) = (slots.trailing_zeros(), vectors.len());
-        let is_single = log_slots <= LARGEST_SINGLE;
-        let mut args = FftArgs {
-            shape: if is_single { Shape::whole(log_slots) } else { Shape::rows(log_slots) },
-            given: given as u32,
-            ..FftArgs::new(self, &source, &roots)
-        };
-        // Holds the vectors between two kernels.
+        let is_single = slots.trailing_zeros() <= LARGEST_SINGLE;
         let between =
             self.cuda.stream.alloc(if is_single { 0 } else { 2 * batch * slots }).map_err(failed(op))?;
+        let mut args =
+            FftArgs { shape: Shape::last(slots), given: given as u32, ..FftArgs::new(self, src, &roots) };
         if !is_single {
-            let columns = FftArgs { shape: Shape::columns(log_slots), dst: between.address(), ..args };
-            // SAFETY: `src` holds `given` values a vector, `dst` all points, and the roots those of
-            // these slots.
+            let shape = Shape::columns(slots.trailing_zeros());
+            let columns = FftArgs { shape, dst: between.address(), ..args };
+            // SAFETY: the caller's source holds `given` values a vector, `dst` all points, and the
+            // roots those of these slots.
             unsafe { self.cuda.launch_fft(op, Entry::FftInverse, &columns, batch, 1)? };
             (args.src, args.given) = (between.address(), slots as u32);
         }
-        Ok((args, [source, between]))
+        Ok((args, between))
     }
 
     /// The inverse transform of vectors without its factor, in reversed order.
@@ -474,12 +512,16 @@ impl CudaRing {
         slots: usize,
         fft: &SpecialFft,
     ) -> Result<Buffer> {
-        let (last, _vectors) = self.start_inverse(op, vectors, slots, fft)?;
-        let transformed = self.cuda.stream.alloc(2 * vectors.len() * slots).map_err(failed(op))?;
-        let args = FftArgs { dst: transformed.address(), ..last };
-        // SAFETY: the source and the destination hold all points, and the roots are those of these
-        // slots.
-        unsafe { self.cuda.launch_fft(op, Entry::FftInverse, &args, vectors.len(), 1)? };
+        let (batch, source) = (vectors.len(), self.cuda.source(op, vectors, slots)?);
+        let given = source.given;
+        let transformed = self.cuda.stream.alloc(2 * batch * slots).map_err(failed(op))?;
+        source.read(op, &self.cuda, |src| {
+            let (last, _between) = self.start_inverse(op, src, [batch, given], slots, fft)?;
+            let args = FftArgs { dst: transformed.address(), ..last };
+            // SAFETY: the source and the destination hold all points, and the roots are those of
+            // these slots.
+            unsafe { self.cuda.launch_fft(op, Entry::FftInverse, &args, batch, 1) }
+        })?;
         Ok(transformed)
     }
 
@@ -498,17 +540,16 @@ impl CudaRing {
     ) -> Result<()> {
         let roots = self.extensions.get::<EmbeddingTables>().roots(&self.cuda, fft)?;
         let log_slots = slots.trailing_zeros();
-        let is_single = log_slots <= LARGEST_SINGLE;
         let args = FftArgs {
-            shape: if is_single { Shape::whole(log_slots) } else { Shape::rows(log_slots) },
+            shape: Shape::last(slots),
             dst: dst.address(),
             given: slots as u32,
             reversed: 1,
-            ..FftArgs::new(self, src, &roots)
+            ..FftArgs::new(self, src.address(), &roots)
         };
         // SAFETY: guaranteed by the caller; the roots are those of these slots.
         unsafe { self.cuda.launch_fft(op, Entry::FftForward, &args, batch, 1)? };
-        if !is_single {
+        if log_slots > LARGEST_SINGLE {
             let shape = Shape::columns(log_slots);
             let args = FftArgs { shape, src: dst.address(), reversed: 0, ..args };
             // SAFETY: as before; a block writes the points that it has read.

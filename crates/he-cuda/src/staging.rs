@@ -65,6 +65,11 @@ impl Staged<'_> {
         Ok(&mut self.blocks[at])
     }
 
+    /// Runs `work`, whose launches may read the block that was added first, at this address.
+    pub(crate) fn read_in_place<T>(&self, work: impl FnOnce(u64) -> T) -> gpu::Result<T> {
+        self.cuda.stream.reading(&self.blocks[0], work)
+    }
+
     /// How many there are.
     pub(crate) fn len(&self) -> usize {
         self.blocks.len()
