@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The argument of its kernel `add`, which adds a number to words. There are also `load`, and `send`
-/// and `wait`, of [`Signals`](crate::Signals).
+/// The argument of its kernel `add`, which adds a number to words. There are also `load`, and
+/// `send` and `wait`, of [`Signals`](crate::Signals).
 #[derive(Debug, Clone, Copy, bytemuck::NoUninit)]
 #[repr(C)]
 pub(crate) struct Add {

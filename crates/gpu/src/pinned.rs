@@ -223,7 +223,8 @@ impl Stream {
     /// [`Pinned::as_mut_slice`] waits for the launches.
     ///
     /// # Errors
-    /// [`Error::Driver`] if the devices differ, the stream is being captured, or the driver refuses.
+    /// [`Error::Driver`] if the devices differ, the stream is being captured, or the driver
+    /// refuses.
     pub fn reading<T>(&self, from: &Pinned, work: impl FnOnce(u64) -> T) -> Result<T> {
         const CALL: &str = "Stream::reading";
         let _idle = self.idle(CALL)?;

@@ -477,8 +477,8 @@ impl CudaRing {
         Ok(vectors)
     }
 
-    /// Starts the inverse transform of so many vectors with so many given values each: the arguments
-    /// of its last kernel, and the buffer that this reads if it is not the source.
+    /// Starts the inverse transform of `batch` vectors with `given` values each: the arguments of
+    /// its last kernel, and the buffer that this reads if it is not the source.
     fn start_inverse(
         &self,
         op: &'static str,
