@@ -303,23 +303,32 @@ impl Drop for Lent<'_> {
 
 #[cfg(test)]
 mod tests {
+    use crate::device::Gpu;
+    use crate::lazy::{Lazy, Load};
     use crate::testing::{device, refused};
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
     /// Otherwise the host could change words that a kernel is still to read.
     #[test]
     fn launches_are_marked_despite_a_panic() {
-        let (fake, gpu, stream) = device();
-        let kernel = gpu.load("k", "").unwrap().kernel("f", 0).unwrap();
-        let pinned = gpu.pinned(1).unwrap();
-        fake.calls();
-        let work = |address: u64| -> () {
-            // SAFETY: the fake runs nothing.
-            unsafe { stream.launch(&kernel, [1; 3], [1; 3], 0, &address) }.unwrap();
-            panic!("on purpose")
-        };
-        assert!(catch_unwind(AssertUnwindSafe(|| stream.reading(&pinned, work))).is_err());
-        assert_eq!(fake.calls(), ["launch", "create_mark", "record_event"]);
+        for seed in 1..=20 {
+            let gpu = Gpu::from_driver(Lazy::new(seed));
+            let kernel = gpu.load("k", "").unwrap().kernel("load", 0).unwrap();
+            let stream = gpu.stream().unwrap();
+            let (buffer, mut pinned) = (stream.alloc(1).unwrap(), gpu.pinned(1).unwrap());
+            pinned.as_mut_slice().unwrap()[0] = 7;
+            let work = |src: u64| -> () {
+                let args = Load { src, dst: buffer.address(), words: 1 };
+                // SAFETY: the kernel's argument is this one, with a word on either side.
+                unsafe { stream.launch(&kernel, [1; 3], [1; 3], 0, &args) }.unwrap();
+                panic!("on purpose")
+            };
+            assert!(catch_unwind(AssertUnwindSafe(|| stream.reading(&pinned, work))).is_err());
+            pinned.as_mut_slice().unwrap()[0] = 8;
+            let mut found = [0];
+            stream.read(&buffer, 0, &mut found).unwrap();
+            assert_eq!(found, [7], "seed {seed}");
+        }
     }
 
     #[test]
