@@ -3,7 +3,7 @@
 use super::ciphertext::{Known, Meta};
 use super::{BigCkksParams, Ciphertext, Plaintext, WidePoly};
 use crate::backend::{Cpu, WideEmbedding, WideOps, WidePolyOps, WideRows};
-use crate::ckks::noise::DOUBLES_LOG2;
+use crate::ckks::noise::{DOUBLES_LOG2, largest_square};
 use crate::ckks::{NoiseEstimate, check_not_filled, column_vectors, vector_encoding};
 use crate::error::{Error, Result};
 use crate::ring::{PlainPoly, Ring, SpecialFft};
@@ -105,10 +105,8 @@ impl<B: WideOps> Encoder<B> {
         let to = WideEmbedding { fft: &self.fft, slots, scale_log2 };
         let (buf, magnitude_bits) = ring.prepared().wide_encode_slots(wide, vectors, to)?;
         let poly = PlainPoly::encoded(WidePoly::from_buf(ring, log_q, wide.batch, buf));
-        let square = |z: &Complex64| z.re * z.re + z.im * z.im;
-        let squares = vectors.iter().flat_map(|values| values.iter().map(square));
-        let greatest = squares.fold(0.0, f64::max);
-        let noise = NoiseEstimate::encoded(greatest, f64::from(scale_log2), ring.n() as f64, DOUBLES_LOG2);
+        let (square, n) = (largest_square(vectors), ring.n() as f64);
+        let noise = NoiseEstimate::encoded(square, f64::from(scale_log2), n, DOUBLES_LOG2);
         Ok(Plaintext { poly, magnitude_bits, meta, noise: Known(Some(noise)) })
     }
 

@@ -3,7 +3,7 @@
 use super::ciphertext::{Meta, check_scale};
 use super::columns::{column_vectors, vector_encoding};
 use super::extended::{self, Transform};
-use super::noise::{DOUBLES_LOG2, EXTENDED_LOG2};
+use super::noise::{DOUBLES_LOG2, EXTENDED_LOG2, largest_square};
 use super::{Ciphertext, CkksParams, NoiseEstimate, Plaintext, SpecialFft, check_not_filled};
 use crate::backend::{CkksOps, Cpu, Embedding, RingOps};
 use crate::error::{Error, Result};
@@ -153,9 +153,8 @@ impl<B: RingOps> Encoder<B> {
             Transform::Double(_) => DOUBLES_LOG2,
             Transform::Extended(_) => EXTENDED_LOG2,
         };
-        let square = vectors.iter().map(|values| largest_square(values)).fold(0.0, f64::max);
         let n = self.params.noise().n();
-        NoiseEstimate::encoded(square, libm::log2(scale), n, transform_log2)
+        NoiseEstimate::encoded(largest_square(vectors), libm::log2(scale), n, transform_log2)
     }
 
     /// The polynomials of a batch of vectors.
@@ -223,22 +222,6 @@ impl<B: RingOps> Encoder<B> {
             .map(|values| SecretWords::from(values).iter().map(|z| z.re).collect())
             .collect())
     }
-}
-
-/// The largest squared magnitude of finite numbers.
-fn largest_square(values: &[Complex64]) -> f64 {
-    let square = |z: &Complex64| z.re * z.re + z.im * z.im;
-    // The maxima of every fourth number are independent, so that the compiler keeps them in vector
-    // registers; a comparison without regard to NaN is one instruction there.
-    let mut most = [0.0; 4];
-    let (fours, rest) = values.as_chunks::<4>();
-    for four in fours {
-        for (most, z) in most.iter_mut().zip(four) {
-            let square = square(z);
-            *most = if square > *most { square } else { *most };
-        }
-    }
-    rest.iter().map(square).chain(most).fold(0.0, f64::max)
 }
 
 fn embedding(fft: &SpecialFft, meta: Meta) -> Embedding<'_> {

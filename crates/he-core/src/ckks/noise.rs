@@ -26,6 +26,7 @@ use crate::rlwe::noise::{
     clean_bound, galois_excess_log2, key_switch_log2, log_add, mean_weight, public_log2,
     relinearisation_excess_log2, rounding_bound, secret_log2, weighted_rounding_log2,
 };
+use num_complex::Complex64;
 
 /// log2 of the relative error of encodings by float64.
 pub(crate) const DOUBLES_LOG2: f64 = -48.0;
@@ -47,6 +48,26 @@ pub struct NoiseEstimate {
     pub peak_log2: f64,
     /// log2 of the greatest magnitude of a slot.
     pub value_log2: f64,
+}
+
+/// The largest squared magnitude of the finite numbers of vectors, 0 if there are none.
+pub(crate) fn largest_square(vectors: &[&[Complex64]]) -> f64 {
+    let square = |z: &Complex64| z.re * z.re + z.im * z.im;
+    // The maxima of every fourth number are independent, so that the compiler keeps them in vector
+    // registers; a comparison without regard to NaN is one instruction there.
+    let mut most = [0.0; 4];
+    let mut raise = |values: &[Complex64]| {
+        for (most, z) in most.iter_mut().zip(values) {
+            let square = square(z);
+            *most = if square > *most { square } else { *most };
+        }
+    };
+    for values in vectors {
+        let (fours, rest) = values.as_chunks::<4>();
+        fours.iter().for_each(|four| raise(four));
+        raise(rest);
+    }
+    most.into_iter().fold(0.0, f64::max)
 }
 
 impl NoiseEstimate {
