@@ -24,15 +24,13 @@ pub struct Pinned {
     copies: Mutex<Copies>,
 }
 
-/// The last copy of each stream.
+/// The copies in both directions.
 #[derive(Debug, Default)]
 struct Copies {
     /// Device to host: reading must wait, too.
-    reads: Vec<(Handle, Event)>,
+    reads: Marks,
     /// Host to device, or kernels that read: only writing must wait.
-    writes: Vec<(Handle, Event)>,
-    /// An event that was waited for, for the next mark.
-    spare: Option<Event>,
+    writes: Marks,
     /// Why a copy to the host failed, after which the words are arbitrary.
     failed: Option<Error>,
 }
@@ -40,25 +38,50 @@ struct Copies {
 impl Copies {
     /// Waits for the copies to the host of all streams but one, which is ordered by itself.
     fn arrive(&mut self, but: Option<&Stream>) -> Result<()> {
-        if let Err(error) = wait(&mut self.reads, &mut self.spare, but) {
+        if let Err(error) = self.reads.wait(but) {
             self.failed.get_or_insert(error);
         }
         self.failed.clone().map_or(Ok(()), Err)
     }
+}
 
-    /// Waits for the copies from the host of all streams but one.
-    fn leave(&mut self, but: Option<&Stream>) -> Result<()> {
-        wait(&mut self.writes, &mut self.spare, but)
+/// The last copy of each stream.
+#[derive(Debug, Default)]
+struct Marks {
+    last: Vec<(Handle, Event)>,
+    /// An event that was waited for, for the next mark.
+    spare: Option<Event>,
+}
+
+impl Marks {
+    /// Waits for the events of all streams but one, and returns the first error. If a wait fails,
+    /// the device has failed and makes no more copies.
+    fn wait(&mut self, but: Option<&Stream>) -> Result<()> {
+        let mut done = Ok(());
+        let over = |(handle, _): &mut (Handle, _)| but.is_none_or(|stream| *handle != stream.handle());
+        for (_, event) in self.last.extract_if(.., over) {
+            let waited = event.synchronize();
+            if waited.is_ok() {
+                self.spare = Some(event);
+            }
+            done = done.and(waited);
+        }
+        done
     }
 
-    /// Marks the last work enqueued on `stream` as a copy to the host.
-    fn arrives(&mut self, stream: &Stream) -> Result<()> {
-        mark(&mut self.reads, &mut self.spare, stream)
-    }
-
-    /// Marks the last work enqueued on `stream` as a copy from the host.
-    fn leaves(&mut self, stream: &Stream) -> Result<()> {
-        mark(&mut self.writes, &mut self.spare, stream)
+    /// Marks the last work enqueued on `stream` as a copy. If the mark cannot be made, waits for
+    /// the copy itself.
+    fn set(&mut self, stream: &Stream) -> Result<()> {
+        let at = self.last.iter().position(|(handle, _)| *handle == stream.handle());
+        let marked = match at {
+            Some(at) => stream.mark_again(&self.last[at].1),
+            None => self.spare.take().map_or_else(|| Event::untimed(stream.gpu()), Ok).and_then(|event| {
+                stream.mark_again(&event)?;
+                self.last.push((stream.handle(), event));
+                Ok(())
+            }),
+        };
+        marked.or_else(|_| stream.synchronize_idle())
     }
 }
 
@@ -130,43 +153,8 @@ impl Pinned {
     fn wait_all(&mut self) -> Result<()> {
         let copies = self.copies.get_mut().unwrap_or_else(PoisonError::into_inner);
         let arrived = copies.arrive(None);
-        copies.leave(None).and(arrived)
+        copies.writes.wait(None).and(arrived)
     }
-}
-
-/// Waits for the events of all streams but one, and returns the first error. If a wait fails, the
-/// device has failed and makes no more copies.
-fn wait(copies: &mut Vec<(Handle, Event)>, spare: &mut Option<Event>, but: Option<&Stream>) -> Result<()> {
-    let mut done = Ok(());
-    let mut at = 0;
-    while let Some((handle, _)) = copies.get(at) {
-        if but.is_some_and(|stream| *handle == stream.handle()) {
-            at += 1;
-            continue;
-        }
-        let (_, event) = copies.swap_remove(at);
-        let waited = event.synchronize();
-        if waited.is_ok() {
-            *spare = Some(event);
-        }
-        done = done.and(waited);
-    }
-    done
-}
-
-/// Marks the last work enqueued on `stream` as a copy. If the mark cannot be made, waits for the
-/// copy itself.
-fn mark(copies: &mut Vec<(Handle, Event)>, spare: &mut Option<Event>, stream: &Stream) -> Result<()> {
-    let at = copies.iter().position(|(handle, _)| *handle == stream.handle());
-    let marked = match at {
-        Some(at) => stream.mark_again(&copies[at].1),
-        None => spare.take().map_or_else(|| Event::untimed(stream.gpu()), Ok).and_then(|event| {
-            stream.mark_again(&event)?;
-            copies.push((stream.handle(), event));
-            Ok(())
-        }),
-    };
-    marked.or_else(|_| stream.synchronize_idle())
 }
 
 impl Drop for Pinned {
@@ -213,7 +201,7 @@ impl Stream {
                 let src = from.memory.as_ptr().cast::<u8>().add(src).cast();
                 self.gpu().driver().write_async(self.handle(), to.address() + dst as u64, src, bytes)
             };
-            copies.leaves(self).and(asked)
+            copies.writes.set(self).and(asked)
         })
     }
 
@@ -263,7 +251,7 @@ impl Stream {
         self.ordered(from.stream(), CALL, || {
             let copies = to.copies.get_mut().unwrap_or_else(PoisonError::into_inner);
             copies.arrive(Some(self))?;
-            copies.leave(Some(self))?;
+            copies.writes.wait(Some(self))?;
             self.flush()?;
             // SAFETY: both ranges lie within their memory; the mark keeps the host from reading or
             // freeing the words before the copy is over.
@@ -271,7 +259,7 @@ impl Stream {
                 let dst = to.memory.as_ptr().cast::<u8>().add(dst).cast();
                 self.gpu().driver().read_async(self.handle(), from.address() + src as u64, dst, bytes)
             };
-            copies.arrives(self).and(asked)
+            copies.reads.set(self).and(asked)
         })
     }
 }
@@ -290,7 +278,7 @@ impl Lent<'_> {
     fn mark(&self) -> Result<()> {
         let submitted = self.stream.flush();
         let mut copies = self.from.copies.lock().unwrap_or_else(PoisonError::into_inner);
-        copies.leaves(self.stream).and(submitted)
+        copies.writes.set(self.stream).and(submitted)
     }
 }
 
