@@ -171,8 +171,7 @@ struct Source<'a> {
 
 enum Place<'a> {
     Device(Buffer),
-    /// In the one page-locked block, from which kernels read over the bus. That saves a copy, and
-    /// the host need not wait for anything before it launches them.
+    /// In the one page-locked block, from which kernels read over the bus without a copy before.
     Host(Staged<'a>),
 }
 
@@ -185,11 +184,6 @@ impl Source<'_> {
         });
         read.and_then(|read| read).map_err(failed(op))?
     }
-}
-
-/// The length of the longest vector.
-fn longest(vectors: &[&[Complex64]]) -> usize {
-    vectors.iter().map(|values| values.len()).max().unwrap_or(0)
 }
 
 /// Puts vectors side by side, padded with zeros to `given` values each.
@@ -260,7 +254,7 @@ impl Cuda {
     /// Vectors side by side, for kernels that read each value once or, if they are short, a few
     /// times.
     fn source(&self, op: &'static str, vectors: &[&[Complex64]], slots: usize) -> Result<Source<'_>> {
-        let given = longest(vectors);
+        let given = vectors.iter().map(|values| values.len()).max().unwrap_or(0);
         let words = 2 * given * vectors.len();
         if words <= STAGE && slots.trailing_zeros() > LARGEST_SINGLE {
             let mut blocks = self.staged();
