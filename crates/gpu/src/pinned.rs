@@ -119,6 +119,11 @@ impl Pinned {
         self.words
     }
 
+    /// Whether they are of this device: operations of others refuse them.
+    pub fn is_of(&self, gpu: &Gpu) -> bool {
+        self.gpu.same(gpu, "Pinned::is_of").is_ok()
+    }
+
     /// The words, after all copies to them.
     ///
     /// # Errors
@@ -332,6 +337,7 @@ mod tests {
         assert!(refused(stream.write_pinned(&pinned, 2, &mut buffer, 0, 3)));
         assert!(refused(stream.read_pinned(&buffer, 2, &mut pinned, 0, 2)));
         assert_eq!(gpu.pinned(0).unwrap().as_slice().unwrap(), [0; 0]);
+        assert!(pinned.is_of(&gpu.clone()) && !pinned.is_of(&device().1));
         assert!(gpu.pinned(usize::MAX / 4).is_err());
     }
 }
