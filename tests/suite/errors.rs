@@ -306,6 +306,14 @@ fn exhausted_levels_and_scales() {
         w.ev.encoder().encode(&[Complex64::ONE; 9], w.params.encoding()),
         "9 values for 8 slots; split them over a batch",
     );
+    text(w.ev.encoder().host_vector(9), "9 values for 8 slots; split them over a batch");
+    let mut vector = w.ev.encoder().host_vector(8).unwrap();
+    vector.numbers_mut().unwrap()[5].im = f64::INFINITY;
+    text(w.ev.encoder().encode_host_vector(&vector, w.params.encoding()), "value 5 is not a finite number");
+    text(
+        w.ev.encoder().encode_host_vector(&vector, w.params.encoding().slots(4)),
+        "8 values for 4 slots; split them over a batch",
+    );
     // A plaintext of this level with another scale.
     let plain = w.ev.encoder().encode(&[Complex64::ONE], w.params.encoding().scale(2f64.powi(30))).unwrap();
     const SCALES: &str =

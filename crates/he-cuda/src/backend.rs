@@ -9,8 +9,9 @@ use crate::share::Share;
 use gpu::Buffer;
 use he_core::Result;
 use he_core::backend::{
-    Backend, Blocks, CkksOps, DigitBuf, Embedding, ExactOps, GiantStep, KeyBuf, KeyShape, KeySwitchOps,
-    KeySwitchShape, MessagePhase, Multiple, Pair, PhaseModT, PolyOps, Rotation, RotationBlocks, ScaledTensor,
+    Backend, Blocks, CkksOps, DigitBuf, Embedding, ExactOps, GiantStep, HostVector, KeyBuf, KeyShape,
+    KeySwitchOps, KeySwitchShape, MessagePhase, Multiple, Pair, PhaseModT, PolyOps, Rotation, RotationBlocks,
+    ScaledTensor,
 };
 use he_core::ckks::Complex64;
 use he_core::ring::{DomainKind, Operand, RingSpec, Rows, Seed, Span};
@@ -39,6 +40,10 @@ impl Backend for Cuda {
 
     fn upload(&self, words: &[u64]) -> Result<Buffer> {
         self.upload_words("upload", words)
+    }
+
+    fn host_vector(&self, count: usize) -> Result<HostVector> {
+        self.page_locked_vector(count)
     }
 
     fn download(&self, buf: &Buffer, range: Range<usize>) -> Result<Vec<u64>> {
@@ -349,6 +354,10 @@ impl KeySwitchOps for CudaRing {
 impl CkksOps for CudaRing {
     fn encode_slots(&self, rows: Rows, vectors: &[&[Complex64]], to: Embedding<'_>) -> Result<Buffer> {
         self.encode_rows(rows, vectors, to)
+    }
+
+    fn encode_host_vector(&self, rows: Rows, vector: &HostVector, to: Embedding<'_>) -> Result<Buffer> {
+        self.encode_host_rows(rows, vector, to)
     }
 
     fn decode_slots(&self, rows: Rows, src: &Buffer, from: Embedding<'_>) -> Result<Vec<Vec<Complex64>>> {

@@ -4,16 +4,19 @@ use crate::cache::lock;
 use crate::constants::Limbs;
 use crate::cuda::{Cuda, failed};
 use crate::elementwise::at;
+use crate::host_vector::PageLocked;
 use crate::kernels::Entry;
 use crate::ntt::{Args as NttArgs, Extent, parts};
 use crate::ring::CudaRing;
 use crate::staging::{STAGE, STAGES, Staged};
-use bytemuck::NoUninit;
-use gpu::Buffer;
+use bytemuck::{NoUninit, cast_slice, cast_slice_mut};
+use gpu::{Buffer, Pinned};
 use he_core::Result;
-use he_core::backend::{Backend, Embedding, PreparedRing, decode_slots, encode_slots};
-use he_core::ckks::Complex64;
+use he_core::backend::{
+    Backend, Embedding, HostMemory, HostVector, PreparedRing, decode_slots, encode_slots,
+};
 use he_core::ring::{CrtComposer, Rows, Span, SpecialFft};
+use num_complex::Complex64;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
@@ -93,6 +96,9 @@ const LARGEST_SINGLE: u32 = 11;
 const THREADS: u32 = 256;
 /// The blocks of the last inverse kernel whose shares of the limbs fill a device.
 const ENOUGH_BLOCKS: usize = 256;
+/// The words of page-locked memory that a kernel may read over the bus again in the time of the
+/// copy that it thereby saves, some 5 µs.
+const READ_AGAIN: usize = 1 << 15;
 
 impl Shape {
     /// For a vector that fits one tile.
@@ -151,17 +157,6 @@ pub(crate) struct EmbeddingTables {
     compositions: Mutex<HashMap<usize, Arc<Composition>>>,
 }
 
-fn words_of(values: &[Complex64]) -> &[u64] {
-    // SAFETY: a complex number is two float64 in a row (`repr(C)`), every one of which is a word;
-    // the lifetime is that of `values`.
-    unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), 2 * values.len()) }
-}
-
-fn words_of_mut(values: &mut [Complex64]) -> &mut [u64] {
-    // SAFETY: as in `words_of`, every word is a float64, and the borrow is exclusive.
-    unsafe { std::slice::from_raw_parts_mut(values.as_mut_ptr().cast(), 2 * values.len()) }
-}
-
 /// Vectors where kernels read them.
 struct Source<'a> {
     place: Place<'a>,
@@ -172,7 +167,9 @@ struct Source<'a> {
 enum Place<'a> {
     Device(Buffer),
     /// In the one page-locked block, from which kernels read over the bus without a copy before.
-    Host(Staged<'a>),
+    Staged(Staged<'a>),
+    /// In page-locked memory of the caller, likewise.
+    Lent(&'a Pinned),
 }
 
 impl Source<'_> {
@@ -180,7 +177,8 @@ impl Source<'_> {
     fn read<T>(&self, op: &'static str, cuda: &Cuda, work: impl FnOnce(u64) -> Result<T>) -> Result<T> {
         let read = cuda.stream.batched(|| match &self.place {
             Place::Device(buf) => Ok(work(buf.address())),
-            Place::Host(blocks) => blocks.read_in_place(work),
+            Place::Staged(blocks) => blocks.read_in_place(work),
+            Place::Lent(words) => cuda.stream.reading(words, work),
         });
         read.and_then(|read| read).map_err(failed(op))?
     }
@@ -190,7 +188,7 @@ impl Source<'_> {
 fn lay_out(vectors: &[&[Complex64]], given: usize, words: &mut [u64]) {
     for (vector, words) in vectors.iter().zip(words.chunks_mut((2 * given).max(1))) {
         let (values, padding) = words.split_at_mut(2 * vector.len());
-        values.copy_from_slice(words_of(vector));
+        values.copy_from_slice(cast_slice(vector));
         padding.fill(0);
     }
 }
@@ -227,7 +225,7 @@ impl EmbeddingTables {
         if let Some(buf) = roots.get(&fft.max_slots()) {
             return Ok(Arc::clone(buf));
         }
-        let buf = Arc::new(cuda.stream.upload(words_of(fft.roots())).map_err(failed("prepare"))?);
+        let buf = Arc::new(cuda.stream.upload(cast_slice(fft.roots())).map_err(failed("prepare"))?);
         roots.insert(fft.max_slots(), Arc::clone(&buf));
         Ok(buf)
     }
@@ -259,15 +257,27 @@ impl Cuda {
         if words <= STAGE && slots.trailing_zeros() > LARGEST_SINGLE {
             let mut blocks = self.staged();
             lay_out(vectors, given, &mut blocks.add(op)?.as_mut_slice().map_err(failed(op))?[..words]);
-            return Ok(Source { place: Place::Host(blocks), given });
+            return Ok(Source { place: Place::Staged(blocks), given });
         }
         let buf = if let [vector] = vectors {
-            self.upload_words(op, words_of(vector))?
+            self.upload_words(op, cast_slice(vector))?
         } else {
             let mut flat = vec![0; words];
             lay_out(vectors, given, &mut flat);
             self.upload_words(op, &flat)?
         };
+        Ok(Source { place: Place::Device(buf), given })
+    }
+
+    /// The same of one vector in page-locked memory, of which the host makes no copy, for a kernel
+    /// that reads it `times` times.
+    fn lent_source<'a>(&self, op: &'static str, memory: &'a PageLocked, times: usize) -> Result<Source<'a>> {
+        let (pinned, given) = (memory.words(), memory.numbers().len());
+        if (times - 1) * pinned.words() <= READ_AGAIN {
+            return Ok(Source { place: Place::Lent(pinned), given });
+        }
+        let mut buf = self.stream.alloc(pinned.words()).map_err(failed(op))?;
+        self.stream.write_pinned(pinned, 0, &mut buf, 0, pinned.words()).map_err(failed(op))?;
         Ok(Source { place: Place::Device(buf), given })
     }
 
@@ -315,7 +325,7 @@ impl Cuda {
                     return;
                 };
                 let count = part.len().min(2 * slots - place);
-                words_of_mut(vector)[place..place + count].copy_from_slice(&part[..count]);
+                cast_slice_mut(vector)[place..place + count].copy_from_slice(&part[..count]);
                 (at, part) = (at + count, &part[count..]);
             }
         };
@@ -357,6 +367,36 @@ impl CudaRing {
         to: Embedding<'_>,
     ) -> Result<Buffer> {
         let op = "encode_slots";
+        self.encode_from(op, rows, vectors, to, |_| self.cuda.source(op, vectors, to.slots))
+    }
+
+    /// See [`CkksOps::encode_host_vector`](he_core::backend::CkksOps::encode_host_vector).
+    pub(crate) fn encode_host_rows(
+        &self,
+        rows: Rows,
+        vector: &HostVector,
+        to: Embedding<'_>,
+    ) -> Result<Buffer> {
+        let (op, vectors) = ("encode_host_vector", &[vector.numbers()]);
+        match vector.memory::<PageLocked>().filter(|memory| memory.words().is_of(self.cuda.gpu())) {
+            Some(memory) => {
+                let source = |times| self.cuda.lent_source(op, memory, times);
+                self.encode_from(op, rows, vectors, to, source)
+            }
+            None => self.encode_rows(rows, vectors, to),
+        }
+    }
+
+    /// Encodes vectors out of a source of them, which is made, if they have at most `to.slots`
+    /// values each, from how many times a kernel reads it.
+    fn encode_from<'a>(
+        &self,
+        op: &'static str,
+        rows: Rows,
+        vectors: &[&[Complex64]],
+        to: Embedding<'_>,
+        source: impl FnOnce(usize) -> Result<Source<'a>>,
+    ) -> Result<Buffer> {
         assert!(rows.at == 0 && rows.batch == vectors.len(), "{op}: one batch entry a vector");
         self.check_embedding(op, rows, to);
         // A vector must not be refused for its length before an earlier one for its values, so the
@@ -369,8 +409,11 @@ impl CudaRing {
         let plaintext = if is_sparse { self.cuda.stream.zeros(words) } else { self.cuda.stream.alloc(words) };
         let mut plaintext = plaintext.map_err(failed(op))?;
         let (batch, limbs) = (rows.batch, rows.span.limbs());
-        let source = self.cuda.source(op, vectors, to.slots)?;
-        let (given, blocks) = (source.given, batch << Shape::last(to.slots).log_tiles());
+        let blocks = batch << Shape::last(to.slots).log_tiles();
+        let shares = limbs.min((ENOUGH_BLOCKS / blocks).max(1));
+        let is_single = to.slots.trailing_zeros() <= LARGEST_SINGLE;
+        let source = source(if is_single { shares } else { 1 })?;
+        let given = source.given;
         let greatest = self.cuda.stream.alloc(blocks).map_err(failed(op))?;
         source.read(op, &self.cuda, |src| {
             let (last, _between) = self.start_inverse(op, src, [batch, given], to.slots, to.fft)?;
@@ -384,7 +427,6 @@ impl CudaRing {
                 limb_count: limbs as u32,
                 ..last
             };
-            let shares = limbs.min((ENOUGH_BLOCKS / blocks).max(1));
             // SAFETY: as before; the plaintext holds the rows, and `greatest` a word for each block
             // of a share.
             unsafe { self.cuda.launch_fft(op, Entry::FftInverseRound, &args, batch, shares)? };

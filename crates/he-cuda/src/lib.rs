@@ -30,6 +30,7 @@ mod elementwise;
 mod embedding;
 mod exact;
 mod group;
+mod host_vector;
 mod kernels;
 mod key;
 mod key_switch;

@@ -466,6 +466,13 @@ macro_rules! for_each_ring_op {
             ) -> one Self::Buf;
         }
         $then! {
+            fn encode_host_vector(
+                value rows: $crate::ring::Rows,
+                value vector: &$crate::backend::HostVector,
+                value to: $crate::backend::Embedding<'_>
+            ) -> one Self::Buf;
+        }
+        $then! {
             fn decode_slots(
                 value rows: $crate::ring::Rows,
                 read src: &Self::Buf,

@@ -1,7 +1,7 @@
 //! Slots to plaintexts and back on the host: the definition of the two operations, also used for
 //! values that devices leave to the host.
 
-use super::{Backend, PolyOps};
+use super::{Backend, HostVector, PolyOps};
 use crate::arith::{round_i128, round_wide};
 use crate::error::{Error, Result};
 use crate::parallel::*;
@@ -23,7 +23,7 @@ pub struct Embedding<'a> {
     pub level: usize,
 }
 
-/// Plaintexts of CKKS. Both operations have a provided body, which is their definition: a device
+/// Plaintexts of CKKS. All operations have a provided body, which is their definition: a device
 /// may override them by fused kernels that leave the same words.
 pub trait CkksOps: PolyOps {
     /// The plaintexts of vectors of slots in evaluation form; the rows start at word 0, hold the
@@ -43,6 +43,15 @@ pub trait CkksOps: PolyOps {
     /// coefficients; device errors.
     fn encode_slots(&self, rows: Rows, vectors: &[&[Complex64]], to: Embedding<'_>) -> Result<Self::Buf> {
         encode_slots(self, rows, vectors, to)
+    }
+
+    /// The plaintext of one vector in memory that a back end handed out: the words of
+    /// [`encode_slots`](Self::encode_slots). A back end may read its own memory in place.
+    ///
+    /// # Errors
+    /// The same as there.
+    fn encode_host_vector(&self, rows: Rows, vector: &HostVector, to: Embedding<'_>) -> Result<Self::Buf> {
+        self.encode_slots(rows, &[vector.numbers()], to)
     }
 
     /// The vectors of plaintexts in evaluation form over the chain's first primes: the inverse of

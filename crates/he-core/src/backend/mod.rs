@@ -18,7 +18,8 @@
 //! - **Order.** Operations on one back-end value act as if in program order. A device may run
 //!   behind the host; an error may then surface in a later call, at the latest in `synchronize` or
 //!   `download`.
-//! - **Lifetime.** Nothing keeps a pointer into host memory after a call returns.
+//! - **Lifetime.** Nothing keeps a pointer into host memory after a call returns, except into that
+//!   of a [`HostVector`], which waits before it is written or dropped.
 //! - **Secrets.** `wipe` overwrites in a way that is not optimised away. On the CPU no operation's
 //!   time depends on words.
 //! - **Empty.** Empty lists of words, limbs and terms are valid and leave nothing to do.
@@ -31,6 +32,7 @@ mod cpu;
 pub mod delegate;
 mod embedding;
 mod exact;
+mod host_vector;
 mod key_switch;
 mod message_phase;
 mod opaque;
@@ -42,6 +44,7 @@ pub use cpu::{Cpu, CpuBuf};
 pub use embedding::{CkksOps, Embedding, decode_slots, encode_slots};
 pub(crate) use embedding::{WIDE_BITS, check_finite, check_vectors, coefficient_bits, largest_magnitude};
 pub use exact::ExactOps;
+pub use host_vector::{HostMemory, HostVector};
 pub use key_switch::{GiantStep, KeySwitchOps, KeySwitchShape, Rotation, RotationBlocks, Weight};
 pub(crate) use message_phase::center_down;
 pub use message_phase::{MessagePhase, encrypt, message_phase};
@@ -93,6 +96,14 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
     /// # Errors
     /// Device errors.
     fn upload(&self, words: &[u64]) -> Result<Self::Buf>;
+    /// Zeros for `count` complex numbers, in memory of the host that the device reads by itself if
+    /// it can. The provided body takes ordinary memory.
+    ///
+    /// # Errors
+    /// Device errors.
+    fn host_vector(&self, count: usize) -> Result<HostVector> {
+        Ok(HostVector::ordinary(count))
+    }
     /// Downloads the words of a range.
     ///
     /// # Errors

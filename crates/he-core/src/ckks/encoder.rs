@@ -5,7 +5,7 @@ use super::columns::{column_vectors, vector_encoding};
 use super::extended::{self, Transform};
 use super::noise::{DOUBLES_LOG2, EXTENDED_LOG2, largest_square};
 use super::{Ciphertext, CkksParams, NoiseEstimate, Plaintext, SpecialFft, check_not_filled};
-use crate::backend::{CkksOps, Cpu, Embedding, RingOps};
+use crate::backend::{CkksOps, Cpu, Embedding, HostVector, RingOps};
 use crate::error::{Error, Result};
 use crate::ring::{Eval, PlainPoly, Poly, Ring, Rows, Span};
 use crate::secret_words::SecretWords;
@@ -141,8 +141,61 @@ impl<B: RingOps> Encoder<B> {
     /// # Errors
     /// The same as for [`encode`](Self::encode); [`Error::BatchRange`] for an empty batch.
     pub fn encode_batch(&self, vectors: &[&[Complex64]], to: Encoding) -> Result<Plaintext<B>> {
+        self.encode_by(vectors, to, |ring, rows, to| ring.encode_slots(rows, vectors, to))
+    }
+
+    /// Zeros for `count` slots of one plaintext, in memory of the host from which
+    /// [`encode_host_vector`](Self::encode_host_vector) reads them without a copy before: on a GPU
+    /// it is page-locked, which takes longer to allocate than a vector takes to encode. So keep it,
+    /// and write each vector to it.
+    ///
+    /// ```
+    /// use he_core::ckks::{CkksParams, Encoder};
+    /// use he_core::{backend::Cpu, ring::Ring};
+    ///
+    /// let params = CkksParams::for_depth(1).precision_bits(20).build()?;
+    /// let ring = Ring::new(Cpu::new(), params.rlwe().ring().clone())?;
+    /// let encoder = Encoder::new(&params, &ring)?;
+    /// let mut vector = encoder.host_vector(params.slots())?;
+    /// for factor in [0.5, 2.0] {
+    ///     for (i, z) in vector.numbers_mut()?.iter_mut().enumerate() {
+    ///         z.re = factor * i as f64 / params.slots() as f64;
+    ///     }
+    ///     let plaintext = encoder.encode_host_vector(&vector, params.encoding())?;
+    ///     assert!((encoder.decode_real(&plaintext)?[0][params.slots() / 2] - factor / 2.0).abs() < 1e-5);
+    /// }
+    /// # Ok::<(), he_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::TooManyValues`] for more than N/2 slots; device errors.
+    pub fn host_vector(&self, count: usize) -> Result<HostVector> {
+        let capacity = self.params.slots();
+        if count > capacity {
+            return Err(Error::TooManyValues { found: count, capacity });
+        }
+        self.ring.backend().host_vector(count)
+    }
+
+    /// Encodes the numbers of a vector that an encoder handed out: the same plaintext as
+    /// [`encode`](Self::encode) makes of them. Does not wait for the device to read them;
+    /// [`HostVector::numbers_mut`] does.
+    ///
+    /// # Errors
+    /// The same as for [`encode`](Self::encode).
+    pub fn encode_host_vector(&self, vector: &HostVector, to: Encoding) -> Result<Plaintext<B>> {
+        self.encode_by(&[vector.numbers()], to, |ring, rows, to| ring.encode_host_vector(rows, vector, to))
+    }
+
+    /// Encodes vectors by an operation of the ring.
+    fn encode_by(
+        &self,
+        vectors: &[&[Complex64]],
+        to: Encoding,
+        encode: impl FnOnce(&B::Ring, Rows, Embedding<'_>) -> Result<B::Buf>,
+    ) -> Result<Plaintext<B>> {
         let mut meta = Meta { level: to.level, scale: to.scale, slots: to.slots, noise: None };
-        let poly = PlainPoly::encoded(self.encode_poly(vectors, meta)?);
+        let poly = PlainPoly::encoded(self.encode_poly(vectors, meta, encode)?);
         meta.noise = Some(self.estimate(vectors, to.scale));
         Ok(Plaintext { poly, meta })
     }
@@ -158,7 +211,12 @@ impl<B: RingOps> Encoder<B> {
     }
 
     /// The polynomials of a batch of vectors.
-    pub(super) fn encode_poly(&self, vectors: &[&[Complex64]], meta: Meta) -> Result<Poly<Eval, B>> {
+    fn encode_poly(
+        &self,
+        vectors: &[&[Complex64]],
+        meta: Meta,
+        encode: impl FnOnce(&B::Ring, Rows, Embedding<'_>) -> Result<B::Buf>,
+    ) -> Result<Poly<Eval, B>> {
         meta.check(&self.params)?;
         if vectors.is_empty() {
             return Err(Error::BatchRange { start: 0, end: 0, batch: 0 });
@@ -171,7 +229,7 @@ impl<B: RingOps> Encoder<B> {
         };
         let span = Span::chain(self.params.level(meta.level)?.primes);
         let rows = Rows::new(span, vectors.len());
-        let buf = self.ring.prepared().encode_slots(rows, vectors, embedding(fft, meta))?;
+        let buf = encode(self.ring.prepared(), rows, embedding(fft, meta))?;
         Ok(Poly::from_buf(&self.ring, span, vectors.len(), buf))
     }
 

@@ -324,7 +324,7 @@ fn every_broken_operation_is_found_by_the_suite() {
                 "gather",
             ],
         ),
-        (suite::embeddings, &["encode_slots", "decode_slots"]),
+        (suite::embeddings, &["encode_slots", "encode_host_vector", "decode_slots"]),
         (suite::programs, &["ntt", "add_assign", "automorphism", "copy"]),
     ];
     for (body, ops) in bodies {

@@ -2,7 +2,8 @@
 
 use crate::backend::delegate::Refer;
 use crate::backend::{
-    Backend, Blocks, CkksOps, ExactOps, KeyBuf, KeyShape, KeySwitchOps, PolyOps, PreparedRing, WidePolyOps,
+    Backend, Blocks, CkksOps, ExactOps, HostVector, KeyBuf, KeyShape, KeySwitchOps, PolyOps, PreparedRing,
+    WidePolyOps,
 };
 use crate::error::{Error, Result};
 use crate::ring::RingSpec;
@@ -193,6 +194,11 @@ impl<L: Backend, R: Backend> Backend for Mirror<L, R> {
         let buf = MirrorBuf { left: self.left.upload(words)?, right: self.right.upload(words)? };
         self.compare("upload", 0, &buf)?;
         Ok(buf)
+    }
+
+    /// Memory of the left side, which the right one copies.
+    fn host_vector(&self, count: usize) -> Result<HostVector> {
+        self.left.host_vector(count)
     }
 
     fn download(&self, buf: &Self::Buf, range: Range<usize>) -> Result<Vec<u64>> {

@@ -4,7 +4,7 @@ use super::buf::Layout;
 use super::{CudaGroup, GroupBuf, GroupRing};
 use crate::cuda::{Cuda, failed};
 use he_core::Result;
-use he_core::backend::Backend;
+use he_core::backend::{Backend, HostVector};
 use he_core::ring::RingSpec;
 use std::ops::Range;
 
@@ -38,6 +38,10 @@ impl Backend for CudaGroup {
 
     fn upload(&self, words: &[u64]) -> Result<GroupBuf> {
         self.lead().upload(words).map(|buf| GroupBuf::on_lead(self, buf))
+    }
+
+    fn host_vector(&self, count: usize) -> Result<HostVector> {
+        self.lead().host_vector(count)
     }
 
     fn download(&self, buf: &GroupBuf, range: Range<usize>) -> Result<Vec<u64>> {

@@ -2,7 +2,7 @@
 //! driver fails, nothing leaks, and what is repaired or opened anew gives the same words as before.
 
 use super::devices::emulator;
-use super::program::{SINGLE, Session, values};
+use super::program::{MIXED, SINGLE, Session, values};
 use gpu::Gpu;
 use gpu_emulator::{Fault, Faulty, Live};
 use he_core::Result;
@@ -203,6 +203,29 @@ fn emulated_faults_of_ckks() {
         let plaintext = Decryptor::new(&s.params, &s.secret, &s.ring)?.decrypt(&c.product)?;
         Ok(bytes_of(&s.ev.encoder().decode(&plaintext)?))
     });
+}
+
+/// Vectors in page-locked memory that kernels read in place, and a short one for many primes, which
+/// is copied.
+#[test]
+fn emulated_faults_of_host_vectors() {
+    for (shape, first) in [(SINGLE.of(13, 1), MANY), (SINGLE.of(16, 1), FEW), (MIXED.of(12, 1), FEW)] {
+        let prepare = |cuda: &Cuda| {
+            let params = shape.params();
+            ckks::Encoder::new(&params, &Ring::new(cuda.clone(), params.rlwe().ring().clone())?)
+        };
+        survives(&format!("host vectors of {shape:?}"), first, prepare, |_, encoder| {
+            let params = encoder.params();
+            let mut vector = encoder.host_vector(params.slots())?;
+            let mut bytes = Vec::new();
+            for values in values(&mut rng(), 2, params.slots()) {
+                vector.numbers_mut()?.copy_from_slice(&values);
+                let plaintext = encoder.encode_host_vector(&vector, params.encoding())?;
+                bytes.extend(bytes_of(&encoder.decode(&plaintext)?));
+            }
+            Ok(bytes)
+        });
+    }
 }
 
 /// From opening the device to a decrypted result, with the keys of everything.

@@ -1,15 +1,17 @@
 //! One device for several rings, threads and streams; a device that is full or absent.
 
 use super::devices::{emulated, emulator, gpu_or_skip};
-use super::program::{MIXED, NARROW, SINGLE, Session, Shape, run, run_or_panic, seed};
+use super::program::{MIXED, NARROW, SINGLE, Session, Shape, run, run_or_panic, seed, values};
 use gpu::Gpu;
 use he_core::backend::{Backend, Cpu, RingOps};
-use he_core::ckks::{Ciphertext, Evaluator, scatter};
+use he_core::ckks::{Ciphertext, CkksParams, Encoder, Evaluator, scatter};
 use he_core::ring::Ring;
 use he_core::rlwe::EvaluationKeys;
 use he_core::wire::Wire;
 use he_core::{Error, Result};
 use he_cuda::{Arithmetic, Cuda};
+use rand::SeedableRng;
+use rand::rngs::ChaCha20Rng;
 use std::thread;
 
 /// Panics with the seed on an error.
@@ -34,6 +36,48 @@ macro_rules! on_both {
             }
         }
     };
+}
+
+// ---- Vectors ----
+
+/// Vectors in memory that this device, a second stream of it, another device or the CPU handed out
+/// are encoded alike.
+fn vectors_of(devices: &[&Cuda], shapes: &[Shape], seed: u64) -> Result<()> {
+    for shape in shapes {
+        let params = shape.params();
+        let values = values(&mut ChaCha20Rng::seed_from_u64(seed), 1, params.slots()).remove(0);
+        let (encoder, on_cpu) = (encoder(&params, devices[0])?, encoder(&params, &Cpu::new())?);
+        let expected = encoder.encode(&values, params.encoding())?.poly().to_words()?;
+        let vectors = devices.iter().map(|cuda| cuda.host_vector(values.len()));
+        for (i, vector) in vectors.chain([Cpu::new().host_vector(values.len())]).enumerate() {
+            let mut vector = vector?;
+            vector.numbers_mut()?.copy_from_slice(&values);
+            let found = encoder.encode_host_vector(&vector, params.encoding())?;
+            assert!(found.poly().to_words()? == expected, "{shape:?}, vector {i}; HE_TEST_SEED={seed}");
+            let found = on_cpu.encode_host_vector(&vector, params.encoding())?;
+            assert!(found.poly().to_words()? == expected, "{shape:?}, CPU, vector {i}; HE_TEST_SEED={seed}");
+        }
+    }
+    Ok(())
+}
+
+fn vectors_of_two_streams(cuda: &Cuda, shapes: &[Shape], seed: u64) -> Result<()> {
+    vectors_of(&[cuda, &cuda.another()?], shapes, seed)
+}
+
+on_both!(vectors_of_two_streams:
+    emulated_vectors_of_two_streams(NARROW.of(13, 1), MIXED.of(12, 1)),
+    device_vectors_of_two_streams(NARROW.of(13, 1), MIXED.of(12, 1), NARROW.of(16, 1)));
+
+#[test]
+fn emulated_vectors_of_two_devices() {
+    let [first, second] = [(); 2].map(|()| emulated(Arithmetic::Float));
+    let seed = seed();
+    checked(seed, vectors_of(&[&first, &second], &[NARROW.of(13, 1)], seed));
+}
+
+fn encoder<B: RingOps>(params: &CkksParams, backend: &B) -> Result<Encoder<B>> {
+    Encoder::new(params, &Ring::new(backend.clone(), params.rlwe().ring().clone())?)
 }
 
 // ---- Rings ----

@@ -611,9 +611,36 @@ fn embedding_case<B: RingOps>(
         &[lab.backend.words(&plaintext) as u64],
         &[words as u64],
     )?;
+    if let [values] = vectors {
+        let mut vector = lab.backend.host_vector(values.len())?;
+        vector.numbers_mut()?.copy_from_slice(values);
+        ops.encode_host_vector(rows, &vector, to)?;
+    }
     let mut larger = lab.buffer(rows.at(lab.n), Fill::Top)?;
     lab.backend.copy(&plaintext, 0, &mut larger, lab.n, words)?;
     ops.decode_slots(rows.at(lab.n), &larger, to).map(drop)
+}
+
+/// A vector in memory of the back end that is written again, and then dropped, while a device may
+/// still read it.
+fn reuse_of_host_vectors<B: RingOps>(lab: &Lab<B>, to: Embedding<'_>) -> Result<()> {
+    let (ops, rows) = (&lab.ring, Rows::new(Span::chain(2), 1));
+    let values = |salt| -> Vec<Complex64> { (0..to.slots).map(|i| slot(salt, i)).collect() };
+    let mut vector = lab.backend.host_vector(to.slots)?;
+    let zeros = vector.numbers().iter().all(|&z| z == Complex64::ZERO);
+    lab.expect("host_vector", "zeros", &[zeros.into()], &[1])?;
+    let mut plaintexts = Vec::new();
+    for salt in 10..18 {
+        vector.numbers_mut()?.copy_from_slice(&values(salt));
+        plaintexts.push(ops.encode_host_vector(rows, &vector, to)?);
+    }
+    drop(vector);
+    for (salt, plaintext) in (10..18).zip(&plaintexts) {
+        let expected = ops.encode_slots(rows, &[&values(salt)], to)?;
+        let (found, expected) = (lab.read(plaintext)?, lab.read(&expected)?);
+        lab.expect("encode_host_vector", "encode_slots", &found, &expected)?;
+    }
+    Ok(())
 }
 
 /// Slots to plaintexts and back at one degree, against the provided bodies: every number of slots,
@@ -676,6 +703,12 @@ pub fn embeddings_of_degree<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
                 }
             }
         }
+    }
+
+    let direct = Lab::new(backend.clone(), &WIDTHS[log_n as usize % 3], log_n)?;
+    for slots in [1, lab.n / 4, lab.n / 2].into_iter().filter(|&slots| slots > 0) {
+        let to = Embedding { fft: &fft, slots, scale: 3e12, level: 2 };
+        in_case(reuse_of_host_vectors(&direct, to), || lab.case(slots))?;
     }
 
     // Values that must be refused, in the second of three vectors.
