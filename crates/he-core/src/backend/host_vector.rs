@@ -21,7 +21,7 @@ pub trait HostMemory: Any + Send + Sync {
 
 /// Complex numbers in memory of the host that suits a back end: page-locked on a GPU, which reads
 /// it without the copy that it makes of other memory, and ordinary memory elsewhere. It is made by
-/// [`Backend::host_vector`](super::Backend::vector) and wiped when it is dropped.
+/// [`Backend::host_vector`](super::Backend::host_vector) and wiped when it is dropped.
 ///
 /// Any back end encodes any such vector, but only the one that made it saves the copy.
 ///
