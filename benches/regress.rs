@@ -124,6 +124,8 @@ fn ckks(report: &mut Report, chain: &Chain) {
         "rotate",
         "add",
         "add in place",
+        "add plain",
+        "add plain in place",
         "mul plain",
         "encode",
         "decode",
@@ -141,11 +143,14 @@ fn ckks(report: &mut Report, chain: &Chain) {
     let decrypted = decryptor.decrypt(a).expect("same parameters");
     let encryptor = Encryptor::new(setup.params(), &setup.public).expect("same parameters");
     let mut rng = ChaCha20Rng::seed_from_u64(2025);
-    let [mul, rotate, add, in_place, plain, encode, decode, encrypt, decrypt] = &names;
+    let [mul, rotate, add, in_place, add_plain, plain_in_place, plain, encode, decode, encrypt, decrypt] =
+        &names;
     report.measure(mul, || ev.mul(a, b, keys));
     report.measure(rotate, || ev.rotate(a, 1, keys));
     report.measure(add, || ev.add(a, b));
     report.measure(in_place, || ev.add_assign(&mut sum, b));
+    report.measure(add_plain, || ev.add_plain(a, &setup.plaintext));
+    report.measure(plain_in_place, || ev.add_plain_assign(&mut sum, &setup.plaintext));
     report.measure(plain, || ev.mul_plain(a, &setup.plaintext));
     report.measure(encode, || ev.encoder().encode(&setup.values, setup.params().encoding()));
     report.measure(decode, || ev.encoder().decode(&decrypted));

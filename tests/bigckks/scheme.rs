@@ -96,12 +96,24 @@ fn values_go_through_every_operation() {
             // Plaintexts and constants.
             let vectors: Vec<&[Complex64]> = ys.iter().map(Vec::as_slice).collect();
             let plain = ev.encoder().encode_batch(&vectors, w.params.encoding()).unwrap();
+            let one = ev.encoder().encode(&ys[0], w.params.encoding()).unwrap();
             w.near(
                 "add plain",
                 &ev.add_plain(&rescaled, &plain).unwrap(),
                 &zip(&xy, &ys, |a, b| a + b),
                 error + rounding + fresh,
             );
+            let z = Complex64::new(0.25, -0.5);
+            for ct in [&rescaled, &x] {
+                let mut in_place = ct.clone();
+                ev.add_plain_assign(&mut in_place, &plain).unwrap();
+                ev.sub_plain_assign(&mut in_place, &one).unwrap();
+                ev.add_scalar_assign(&mut in_place, z).unwrap();
+                ev.mul_integer_assign(&mut in_place, -3).unwrap();
+                let sum = ev.sub_plain(&ev.add_plain(ct, &plain).unwrap(), &one).unwrap();
+                let expected = ev.mul_integer(&ev.add_scalar(&sum, z).unwrap(), -3).unwrap();
+                assert!(same(&in_place, &expected));
+            }
             w.near(
                 "sub plain",
                 &ev.sub_plain(&x, &plain).unwrap(),
@@ -109,7 +121,6 @@ fn values_go_through_every_operation() {
                 2.0 * fresh,
             );
             w.near("mul plain", &ev.mul_plain(&x, &plain).unwrap(), &xy, error);
-            let one = ev.encoder().encode(&ys[0], w.params.encoding()).unwrap();
             w.near(
                 "mul one plain",
                 &ev.mul_plain(&x, &one).unwrap(),

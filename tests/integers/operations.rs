@@ -83,6 +83,10 @@ fn linear<S: Scheme>(rng: &mut ChaCha20Rng) {
                 same(&|a| ev.add_assign(a, b), ev.add(a, b).unwrap());
                 same(&|a| ev.sub_assign(a, b), ev.sub(a, b).unwrap());
                 same(&|a| ev.neg_assign(a), ev.neg(a).unwrap());
+                same(&|a| ev.add_plain_assign(a, &plain), ev.add_plain(a, &plain).unwrap());
+                same(&|a| ev.sub_plain_assign(a, &plain), ev.sub_plain(a, &plain).unwrap());
+                same(&|a| ev.add_scalar_assign(a, -12345), ev.add_scalar(a, -12345).unwrap());
+                same(&|a| ev.mul_scalar_assign(a, -12345), ev.mul_scalar(a, -12345).unwrap());
             }
             if a.level() > 0 {
                 let low = ev.mod_switch_to(&a, a.level() - 1).unwrap();

@@ -56,6 +56,52 @@ fn every_operation_on_every_shape_and_level() {
     });
 }
 
+/// In place, on ciphertexts as they are and on such that have to be brought to another level or
+/// scale: the same words and states.
+#[test]
+fn operations_in_place_leave_the_same_words() {
+    for_seeds(2, |rng| {
+        each_world(rng, |name, w, rng| {
+            let (ev, n) = (&w.ev, w.params.slots());
+            let z = Complex64::new(rng.random_range(-2.0..2.0), rng.random_range(-2.0..2.0));
+            for (i, j) in (0..=w.top()).flat_map(|i| (0..=w.top()).map(move |j| (i, j))) {
+                let (a, b) = (w.random(2, n, i, rng).ct, w.random(1, n / 2, j, rng).ct);
+                let plain = w.encode(&random_values(rng, 1, n), j);
+                // A product that is still to be rescaled.
+                let raw = (i > 0).then(|| ev.relinearize(&ev.tensor(&a, &a).unwrap(), &w.keys).unwrap());
+                for a in [Some(a), raw].into_iter().flatten() {
+                    let same = |op: &str,
+                                in_place: &dyn Fn(&mut Ciphertext<Cpu>) -> Result<()>,
+                                expected: Result<Ciphertext<Cpu>>| {
+                        let what = format!("{name}, {op} of levels {i} and {j}");
+                        let mut found = a.duplicate().unwrap();
+                        let (done, expected) = match (in_place(&mut found), expected) {
+                            (Ok(()), Ok(expected)) => (found, expected),
+                            (Err(found), Err(expected)) => {
+                                assert_eq!(found.to_string(), expected.to_string(), "{what}");
+                                return;
+                            }
+                            (found, expected) => panic!("{what}: {found:?}, {:?}", expected.err()),
+                        };
+                        let state = |ct: &Ciphertext<Cpu>| (ct.level(), ct.scale(), ct.slots(), ct.noise());
+                        assert_eq!(words(&done), words(&expected), "{what}");
+                        assert_eq!(state(&done), state(&expected), "{what}");
+                    };
+                    same("add", &|a| ev.add_assign(a, &b), ev.add(&a, &b));
+                    same("sub", &|a| ev.sub_assign(a, &b), ev.sub(&a, &b));
+                    same("neg", &|a| ev.neg_assign(a), ev.neg(&a));
+                    same("add_plain", &|a| ev.add_plain_assign(a, &plain), ev.add_plain(&a, &plain));
+                    same("sub_plain", &|a| ev.sub_plain_assign(a, &plain), ev.sub_plain(&a, &plain));
+                    same("mul_integer", &|a| ev.mul_integer_assign(a, -13), ev.mul_integer(&a, -13));
+                    for z in [z, z.re.into(), f64::NAN.into(), 1e300.into()] {
+                        same("add_scalar", &|a| ev.add_scalar_assign(a, z), ev.add_scalar(&a, z));
+                    }
+                }
+            }
+        });
+    });
+}
+
 /// Sequences of operations chosen at random, on operands of different levels, histories, batches
 /// and slots.
 #[test]

@@ -243,12 +243,24 @@ impl<B: WideOps> Evaluator<B> {
         plain: &Plaintext<B>,
         f: impl Fn(&mut WidePoly<B>, &WidePoly<B>) -> Result<()>,
     ) -> Result<Ciphertext<B>> {
+        let mut result = ct.duplicate()?;
+        self.combine_plain_assign(&mut result, plain, f)?;
+        Ok(result)
+    }
+
+    /// ct <- f(ct, plain).
+    fn combine_plain_assign(
+        &self,
+        ct: &mut Ciphertext<B>,
+        plain: &Plaintext<B>,
+        f: impl Fn(&mut WidePoly<B>, &WidePoly<B>) -> Result<()>,
+    ) -> Result<()> {
         self.check(&ct.c[0], ct.meta)?;
         self.check(&plain.poly, plain.meta)?;
-        let mut result = ct.duplicate()?;
-        result.meta = self.combine(&mut result.c, ct.meta, &[&plain.poly], plain.meta, f)?;
-        result.noise = summed((ct.noise, ct.meta), (plain.noise, plain.meta), result.meta);
-        Ok(result)
+        let meta = self.combine(&mut ct.c, ct.meta, &[&plain.poly], plain.meta, f)?;
+        ct.noise = summed((ct.noise, ct.meta), (plain.noise, plain.meta), meta);
+        ct.meta = meta;
+        Ok(())
     }
 
     /// ct + plain.
@@ -267,13 +279,43 @@ impl<B: WideOps> Evaluator<B> {
         self.combine_plain(ct, plain, WidePoly::sub_assign)
     }
 
+    /// ct <- ct + plain, to the same words as [`add_plain`](Self::add_plain), without new memory and
+    /// without touching c1 where both have one modulus and one scale.
+    ///
+    /// # Errors
+    /// The same as for [`add_plain`](Self::add_plain); after one of scale, batch or device, `ct`
+    /// has any value.
+    pub fn add_plain_assign(&self, ct: &mut Ciphertext<B>, plain: &Plaintext<B>) -> Result<()> {
+        self.combine_plain_assign(ct, plain, WidePoly::add_assign)
+    }
+
+    /// ct <- ct - plain, likewise.
+    ///
+    /// # Errors
+    /// The same as for [`add_plain_assign`](Self::add_plain_assign).
+    pub fn sub_plain_assign(&self, ct: &mut Ciphertext<B>, plain: &Plaintext<B>) -> Result<()> {
+        self.combine_plain_assign(ct, plain, WidePoly::sub_assign)
+    }
+
     /// ct + value in every slot, where the value is rounded to a multiple of 1 / scale.
     ///
     /// # Errors
     /// [`Error::NotFinite`], [`Error::CoefficientTooLarge`]; device errors.
     pub fn add_scalar(&self, ct: &Ciphertext<B>, value: Complex64) -> Result<Ciphertext<B>> {
+        let mut result = ct.duplicate()?;
+        self.add_scalar_assign(&mut result, value)?;
+        Ok(result)
+    }
+
+    /// ct <- ct + value, to the same words as [`add_scalar`](Self::add_scalar), without a copy of
+    /// the ciphertext and without touching c1.
+    ///
+    /// # Errors
+    /// The same as for [`add_scalar`](Self::add_scalar), before anything changes; after a device
+    /// error, `ct` has any value.
+    pub fn add_scalar_assign(&self, ct: &mut Ciphertext<B>, value: Complex64) -> Result<()> {
         let to = self.params.encoding_for(ct).scale_log2(ct.meta.scale_log2);
-        self.add_plain(ct, &self.encoder.encode_constant(value, to)?)
+        self.add_plain_assign(ct, &self.encoder.encode_constant(value, to)?)
     }
 
     // --- products -------------------------------------------------------------------------------
@@ -421,16 +463,27 @@ impl<B: WideOps> Evaluator<B> {
     /// # Errors
     /// Mismatch of ring; device errors.
     pub fn mul_integer(&self, ct: &Ciphertext<B>, value: i64) -> Result<Ciphertext<B>> {
+        let mut result = ct.duplicate()?;
+        self.mul_integer_assign(&mut result, value)?;
+        Ok(result)
+    }
+
+    /// ct <- value ct, to the same words as [`mul_integer`](Self::mul_integer) and without new
+    /// memory.
+    ///
+    /// # Errors
+    /// The same as for [`mul_integer`](Self::mul_integer); after a device error, `ct` has any
+    /// value.
+    pub fn mul_integer_assign(&self, ct: &mut Ciphertext<B>, value: i64) -> Result<()> {
         self.check(&ct.c[0], ct.meta)?;
-        let product = ct.map(|c| {
-            let mut c = c.duplicate()?;
+        for c in &mut ct.c {
             c.scale_assign(&[value.unsigned_abs()])?;
             if value < 0 {
                 c.neg_assign()?;
             }
-            Ok(c)
-        })?;
-        Ok(Ciphertext { noise: ct.noise.map(|noise| noise.times_integer(value)), ..product })
+        }
+        ct.noise = ct.noise.map(|noise| noise.times_integer(value));
+        Ok(())
     }
 
     // --- rotations ------------------------------------------------------------------------------

@@ -246,13 +246,25 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
         plaintext: &Plaintext,
         f: impl Fn(&mut Poly<Eval, B>, &Poly<Eval, B>) -> Result<()>,
     ) -> Result<Ciphertext<S, B>> {
+        let mut result = ct.duplicate()?;
+        self.combine_plain_assign(&mut result, plaintext, f)?;
+        Ok(result)
+    }
+
+    /// ct <- f(ct, plaintext).
+    fn combine_plain_assign(
+        &self,
+        ct: &mut Ciphertext<S, B>,
+        plaintext: &Plaintext,
+        f: impl Fn(&mut Poly<Eval, B>, &Poly<Eval, B>) -> Result<()>,
+    ) -> Result<()> {
         self.check_ciphertext(ct)?;
         self.encoder.check(plaintext)?;
         let meta = self.params.shifted(ct.meta)?;
         let phase = plaintext.phase(&self.params, &self.ring, meta.primes, meta.correction_factor)?;
-        let mut result = ct.duplicate()?;
-        f(&mut result.pair.c[0], &phase)?;
-        Ok(Ciphertext::with_meta(result.pair, meta))
+        f(&mut ct.pair.c[0], &phase)?;
+        ct.meta = meta;
+        Ok(())
     }
 
     /// ct + plaintext, which may have a batch of one. Adds at most one to the noise.
@@ -270,6 +282,24 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
     /// The same as for [`add_plain`](Self::add_plain).
     pub fn sub_plain(&self, ct: &Ciphertext<S, B>, plaintext: &Plaintext) -> Result<Ciphertext<S, B>> {
         self.combine_plain(ct, plaintext, Poly::sub_assign)
+    }
+
+    /// ct <- ct + plaintext, to the same words as [`add_plain`](Self::add_plain), without a copy of
+    /// the ciphertext and without touching c1.
+    ///
+    /// # Errors
+    /// The same as for [`add_plain`](Self::add_plain), before anything changes; after a device
+    /// error, `ct` has any value.
+    pub fn add_plain_assign(&self, ct: &mut Ciphertext<S, B>, plaintext: &Plaintext) -> Result<()> {
+        self.combine_plain_assign(ct, plaintext, Poly::add_assign)
+    }
+
+    /// ct <- ct - plaintext, likewise.
+    ///
+    /// # Errors
+    /// The same as for [`add_plain_assign`](Self::add_plain_assign).
+    pub fn sub_plain_assign(&self, ct: &mut Ciphertext<S, B>, plaintext: &Plaintext) -> Result<()> {
+        self.combine_plain_assign(ct, plaintext, Poly::sub_assign)
     }
 
     /// Prepares a plaintext for products with ciphertexts of up to this level: it is transformed
@@ -328,6 +358,18 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
     /// # Errors
     /// [`Error::BudgetSpent`]; mismatch of ring or parameters; device errors.
     pub fn add_scalar(&self, ct: &Ciphertext<S, B>, value: i64) -> Result<Ciphertext<S, B>> {
+        let mut result = ct.duplicate()?;
+        self.add_scalar_assign(&mut result, value)?;
+        Ok(result)
+    }
+
+    /// ct <- ct + value, to the same words as [`add_scalar`](Self::add_scalar), without new memory
+    /// and without touching c1.
+    ///
+    /// # Errors
+    /// The same as for [`add_scalar`](Self::add_scalar), before anything changes; after a device
+    /// error, `ct` has any value.
+    pub fn add_scalar_assign(&self, ct: &mut Ciphertext<S, B>, value: i64) -> Result<()> {
         self.check_ciphertext(ct)?;
         let meta = self.params.shifted(ct.meta)?;
         let (plain, primes) = (self.params.plain(), ct.meta.primes);
@@ -336,9 +378,9 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
         let moduli = &self.ring.spec().q_moduli()[..primes];
         let terms = moduli.iter().zip(self.params.t_inverse());
         let terms: Vec<u64> = terms.map(|(q, &inverse)| q.mul(q.reduce_i64(term), inverse)).collect();
-        let mut result = ct.duplicate()?;
-        result.pair.c[0].add_scalar_assign(&terms)?;
-        Ok(Ciphertext::with_meta(result.pair, meta))
+        ct.pair.c[0].add_scalar_assign(&terms)?;
+        ct.meta = meta;
+        Ok(())
     }
 
     /// value ct; the value is taken modulo t, in `[-t/2, t/2)`, and the noise grows by its
@@ -347,14 +389,26 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
     /// # Errors
     /// [`Error::BudgetSpent`]; mismatch of ring or parameters; device errors.
     pub fn mul_scalar(&self, ct: &Ciphertext<S, B>, value: i64) -> Result<Ciphertext<S, B>> {
+        let mut result = ct.duplicate()?;
+        self.mul_scalar_assign(&mut result, value)?;
+        Ok(result)
+    }
+
+    /// ct <- value ct, to the same words as [`mul_scalar`](Self::mul_scalar) and without new
+    /// memory.
+    ///
+    /// # Errors
+    /// The same as for [`mul_scalar`](Self::mul_scalar), before anything changes; after a device
+    /// error, `ct` has any value.
+    pub fn mul_scalar_assign(&self, ct: &mut Ciphertext<S, B>, value: i64) -> Result<()> {
         self.check_ciphertext(ct)?;
         let plain = self.params.plain();
         let value = plain.center(plain.modulus().reduce_i64(value));
         let meta = self.params.scaled(ct.meta, value)?;
         let residues = self.residues(value, ct.meta.primes);
-        let mut result = ct.duplicate()?;
-        result.pair.c.iter_mut().try_for_each(|part| part.scale_assign(&residues))?;
-        Ok(Ciphertext::with_meta(result.pair, meta))
+        ct.pair.c.iter_mut().try_for_each(|part| part.scale_assign(&residues))?;
+        ct.meta = meta;
+        Ok(())
     }
 }
 

@@ -56,21 +56,37 @@ impl<B: RingOps> Evaluator<B> {
     /// # Errors
     /// [`Error::NotFinite`], [`Error::ValueTooLarge`]; device errors.
     pub fn add_scalar(&self, ct: &Ciphertext<B>, value: Complex64) -> Result<Ciphertext<B>> {
-        let ct = self.settled(ct)?;
-        let level = level_of(&ct);
+        let mut result = into_owned(self.settled(ct)?)?;
+        self.add_scalar_assign(&mut result, value)?;
+        Ok(result)
+    }
+
+    /// ct <- ct + value, to the same words as [`add_scalar`](Self::add_scalar). Without new memory,
+    /// and without touching c1, where the ciphertext has the scale of its level.
+    ///
+    /// # Errors
+    /// The same as for [`add_scalar`](Self::add_scalar), before anything changes; after a device
+    /// error, `ct` has any value.
+    pub fn add_scalar_assign(&self, ct: &mut Ciphertext<B>, value: Complex64) -> Result<()> {
+        let mut copy = self.settled(ct)?.into_copy();
+        let to = copy.as_mut().unwrap_or(ct);
         if value.im == 0.0 {
-            let mut result = into_owned(ct)?;
-            let span = result.pair.c[0].span();
+            let level = to.meta.level;
+            let span = to.pair.c[0].span();
             let scale = self.params.exact_scale(self.scale_at(level));
             let residues = self.constant_residues(value.re, scale, span, level)?;
-            result.pair.c[0].add_scalar_assign(&residues)?;
-            let (scale_log2, n) = (result.meta.scale_log2(), self.params.noise().n());
+            to.pair.c[0].add_scalar_assign(&residues)?;
+            let (scale_log2, n) = (to.meta.scale_log2(), self.params.noise().n());
             let constant = NoiseEstimate::encoded(value.re * value.re, scale_log2, n, DOUBLES_LOG2);
-            result.meta.noise = result.meta.noise.map(|noise| noise.plus(constant));
-            return Ok(result);
+            to.meta.noise = to.meta.noise.map(|noise| noise.plus(constant));
+        } else {
+            let constant = self.encoder.encode_constant(value, self.params.encoding_for(to))?;
+            self.add_plain_assign(to, &constant)?;
         }
-        let constant = self.encoder.encode_constant(value, self.params.encoding_for(ct.borrow()))?;
-        self.add_plain(ct.borrow(), &constant)
+        if let Some(copy) = copy {
+            *ct = copy;
+        }
+        Ok(())
     }
 
     /// value ct, rescaled: one level below. The value is rounded to a multiple of
@@ -135,12 +151,23 @@ impl<B: RingOps> Evaluator<B> {
     /// # Errors
     /// Mismatch of ring; device errors.
     pub fn mul_integer(&self, ct: &Ciphertext<B>, value: i64) -> Result<Ciphertext<B>> {
-        self.check_ciphertext(ct)?;
         let mut result = ct.duplicate()?;
-        let moduli = &self.ring.spec().q_moduli()[..result.pair.chain_limbs()];
-        let residues: Vec<u64> = moduli.iter().map(|q| q.reduce_i64(value)).collect();
-        result.pair.c.iter_mut().try_for_each(|c| c.scale_assign(&residues))?;
-        result.meta.noise = result.meta.noise.map(|noise| noise.times_integer(value));
+        self.mul_integer_assign(&mut result, value)?;
         Ok(result)
+    }
+
+    /// ct <- value ct, to the same words as [`mul_integer`](Self::mul_integer) and without new
+    /// memory.
+    ///
+    /// # Errors
+    /// The same as for [`mul_integer`](Self::mul_integer); after a device error, `ct` has any
+    /// value.
+    pub fn mul_integer_assign(&self, ct: &mut Ciphertext<B>, value: i64) -> Result<()> {
+        self.check_ciphertext(ct)?;
+        let moduli = &self.ring.spec().q_moduli()[..ct.pair.chain_limbs()];
+        let residues: Vec<u64> = moduli.iter().map(|q| q.reduce_i64(value)).collect();
+        ct.pair.c.iter_mut().try_for_each(|c| c.scale_assign(&residues))?;
+        ct.meta.noise = ct.meta.noise.map(|noise| noise.times_integer(value));
+        Ok(())
     }
 }

@@ -1,6 +1,6 @@
 //! Sums and products with plaintexts.
 
-use super::scales::{LEAST_CONSTANT, into_owned, level_of, same_scale};
+use super::scales::{LEAST_CONSTANT, level_of, same_scale};
 use super::{Evaluator, product_noise, sum};
 use crate::backend::RingOps;
 use crate::ckks::ciphertext::{Meta, scale_mismatch};
@@ -10,6 +10,19 @@ use crate::key_set::common_of;
 use crate::ring::{Eval, Poly, Span};
 use crate::rlwe::{Aligned, RlweCiphertext};
 use std::borrow::Borrow;
+
+/// ct <- f(ct, poly) for a polynomial of its level and scale.
+fn combine_aligned<B: RingOps>(
+    ct: &mut Ciphertext<B>,
+    poly: &Poly<Eval, B>,
+    plain: Meta,
+    f: impl Fn(&mut Poly<Eval, B>, &Poly<Eval, B>) -> Result<()>,
+) -> Result<()> {
+    f(&mut ct.pair.c[0], poly)?;
+    let noise = ct.meta.noises(&plain).map(|(ct, plain)| ct.plus(plain));
+    ct.meta = Meta { slots: ct.meta.slots.max(plain.slots), noise, ..ct.meta };
+    Ok(())
+}
 
 impl<B: RingOps> Evaluator<B> {
     /// Whether plaintexts of this scale multiply ciphertexts of a level.
@@ -40,12 +53,12 @@ impl<B: RingOps> Evaluator<B> {
     /// The ciphertext settled on a level that neither operand is below, the plaintext's polynomial
     /// there at the scale asked for, and its noise.
     #[allow(clippy::type_complexity)]
-    fn with_plain<'a>(
+    fn with_plain<'c, 'p>(
         &self,
-        ct: &'a Ciphertext<B>,
-        plain: &'a Plaintext<B>,
+        ct: &'c Ciphertext<B>,
+        plain: &'p Plaintext<B>,
         (level, scale): (usize, f64),
-    ) -> Result<(Aligned<'a, Ciphertext<B>>, Aligned<'a, Poly<Eval, B>>, Meta)> {
+    ) -> Result<(Aligned<'c, Ciphertext<B>>, Aligned<'p, Poly<Eval, B>>, Meta)> {
         let ct = self.at_level(self.settled(ct)?, level)?;
         let from = plain.meta.level;
         let (poly, meta) = if same_scale(plain.meta.scale, scale) {
@@ -67,22 +80,49 @@ impl<B: RingOps> Evaluator<B> {
         Ok((ct, poly, meta))
     }
 
+    /// Both at one level and scale: a copy of the ciphertext, where it has to be brought there, the
+    /// plaintext's polynomial, and its noise.
+    #[allow(clippy::type_complexity)]
+    fn summands<'p>(
+        &self,
+        ct: &Ciphertext<B>,
+        plain: &'p Plaintext<B>,
+    ) -> Result<(Option<Ciphertext<B>>, Aligned<'p, Poly<Eval, B>>, Meta)> {
+        self.check(plain.meta, &plain.poly)?;
+        let settled = self.settled(ct)?;
+        let level = level_of(&settled).min(plain.meta.level);
+        let (lowered, poly, meta) =
+            self.with_plain(settled.borrow(), plain, (level, self.scale_at(level)))?;
+        let lowered = lowered.into_copy();
+        Ok((lowered.or_else(|| settled.into_copy()), poly, meta))
+    }
+
     fn combine_plain(
         &self,
         ct: &Ciphertext<B>,
         plain: &Plaintext<B>,
         f: impl Fn(&mut Poly<Eval, B>, &Poly<Eval, B>) -> Result<()>,
     ) -> Result<Ciphertext<B>> {
-        let slots = ct.meta.slots.max(plain.meta.slots);
-        self.check(plain.meta, &plain.poly)?;
-        let ct = self.settled(ct)?;
-        let level = level_of(&ct).min(plain.meta.level);
-        let (ct, poly, plain) = self.with_plain(ct.borrow(), plain, (level, self.scale_at(level)))?;
-        let mut result = into_owned(ct)?;
-        f(&mut result.pair.c[0], poly.borrow())?;
-        let noise = result.meta.noises(&plain).map(|(ct, plain)| ct.plus(plain));
-        result.meta = Meta { slots, noise, ..result.meta };
+        let (copy, poly, meta) = self.summands(ct, plain)?;
+        let mut result = copy.map_or_else(|| ct.duplicate(), Ok)?;
+        combine_aligned(&mut result, poly.borrow(), meta, f)?;
         Ok(result)
+    }
+
+    /// ct <- f(ct, plain), with a copy of `ct` only where it has to be brought to another level or
+    /// scale.
+    fn combine_plain_assign(
+        &self,
+        ct: &mut Ciphertext<B>,
+        plain: &Plaintext<B>,
+        f: impl Fn(&mut Poly<Eval, B>, &Poly<Eval, B>) -> Result<()>,
+    ) -> Result<()> {
+        let (mut copy, poly, meta) = self.summands(ct, plain)?;
+        combine_aligned(copy.as_mut().unwrap_or(ct), poly.borrow(), meta, f)?;
+        if let Some(copy) = copy {
+            *ct = copy;
+        }
+        Ok(())
     }
 
     /// ct + plain; the plaintext is brought to the ciphertext's level, or vice versa. It may have a
@@ -102,6 +142,24 @@ impl<B: RingOps> Evaluator<B> {
     /// The same as for [`add_plain`](Self::add_plain).
     pub fn sub_plain(&self, ct: &Ciphertext<B>, plain: &Plaintext<B>) -> Result<Ciphertext<B>> {
         self.combine_plain(ct, plain, Poly::sub_assign)
+    }
+
+    /// ct <- ct + plain, to the same words as [`add_plain`](Self::add_plain). Without new memory,
+    /// and without touching c1, where the ciphertext is on the level of the sum.
+    ///
+    /// # Errors
+    /// The same as for [`add_plain`](Self::add_plain), before anything changes; after a device
+    /// error, `ct` has any value.
+    pub fn add_plain_assign(&self, ct: &mut Ciphertext<B>, plain: &Plaintext<B>) -> Result<()> {
+        self.combine_plain_assign(ct, plain, Poly::add_assign)
+    }
+
+    /// ct <- ct - plain, likewise.
+    ///
+    /// # Errors
+    /// The same as for [`add_plain_assign`](Self::add_plain_assign).
+    pub fn sub_plain_assign(&self, ct: &mut Ciphertext<B>, plain: &Plaintext<B>) -> Result<()> {
+        self.combine_plain_assign(ct, plain, Poly::sub_assign)
     }
 
     /// ct plain, rescaled: one level below. The plaintext may have a batch of one. Its scale is the
