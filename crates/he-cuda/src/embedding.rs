@@ -273,7 +273,7 @@ impl Cuda {
     /// that reads it `times` times.
     fn lent_source<'a>(&self, op: &'static str, memory: &'a PageLocked, times: usize) -> Result<Source<'a>> {
         let (pinned, given) = (memory.words(), memory.numbers().len());
-        if (times - 1) * pinned.words() <= READ_AGAIN {
+        if times.saturating_sub(1) * pinned.words() <= READ_AGAIN {
             return Ok(Source { place: Place::Lent(pinned), given });
         }
         let mut buf = self.stream.alloc(pinned.words()).map_err(failed(op))?;
