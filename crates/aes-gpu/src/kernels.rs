@@ -1,6 +1,5 @@
 //! The kernels of one device, loaded when they are first needed.
 
-use crate::ptx::SOURCES;
 use gpu::{Error, Gpu, Kernel, Module, Result};
 use he_core::aes::{Direction, KeySize};
 use std::collections::HashMap;
@@ -158,8 +157,7 @@ impl Kernels {
             None => {
                 let missing =
                     || Error::Module { module: file.into(), reason: "it is not part of the crate".into() };
-                let (_, ptx) = SOURCES.iter().find(|(name, _)| *name == file).ok_or_else(missing)?;
-                let module = self.gpu.load(file, ptx)?;
+                let module = self.gpu.load(file, &he_ptx::text(file).ok_or_else(missing)?)?;
                 modules.insert(file, module.clone());
                 module
             }
@@ -195,7 +193,7 @@ mod tests {
             }
         }
         for entry in entries {
-            let (_, ptx) = SOURCES.iter().find(|(name, _)| *name == entry.file()).unwrap();
+            let ptx = he_ptx::text(entry.file()).unwrap();
             assert!(ptx.contains(&format!(".entry {}(", entry.name())), "{entry:?}");
         }
     }

@@ -30,7 +30,6 @@ mod kernels;
 mod key;
 mod lane;
 mod pinned;
-mod ptx;
 mod stream;
 mod xts;
 

@@ -2,9 +2,9 @@
 //! polynomials compiles no transform.
 
 use crate::cache::lock;
-use crate::ptx::SOURCES;
 use crate::ring::{row_chunks, row_words};
 use gpu::{Gpu, Kernel, Module, Result};
+use std::collections::HashMap;
 use std::sync::{Mutex, OnceLock};
 
 /// The shared memory of 2^log words.
@@ -290,7 +290,7 @@ impl Entry {
 #[derive(Debug)]
 pub(crate) struct Kernels {
     gpu: Gpu,
-    modules: Mutex<Vec<Option<Module>>>,
+    modules: Mutex<HashMap<&'static str, Module>>,
     kernels: Vec<OnceLock<Kernel>>,
 }
 
@@ -298,7 +298,7 @@ impl Kernels {
     pub(crate) fn new(gpu: &Gpu) -> Self {
         Self {
             gpu: gpu.clone(),
-            modules: Mutex::new(vec![None; SOURCES.len()]),
+            modules: Mutex::default(),
             kernels: ENTRIES.iter().map(|_| OnceLock::new()).collect(),
         }
     }
@@ -316,14 +316,13 @@ impl Kernels {
     fn load(&self, entry: Entry) -> Result<Kernel> {
         let (file, name, shared) = ENTRIES[entry as usize];
         let mut modules = lock(&self.modules);
-        let index = SOURCES.iter().position(|source| source.name == file).unwrap_or_default();
-        if modules[index].is_none() {
-            modules[index] = Some(self.gpu.load(file, SOURCES[index].ptx)?);
+        if let Some(module) = modules.get(file) {
+            return module.kernel(name, shared);
         }
-        match &modules[index] {
-            Some(module) => module.kernel(name, shared),
-            None => Err(gpu::Error::Module { module: file.to_owned(), reason: "not loaded".to_owned() }),
-        }
+        let missing =
+            || gpu::Error::Module { module: file.into(), reason: "it is not part of the program".into() };
+        let module = self.gpu.load(file, &he_ptx::text(file).ok_or_else(missing)?)?;
+        modules.entry(file).or_insert(module).kernel(name, shared)
     }
 }
 
@@ -333,9 +332,10 @@ mod tests {
 
     #[test]
     fn every_entry_is_in_its_ptx() {
+        let mut texts = HashMap::new();
         for (file, name, _) in ENTRIES {
-            let source = SOURCES.iter().find(|source| source.name == *file).unwrap();
-            assert!(source.ptx.contains(&format!(".entry {name}(")), "{name} is not in {file}.ptx");
+            let ptx: &String = texts.entry(*file).or_insert_with(|| he_ptx::text(file).unwrap());
+            assert!(ptx.contains(&format!(".entry {name}(")), "{name} is not in {file}.ptx");
         }
     }
 }

@@ -35,7 +35,6 @@ mod kernels;
 mod key;
 mod key_switch;
 mod ntt;
-mod ptx;
 mod ring;
 mod rotations;
 mod sampler;
