@@ -193,7 +193,8 @@ fn secrets(params: &RlweParams) -> Inputs<Vec<i8>> {
 }
 
 fn secret(params: &RlweParams, coefficients: &[i8]) -> SecretKey {
-    SecretKey::from_coefficients(params, Zeroizing::new(coefficients.to_vec())).expect("a valid secret")
+    SecretKey::from_coefficients_insecure(params, Zeroizing::new(coefficients.to_vec()))
+        .expect("a valid secret")
 }
 
 /// Key generation of RLWE, which three schemes share.
@@ -394,7 +395,8 @@ fn bigckks(session: &mut Session, cpu: &Cpu, distribution: SecretDistribution) -
         })
     };
     let secret = |coefficients: &Vec<i8>| {
-        bigckks::SecretKey::from_coefficients(&params, Zeroizing::new(coefficients.clone())).expect("valid")
+        bigckks::SecretKey::from_coefficients_insecure(&params, Zeroizing::new(coefficients.clone()))
+            .expect("valid")
     };
     session.claim(&format!("{name}, public key by secret"), &secrets, secret, |key| {
         bigckks::PublicKey::generate(key, &ring, &mut rng).expect("the CPU does not fail")

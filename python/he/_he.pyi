@@ -687,6 +687,7 @@ def _aes_decrypt(
     source: _Place,
     key: AesKey | None,
     passphrase: str | None,
+    allow_cost: bool,
     output: str | None,
     range: tuple[int, int | None] | None,
     force: bool,
@@ -702,6 +703,7 @@ def _file_encrypt(
     columns: list[str],
     categories: list[str],
     passphrase: str | None,
+    allow_cost: bool,
     device: str,
     force: bool,
 ) -> bytes | None: ...
@@ -724,6 +726,7 @@ def _file_decrypt(
     source: _Place,
     key: _Place,
     passphrase: str | None,
+    allow_cost: bool,
     view: str,
     output: str | None,
     device: str,

@@ -72,6 +72,7 @@ def encrypt(
     columns: Sequence[str] = (),
     categories: Sequence[str] = (),
     passphrase: str | None = None,
+    allow_cost: bool = False,
     device: str = "auto",
     force: bool = False,
 ) -> EncryptedFile:
@@ -94,12 +95,24 @@ def encrypt(
         Columns of words, under BFV and BGV, as in ``"party"`` or ``"colour=red,green"``.
     passphrase : str, optional
         What opens a sealed secret key.
+    allow_cost : bool
+        Whether it may take more than 256 MiB in 3 passes to open the key, four times the cost of a
+        new one, up to 1 GiB in 16 passes: for files whose maker you trust.
     device, force
         As for `keygen`.
     """
     to = None if output is None else os.fspath(output)
     made = _he._file_encrypt(
-        source, key, to, halo, list(columns), list(categories), passphrase, device, force
+        source,
+        key,
+        to,
+        halo,
+        list(columns),
+        list(categories),
+        passphrase,
+        allow_cost,
+        device,
+        force,
     )
     return EncryptedFile(_kept(made, to))
 
@@ -291,6 +304,7 @@ class EncryptedFile:
         key: Place,
         *,
         passphrase: str | None = None,
+        allow_cost: bool = False,
         view: str = "light",
         output: str | os.PathLike[str] | None = None,
         device: str = "auto",
@@ -304,6 +318,8 @@ class EncryptedFile:
             The secret key.
         passphrase : str, optional
             What opens it.
+        allow_cost : bool
+            As for `encrypt`.
         view : {"light", "raw", "scaled"}
             What black and white are, as in ``he-cli decrypt``.
         output : path, optional
@@ -312,7 +328,9 @@ class EncryptedFile:
             As for `keygen`.
         """
         to = None if output is None else os.fspath(output)
-        return _he._file_decrypt(self.source, key, passphrase, view, to, device, force)
+        return _he._file_decrypt(
+            self.source, key, passphrase, allow_cost, view, to, device, force
+        )
 
 
 @dataclass(frozen=True)
@@ -432,6 +450,7 @@ def aes_decrypt(
     *,
     key: AesKey | None = None,
     passphrase: str | None = None,
+    allow_cost: bool = False,
     output: str | os.PathLike[str] | None = None,
     range: tuple[int, int | None] | None = None,
     force: bool = False,
@@ -446,12 +465,14 @@ def aes_decrypt(
         The encrypted file.
     key, passphrase, output, force
         As for `aes_encrypt`; the output of an encrypted folder is a folder.
+    allow_cost : bool
+        As for `encrypt`.
     range : (int, int or None), optional
         The bytes to decrypt, from a first one to before a last one.
     """
     to = None if output is None else os.fspath(output)
     if isinstance(source, bytes) and range is not None and to is None:
-        whole = _he._aes_decrypt(source, key, passphrase, None, None, force)
+        whole = _he._aes_decrypt(source, key, passphrase, allow_cost, None, None, force)
         assert whole is not None
         return whole[range[0] : range[1]]
-    return _he._aes_decrypt(source, key, passphrase, to, range, force)
+    return _he._aes_decrypt(source, key, passphrase, allow_cost, to, range, force)

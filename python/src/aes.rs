@@ -2,13 +2,13 @@
 
 use crate::arrays::Bytes;
 use crate::error::Fault;
-use crate::files::{Goal, Place};
+use crate::files::{Goal, Place, opening};
 use crate::run::detached;
 use crate::secrets;
 use he_core::aes::container::UserKey;
 use he_files::aes_file::{self, ByteRange, FileCipher, Sealed, Secret, Source, Target};
 use he_files::io::output::NewFolder;
-use he_files::passphrase::{Passphrase, Purpose};
+use he_files::passphrase::Purpose;
 use he_files::scheme::engine::rng;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -65,18 +65,18 @@ impl PyAesKey {
     }
 }
 
-/// What closes and opens: a key, or a passphrase.
+/// What closes and opens: a key, or a passphrase and whether it opens at any cost.
 enum Lock<'a> {
     Key(&'a UserKey),
-    Passphrase(&'a str),
+    Passphrase(&'a str, bool),
 }
 
 impl<'a> Lock<'a> {
-    fn new(key: Option<&'a PyAesKey>, passphrase: Option<&'a str>) -> PyResult<Self> {
+    fn new(key: Option<&'a PyAesKey>, passphrase: Option<&'a str>, allow_cost: bool) -> PyResult<Self> {
         secrets::check_allowed("AES encryption or decryption")?;
         match (key, passphrase) {
             (Some(key), None) => Ok(Self::Key(&key.0)),
-            (None, Some(text)) => Ok(Self::Passphrase(text)),
+            (None, Some(text)) => Ok(Self::Passphrase(text, allow_cost)),
             _ => Err(PyValueError::new_err("give a key or a passphrase, one of them")),
         }
     }
@@ -84,8 +84,8 @@ impl<'a> Lock<'a> {
     fn with<T>(&self, f: impl FnOnce(Secret<'_>) -> T) -> T {
         match self {
             Self::Key(key) => f(Secret::Key(key)),
-            Self::Passphrase(text) => {
-                let obtain = |_: Purpose, _: &str| Passphrase::new(Zeroizing::new(text.as_bytes().to_vec()));
+            Self::Passphrase(text, allow_cost) => {
+                let obtain = |_: Purpose, _: &str| opening(text, *allow_cost);
                 f(Secret::Passphrase(&obtain))
             }
         }
@@ -103,7 +103,7 @@ pub fn encrypt<'py>(
     force: bool,
     py: Python<'py>,
 ) -> PyResult<Option<Bound<'py, PyBytes>>> {
-    let (lock, goal) = (Lock::new(key, passphrase)?, Goal::new(output.clone(), force, false));
+    let (lock, goal) = (Lock::new(key, passphrase, false)?, Goal::new(output.clone(), force, false));
     detached(py, || {
         let from = match &source {
             Place::Path(path) => Source::open(path, output.as_deref().unwrap_or("-".as_ref()))?,
@@ -118,17 +118,18 @@ pub fn encrypt<'py>(
 
 /// Decrypts a file, a folder or bytes, or a range of bytes.
 #[pyfunction]
-#[pyo3(name = "_aes_decrypt", signature = (source, key, passphrase, output, range, force))]
+#[pyo3(name = "_aes_decrypt", signature = (source, key, passphrase, allow_cost, output, range, force))]
 pub fn decrypt<'py>(
     source: Place,
     key: Option<&PyAesKey>,
     passphrase: Option<&str>,
+    allow_cost: bool,
     output: Option<PathBuf>,
     range: Option<(u64, Option<u64>)>,
     force: bool,
     py: Python<'py>,
 ) -> PyResult<Option<Bound<'py, PyBytes>>> {
-    let (lock, goal) = (Lock::new(key, passphrase)?, Goal::new(output.clone(), force, true));
+    let (lock, goal) = (Lock::new(key, passphrase, allow_cost)?, Goal::new(output.clone(), force, true));
     detached(py, || {
         let sealed = Sealed::read(source.input("source")?)?;
         let target = match &output {

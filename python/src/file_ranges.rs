@@ -81,7 +81,7 @@ pub fn ciphertexts(
 #[pyo3(name = "_file_evaluation_keys")]
 pub fn evaluation_keys(context: &PyContext, source: Place, py: Python<'_>) -> PyResult<PyEvaluationKeys> {
     let core = &context.0;
-    let read = || EvalKeys::of_file(core, read_key(&source, "an evaluation key", None)?);
+    let read = || EvalKeys::of_file(core, read_key(&source, "an evaluation key", None, false)?);
     let keys = core.site.place.run(py, read)?;
     Ok(PyEvaluationKeys { core: Arc::clone(core), keys: Arc::new(keys) })
 }

@@ -7,6 +7,7 @@ use crate::params::{AnyParams, PyParams};
 use crate::run::detached;
 use crate::secrets;
 use he::Device;
+use he_core::aes::container::Cost;
 use he_core::exact;
 use he_core::wire::FrameReader;
 use he_files::cipher_file::{CipherReader, Written};
@@ -134,9 +135,15 @@ impl Goal {
     }
 }
 
-/// What opens sealed keys.
+/// What seals keys.
 pub fn passphrase(text: Option<&str>) -> Result<Option<Passphrase>> {
     Ok(text.map(|text| Passphrase::new(Zeroizing::new(text.as_bytes().to_vec()))).transpose()?)
+}
+
+/// What opens something sealed, at any cost that is accepted if that is allowed.
+pub fn opening(text: &str, allow_cost: bool) -> Result<Passphrase> {
+    let passphrase = Passphrase::new(Zeroizing::new(text.as_bytes().to_vec()))?;
+    Ok(if allow_cost { passphrase.allowing(Cost::MAX) } else { passphrase })
 }
 
 /// A key file of a scheme over rings.
@@ -144,11 +151,9 @@ pub fn read_key(
     place: &Place,
     needed: &str,
     text: Option<&str>,
+    allow_cost: bool,
 ) -> Result<OneOf<he_files::key_file::KeyFiles>> {
-    let obtain = |_: Purpose, _: &str| {
-        let given = text.unwrap_or_default();
-        Passphrase::new(Zeroizing::new(given.as_bytes().to_vec()))
-    };
+    let obtain = |_: Purpose, _: &str| opening(text.unwrap_or_default(), allow_cost);
     Ok(AnyKey::read(place.input("key")?, needed, text.is_some().then_some(&obtain))?.scheme(needed)?)
 }
 
@@ -247,7 +252,7 @@ enum Source {
 #[pyfunction]
 #[pyo3(
     name = "_file_encrypt",
-    signature = (source, key, output, halo, columns, categories, passphrase, device, force)
+    signature = (source, key, output, halo, columns, categories, passphrase, allow_cost, device, force)
 )]
 pub fn encrypt_file<'py>(
     source: &Bound<'py, PyAny>,
@@ -257,6 +262,7 @@ pub fn encrypt_file<'py>(
     columns: Vec<String>,
     categories: Vec<String>,
     passphrase: Option<&str>,
+    allow_cost: bool,
     device: &str,
     force: bool,
 ) -> PyResult<Option<Bound<'py, PyBytes>>> {
@@ -302,7 +308,7 @@ pub fn encrypt_file<'py>(
         let categories = parsed.map_err(|why| Fault::Value(format!("categories: {why}")))?;
         let options = TableOptions { columns: &columns, ..TableOptions::default() };
         let flags = TableFlags { options, categories: &categories, ..TableFlags::default() };
-        let file = read_key(&key, "a public or a secret key", passphrase)?;
+        let file = read_key(&key, "a public or a secret key", passphrase, allow_cost)?;
         let device = opened(device)?;
         on_scheme!(file, file => content(&file, source, flags, halo, (&goal, &key), device)).map(drop)
     })?;
@@ -390,11 +396,12 @@ pub fn evaluate<'py>(
 
 /// Decrypts a file: a picture into an array, a table into its columns; or either into a file.
 #[pyfunction]
-#[pyo3(name = "_file_decrypt", signature = (source, key, passphrase, view, output, device, force))]
+#[pyo3(name = "_file_decrypt", signature = (source, key, passphrase, allow_cost, view, output, device, force))]
 pub fn decrypt_file<'py>(
     source: Place,
     key: Place,
     passphrase: Option<&str>,
+    allow_cost: bool,
     view: &str,
     output: Option<PathBuf>,
     device: &str,
@@ -432,7 +439,7 @@ pub fn decrypt_file<'py>(
         Ok(Plain::decrypt(&team, key.secret()?, &mut reader, view)?)
     }
     let found = detached(py, || {
-        let file = read_key(&key, "a secret key", passphrase)?;
+        let file = read_key(&key, "a secret key", passphrase, allow_cost)?;
         let plain = on_scheme!(file, file => plain(&file, &source, view, device))?;
         if output.is_some() {
             let format = match (&plain, output.as_deref()) {

@@ -242,8 +242,8 @@ fn checked<S: Scheme>(rng: &mut ChaCha20Rng) {
         Err(Error::NoiseBudget { .. })
     ));
 
-    // Products beyond the budget, by a ciphertext that claims no noise.
-    let claim = Noise { rms_log2: -300.0, peak_log2: -300.0, degree: 0 };
+    // Products beyond the budget, by a ciphertext that claims as little noise as one can.
+    let claim = Noise { rms_log2: -1.0, peak_log2: -1.0, degree: 0 };
     let relabel = |ct: Ciphertext<S, Cpu>| unnamed(&world, &ct, claim);
     let mut lie = relabel(ct);
     for _ in 0..8 {

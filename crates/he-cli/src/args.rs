@@ -38,7 +38,7 @@ pub use needs::{BigCkksNeeds, CkksNeeds, ExactNeeds, Needs, TfheNeeds};
 pub use params::{Params, ParamsScheme};
 pub use party::{CombineStep, Party, PartyFolder, PartyInit, PartyStep, Quorum, ShareStep};
 pub use publishing::{PublishNeeds, Published};
-pub use secret::{PassphraseFile, SealFlags, Unlock};
+pub use secret::{Opening, SealFlags, Unlock};
 #[cfg(feature = "server")]
 pub use serve::{LogForm, Serve, ServeCommand, ServeFlags, TokenCommand};
 #[cfg(feature = "client")]

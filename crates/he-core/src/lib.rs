@@ -70,6 +70,7 @@ pub mod mhe;
 mod parallel;
 pub mod params;
 mod publisher;
+pub mod rand;
 mod reveal;
 pub mod ring;
 pub mod rlwe;
@@ -87,6 +88,3 @@ pub use num_bigint;
 /// Complex numbers, as in the slots of CKKS, in the version that this crate's signatures use.
 pub use num_complex;
 pub use publisher::Publisher;
-/// Random generators, which keys and encryptions take as a parameter, in the version that this
-/// crate's signatures use.
-pub use rand;

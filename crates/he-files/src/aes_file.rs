@@ -59,12 +59,12 @@ impl Secret<'_> {
     /// The key of a file, which errors call `name`.
     fn open(self, header: &Header, name: &str) -> Result<FileKey> {
         match (header.lock(), self) {
-            (_, Self::Key(key)) => header.open(key),
-            (Lock::Passphrase(cost), Self::Passphrase(passphrases)) => {
+            (_, Self::Key(key)) => header.open(key).map_err(Error::from),
+            (Lock::Passphrase(_), Self::Passphrase(passphrases)) => {
                 let phrase = passphrases.obtain(Purpose::Open, name)?;
-                header.open(&user_key(&phrase, header.salt(), cost)?)
+                header.open_with_passphrase(phrase.most_cost(), |salt, cost| user_key(&phrase, salt, cost))
             }
-            (Lock::Key, Self::Passphrase(_)) => Err(ContainerError::Header),
+            (Lock::Key, Self::Passphrase(_)) => Err(ContainerError::Header.into()),
         }
         .in_file(name)
     }

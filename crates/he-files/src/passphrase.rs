@@ -22,7 +22,8 @@
 //! still read.
 //!
 //! The costs are bounded when a file is read, so that a hostile one exhausts neither memory nor
-//! patience; in version 2 they have a lower bound, too. Time depends on the lengths of passphrase
+//! patience: by four times the cost of new files, unless the caller [allows](Passphrase::allowing)
+//! up to 1 GiB and 16 passes. In version 2 they have a lower bound, too. Time depends on the lengths of passphrase
 //! and data and on the costs, not on their contents (Argon2id's memory accesses of the later passes
 //! excepted, as its definition has them).
 
@@ -57,8 +58,12 @@ const LEAST_MEMORY: u32 = 19 << 10;
 /// Longest passphrase in bytes.
 const MAX_PASSPHRASE: usize = 4096;
 
-/// A passphrase, not empty, wiped when dropped.
-pub struct Passphrase(Zeroizing<Vec<u8>>);
+/// A passphrase, not empty, wiped when dropped, and the greatest cost at which it is stretched to
+/// open what somebody sealed: [`Cost::LIMIT`] unless more is [allowed](Self::allowing).
+pub struct Passphrase {
+    bytes: Zeroizing<Vec<u8>>,
+    most: Cost,
+}
 
 /// The purpose of a passphrase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,7 +86,18 @@ impl Passphrase {
         if bytes.len() > MAX_PASSPHRASE {
             return Err(PassphraseError::TooLong { most: MAX_PASSPHRASE }.into());
         }
-        Ok(Self(bytes))
+        Ok(Self { bytes, most: Cost::LIMIT })
+    }
+
+    /// The same passphrase for files of at most this cost, of which [`Cost::MAX`] is the greatest.
+    #[must_use]
+    pub fn allowing(self, most: Cost) -> Self {
+        Self { most, ..self }
+    }
+
+    /// The greatest cost at which it opens a file.
+    pub fn most_cost(&self) -> Cost {
+        self.most
     }
 
     /// The first line of a file, without its line end.
@@ -198,9 +214,10 @@ pub fn seal_with(
 /// Opens the output of [`seal`].
 ///
 /// # Errors
-/// [`PassphraseError::Version`]; `wrong passphrase or damaged key file` for anything else that does
-/// not fit (which of both cannot be known), or memory is short for the costs that the file states
-/// (bounded by 1 GiB).
+/// [`PassphraseError::Version`]; [`ContainerError::Cost`](he_core::aes::container::ContainerError)
+/// for a greater cost than the passphrase allows, before any work; `wrong passphrase or damaged key
+/// file` for anything else that does not fit (which of both cannot be known), or memory is short for
+/// the costs that the file states.
 pub fn open(sealed: &[u8], passphrase: &Passphrase) -> Result<Zeroizing<Vec<u8>>> {
     open_from(LEAST_MEMORY, sealed, passphrase)
 }
@@ -223,6 +240,7 @@ fn open_from(least: u32, sealed: &[u8], passphrase: &Passphrase) -> Result<Zeroi
     if !cost.is_acceptable() || version == VERSION && cost.memory_kib < least {
         return Err(refused());
     }
+    cost.check(passphrase.most)?;
     let (cipher, start) = if version == UNCOMMITTED {
         (XChaCha20Poly1305::new((&*stretch(cost, &salt, passphrase)?).into()), HEADER)
     } else {
@@ -269,7 +287,7 @@ pub fn stretch(cost: Cost, salt: &[u8], passphrase: &Passphrase) -> Result<Zeroi
     let params =
         Params::new(cost.memory_kib, cost.passes, cost.lanes, Some(key.len())).map_err(|_| refused())?;
     Argon2::new(Algorithm::Argon2id, Version::V0x13, params)
-        .hash_password_into(&passphrase.0, salt, &mut *key)
+        .hash_password_into(&passphrase.bytes, salt, &mut *key)
         .map_err(|_| PassphraseError::NoMemory { mebibytes: cost.memory_kib.div_ceil(1024) })?;
     Ok(key)
 }
@@ -373,6 +391,35 @@ mod tests {
         }
     }
 
+    /// Above four times the cost of new files nothing is stretched, unless it is allowed.
+    #[test]
+    fn greater_costs_are_refused_unless_allowed() {
+        let sealed = seal_at(CHEAP, b"data", &phrase("p")).unwrap();
+        let stating = |memory: u32, passes: u32| {
+            let mut hostile = sealed.clone();
+            hostile[9..13].copy_from_slice(&memory.to_le_bytes());
+            hostile[13..17].copy_from_slice(&passes.to_le_bytes());
+            hostile
+        };
+        for (memory, passes, told) in [
+            (1 << 20, 16, "1024 MiB in 16 passes"),
+            ((256 << 10) + 1, 1, "257 MiB in 1 passes"),
+            (256 << 10, 4, "256 MiB in 4 passes"),
+            (49 << 10, 16, "49 MiB in 16 passes"),
+        ] {
+            let error = open(&stating(memory, passes), &phrase("p")).err().unwrap();
+            let text = error.to_string();
+            assert!(text.contains(told) && text.contains("256 MiB in 3 passes"), "{text}");
+            assert!(error.hint().unwrap_or_default().contains("--allow-cost"), "{text}");
+        }
+        // What is allowed is worked for, and tells that the file is another then.
+        let allowed = phrase("p").allowing(Cost { memory_kib: 64, passes: 16, lanes: 4 });
+        assert_eq!(fails(&stating(64, 16), &allowed), REFUSED);
+        assert!(fails(&stating(65, 16), &allowed).contains("more than the 1 MiB in 16 passes"));
+        assert!(Cost::USUAL.is_within(Cost::LIMIT) && Cost::LIMIT.is_within(Cost::MAX));
+        assert_eq!(phrase("p").most_cost(), Cost::LIMIT);
+    }
+
     #[test]
     fn empty_data_seal_too() {
         let sealed = seal_at(CHEAP, b"", &phrase("p")).unwrap();
@@ -448,7 +495,7 @@ mod tests {
         ] {
             std::fs::write(&path, content).unwrap();
             let obtained = Passphrase::from_file(&path).ok().unwrap();
-            assert_eq!(obtained.0.as_slice(), expected);
+            assert_eq!(obtained.bytes.as_slice(), expected);
         }
         for content in [&b""[..], b"\n", b"\r\nlater"] {
             std::fs::write(&path, content).unwrap();

@@ -1,6 +1,6 @@
 //! The options of `info`.
 
-use super::PassphraseFile;
+use super::Opening;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -13,5 +13,5 @@ pub struct Info {
     #[arg(short, long, value_name = "FILE")]
     pub key: Option<PathBuf>,
     #[command(flatten)]
-    pub passphrase_file: PassphraseFile,
+    pub opening: Opening,
 }

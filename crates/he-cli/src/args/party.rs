@@ -1,6 +1,6 @@
 //! The options of `party`.
 
-use super::{Needs, PassphraseFile, SealFlags};
+use super::{Needs, Opening, SealFlags};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
@@ -80,7 +80,7 @@ pub struct PartyFolder {
     /// The folder of the party, as party init made it
     pub folder: PathBuf,
     #[command(flatten)]
-    pub passphrase_file: PassphraseFile,
+    pub passphrase_file: Opening,
 }
 
 /// Messages of other parties.

@@ -32,7 +32,7 @@ const NEEDED: &str = "a secret key";
 const FRAMES: &[u8] = b"HEWF";
 
 pub(super) fn run(args: &Decrypt) -> Result<Summary> {
-    let passphrase = &args.unlock.passphrase_file;
+    let passphrase = &args.unlock.opening;
     let inputs = || std::iter::once(&*args.input).chain(args.unlock.key.as_deref());
     stdin_once(inputs())?;
     let key = args.unlock.key.as_deref();

@@ -35,10 +35,10 @@ pub(super) fn run(args: &Encrypt) -> Result<Summary> {
         if args.transcipher {
             return Err(no_key_of_tfhe("a passphrase"));
         }
-        return file(args, Secret::Passphrase(&args.unlock.passphrase_file), &[&args.input]);
+        return file(args, Secret::Passphrase(&args.unlock.opening), &[&args.input]);
     };
     stdin_once([&*args.input, path])?;
-    match AnyKey::read(Input::open(path)?, NEEDED, Some(&args.unlock.passphrase_file))? {
+    match AnyKey::read(Input::open(path)?, NEEDED, Some(&args.unlock.opening))? {
         AnyKey::Tfhe(key) if args.transcipher => sensor_key(args, &key, path),
         _ if args.transcipher => Err(no_key_of_tfhe(&path.display().to_string())),
         AnyKey::Sensor(key) => sensor_file(args, &key, path),
@@ -209,7 +209,7 @@ fn sensor_key(args: &Encrypt, key: &tfhe::keys::KeyFile, path: &Path) -> Result<
     }
     let input = Input::open(&args.input)?;
     let length = input.length();
-    let sensor = AnyKey::read(input, "a sensor key", Some(&args.unlock.passphrase_file))?.sensor()?;
+    let sensor = AnyKey::read(input, "a sensor key", Some(&args.unlock.opening))?.sensor()?;
     let options = OutputOptions { force: args.force, ..OutputOptions::default() };
     let mut output = stdio::create(&args.output, options, Text::No, &[&args.input, path])?;
     args.device.choice.open()?;

@@ -27,11 +27,11 @@ pub(super) fn run(args: &Info) -> Result<()> {
     stdin_once(paths.iter().copied())?;
     let mut input = Input::open(&args.input)?;
     let sealed = passphrase::is_sealed(input.peek(8)?);
-    let closed = sealed && !args.passphrase_file.is_given();
+    let closed = sealed && !args.opening.is_given();
     if args.key.is_some() && (sealed || is_container(input.peek(SNIFF_LEN)?)) {
         return Err(Error::from(ContentError::NoBudget { name: input.name().to_owned() }).into());
     }
-    let passphrase = args.passphrase_file.is_given().then_some(&args.passphrase_file as &dyn Passphrases);
+    let passphrase = args.opening.is_given().then_some(&args.opening as &dyn Passphrases);
     let key = args.key.as_deref().map(|path| budget_key(path, args)).transpose()?;
     let mut description = describe(input, key, passphrase)?;
     for (_, _, text) in description.facts.iter_mut().filter(|(name, ..)| closed && *name == "sealed") {
@@ -53,7 +53,7 @@ pub(super) fn run(args: &Info) -> Result<()> {
 /// A key to measure a noise budget.
 fn budget_key(path: &Path, args: &Info) -> Result<OneOf<KeyFiles>> {
     const NEEDED: &str = "a secret key";
-    match AnyKey::read(Input::open(path)?, NEEDED, Some(&args.passphrase_file))? {
+    match AnyKey::read(Input::open(path)?, NEEDED, Some(&args.opening))? {
         AnyKey::Tfhe(file) => {
             let what = format!("{} is a key of tfhe, whose files have no noise budget to measure", file.name);
             Err(CliError::usage(what).hint(NO_BUDGET))

@@ -159,7 +159,7 @@ fn warn_of_toy(model: &ModelFile) {
 
 /// A key of CKKS.
 fn ckks(path: &Path, needed: &str, args: Option<&Encrypt>) -> Result<KeyFile<Ckks>> {
-    let passphrase = args.map(|args| &args.unlock.passphrase_file as _);
+    let passphrase = args.map(|args| &args.unlock.opening as _);
     match AnyKey::read(Input::open(path)?, needed, passphrase)?.scheme(needed)? {
         OneOf::Ckks(key) => Ok(key),
         _ => Err(CliError::new(format!("{} is not a key of ckks", path.display()))

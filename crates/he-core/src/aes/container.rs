@@ -101,6 +101,16 @@ errors! {
             expected: KeyId,
         }:
             ("the file was encrypted under key {expected}, and this is key {found}");
+        /// More work to stretch a passphrase than the caller allows for.
+        Cost {
+            /// The cost that the file states.
+            found: Cost,
+            /// The greatest cost that was allowed.
+            most: Cost,
+        }:
+            ("stretching the passphrase takes {found} as the file states, more than the {most} allowed"),
+            ("a hostile file can state this to waste time and memory: allow the cost \
+              (`--allow-cost` of he-cli, `allow_cost` in Python) if you know who made the file");
         /// Another passphrase, or a changed salt, cost or identity: these cannot be distinguished.
         WrongPassphrase:
             ("wrong passphrase, or the header is damaged");
@@ -222,7 +232,7 @@ pub(crate) fn derive(context: &str, parts: &[&[u8]]) -> Zeroizing<[u8; 32]> {
     key
 }
 
-/// The cost of Argon2id (RFC 9106).
+/// The cost of Argon2id (RFC 9106): time grows with the product of memory and passes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cost {
     /// Memory in KiB.
@@ -237,15 +247,38 @@ impl Cost {
     /// The cost for new files: the second recommendation of RFC 9106 (64 MiB, 3 passes) in one
     /// lane.
     pub const USUAL: Self = Self { memory_kib: 64 * 1024, passes: 3, lanes: 1 };
-    /// The greatest cost that is accepted from a file, so that a hostile one exhausts neither
-    /// memory nor patience.
+    /// The greatest cost that is worked for unless more is allowed, since files from elsewhere state
+    /// what they like: four times that of new files, in memory and in time.
+    pub const LIMIT: Self = Self { memory_kib: 256 * 1024, passes: 3, lanes: 4 };
+    /// The greatest cost that is accepted from a file at all: 1 GiB, and 85 times the time of a new
+    /// file.
     pub const MAX: Self = Self { memory_kib: 1024 * 1024, passes: 16, lanes: 4 };
+
+    /// Whether it takes no more memory and no more time than another cost.
+    pub fn is_within(self, most: Self) -> bool {
+        let work = |cost: Self| u64::from(cost.memory_kib) * u64::from(cost.passes);
+        self.memory_kib <= most.memory_kib && work(self) <= work(most)
+    }
+
+    /// Checks that it is [within](Self::is_within) what is allowed.
+    ///
+    /// # Errors
+    /// [`ContainerError::Cost`].
+    pub fn check(self, most: Self) -> Result<()> {
+        if self.is_within(most) { Ok(()) } else { Err(ContainerError::Cost { found: self, most }) }
+    }
 
     /// Returns whether this is a valid cost of Argon2id of at most [`MAX`](Self::MAX).
     pub fn is_acceptable(self) -> bool {
         (1..=Self::MAX.passes).contains(&self.passes)
             && (1..=Self::MAX.lanes).contains(&self.lanes)
             && (8 * self.lanes..=Self::MAX.memory_kib).contains(&self.memory_kib)
+    }
+}
+
+impl fmt::Display for Cost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} MiB in {} passes", self.memory_kib.div_ceil(1024), self.passes)
     }
 }
 
@@ -425,6 +458,23 @@ impl Header {
             .gcm_open(&self.wrapping_key(user), &[0; 12], &self.bound(), &self.tag, Bulk::in_place(&mut *key))
             .map_err(|_| ContainerError::Header)?;
         Ok(FileKey { key: Key::from_slice(&*key)?, layout: self.layout })
+    }
+
+    /// The same for a file under a passphrase, with the `stretch(salt, cost)` of
+    /// [`with_passphrase`](Self::with_passphrase), which is not called for more than `most`, usually
+    /// [`Cost::LIMIT`].
+    ///
+    /// # Errors
+    /// [`ContainerError::Cost`]; [`ContainerError::Header`] for a file under a key; those of
+    /// `stretch` and of [`open`](Self::open).
+    pub fn open_with_passphrase<E: From<ContainerError>>(
+        &self,
+        most: Cost,
+        stretch: impl FnOnce(&[u8; SALT], Cost) -> Result<UserKey, E>,
+    ) -> Result<FileKey, E> {
+        let Lock::Passphrase(cost) = self.lock else { return Err(ContainerError::Header.into()) };
+        cost.check(most)?;
+        Ok(self.open(&stretch(&self.salt, cost)?)?)
     }
 
     /// Says whether a key or a passphrase locks the file.

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::key_set::{KeySetId, common, key_set_accessors};
 use crate::publisher::Publisher;
 use crate::ring::{Coeff, Eval, PlainPoly, Poly, Ring, SecretPoly, Seed, Span};
-use crate::rlwe::{Flooding, KeyParams as _, flood_planes};
+use crate::rlwe::{FloodRoom, Flooding, Floods, KeyParams as _, flood_planes};
 use derive_where::derive_where;
 use num_complex::Complex64;
 use rand::CryptoRng;
@@ -320,8 +320,9 @@ impl<B: WideOps> Decryptor<B> {
         let noise = ct.noise.0;
         let scale_log2 = f64::from(ct.meta.scale_log2);
         let used_log2 = noise.map_or(f64::NEG_INFINITY, |noise| noise.used_log2(scale_log2));
-        let rms_log2 = noise.map(|noise| noise.rms_log2);
-        flooding.fitting(ct.c[0].ring().n(), rms_log2, used_log2, f64::from(ct.meta.log_q), 1)
+        let floods = Floods::ONE;
+        let (n, log_q) = (ct.c[0].ring().n(), f64::from(ct.meta.log_q));
+        FloodRoom { n, used_log2, log_q, floods }.flood(flooding, noise.map(|noise| noise.rms_log2))
     }
 
     column_decryption! {

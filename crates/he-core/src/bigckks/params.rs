@@ -281,6 +281,10 @@ impl KeyParams for BigCkksParams {
     fn key_shape(&self) -> KeyShape {
         KeyShape { digits: self.digits(self.log_q()), span: self.key_span() }
     }
+
+    fn key_security(&self) -> Security {
+        self.security()
+    }
 }
 
 /// The bits of the coefficients of a product of two polynomials with centred coefficients of `a`

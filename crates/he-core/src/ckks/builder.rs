@@ -452,7 +452,7 @@ mod tests {
             // Of a coefficient: the deviation of a slot is that of N / 2 of them.
             let rms = fresh - libm::log2(6.0 * libm::sqrt(n as f64 / 2.0)) + growth_log2(depth);
             let flooding = crate::rlwe::Flooding::Statistical { security_bits: security, decryptions };
-            let bits = flooding.bits(n, Some(rms)).unwrap();
+            let bits = flooding.bits(n, 1, Some(rms)).unwrap();
             let error = f64::from(bits) + libm::log2(6.0 * libm::sqrt(n as f64 / 6.0)) - params.scale_log2();
             let kept = -error - f64::from(precision);
             assert!((0.0..3.0).contains(&kept), "{depth}, {precision}, {security}: {kept} bits more");

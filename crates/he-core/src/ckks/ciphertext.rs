@@ -5,7 +5,7 @@ use crate::backend::{Cpu, RingOps};
 use crate::error::{Error, Result};
 use crate::key_set::key_set_accessors;
 use crate::ring::{Eval, PlainPoly, Poly, Ring, Seed};
-use crate::rlwe::{Flooding, RlweCiphertext, RlweProduct, SeededZero};
+use crate::rlwe::{FloodRoom, Flooding, Floods, RlweCiphertext, RlweProduct, SeededZero};
 use derive_where::derive_where;
 use std::ops::Range;
 
@@ -228,32 +228,32 @@ impl<B: RingOps> Ciphertext<B> {
         &self.pair
     }
 
-    /// The b of each of `floods` floods that hide this ciphertext's noise, all of which fit beside
+    /// The b of each of so many floods that hide this ciphertext's noise, all of which fit beside
     /// its values.
     ///
     /// # Errors
     /// [`Error::NoiseUnknown`], [`Error::FloodTooWide`]; [`Error::Argument`] for a flooding out of
     /// range.
-    pub(crate) fn flood_bits(&self, flooding: Flooding, floods: usize) -> Result<u32> {
-        let noise = self.meta.noise;
-        self.fitting_bits(flooding, floods, noise.map(|noise| noise.rms_log2))
+    pub(crate) fn flood_bits(&self, flooding: Flooding, floods: Floods) -> Result<u32> {
+        self.flood_room(floods).flood(flooding, self.meta.noise.map(|noise| noise.rms_log2))
     }
 
-    /// The b of each of `floods` masks that hide this ciphertext's values and noise likewise.
+    /// The b of each of so many masks that hide this ciphertext's values and noise likewise: at
+    /// least as wide as the level allows.
     ///
     /// # Errors
     /// The same as for [`flood_bits`](Self::flood_bits).
-    pub(crate) fn mask_bits(&self, flooding: Flooding, floods: usize) -> Result<u32> {
+    pub(crate) fn mask_bits(&self, flooding: Flooding, floods: Floods) -> Result<u32> {
         let scale_log2 = self.meta.scale_log2();
-        self.fitting_bits(flooding, floods, self.meta.noise.map(|noise| noise.used_log2(scale_log2)))
+        self.flood_room(floods).mask(flooding, self.meta.noise.map(|noise| noise.used_log2(scale_log2)))
     }
 
-    fn fitting_bits(&self, flooding: Flooding, floods: usize, hidden_log2: Option<f64>) -> Result<u32> {
+    fn flood_room(&self, floods: Floods) -> FloodRoom {
         let (ring, limbs) = (self.pair.ring(), self.pair.chain_limbs());
         let log_q = ring.spec().q()[..limbs].iter().map(|&q| libm::log2(q as f64)).sum();
         let scale_log2 = self.meta.scale_log2();
         let used_log2 = self.meta.noise.map_or(f64::NEG_INFINITY, |noise| noise.used_log2(scale_log2));
-        flooding.fitting(ring.n(), hidden_log2, used_log2, log_q, floods)
+        FloodRoom { n: ring.n(), used_log2, log_q, floods }
     }
 
     /// The number of vectors in the batch.

@@ -7,7 +7,7 @@ use crate::backend::{Cpu, RingOps};
 use crate::error::{Error, Result};
 use crate::publisher::Publisher;
 use crate::ring::{Eval, PlainPoly, Ring, SecretPoly, Span};
-use crate::rlwe::{Flooding, KeyParams as _, PublicKey, SecretKey, SeededZero, flood_poly};
+use crate::rlwe::{Flooding, Floods, KeyParams as _, PublicKey, SecretKey, SeededZero, flood_poly};
 use num_complex::Complex64;
 use rand::CryptoRng;
 
@@ -292,7 +292,8 @@ impl<B: RingOps> Decryptor<B> {
     ///
     /// The promise rests on the estimate, which is a bound for ciphertexts that the evaluator
     /// computed from honest encryptions, and on `decryptions`, over the whole life of the secret
-    /// key. It does not hold for ciphertexts that a stranger made.
+    /// key. It does not hold for ciphertexts that a stranger made. Whatever the estimate says, the
+    /// flood is at least that of a fresh encryption by public key.
     ///
     /// # Errors
     /// [`Error::NoiseUnknown`] for a ciphertext of which no noise is known; [`Error::FloodTooWide`]
@@ -339,6 +340,6 @@ impl<B: RingOps> Decryptor<B> {
     /// # Errors
     /// The same as for [`decrypt_flooded`](Self::decrypt_flooded).
     pub fn flood_bits(&self, ct: &Ciphertext<B>, flooding: Flooding) -> Result<u32> {
-        ct.flood_bits(flooding, 1)
+        ct.flood_bits(flooding, Floods::ONE)
     }
 }

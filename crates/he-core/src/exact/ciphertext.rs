@@ -42,9 +42,13 @@ impl Meta {
             return Err(Error::argument("correction factor", why));
         }
         let Noise { rms_log2, peak_log2, degree } = self.noise;
-        if !rms_log2.is_finite() || !peak_log2.is_finite() || degree > Noise::MAX_DEGREE {
-            let why = format!("{:?} cannot be", self.noise);
-            return Err(Error::argument("noise", why));
+        let (least, most) = (Noise::LEAST_LOG2, params.noise().log_q(self.primes));
+        // Comparisons with what is not a number fail.
+        let possible = rms_log2 >= least && peak_log2 >= rms_log2 && peak_log2 <= most;
+        if !possible || degree > Noise::MAX_DEGREE {
+            let found = format!("{:?} stated", self.noise);
+            let hint = format!("{least} <= rms_log2 <= peak_log2 <= {most:.1} is possible");
+            return Err(Error::domain("noise", found, hint));
         }
         Ok(())
     }

@@ -271,7 +271,9 @@ impl<S: Scheme, B: RingOps> Decryptor<S, B> {
     /// fall short of, and counted. Timing is as there.
     ///
     /// Predictions are averages over keys and encryptions, and do not cover ciphertexts that a
-    /// stranger made and whose noise they stated: publish the results of your own computations.
+    /// stranger made and whose noise they stated: publish the results of your own computations. A
+    /// false statement makes no wrong result, since the noise is measured as well; what it gains is
+    /// a refusal that depends on the key.
     ///
     /// # Errors
     /// [`Error::PredictedBudget`] and [`Error::DecryptionsSpent`], neither of which counts;

@@ -1,8 +1,9 @@
 //! Floods that hide the noise of a ciphertext in decryptions that others see.
 
-use super::{DECRYPTION_MARGIN, Params, Scheme, State};
+use super::{DECRYPTION_MARGIN, Noise, Params, Scheme, State};
 use crate::error::{Error, Result};
-use crate::rlwe::Flooding;
+use crate::rlwe::noise::public_log2;
+use crate::rlwe::{Flooded, Flooding, Floods, widest_bits};
 
 /// The most bits of statistical security that a [`Flooding`] states.
 const MOST_SECURITY: u32 = 256;
@@ -13,13 +14,55 @@ impl<S: Scheme> Params<S> {
     /// are parties of a [shared decryption](crate::mhe::Decryption). What is left is the budget
     /// that a decryption is checked for.
     ///
+    /// Floods are as wide as the level allows, not as narrow as the state does: all together take
+    /// half of the Q / 4t that decryption tolerates, and the noise may take the other half, so
+    /// b = floor(log2(Q / 8t) - log2(floods)). The noise of the state decides whether the security
+    /// that was asked for is reached, and never makes a flood narrower; it makes it wider if it
+    /// needs more than that. [`Flooding::Bits`] is taken as it is.
+    ///
     /// # Errors
     /// [`Error::FloodTooWide`]; [`Error::Argument`] for a flooding out of range.
     pub fn flood_bits(&self, state: State, flooding: Flooding, floods: usize) -> Result<u32> {
-        let needed_bits = flooding.bits(self.rlwe().ring().n(), Some(state.noise().rms_log2))?;
+        let floods = Floods { count: floods, parties: self.noise().parties() };
+        self.flood((state.noise(), state.level() + 1), flooding, floods, Flooded::Plaintext)
+    }
+
+    /// The b of each flood that hides the noise of a ciphertext over so many primes.
+    ///
+    /// A phase that is decrypted takes what [`flood_bits`](Self::flood_bits) states. Of a ciphertext
+    /// that stays one, whose budget is to be used, floods of 2^b take half of the bits between a
+    /// fresh encryption's noise and Q / 4t, and leave the other half to the floods of its own
+    /// decryption; or as much as of a phase that is decrypted, if half is too little for a fresh
+    /// encryption's noise. So b depends on the level and the flooding, and the stated noise can
+    /// only raise it.
+    ///
+    /// # Errors
+    /// The same as for [`flood_bits`](Self::flood_bits).
+    pub(crate) fn flood(
+        &self,
+        (noise, primes): (Noise, usize),
+        flooding: Flooding,
+        floods: Floods,
+        becomes: Flooded,
+    ) -> Result<u32> {
+        let n = self.rlwe().ring().n();
+        let bits = |rms_log2: f64| flooding.bits(n, floods.parties, Some(rms_log2));
+        let needed_bits = bits(noise.rms_log2)?;
+        let needed_bits = match flooding {
+            Flooding::Bits(_) => needed_bits,
+            Flooding::Statistical { .. } => {
+                let room = self.noise().log_q(primes) - 1.0 - self.noise().t_log2() - DECRYPTION_MARGIN;
+                let widest = widest_bits(room, floods.count);
+                let fresh = public_log2(n as f64, floods.parties as f64);
+                // The cast rounds down and stops at 0.
+                let middle = (((room + fresh) / 2.0) as u32).min(widest);
+                let spared = becomes == Flooded::Ciphertext && bits(fresh)? <= middle;
+                needed_bits.max(if spared { middle } else { widest })
+            }
+        };
         let fits = |bits: u32| {
-            let noise = state.noise().flooded(f64::from(bits) + libm::log2(floods as f64));
-            self.noise().budget(noise, state.level() + 1) >= DECRYPTION_MARGIN
+            let noise = noise.flooded(f64::from(bits) + libm::log2(floods.count as f64));
+            self.noise().budget(noise, primes) >= DECRYPTION_MARGIN
         };
         if fits(needed_bits) {
             return Ok(needed_bits);
@@ -61,6 +104,12 @@ mod tests {
         );
         assert_eq!(params.flood_security(fresh, 1 << 10, 2), Some(found - 10));
         assert_eq!(params.flood_security(fresh, 1, 4), Some(found - 1));
+        // Two floods of 2^b take half of Q / 4t, to a bit, for one bit of security as well.
+        let model = params.noise();
+        let half = model.log_q(model.chain()) - 3.0 - 257f64.log2();
+        let least = params.flood_bits(fresh, flood(1, 1), 2).unwrap();
+        assert!((half - 1.0..=half).contains(&(f64::from(least) + 1.0)), "{least} of {half}");
+        assert_eq!(params.flood_bits(fresh, Flooding::Bits(3), 2).unwrap(), 3);
         let small = Params::<Bfv>::for_depth(257, 0).build().unwrap();
         assert_eq!(small.flood_security(small.fresh_state(), 1 << 40, 2), None);
         assert!(params.flood_bits(fresh, flood(0, 1), 2).is_err());

@@ -39,6 +39,8 @@ pub struct Noise {
 
 /// log2 of C(i + j, i).
 fn log_binomial(i: u32, j: u32) -> f64 {
+    // A noise that a caller made up may have any degree.
+    let [i, j] = [i, j].map(|degree| degree.min(Noise::MAX_DEGREE));
     let (few, many) = (f64::from(i.min(j)), f64::from(i.max(j)));
     let mut sum = 0.0;
     let mut k = 1.0;
@@ -52,6 +54,10 @@ fn log_binomial(i: u32, j: u32) -> f64 {
 impl Noise {
     /// The largest degree that is distinguished.
     pub(crate) const MAX_DEGREE: u32 = 1 << 12;
+
+    /// log2 of the least root mean square that any operation predicts: half a unit, of
+    /// [`scale`](Self::scale). Encryptions and roundings have more.
+    pub(crate) const LEAST_LOG2: f64 = -1.0;
 
     /// No noise.
     pub(crate) const ZERO: Self =
@@ -159,6 +165,11 @@ impl NoiseModel {
         Self { parties, rounding, ..self.clone() }
     }
 
+    /// The parties that made the keys together.
+    pub(crate) fn parties(&self) -> usize {
+        self.parties as usize
+    }
+
     /// The primes of the whole chain.
     pub(crate) fn chain(&self) -> usize {
         self.log_q.len() - 1
@@ -251,7 +262,7 @@ impl NoiseModel {
             + self.half_log_n()
             + log_binomial(a.degree, b.degree) / 2.0;
         let sum = log_add(log_add(cross(a), cross(b)), both);
-        self.rounded_triple(Noise::new(sum, a.degree.max(b.degree) + 1))
+        self.rounded_triple(Noise::new(sum, a.degree.max(b.degree).saturating_add(1)))
     }
 
     /// The noise of the product modulo Q (BGV), before relinearisation: t e_1 e_2 + m_1 e_2 + m_2
@@ -266,7 +277,8 @@ impl NoiseModel {
         let cross = root - 1.0 + log_add(a.rms_log2, b.rms_log2);
         let carry = self.t_log2 + libm::log2(self.n) - 2.0;
         let common = self.t_log2 + libm::log2(self.n) + a.rms_log2 + b.rms_log2;
-        let mut noise = Noise::new(log_add(log_add(both, cross), carry), a.degree + b.degree);
+        let degree = a.degree.saturating_add(b.degree);
+        let mut noise = Noise::new(log_add(log_add(both, cross), carry), degree);
         noise.peak_log2 = log_add(noise.peak_log2, common);
         noise
     }

@@ -3,11 +3,11 @@
 use super::hash_poly;
 use super::share::sealed::Sealed;
 use crate::backend::RingOps;
-use crate::ckks::{self, CkksParams, Meta};
+use crate::ckks::{self, CkksParams, Meta, NoiseEstimate};
 use crate::error::Result;
 use crate::exact::{self, DECRYPTION_MARGIN, Noise, Params, Plaintext, Scheme};
 use crate::ring::{ERROR_VARIANCE, Eval, PlainPoly, Poly, Ring, SecretPoly, Span};
-use crate::rlwe::{Flooding, RlweCiphertext, RlweParams, flood_poly};
+use crate::rlwe::{Flooded, Flooding, Floods, RlweCiphertext, RlweParams, flood_poly};
 use crate::secret_words::SecretWords;
 use rand::CryptoRng;
 
@@ -33,13 +33,20 @@ pub trait Encrypted: Sealed + Sized {
     #[doc(hidden)]
     fn check_params(&self, params: &Self::Params) -> Result<()>;
 
-    /// Adds level, scale or correction factor, and all words, to a hash.
+    /// Adds its state, which is level, scale or correction factor, and stated noise, and all words
+    /// to a hash.
     #[doc(hidden)]
     fn hash(&self, hasher: &mut blake3::Hasher) -> Result<()>;
 
-    /// The b of each of `floods` floods that hide the noise, all of which fit.
+    /// The b of each of the floods that hide the noise of a phase, all of which fit.
     #[doc(hidden)]
-    fn flood(&self, params: &Self::Params, flooding: Flooding, floods: usize) -> Result<u32>;
+    fn flood(
+        &self,
+        params: &Self::Params,
+        flooding: Flooding,
+        floods: Floods,
+        becomes: Flooded,
+    ) -> Result<u32>;
 
     /// The plaintext of a phase that holds floods of `flood_log2` bits together.
     #[doc(hidden)]
@@ -75,7 +82,7 @@ pub trait Encrypted: Sealed + Sized {
         &self,
         params: &Self::Params,
         flooding: Flooding,
-        masks: usize,
+        masks: Floods,
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<[SecretPoly<Eval, Self::Backend>; 2]>;
 
@@ -102,6 +109,14 @@ pub trait Encrypted: Sealed + Sized {
 fn errors_log2(parties: usize) -> f64 {
     libm::log2(parties as f64 * ERROR_VARIANCE) / 2.0
 }
+
+/// What the sums of so many representatives of messages modulo t leave in the noise.
+fn carry(messages: usize) -> Noise {
+    (0..messages).fold(Noise::ZERO, |noise, _| noise.plus(Noise::ZERO))
+}
+
+/// The steps per bit to which estimates are the same in a hash.
+const ESTIMATE_STEPS: f64 = 65536.0;
 
 /// All primes of the chain.
 fn chain<B: RingOps>(ring: &Ring<B>) -> Span {
@@ -131,10 +146,18 @@ impl<B: RingOps> Encrypted for ckks::Ciphertext<B> {
         hasher.update(&(self.level() as u64).to_le_bytes());
         hasher.update(&self.scale().to_bits().to_le_bytes());
         hasher.update(&(self.slots() as u64).to_le_bytes());
+        hasher.update(&[u8::from(self.meta.noise.is_some())]);
+        if let Some(NoiseEstimate { rms_log2, peak_log2, value_log2 }) = self.meta.noise {
+            // Every party computes its estimate, and logarithms may differ in their last bits from
+            // one machine to another. The width of the flood is in the hash as it is.
+            for number in [rms_log2, peak_log2, value_log2] {
+                hasher.update(&((number * ESTIMATE_STEPS) as i64).to_le_bytes());
+            }
+        }
         self.pair.c.iter().try_for_each(|c| hash_poly(hasher, c))
     }
 
-    fn flood(&self, _: &CkksParams, flooding: Flooding, floods: usize) -> Result<u32> {
+    fn flood(&self, _: &CkksParams, flooding: Flooding, floods: Floods, _: Flooded) -> Result<u32> {
         self.flood_bits(flooding, floods)
     }
 
@@ -161,7 +184,7 @@ impl<B: RingOps> Encrypted for ckks::Ciphertext<B> {
         &self,
         _: &CkksParams,
         flooding: Flooding,
-        masks: usize,
+        masks: Floods,
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<[SecretPoly<Eval, B>; 2]> {
         let bits = self.mask_bits(flooding, masks)?;
@@ -213,13 +236,20 @@ impl<S: Scheme, B: RingOps> Encrypted for exact::Ciphertext<S, B> {
     }
 
     fn hash(&self, hasher: &mut blake3::Hasher) -> Result<()> {
-        hasher.update(&self.correction_factor().to_le_bytes());
+        let exact::Meta { plain_modulus, primes, correction_factor, noise } = self.meta;
+        let Noise { rms_log2, peak_log2, degree } = noise;
+        for number in [plain_modulus, primes as u64, correction_factor, degree.into()] {
+            hasher.update(&number.to_le_bytes());
+        }
+        for number in [rms_log2, peak_log2] {
+            hasher.update(&number.to_bits().to_le_bytes());
+        }
         self.pair.c.iter().try_for_each(|c| hash_poly(hasher, c))
     }
 
     /// The predicted budget beside the floods is that which a decryption is checked for.
-    fn flood(&self, params: &Params<S>, flooding: Flooding, floods: usize) -> Result<u32> {
-        params.flood_bits(self.state(), flooding, floods)
+    fn flood(&self, params: &Params<S>, flooding: Flooding, floods: Floods, becomes: Flooded) -> Result<u32> {
+        params.flood((self.meta.noise, self.meta.primes), flooding, floods, becomes)
     }
 
     fn plaintext(&self, params: &Params<S>, phase: Poly<Eval, B>, _: f64) -> Result<Plaintext> {
@@ -237,16 +267,17 @@ impl<S: Scheme, B: RingOps> Encrypted for exact::Ciphertext<S, B> {
         Ok(Self::with_meta(pair, params.checked(exact::Meta { noise, ..self.meta })?))
     }
 
-    /// Uniform messages modulo t, and a flood for the noise.
+    /// Uniform messages modulo t, and a flood for the noise, to which their sums modulo t add.
     fn mask(
         &self,
         params: &Params<S>,
         flooding: Flooding,
-        masks: usize,
+        masks: Floods,
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<[SecretPoly<Eval, B>; 2]> {
-        let bits = self.flood(params, flooding, masks)?;
         let (ring, primes, batch) = (self.pair.ring(), self.meta.primes, self.batch());
+        let noise = self.meta.noise.plus(carry(masks.count));
+        let bits = params.flood((noise, primes), flooding, masks, Flooded::Plaintext)?;
         let mask = Plaintext::uniform(params, batch, rng);
         let mut low = mask.phase(params, ring, primes, self.correction_factor())?;
         low.add_assign(flood_poly(ring, Span::chain(primes), batch, bits, rng)?.get())?;
@@ -265,8 +296,7 @@ impl<S: Scheme, B: RingOps> Encrypted for exact::Ciphertext<S, B> {
     /// The representatives of the masks and of the rest add up to that of the message and a
     /// multiple of t, whose quotient is noise.
     fn refreshed(&self, params: &Params<S>, pair: RlweCiphertext<B>, parties: usize) -> Result<Self> {
-        let carry = (0..parties).fold(Noise::ZERO, |noise, _| noise.plus(Noise::ZERO));
-        let meta = params.fresh(carry.with(errors_log2(parties), 0));
+        let meta = params.fresh(carry(parties).with(errors_log2(parties), 0));
         Ok(Self::with_meta(pair, params.checked(meta)?))
     }
 }

@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::key_set::common;
 use crate::publisher::Publisher;
 use crate::ring::{Eval, Poly, Span};
-use crate::rlwe::{Flooding, flood_poly};
+use crate::rlwe::{Flooded, Flooding, Floods, flood_poly};
 use rand::CryptoRng;
 
 /// What the runs of protocols on a ciphertext, which have an [`Input`] and a subject, say of
@@ -44,11 +44,14 @@ pub(super) struct Input<'a, C: Encrypted> {
     pub ct: &'a C,
     pub quorum: Vec<u32>,
     pub flooding: Flooding,
+    /// The floods of all parties that take part.
+    pub floods: Floods,
     /// The b of each party's flood.
     pub bits: u32,
 }
 
 impl<'a, C: Encrypted> Input<'a, C> {
+    /// Of a ciphertext whose phase is decrypted.
     pub fn new(
         session: &Session,
         params: &'a C::Params,
@@ -56,15 +59,41 @@ impl<'a, C: Encrypted> Input<'a, C> {
         quorum: &[u32],
         flooding: Flooding,
     ) -> Result<Self> {
+        Self::for_phase(session, params, ct, quorum, flooding, Flooded::Plaintext)
+    }
+
+    /// Of a ciphertext whose phase becomes that of another.
+    pub fn for_ciphertext(
+        session: &Session,
+        params: &'a C::Params,
+        ct: &'a C,
+        quorum: &[u32],
+        flooding: Flooding,
+    ) -> Result<Self> {
+        Self::for_phase(session, params, ct, quorum, flooding, Flooded::Ciphertext)
+    }
+
+    fn for_phase(
+        session: &Session,
+        params: &'a C::Params,
+        ct: &'a C,
+        quorum: &[u32],
+        flooding: Flooding,
+        becomes: Flooded,
+    ) -> Result<Self> {
         let quorum = session.quorum(quorum)?;
         session.check_params(C::rlwe(params), "ciphertext")?;
         ct.check_params(params)?;
         common("ciphertext", ct.rlwe_pair().key_set, Some(session.key_set()))?;
-        let bits = ct.flood(params, flooding, quorum.len())?;
-        Ok(Self { session: session.clone(), params, ct, quorum, flooding, bits })
+        // Keys are those of all parties, whoever of them takes part.
+        let floods = Floods { count: quorum.len(), parties: session.parties().len() };
+        let bits = ct.flood(params, flooding, floods, becomes)?;
+        Ok(Self { session: session.clone(), params, ct, quorum, flooding, floods, bits })
     }
 
-    /// A hash of all of it, and of what a protocol adds.
+    /// A hash of all of it, which includes the noise that the ciphertext states and the width of
+    /// the floods that follow from it, and of what a protocol adds. Shares that were made from
+    /// different statements do not fit each other.
     pub fn subject(
         &self,
         protocol: ProtocolKind,
@@ -83,6 +112,7 @@ impl<'a, C: Encrypted> Input<'a, C> {
             numbers.iter().for_each(|number: &u64| {
                 hasher.update(&number.to_le_bytes());
             });
+            hasher.update(&self.bits.to_le_bytes());
             hashed = self.ct.hash(hasher).and_then(|()| more(hasher));
         });
         hashed.map(|()| subject)

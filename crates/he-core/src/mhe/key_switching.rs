@@ -12,9 +12,10 @@ use rand::CryptoRng;
 
 /// The switch of a ciphertext to the collective secret of another session of the same parties, in
 /// one round: h_i = (s_i - s'_i) c1 + a flood (PETS 2021, protocol 4). The floods, which the new
-/// secret does not remove, hide the noise of the ciphertext from those who decrypt it then; they
-/// are those of a [`Decryption`](super::Decryption). They are noise of the result: its own collective
-/// decryption floods them in turn.
+/// secret does not remove, hide the noise of the ciphertext from those who decrypt it then, like
+/// those of a [`Decryption`](super::Decryption). They are noise of the result: its own collective
+/// decryption floods them in turn, for which those of BFV and BGV leave half of the bits
+/// ([module](super)).
 #[derive(Debug)]
 pub struct KeySwitching<'a, C: Encrypted> {
     input: Input<'a, C>,
@@ -36,7 +37,7 @@ impl<'a, C: Encrypted> KeySwitching<'a, C> {
         quorum: &[u32],
         flooding: Flooding,
     ) -> Result<Self> {
-        let input = Input::new(session, params, ct, quorum, flooding)?;
+        let input = Input::for_ciphertext(session, params, ct, quorum, flooding)?;
         to.check_params(session.params(), "session")?;
         to.quorum(quorum)?;
         let subject = input.subject(ProtocolKind::KeySwitching, |hasher| {
@@ -120,7 +121,7 @@ impl<'a, C: Encrypted> PublicKeySwitching<'a, C> {
         quorum: &[u32],
         flooding: Flooding,
     ) -> Result<Self> {
-        let input = Input::new(session, params, ct, quorum, flooding)?;
+        let input = Input::for_ciphertext(session, params, ct, quorum, flooding)?;
         session.params().check_same(to.params(), "public key")?;
         if !to.ring().same(ct.rlwe_pair().ring()) {
             return Err(Error::RingMismatch);

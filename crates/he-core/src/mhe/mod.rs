@@ -37,6 +37,28 @@
 //! (IND-CPA-D for several parties). It rests on the noise estimates, hence on ciphertexts that were
 //! computed from honest encryptions.
 //!
+//! # What ciphertexts state
+//! The noise of a ciphertext is what its sender says: a field of the frames of BFV and BGV, and the
+//! estimate that a caller gives a ciphertext of CKKS. It never makes a flood narrower than
+//!
+//! | run | scheme | b of each of the n floods, at least |
+//! |---|---|---|
+//! | [`Decryption`], [`Refresh`] | BFV, BGV | log2(Q / 8t) - log2 n: as wide as the level allows ([`Params::flood_bits`](crate::exact::Params::flood_bits)) |
+//! | [`KeySwitching`], [`PublicKeySwitching`], [`ReencryptionKey::reencrypt`] | BFV, BGV | half of the bits between the noise of a fresh encryption and Q / 4t, which leaves the result a budget; as above if that is too little for a fresh encryption |
+//! | [`Refresh`] | CKKS | log2(Q / 4) - log2 n, for masks of values and noise |
+//! | all others | CKKS | that of a fresh encryption under the keys of all parties |
+//!
+//! and can only make it wider, or the run refused. All that is stated is in the hash of the run's
+//! inputs, with the width of the floods, so that shares which were made from different statements
+//! do not add up. The hash is public: an estimate of CKKS that the parties agree on should follow
+//! from the range of the values, not from the values.
+//!
+//! A statement still decides whether the security that was asked for is reached. Noise that is
+//! greater than stated is hidden by as many bits less. Parties that know what was computed state its
+//! noise themselves ([`exact::Ciphertext::from_parts`](crate::exact::Ciphertext::from_parts) with
+//! the noise of an [`exact::State`](crate::exact::State),
+//! [`ckks::Ciphertext::set_noise`](crate::ckks::Ciphertext::set_noise)).
+//!
 //! # What an active party could do
 //! Nothing here proves that a share was made as it should be. A party that deviates can
 //! - make keys and results wrong, without being found out: send anything as its share;

@@ -8,7 +8,8 @@ use crate::key_set::{KeySetId, common, key_set_accessors};
 use crate::publisher::Publisher;
 use crate::ring::{Coeff, Eval, Poly, Ring, SecretPoly, Seed, Span};
 use crate::rlwe::{
-    KeyParams as _, RlweCiphertext, RlweParams, SecretKey, SwitchKey, SwitchSource, flood_poly, noise,
+    Flooded, Floods, KeyParams as _, RlweCiphertext, RlweParams, SecretKey, SwitchKey, SwitchSource,
+    flood_poly, noise,
 };
 use rand::CryptoRng;
 
@@ -199,7 +200,7 @@ impl<B: RingOps> ReencryptionKey<B> {
         common("recipient's key", to.key_set(), self.key_set())?;
         let n = to.ring().n() as f64;
         let switched = ct.key_switched(params, ct.rlwe_pair().switch(&self.key)?, Self::excess_log2(n))?;
-        let bits = switched.flood(params, publisher.flooding(), 1)?;
+        let bits = switched.flood(params, publisher.flooding(), Floods::ONE, Flooded::Ciphertext)?;
         let (span, batch) = (Span::chain(ct.rlwe_pair().chain_limbs()), ct.rlwe_pair().batch());
         publisher.take(batch)?;
         let [mut c0, c1] = to.encrypt_zero(span, batch, rng)?;

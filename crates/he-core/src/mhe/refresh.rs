@@ -20,7 +20,8 @@ use rand::CryptoRng;
 /// hides the noise as in a [`Decryption`](super::Decryption). In CKKS the masks are uniform
 /// integers of `[-2^b, 2^b)`, with b so that values and noise together are hidden with the
 /// statistical security of the flooding: b exceeds the largest value times the scale by as much as
-/// a flood exceeds noise, and must fit the ciphertext's primes. The scale of a CKKS ciphertext
+/// a flood exceeds noise, or is as great as the level allows if that is more, and must fit the
+/// ciphertext's primes. The scale of a CKKS ciphertext
 /// stays, and evaluators bring it to that of a level as usual.
 ///
 /// Each refresh in a session has a number of its own, which is part of what the common polynomial
@@ -71,9 +72,9 @@ impl<'a, C: Encrypted> Refresh<'a, C> {
         publisher: &mut Publisher,
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<Share<kinds::Refresh, C::Backend>> {
-        let Input { ct, params, quorum, flooding, .. } = &self.input;
+        let Input { ct, params, flooding, floods, .. } = &self.input;
         self.input.check(key)?;
-        let [low, whole] = ct.mask(params, *flooding, quorum.len(), rng)?;
+        let [low, whole] = ct.mask(params, *flooding, *floods, rng)?;
         self.input.count(publisher)?;
         let [_, c1] = ct.rlwe_pair().parts();
         let mut h = c1.duplicate()?;

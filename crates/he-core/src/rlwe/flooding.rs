@@ -4,6 +4,7 @@ use crate::arith::Modulus;
 use crate::backend::RingOps;
 use crate::error::{Error, Result};
 use crate::ring::{Coeff, Eval, Poly, Ring, SecretPoly, Span};
+use crate::rlwe::noise::public_log2;
 use crate::secret_words::SecretWords;
 use rand::CryptoRng;
 use zeroize::Zeroize;
@@ -23,6 +24,10 @@ pub enum Flooding {
     /// b = ceil(security + log2 D + log2 N + log2 E - 1), with E eight times the ciphertext's
     /// [`NoiseEstimate`](crate::ckks::NoiseEstimate), which is an average over keys and
     /// encryptions.
+    ///
+    /// An estimate is a statement of somebody, and a flood is never narrower than for a fresh
+    /// encryption by the public key: E is at least eight times that noise, of variance
+    /// 10.5 (1 + k 4N/3) for a secret of k parties.
     Statistical {
         /// s: the distance is at most 2^-s; 40 or more against those who can observe, but not
         /// compute. At least 1, at most 256.
@@ -56,17 +61,20 @@ impl Flooding {
         }
     }
 
-    /// Computes b for ciphertexts of degree `n` whose noise has this root mean square.
+    /// Computes b for ciphertexts of degree `n`, under a secret of so many parties, whose noise is
+    /// stated to have this root mean square; it counts as that of a fresh encryption at least.
     ///
     /// # Errors
     /// [`Error::Argument`] for numbers out of range; [`Error::NoiseUnknown`] without a root mean
-    /// square, unless b is given.
-    pub(crate) fn bits(self, n: usize, rms_log2: Option<f64>) -> Result<u32> {
+    /// square, or with one that is not a number or infinite, unless b is given.
+    pub(crate) fn bits(self, n: usize, parties: usize, rms_log2: Option<f64>) -> Result<u32> {
         self.check()?;
         match self {
             Self::Bits(bits) => Ok(bits),
             Self::Statistical { security_bits, decryptions } => {
-                let noise = rms_log2.ok_or(Error::NoiseUnknown)?;
+                // The maximum below would hide a statement that is not a number.
+                let stated = rms_log2.filter(|rms| !rms.is_nan()).ok_or(Error::NoiseUnknown)?;
+                let noise = stated.max(public_log2(n as f64, parties as f64));
                 let sum = libm::log2(decryptions as f64) + libm::log2(n as f64) + noise + MARGIN_LOG2;
                 let least = f64::from(security_bits) + sum - 1.0;
                 if !least.is_finite() {
@@ -78,24 +86,80 @@ impl Flooding {
             }
         }
     }
+}
 
-    /// Returns b if values and noise of at most 2^used_log2 per coefficient leave room for this
-    /// many floods below Q / 2.
+/// The widest b of `floods` floods that together take at most half of 2^`room_log2`, so that the
+/// other half is left for what they hide: it depends on no statement about that.
+pub(crate) fn widest_bits(room_log2: f64, floods: usize) -> u32 {
+    // The cast rounds down and stops at 0.
+    (room_log2 - 1.0 - libm::log2(floods as f64)) as u32
+}
+
+/// The floods of one decryption, which are added up.
+#[derive(Clone, Copy, Debug)]
+pub struct Floods {
+    /// How many there are.
+    pub count: usize,
+    /// The parties whose secrets sum to that of the ciphertext.
+    pub parties: usize,
+}
+
+impl Floods {
+    /// That of one owner of the secret.
+    pub(crate) const ONE: Self = Self { count: 1, parties: 1 };
+}
+
+/// What is to come of a phase after floods are added to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flooded {
+    /// It is decrypted, and needs no more room than that.
+    Plaintext,
+    /// It is the phase of a ciphertext, whose own decryption is flooded in turn.
+    Ciphertext,
+}
+
+/// The place of the floods of CKKS beside values and noise, modulo Q.
+pub(crate) struct FloodRoom {
+    /// The degree.
+    pub n: usize,
+    /// log2 of the greatest coefficient of values and noise, as stated.
+    pub used_log2: f64,
+    /// log2 of Q.
+    pub log_q: f64,
+    /// The floods.
+    pub floods: Floods,
+}
+
+impl FloodRoom {
+    /// The b of each flood that hides noise of this root mean square, if all fit below Q / 2.
     ///
     /// # Errors
-    /// [`Error::FloodTooWide`]; the same as for [`bits`](Self::bits).
-    pub(crate) fn fitting(
-        self,
-        n: usize,
-        rms_log2: Option<f64>,
-        used_log2: f64,
-        log_q: f64,
-        floods: usize,
-    ) -> Result<u32> {
-        let needed_bits = self.bits(n, rms_log2)?;
-        // Q / 2 - 2^used = Q / 2 (1 - 2^(used - log2 Q + 1)).
+    /// [`Error::FloodTooWide`]; the same as for [`Flooding::bits`].
+    pub(crate) fn flood(&self, flooding: Flooding, rms_log2: Option<f64>) -> Result<u32> {
+        self.fitting(flooding.bits(self.n, self.floods.parties, rms_log2)?)
+    }
+
+    /// The b of each mask that hides values and noise together and is removed afterwards: at least
+    /// the [widest](widest_bits), whatever is stated about values and noise.
+    ///
+    /// # Errors
+    /// The same as for [`flood`](Self::flood).
+    pub(crate) fn mask(&self, flooding: Flooding, hidden_log2: Option<f64>) -> Result<u32> {
+        let needed_bits = flooding.bits(self.n, self.floods.parties, hidden_log2)?;
+        let bits = match flooding {
+            Flooding::Bits(_) => needed_bits,
+            Flooding::Statistical { .. } => needed_bits.max(widest_bits(self.log_q - 1.0, self.floods.count)),
+        };
+        self.fitting(bits)
+    }
+
+    /// The same bits, if values and noise leave room for such floods.
+    fn fitting(&self, needed_bits: u32) -> Result<u32> {
+        let Self { used_log2, log_q, floods, .. } = *self;
+        // Q / 2 - 2^used = Q / 2 (1 - 2^(used - log2 Q + 1)); nothing of it for a `used` that is
+        // not a number.
         let left = log_q - 1.0 + libm::log2(1.0 - libm::exp2((used_log2 - log_q + 1.0).min(0.0)))
-            - libm::log2(floods as f64);
+            - libm::log2(floods.count as f64);
         if f64::from(needed_bits) >= left {
             // The greatest integer below, since a cast rounds down and stops at 0.
             let below = left as u32;
@@ -107,7 +171,7 @@ impl Flooding {
 }
 
 /// The bits of precision that a flood costs at most: by how many bits six standard deviations of a
-/// slot's error grow, for any noise. The variance of a uniform integer of `[-2^b, 2^b)` is 4^b / 3,
+/// slot's error grow, for any noise from that of a fresh encryption on. The variance of a uniform integer of `[-2^b, 2^b)` is 4^b / 3,
 /// and b exceeds the noise by the sum of [`Flooding::Statistical`], rounded up.
 pub(crate) fn flood_cost_log2(security_bits: u32, decryptions: u64, log_n: u32) -> f64 {
     let sum = f64::from(security_bits + log_n) + libm::log2(decryptions as f64) + MARGIN_LOG2;
@@ -258,16 +322,21 @@ mod tests {
         }
     }
 
+    /// The noise of a fresh encryption of degree n by public key.
+    fn fresh_log2(n: usize) -> f64 {
+        (10.5 * (1.0 + 4.0 * n as f64 / 3.0)).log2() / 2.0
+    }
+
     /// The sum of the distances, in the numbers of the documentation.
     #[test]
     fn distances_sum_to_less_than_asked() {
         for n in [1024usize, 1 << 15, 1 << 17] {
             for (security_bits, decryptions) in [(1, 1), (40, 1), (40, 1024), (64, 1 << 40), (128, u64::MAX)]
             {
-                for rms_log2 in [-3.5, 0.0, 13.4, 40.0, 200.7] {
+                for rms_log2 in [f64::NEG_INFINITY, 0.0, 13.4, 40.0, 200.7] {
                     let flooding = Flooding::Statistical { security_bits, decryptions };
-                    let bits = flooding.bits(n, Some(rms_log2)).unwrap();
-                    let e_log2 = rms_log2 + MARGIN_LOG2;
+                    let bits = flooding.bits(n, 1, Some(rms_log2)).unwrap();
+                    let e_log2 = rms_log2.max(fresh_log2(n)) + MARGIN_LOG2;
                     let sum = (decryptions as f64).log2() + (n as f64).log2() + e_log2 - f64::from(bits + 1);
                     assert!(
                         sum <= -f64::from(security_bits) + 1e-9,
@@ -281,16 +350,25 @@ mod tests {
         // 40 bits over 2^10 decryptions at N = 2^15 need 64 bits above the noise, and three of
         // margin.
         let flooding = Flooding::Statistical { security_bits: 40, decryptions: 1 << 10 };
-        assert_eq!(flooding.bits(1 << 15, Some(0.0)).unwrap(), 67);
+        assert_eq!(flooding.bits(1 << 15, 1, Some(20.0)).unwrap(), 87);
+        // Less noise than that of a fresh encryption, 9.4 bits, and two more for 16 parties, counts
+        // as much.
+        for rms_log2 in [f64::NEG_INFINITY, -300.0, 0.0, 9.0] {
+            assert_eq!(flooding.bits(1 << 15, 1, Some(rms_log2)).unwrap(), 77);
+            assert_eq!(flooding.bits(1 << 15, 16, Some(rms_log2)).unwrap(), 79);
+        }
         for (security_bits, decryptions) in [(0, 1), (257, 1), (40, 0)] {
             let flooding = Flooding::Statistical { security_bits, decryptions };
-            assert!(matches!(flooding.bits(1024, Some(1.0)), Err(Error::Argument { what: "flooding", .. })));
+            assert!(matches!(
+                flooding.bits(1024, 1, Some(1.0)),
+                Err(Error::Argument { what: "flooding", .. })
+            ));
         }
-        assert!(matches!(flooding.bits(1024, None), Err(Error::NoiseUnknown)));
+        assert!(matches!(flooding.bits(1024, 1, None), Err(Error::NoiseUnknown)));
         for rms in [f64::NAN, f64::INFINITY] {
-            assert!(flooding.bits(1024, Some(rms)).is_err());
+            assert!(matches!(flooding.bits(1024, 1, Some(rms)), Err(Error::NoiseUnknown)));
         }
-        assert_eq!(Flooding::Bits(7).bits(1024, None).unwrap(), 7);
+        assert_eq!(Flooding::Bits(7).bits(1024, 1, None).unwrap(), 7);
     }
 
     /// Six deviations of the flood, over six of the noise that it hides.
@@ -298,9 +376,10 @@ mod tests {
     fn floods_cost_what_is_said() {
         for log_n in [4u32, 12, 16] {
             for (security_bits, decryptions) in [(1, 1), (20, 2), (40, 1 << 10), (128, 1 << 40)] {
-                for rms_log2 in [0.0, 9.3, 13.4, 40.9] {
+                for above in [0.0, 3.3, 40.9] {
+                    let rms_log2 = fresh_log2(1 << log_n) + above;
                     let flooding = Flooding::Statistical { security_bits, decryptions };
-                    let bits = flooding.bits(1 << log_n, Some(rms_log2)).unwrap();
+                    let bits = flooding.bits(1 << log_n, 1, Some(rms_log2)).unwrap();
                     let deviation = f64::from(bits) - 3f64.log2() / 2.0;
                     let (found, most) =
                         (deviation - rms_log2, flood_cost_log2(security_bits, decryptions, log_n));
@@ -312,7 +391,11 @@ mod tests {
 
     #[test]
     fn floods_stay_below_half_the_modulus() {
-        let fits = |bits, used, log_q| Flooding::Bits(bits).fitting(1024, None, used, log_q, 1);
+        let room = |used_log2, log_q, parties| {
+            let floods = Floods { count: parties, parties };
+            FloodRoom { n: 1024, used_log2, log_q, floods }
+        };
+        let fits = |bits, used, log_q| room(used, log_q, 1).flood(Flooding::Bits(bits), None);
         assert_eq!(fits(43, 30.0, 45.0).unwrap(), 43);
         // With 2^44 = Q / 2, nothing is left for the values.
         assert!(matches!(
@@ -325,8 +408,19 @@ mod tests {
         ));
         assert!(matches!(fits(0, 60.0, 45.0), Err(Error::FloodTooWide { .. })));
         // Three floods of 2^42 stay below 2^44 - 2^30, and four do not.
-        let several = |floods| Flooding::Bits(42).fitting(1024, None, 30.0, 45.0, floods);
+        let several = |floods| room(30.0, 45.0, floods).flood(Flooding::Bits(42), None);
         assert_eq!(several(3).unwrap(), 42);
         assert!(matches!(several(4), Err(Error::FloodTooWide { needed_bits: 42, available_bits: 41 })));
+        assert!(matches!(fits(0, f64::NAN, 45.0), Err(Error::FloodTooWide { .. })));
+
+        // Masks take a quarter of Q, whatever is stated to be below them, or as much as they need.
+        let flooding = Flooding::Statistical { security_bits: 10, decryptions: 1 };
+        let mask = |hidden| room(hidden, 100.0, 3).mask(flooding, Some(hidden));
+        for hidden in [f64::NEG_INFINITY, -1.0, 30.0, 74.0] {
+            assert_eq!(mask(hidden).unwrap(), 96);
+        }
+        assert_eq!(mask(75.0).unwrap(), 97);
+        assert!(matches!(mask(76.0), Err(Error::FloodTooWide { needed_bits: 98, available_bits: 97 })));
+        assert!(matches!(mask(f64::NAN), Err(Error::NoiseUnknown)));
     }
 }

@@ -22,7 +22,9 @@ pub use encrypt::{PublicKey, SeededZero};
 pub use extended::ExtendedCiphertext;
 pub(crate) use extended::{ImageSums, KeyedElement, WeightedStep};
 pub use flooding::Flooding;
-pub(crate) use flooding::{flood_cost_log2, flood_planes, flood_poly};
+pub(crate) use flooding::{
+    FloodRoom, Flooded, Floods, flood_cost_log2, flood_planes, flood_poly, widest_bits,
+};
 pub use gadget_key::{EvaluationKey, GadgetKey, SwitchSource};
 pub use key_switch::Decomposed;
 pub(crate) use key_switch::KEY;

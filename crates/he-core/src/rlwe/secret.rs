@@ -4,7 +4,7 @@ use super::{Fingerprint, RlweParams};
 use crate::backend::{KeyShape, RingOps};
 use crate::error::{Error, Result};
 use crate::key_set::KeySetId;
-use crate::params::{ParamsError, max_sparse_log_qp};
+use crate::params::{ParamsError, Security, max_sparse_log_qp};
 use crate::reveal;
 use crate::ring::{Coeff, Eval, Poly, Ring, RingSpec, SecretPoly, Seed, Span, ternary_row};
 use rand::CryptoRng;
@@ -75,6 +75,8 @@ pub trait KeyParams: Clone + PartialEq + std::fmt::Debug + sealed::Sealed {
     fn distribution(&self) -> SecretDistribution;
     /// The shape of their switching keys.
     fn key_shape(&self) -> KeyShape;
+    /// Their security, which is that of secrets of their distribution.
+    fn key_security(&self) -> Security;
 
     /// Whether something of `found` parameters belongs to these; `what` names it.
     ///
@@ -105,6 +107,19 @@ impl KeyParams for RlweParams {
     fn key_shape(&self) -> KeyShape {
         KeyShape { digits: self.digits().len(), span: self.key_span() }
     }
+
+    fn key_security(&self) -> Security {
+        self.security()
+    }
+}
+
+/// Whether each of -1, 0 and 1 occurs about as often as in a uniform ternary secret, as
+/// [`TernarySecret::from_coefficients`] has it. Constant time.
+fn looks_uniform(coefficients: &[i8]) -> bool {
+    let n = coefficients.len() as i64;
+    let count = |value: i8| coefficients.iter().map(|&c| i64::from(c == value)).sum::<i64>();
+    let off = [-1, 0, 1].map(|value| 3 * count(value) - n);
+    off.iter().fold(true, |all, off| all & (off * off <= 409 * n))
 }
 
 /// A ternary secret under parameters `P`, on the host; wiped on drop, never printed, not
@@ -194,12 +209,35 @@ impl<P: KeyParams> TernarySecret<P> {
         Self::named(params, params.distribution().draw(params.key_ring().n(), rng))
     }
 
-    /// Makes a secret from coefficients in {-1, 0, 1}.
+    /// Makes a secret from coefficients in {-1, 0, 1}, which must look drawn: under parameters of
+    /// at least 128-bit security, each of the three values occurs c times with
+    /// (3 c - N)^2 <= 409 N. Constant time for secrets that are accepted.
+    ///
+    /// The security of parameters is that of uniform ternary secrets. Of these, by Hoeffding's
+    /// inequality, a value occurs c times with |c - N/3| > d with probability 2 exp(-2 d^2 / N) at
+    /// most, so that the bound refuses one of 2^128: 6 exp(-2 x 409 / 9) < 2^-128. It refuses zero,
+    /// constant and sparse secrets: at N = 8192, a weight below 4852.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for another number of coefficients or other values, for another weight
+    /// than that of sparse parameters, and for a secret that is not a uniform one.
+    pub fn from_coefficients(params: &P, coefficients: Zeroizing<Vec<i8>>) -> Result<Self> {
+        let secure = params.key_security() != Security::Insecure;
+        let secret = Self::from_coefficients_insecure(params, coefficients)?;
+        if secure && !reveal::bit(looks_uniform(&secret.coefficients)) {
+            let found = "it is zero, constant or sparse, where a uniform one is needed";
+            return Err(Error::domain("secret key", found, "use SecretKey::generate"));
+        }
+        Ok(secret)
+    }
+
+    /// Makes a secret from any coefficients in {-1, 0, 1}, however weak it is: for experiments and
+    /// tests only.
     ///
     /// # Errors
     /// [`Error::Argument`] for another number of coefficients or other values, or another weight
     /// than that of sparse parameters.
-    pub fn from_coefficients(params: &P, coefficients: Zeroizing<Vec<i8>>) -> Result<Self> {
+    pub fn from_coefficients_insecure(params: &P, coefficients: Zeroizing<Vec<i8>>) -> Result<Self> {
         let n = params.key_ring().n();
         // One pass over everything, so that the time does not reveal where a bad value is.
         let outside = coefficients.iter().fold(0u8, |bad, &c| bad | u8::from(!(-1..=1).contains(&c)));
@@ -295,12 +333,14 @@ impl TernarySecret<RlweParams> {
     ///
     /// # Errors
     /// [`Error::ParamsMismatch`] for a secret of other parameters; [`Error::Argument`] unless at
-    /// least half of its coefficients are other than 0: the security table does not cover sparse
+    /// least half of its coefficients are other than 0 and it looks like a uniform one
+    /// ([`from_coefficients`](Self::from_coefficients)): the security table does not cover sparse
     /// secrets.
     pub(crate) fn widened(&self, found: &RlweParams, params: &RlweParams) -> Result<Self> {
         found.check_same(&self.params, "secret key")?;
         let weight: usize = self.coefficients.iter().map(|&c| usize::from(c & 1 != 0)).sum();
-        if reveal::bit(weight < self.coefficients.len() / 2) {
+        let sparse = weight < self.coefficients.len() / 2;
+        if reveal::bit(sparse | !looks_uniform(&self.coefficients)) {
             let why = "it is sparse, which is secure for small moduli alone";
             return Err(Error::domain("secret key", why, "use SecretKey::generate"));
         }
@@ -348,7 +388,62 @@ impl TernarySecret<RlweParams> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bigckks;
     use rand::{SeedableRng, rngs::ChaCha20Rng};
+
+    /// A secret of `minus` coefficients of -1 and `plus` of 1.
+    fn of_counts(n: usize, minus: usize, plus: usize) -> Zeroizing<Vec<i8>> {
+        let value = |k| -i8::from(k < minus) + i8::from((minus..minus + plus).contains(&k));
+        Zeroizing::new((0..n).map(value).collect())
+    }
+
+    fn refuses_weak<P: KeyParams>(secure: &P, insecure: &P) {
+        let n = secure.key_ring().n();
+        // The greatest distance from N / 3 that is accepted.
+        let most = (409.0 * n as f64).sqrt() as usize / 3 - 1;
+        let (third, read) = (n / 3, |minus, plus| of_counts(n, minus, plus));
+        for (minus, plus) in [(0, 0), (0, 1), (16, 16), (n, 0), (0, n), (0, 2 * third), (n / 2, n / 2)] {
+            let error = TernarySecret::from_coefficients(secure, read(minus, plus)).unwrap_err();
+            assert!(matches!(error, Error::Argument { what: "secret key", .. }), "{minus}, {plus}: {error}");
+            let named = TernarySecret::from_coefficients_insecure(secure, read(minus, plus)).unwrap();
+            assert_eq!(named.expose_coefficients(), &*read(minus, plus));
+            assert!(TernarySecret::from_coefficients(insecure, of_counts(n, minus, plus)).is_ok());
+        }
+        for (minus, plus, fits) in [
+            (third, third, true),
+            (third - most, third, true),
+            (third - most - 3, third, false),
+            (third, third + most, true),
+            (third, third + most + 3, false),
+            (third + most / 2, third + most / 2, true),
+            (third + most / 2 + 3, third + most / 2 + 3, false),
+        ] {
+            let found = TernarySecret::from_coefficients(secure, read(minus, plus)).is_ok();
+            assert_eq!(found, fits, "{minus} and {plus} of {n}");
+        }
+        let mut rng = ChaCha20Rng::seed_from_u64(2);
+        for _ in 0..20 {
+            let drawn = TernarySecret::generate(secure, &mut rng);
+            let coefficients = Zeroizing::new(drawn.expose_coefficients().to_vec());
+            let again = TernarySecret::from_coefficients(secure, coefficients).unwrap();
+            assert_eq!(again.key_set(), drawn.key_set());
+        }
+    }
+
+    #[test]
+    fn weak_secrets_are_refused_under_secure_parameters() {
+        let primes = crate::arith::ntt_primes_below(25, 10, 2, &[]).unwrap();
+        let ring = |count: usize| RingSpec::new(10, primes[..count].to_vec(), vec![]).unwrap();
+        // Twice the modulus is beyond the table.
+        let secure = RlweParams::new(ring(1), vec![]).unwrap();
+        refuses_weak(&secure, &RlweParams::insecure(ring(2), vec![]).unwrap());
+        let of = |log_q| bigckks::BigCkksSpec::new(12, log_q, 20);
+        let secure = bigckks::BigCkksParams::try_from(of(40)).unwrap();
+        let insecure = bigckks::BigCkksParams::insecure(of(200)).unwrap();
+        assert_ne!(secure.security(), Security::Insecure);
+        assert_eq!(insecure.security(), Security::Insecure);
+        refuses_weak(&secure, &insecure);
+    }
 
     /// Places are uniform: each is taken in weight / N of the draws, within six deviations.
     #[test]

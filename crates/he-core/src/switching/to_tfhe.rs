@@ -83,7 +83,8 @@ pub(super) fn embedded(secret: &TfheSecretKey, tfhe: &TfheParams, ring: &RlwePar
     for (coefficient, &bit) in coefficients.iter_mut().step_by(n / large.len()).zip(large) {
         *coefficient = bit as i8;
     }
-    let mut embedded = TernarySecret::from_coefficients(ring, coefficients)?;
+    // Its security is that of TFHE's parameters, not that of the ring's.
+    let mut embedded = TernarySecret::from_coefficients_insecure(ring, coefficients)?;
     embedded.set_key_set(secret.key_set());
     Ok(embedded)
 }

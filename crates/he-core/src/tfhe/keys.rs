@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::key_set::{KeySetId, key_set_accessors, secret_key_set_accessors};
 use crate::lanes::{Quads, with_lanes};
 use crate::parallel::*;
+use crate::reveal;
 use crate::ring::Seed;
 use rand::CryptoRng;
 use zeroize::{Zeroize, Zeroizing};
@@ -42,12 +43,31 @@ impl TfheSecretKey {
         Self::from_secrets(params, lwe, glwe)
     }
 
-    /// Makes a key from n and k N bits, as words 0 and 1.
-    pub(crate) fn from_secrets(
+    /// Makes a key from n and k N bits, as words 0 and 1, which must look drawn: under parameters
+    /// of 128-bit security, the c ones of each secret of dimension d have (2 c - d)^2 <= 182 d. By
+    /// Hoeffding's inequality, a uniform secret misses that with probability 2 exp(-182 / 2) <
+    /// 2^-130. Constant time for secrets that are accepted.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for a secret that is not a uniform one.
+    pub(crate) fn from_read_secrets(
         params: &TfheParams,
         lwe: Zeroizing<Vec<u64>>,
         glwe: Zeroizing<Vec<u64>>,
-    ) -> Self {
+    ) -> Result<Self> {
+        let uniform = [&lwe, &glwe].into_iter().fold(true, |all, bits| {
+            let (dimension, ones) = (bits.len() as i64, bits.iter().sum::<u64>() as i64);
+            let off = 2 * ones - dimension;
+            all & (off * off <= 182 * dimension)
+        });
+        if params.is_secure() && !reveal::bit(uniform) {
+            let found = "it is zero, constant or sparse, where a uniform one is needed";
+            return Err(Error::domain("secret key", found, "use TfheSecretKey::generate"));
+        }
+        Ok(Self::from_secrets(params, lwe, glwe))
+    }
+
+    fn from_secrets(params: &TfheParams, lwe: Zeroizing<Vec<u64>>, glwe: Zeroizing<Vec<u64>>) -> Self {
         let key_set = KeySetId::of_bits(params.fingerprint(), lwe.iter().chain(glwe.iter()));
         Self { params: params.clone(), lwe, glwe, key_set }
     }
@@ -346,6 +366,52 @@ impl ExactProduct {
 mod tests {
     use super::*;
     use rand::{Rng, SeedableRng, rngs::ChaCha20Rng};
+
+    /// Uniform secrets are read, and weak ones only under parameters that are insecure by name.
+    #[test]
+    fn weak_secrets_are_refused_under_secure_parameters() {
+        let secure = crate::tfhe::presets::digits_2m128().unwrap();
+        let insecure = crate::tfhe::presets::insecure_small().unwrap();
+        assert!(secure.is_secure() && !insecure.is_secure());
+        let dimensions = |params: &TfheParams| [params.spec().lwe_dimension, params.dimension()];
+        let read = |params: &TfheParams, ones: [usize; 2]| {
+            let bits = |i: usize| {
+                Zeroizing::new((0..dimensions(params)[i]).map(|k| u64::from(k < ones[i])).collect::<Vec<_>>())
+            };
+            TfheSecretKey::from_read_secrets(params, bits(0), bits(1))
+        };
+        let halves = dimensions(&secure).map(|dimension| dimension / 2);
+        // The greatest distance from a half that is accepted.
+        let most = dimensions(&secure).map(|dimension| (182.0 * dimension as f64).sqrt() as usize / 2);
+        assert!(read(&secure, halves).is_ok());
+        for i in 0..2 {
+            for (ones, fits) in [
+                (halves[i] - most[i] + 1, true),
+                (halves[i] - most[i] - 1, false),
+                (halves[i] + most[i] - 1, true),
+                (halves[i] + most[i] + 2, false),
+                (0, false),
+                (32, false),
+                (dimensions(&secure)[i], false),
+            ] {
+                let mut counts = halves;
+                counts[i] = ones;
+                match read(&secure, counts) {
+                    Ok(_) => assert!(fits, "{counts:?}"),
+                    Err(error) => {
+                        assert!(!fits && matches!(error, Error::Argument { what: "secret key", .. }));
+                    }
+                }
+            }
+        }
+        assert!(read(&insecure, [0, 0]).is_ok());
+        let mut rng = ChaCha20Rng::seed_from_u64(5);
+        for _ in 0..20 {
+            let [small, large] =
+                TfheSecretKey::generate(&secure, &mut rng).expose_secrets().map(<[u64]>::to_vec);
+            assert!(TfheSecretKey::from_read_secrets(&secure, small.into(), large.into()).is_ok());
+        }
+    }
 
     #[test]
     fn exact_products_are_exact() {

@@ -212,7 +212,7 @@ impl Wire<TfheParams> for TfheSecretKey {
             return Err(WireError::Field { kind: frame.kind, field: "padding" }.into());
         }
         let secret = |range: std::ops::Range<usize>| Zeroizing::new(range.map(bit).collect::<Vec<_>>());
-        Ok(Self::from_secrets(params, secret(0..small), secret(small..all)))
+        Self::from_read_secrets(params, secret(0..small), secret(small..all))
     }
 }
 

@@ -5,6 +5,7 @@ use crate::bfv::Bfv;
 use crate::bgv::Bgv;
 use crate::ckks;
 use crate::exact;
+use crate::rlwe::Floods;
 
 fn column(slots: usize) -> Vec<f64> {
     (0..slots).map(|i| (i as f64 * 0.37).sin()).collect()
@@ -25,7 +26,8 @@ fn floods_are_as_wide_as_stated() {
     let encryptor_key = world.public_key(&mut rng);
     let encryptor = ckks::Encryptor::new(&params, &encryptor_key).unwrap();
     let x = encryptor.encrypt_real(&column(params.slots()), &mut rng).unwrap();
-    let bits = f64::from(x.flood_bits(flooding(), 3).unwrap());
+    let floods = Floods { count: 3, parties: 3 };
+    let bits = f64::from(x.flood_bits(flooding(), floods).unwrap());
     let secret = world.secret(Span::chain(x.pair().chain_limbs()));
     let phase = x.pair().message(&secret).unwrap();
     let plain = world.decrypt(&params, &x, &mut rng);

@@ -5,6 +5,7 @@ mod distributions;
 mod errors;
 mod keys;
 mod proxy;
+mod statements;
 mod threshold;
 mod wire;
 
