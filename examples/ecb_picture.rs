@@ -12,7 +12,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (width, height) = photo.dimensions();
     let plain: Vec<u8> = photo.as_raw().iter().flat_map(|&gray| [gray / 64 * 85; BYTES]).collect();
 
-    let (cipher, key) = (Cpu::new(), Key::generate(KeySize::Bits128, &mut rand::rng()));
+    let (cipher, key) = (Cpu::new(), Key::generate(KeySize::Bits128, &mut he::rand::rng()));
     let (mut ecb, mut gcm) = (plain.clone(), plain.clone());
     cipher.hazmat_ecb(&key, Direction::Encrypt, Bulk::in_place(&mut ecb))?;
     // The only message under this key: any nonce is fresh.

@@ -21,7 +21,7 @@ pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     let needs = convolution_requirements(&kernel, &layout)?;
 
     // The owner of the image.
-    let mut rng = rand::rng();
+    let mut rng = he::rand::rng();
     let ring = Ring::new(Cpu::new(), params.rlwe().ring().clone())?;
     let secret = SecretKey::generate(params.rlwe(), &mut rng);
     let public = PublicKey::generate(&secret, &ring, &mut rng)?;

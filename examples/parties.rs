@@ -40,7 +40,7 @@ fn run<P: Protocol<Backend = Cpu>>(
 
 /// Runs the example.
 pub fn main() -> Result<()> {
-    let mut rng = rand::rng();
+    let mut rng = he::rand::rng();
     // With a level for a product, which a mean does not take.
     let params = CkksParams::for_depth(1).precision_bits(20).published(SECURITY, DECRYPTIONS).log_n(14);
     let params = params.build()?.for_parties(PARTIES.len());

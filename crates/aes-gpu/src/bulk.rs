@@ -55,7 +55,7 @@ const MOST_LANES: usize = 64;
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let aes = AesGpu::open(0)?;
-/// let key = Key::generate(KeySize::Bits256, &mut rand::rng());
+/// let key = Key::generate(KeySize::Bits256, &mut he_core::rand::rng());
 /// let mut data = vec![0; 1 << 30];
 /// // One nonce for each message under a key, never twice.
 /// let tag = aes.gcm_seal(&key, &[0; 12], b"header", Bulk::in_place(&mut data))?;

@@ -27,7 +27,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let aes = AesStream::on(&gpu::Gpu::open(0)?)?;
-/// let key = aes.key(&Key::generate(KeySize::Bits256, &mut rand::rng()))?;
+/// let key = aes.key(&Key::generate(KeySize::Bits256, &mut he_core::rand::rng()))?;
 /// let mut data = aes.stream().zeros(1 << 27)?; // 1 GiB
 /// aes.hazmat_ctr(&key, &[0; 16], DeviceData::InPlace(&mut data), 1 << 30)?;
 /// aes.stream().synchronize()?;

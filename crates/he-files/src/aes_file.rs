@@ -59,14 +59,14 @@ impl Secret<'_> {
     /// The key of a file, which errors call `name`.
     fn open(self, header: &Header, name: &str) -> Result<FileKey> {
         match (header.lock(), self) {
-            (_, Self::Key(key)) => header.open(key).map_err(Error::from),
+            (_, Self::Key(key)) => header.open(key).in_file(name),
             (Lock::Passphrase(_), Self::Passphrase(passphrases)) => {
                 let phrase = passphrases.obtain(Purpose::Open, name)?;
-                header.open_with_passphrase(phrase.most_cost(), |salt, cost| user_key(&phrase, salt, cost))
+                let stretch = |salt: &[u8; 32], cost| user_key(&phrase, salt, cost);
+                header.open_with_passphrase(phrase.most_cost(), stretch).in_file(name)
             }
-            (Lock::Key, Self::Passphrase(_)) => Err(ContainerError::Header.into()),
+            (Lock::Key, Self::Passphrase(_)) => Err(ContainerError::Header).in_file(name),
         }
-        .in_file(name)
     }
 
     /// Checks that it is of the kind that locks a file, which errors call `name`.

@@ -403,7 +403,7 @@ mod tests {
         };
         for (memory, passes, told) in [
             (1 << 20, 16, "1024 MiB in 16 passes"),
-            ((256 << 10) + 1, 1, "257 MiB in 1 passes"),
+            ((256 << 10) + 1, 1, "257 MiB in 1 pass "),
             (256 << 10, 4, "256 MiB in 4 passes"),
             (49 << 10, 16, "49 MiB in 16 passes"),
         ] {

@@ -189,6 +189,29 @@ fn hostile_costs_are_refused_at_once() {
             DAMAGED,
         );
     }
+    // What is possible, but more than four times the cost of new files, only if it is allowed.
+    for (memory, passes, told) in
+        [(1024 * 1024, 16, "1024 MiB in 16 passes"), (256 * 1024 + 1, 1, "257 MiB in 1 pass")]
+    {
+        let mut hostile = good.clone();
+        hostile[12..16].copy_from_slice(&u32::to_le_bytes(memory));
+        hostile[16..20].copy_from_slice(&u32::to_le_bytes(passes));
+        fs::write(dir.path().join("x.he"), hostile).unwrap();
+        run(&dir, "decrypt x.he --passphrase -o out").env("HE_CLI_PASSPHRASE", "p").fails(
+            1,
+            &format!(
+                "x.he: stretching the passphrase takes {told} as the file states, more than the 256 MiB in 3 \
+                 passes allowed"
+            ),
+            "if you know who made the file, allow the cost (--allow-cost of he-cli, allow_cost in Python)",
+        );
+    }
+    let allowed = "decrypt x.he --passphrase --allow-cost -o out";
+    run(&dir, allowed).env("HE_CLI_PASSPHRASE", "p").fails(
+        1,
+        "x.he: wrong passphrase, or the header is damaged",
+        "type the passphrase again; if it is right, get an undamaged copy of the file",
+    );
 }
 
 #[test]

@@ -26,8 +26,9 @@
 //! use he_core::aes::container::{Content, Header, Layout, UserKey};
 //! use he_core::aes::{Bulk, Cpu};
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let (user, layout) = (UserKey::generate(&mut rand::rng()), Layout::new(12)?);
-//! let (header, key) = Header::with_key(&user, layout, Content::Bytes, &mut rand::rng());
+//! let mut rng = he_core::rand::rng();
+//! let (user, layout) = (UserKey::generate(&mut rng), Layout::new(12)?);
+//! let (header, key) = Header::with_key(&user, layout, Content::Bytes, &mut rng);
 //! let (mut data, mut tags) = (vec![7; 5000], [[0; 16]; 2]);
 //! key.seal(&Cpu::new(), 0, true, Bulk::in_place(&mut data), &mut tags)?;
 //!
@@ -109,8 +110,7 @@ errors! {
             most: Cost,
         }:
             ("stretching the passphrase takes {found} as the file states, more than the {most} allowed"),
-            ("a hostile file can state this to waste time and memory: allow the cost \
-              (`--allow-cost` of he-cli, `allow_cost` in Python) if you know who made the file");
+            ("allow the cost if you know who made the file: a hostile one wastes time and memory");
         /// Another passphrase, or a changed salt, cost or identity: these cannot be distinguished.
         WrongPassphrase:
             ("wrong passphrase, or the header is damaged");
@@ -278,7 +278,8 @@ impl Cost {
 
 impl fmt::Display for Cost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} MiB in {} passes", self.memory_kib.div_ceil(1024), self.passes)
+        let passes = if self.passes == 1 { "pass" } else { "passes" };
+        write!(f, "{} MiB in {} {passes}", self.memory_kib.div_ceil(1024), self.passes)
     }
 }
 

@@ -14,7 +14,7 @@
 //! ```
 //! use he_core::aes::{Bulk, BulkCipher, Cpu, Key, KeySize};
 //! # fn main() -> Result<(), he_core::aes::AesError> {
-//! let key = Key::generate(KeySize::Bits256, &mut rand::rng());
+//! let key = Key::generate(KeySize::Bits256, &mut he_core::rand::rng());
 //! let nonce = [0; 12]; // the first message under this key
 //! let mut data = *b"attack at dawn";
 //! let tag = Cpu::new().gcm_seal(&key, &nonce, b"to Alice", Bulk::in_place(&mut data))?;

@@ -10,7 +10,7 @@
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let params = BfvParams::for_depth(65537, 1).slots().build()?;
 //! let ring = Ring::new(Cpu::new(), params.rlwe().ring().clone())?;
-//! let mut rng = rand::rng();
+//! let mut rng = he_core::rand::rng();
 //! let secret = SecretKey::generate(params.rlwe(), &mut rng);
 //! let public = PublicKey::generate(&secret, &ring, &mut rng)?;
 //! let needs = KeyRequirements::new().relinearisation().rotations([1]);

@@ -10,7 +10,7 @@
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let params = BigCkksParams::for_depth_bits(40).precision_bits(20).build()?;
 //! let ring = Ring::new(Cpu::new(), params.ring().clone())?;
-//! let mut rng = rand::rng();
+//! let mut rng = he_core::rand::rng();
 //! let secret = SecretKey::generate(&params, &mut rng);
 //! let public = PublicKey::generate(&secret, &ring, &mut rng)?;
 //! let needs = KeyRequirements::new().relinearisation().rotations([1]);

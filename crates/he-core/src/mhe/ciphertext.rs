@@ -3,7 +3,7 @@
 use super::hash_poly;
 use super::share::sealed::Sealed;
 use crate::backend::RingOps;
-use crate::ckks::{self, CkksParams, Meta, NoiseEstimate};
+use crate::ckks::{self, CkksParams, Meta};
 use crate::error::Result;
 use crate::exact::{self, DECRYPTION_MARGIN, Noise, Params, Plaintext, Scheme};
 use crate::ring::{ERROR_VARIANCE, Eval, PlainPoly, Poly, Ring, SecretPoly, Span};
@@ -33,10 +33,10 @@ pub trait Encrypted: Sealed + Sized {
     #[doc(hidden)]
     fn check_params(&self, params: &Self::Params) -> Result<()>;
 
-    /// Adds its state, which is level, scale or correction factor, and stated noise, and all words
-    /// to a hash.
+    /// Adds its state, which is level, scale or correction factor, and the stated noise that floods
+    /// follow from, and all words to a hash.
     #[doc(hidden)]
-    fn hash(&self, hasher: &mut blake3::Hasher) -> Result<()>;
+    fn hash(&self, hasher: &mut blake3::Hasher, flooding: Flooding) -> Result<()>;
 
     /// The b of each of the floods that hide the noise of a phase, all of which fit.
     #[doc(hidden)]
@@ -142,15 +142,14 @@ impl<B: RingOps> Encrypted for ckks::Ciphertext<B> {
         self.check(params)
     }
 
-    fn hash(&self, hasher: &mut blake3::Hasher) -> Result<()> {
+    fn hash(&self, hasher: &mut blake3::Hasher, flooding: Flooding) -> Result<()> {
         hasher.update(&(self.level() as u64).to_le_bytes());
         hasher.update(&self.scale().to_bits().to_le_bytes());
         hasher.update(&(self.slots() as u64).to_le_bytes());
-        hasher.update(&[u8::from(self.meta.noise.is_some())]);
-        if let Some(NoiseEstimate { rms_log2, peak_log2, value_log2 }) = self.meta.noise {
+        if let (Flooding::Statistical { .. }, Some(noise)) = (flooding, self.meta.noise) {
             // Every party computes its estimate, and logarithms may differ in their last bits from
             // one machine to another. The width of the flood is in the hash as it is.
-            for number in [rms_log2, peak_log2, value_log2] {
+            for number in [noise.rms_log2, noise.peak_log2, noise.value_log2] {
                 hasher.update(&((number * ESTIMATE_STEPS) as i64).to_le_bytes());
             }
         }
@@ -235,7 +234,7 @@ impl<S: Scheme, B: RingOps> Encrypted for exact::Ciphertext<S, B> {
         self.check(params)
     }
 
-    fn hash(&self, hasher: &mut blake3::Hasher) -> Result<()> {
+    fn hash(&self, hasher: &mut blake3::Hasher, _: Flooding) -> Result<()> {
         let exact::Meta { plain_modulus, primes, correction_factor, noise } = self.meta;
         let Noise { rms_log2, peak_log2, degree } = noise;
         for number in [plain_modulus, primes as u64, correction_factor, degree.into()] {

@@ -112,8 +112,10 @@ impl<'a, C: Encrypted> Input<'a, C> {
             numbers.iter().for_each(|number: &u64| {
                 hasher.update(&number.to_le_bytes());
             });
-            hasher.update(&self.bits.to_le_bytes());
-            hashed = self.ct.hash(hasher).and_then(|()| more(hasher));
+            if kind == 0 {
+                hasher.update(&self.bits.to_le_bytes());
+            }
+            hashed = self.ct.hash(hasher, self.flooding).and_then(|()| more(hasher));
         });
         hashed.map(|()| subject)
     }

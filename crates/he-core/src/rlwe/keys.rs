@@ -160,7 +160,7 @@ where
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let params = CkksParams::for_depth(1).build()?;
     /// # let ring = Ring::new(Cpu::new(), params.rlwe().ring().clone())?;
-    /// # let mut rng = rand::rng();
+    /// # let mut rng = he_core::rand::rng();
     /// # let secret = SecretKey::generate(params.rlwe(), &mut rng);
     /// let needs = KeyRequirements::new().relinearisation().rotations([1, 2]);
     /// let keys = EvaluationKeys::generate(&secret, &ring, &needs, &mut rng)?;

@@ -27,7 +27,7 @@ use rand::CryptoRng;
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let params = CkksParams::for_depth(1).build()?;
 /// let ring = Ring::new(Cpu::new(), params.rlwe().ring().clone())?;
-/// let mut rng = rand::rng();
+/// let mut rng = he_core::rand::rng();
 /// let [ours, theirs] = [(); 2].map(|()| SecretKey::generate(params.rlwe(), &mut rng));
 /// let key = SwitchKey::generate(&ours, &theirs, params.rlwe(), &ring, &mut rng)?;
 ///

@@ -240,6 +240,31 @@ fn passphrases_go_through_their_cost() {
     }
 }
 
+/// Nothing is stretched at a greater cost than the caller allows: neither in memory nor in time.
+#[test]
+fn stretching_is_bounded_by_the_caller() {
+    let (cost, layout) = (Cost { memory_kib: 64, passes: 4, lanes: 1 }, Layout::new(13).unwrap());
+    let stretch = |salt: &[u8; 32], _| Ok::<_, ContainerError>(UserKey::new(salt));
+    let (header, _) = Header::with_passphrase(cost, layout, Content::Bytes, &mut rng(5), stretch).unwrap();
+    for (memory_kib, passes, fits) in [(64, 4, true), (128, 2, true), (63, 16, false), (64, 3, false)] {
+        let most = Cost { memory_kib, passes, lanes: 1 };
+        let mut called = false;
+        let opened = header.open_with_passphrase(most, |salt, cost| {
+            called = true;
+            stretch(salt, cost)
+        });
+        assert_eq!(called, fits, "{most}");
+        match opened {
+            Ok(_) => assert!(fits, "{most}"),
+            Err(ContainerError::Cost { found, most: allowed }) => assert_eq!((found, allowed), (cost, most)),
+            Err(error) => panic!("{error}"),
+        }
+    }
+    let (locked, _) = Header::with_key(&user(), layout, Content::Bytes, &mut rng(6));
+    let opened = locked.open_with_passphrase(Cost::MAX, stretch);
+    assert!(matches!(opened, Err(ContainerError::Header)));
+}
+
 #[test]
 fn layouts_have_limits() {
     for log2 in 0..=255 {
