@@ -141,7 +141,7 @@ pub fn passphrase(text: Option<&str>) -> Result<Option<Passphrase>> {
 }
 
 /// What opens something sealed, at any cost that is accepted if that is allowed.
-pub fn opening(text: &str, allow_cost: bool) -> Result<Passphrase> {
+pub fn opening(text: &str, allow_cost: bool) -> he_files::Result<Passphrase> {
     let passphrase = Passphrase::new(Zeroizing::new(text.as_bytes().to_vec()))?;
     Ok(if allow_cost { passphrase.allowing(Cost::MAX) } else { passphrase })
 }
