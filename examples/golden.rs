@@ -17,7 +17,7 @@ use he::ckks::{CkksParams, CkksSpec, Complex64, Encoder, Encryptor, LevelGroup, 
 use he::exact::{self, ExactSpec, Params, Scheme};
 use he::mhe::{
     Aggregate, Decryption, GaloisKeyGeneration, PartyKey, PublicKeyGeneration, RecipientKey, ReencryptionKey,
-    RelinearisationRound1, RelinearisationRound2, Session, ThresholdAggregate,
+    RelinearisationRound1, RelinearisationRound2, Session, ThresholdAggregate, Transcript,
 };
 use he::ring::Ring;
 use he::rlwe::{EvaluationKeys, Fingerprint, Flooding, KeyRequirements, PublicKey, SecretKey};
@@ -503,10 +503,12 @@ fn party_files(rng: impl Fn(u8) -> ChaCha20Rng) -> Result<Vec<(&'static str, Vec
     let [first, _] = values();
     let plain = Encoder::new(&params, &ring)?.encode(&first, params.encoding())?;
     let x = Encryptor::new(&params, &public)?.encrypt(&plain, &mut rng(60))?;
-    let decryption = Decryption::new(&session, &params, &x, &[1, 2, 3], Flooding::Bits(20))?;
+    let transcript = Transcript::unchecked_insecure(&session);
+    let decryption = Decryption::new(&transcript, &params, &x, &[1, 2, 3], Flooding::Bits(20))?;
     for key in &keys {
         let mut publisher = Publisher::new(40, 1)?;
-        let share = decryption.share(&key.share(&ring)?, &mut publisher, &mut rng(70 + key.party() as u8))?;
+        let share =
+            decryption.share(&key.share(&ring)?, &[], &mut publisher, &mut rng(70 + key.party() as u8))?;
         shares.push(share.to_frame(&params)?);
     }
 

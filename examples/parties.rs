@@ -7,8 +7,8 @@
 use he::backend::Cpu;
 use he::ckks::{CkksParams, Encoder, Encryptor, Evaluator};
 use he::mhe::{
-    Aggregate, Decryption, GaloisKeyGeneration, PartyKey, Protocol, PublicKeyGeneration, Refresh,
-    RelinearisationRound1, RelinearisationRound2, Session, Share,
+    Aggregate, Decryption, Digest, GaloisKeyGeneration, PartyKey, Protocol, PublicKeyGeneration, Refresh,
+    RelinearisationRound1, RelinearisationRound2, Session, Share, Statement, Transcript,
 };
 use he::rand::RngExt;
 use he::ring::{Ring, galois_rotation};
@@ -91,23 +91,37 @@ pub fn main() -> Result<()> {
     let start = Instant::now();
     let encryptor = Encryptor::new(&params, &public)?;
     let ev = Evaluator::new(&params, &ring)?;
-    let mut sum = encryptor.encrypt_real(&columns[0], &mut rng)?;
-    for column in &columns[1..] {
-        ev.add_assign(&mut sum, &encryptor.encrypt_real(column, &mut rng)?)?;
-    }
+    let inputs: Vec<_> =
+        columns.iter().map(|column| encryptor.encrypt_real(column, &mut rng)).collect::<Result<_>>()?;
     let rows = (PARTIES.len() * params.slots()) as f64;
-    let mut mean = ev.inner_sum(&sum, params.slots(), &evaluation)?;
-    // A division by a public number is one of the scale.
-    mean.set_scale(mean.scale() * rows);
+    let compute = || {
+        let mut sum = inputs[0].duplicate()?;
+        inputs[1..].iter().try_for_each(|input| ev.add_assign(&mut sum, input))?;
+        let mut mean = ev.inner_sum(&sum, params.slots(), &evaluation)?;
+        // A division by a public number is one of the scale.
+        mean.set_scale(mean.scale() * rows);
+        Ok::<_, he::Error>([sum, mean])
+    };
+    let [sum, mean] = compute()?;
     let computed = start.elapsed();
+
+    // Each party computes the same again, because a share of a ciphertext that somebody chose would
+    // be its secret, and tells the others. Here one of them does it for all.
+    let digests = inputs.iter().map(Digest::of).collect::<Result<Vec<_>>>()?;
+    let inputs: Vec<_> = PARTIES.into_iter().zip(digests).collect();
+    let transcript = Transcript::recompute(&session, b"sum and mean", &inputs, || {
+        compute()?.iter().map(Digest::of).collect::<Result<Vec<_>>>()
+    })?;
+    let statements: Vec<Statement> =
+        PARTIES.iter().map(|&party| transcript.statement(party)).collect::<Result<_>>()?;
 
     let start = Instant::now();
     let flooding = Publisher::new(SECURITY, DECRYPTIONS)?.flooding();
-    let decryption = Decryption::new(&session, &params, &mean, &PARTIES, flooding)?;
+    let decryption = Decryption::new(&transcript, &params, &mean, &PARTIES, flooding)?;
     let (plain, bytes) = run(&params, &decryption, &keys, |key| {
         // Every party counts for itself.
         let mut publisher = Publisher::new(SECURITY, DECRYPTIONS)?;
-        decryption.share(&key.share(&ring)?, &mut publisher, &mut rng)
+        decryption.share(&key.share(&ring)?, &statements, &mut publisher, &mut rng)
     })?;
     println!("decryption: {bytes} bytes per party, floods of {} bits", decryption.flood_bits());
     let found = Encoder::new(&params, &ring)?.decode_real(&plain)?[0][0];
@@ -119,11 +133,11 @@ pub fn main() -> Result<()> {
     println!("together {:.0?}", made + computed + decrypted);
 
     let start = Instant::now();
-    let refresh = Refresh::new(&session, &params, &sum, &PARTIES, flooding, 0);
+    let refresh = Refresh::new(&transcript, &params, &sum, &PARTIES, flooding, 0);
     if let Ok(refresh) = refresh {
         let (fresh, bytes) = run(&params, &refresh, &keys, |key| {
             let mut publisher = Publisher::new(SECURITY, DECRYPTIONS)?;
-            refresh.share(&key.share(&ring)?, &mut publisher, &mut rng)
+            refresh.share(&key.share(&ring)?, &statements, &mut publisher, &mut rng)
         })?;
         println!("refresh to level {}: {bytes} bytes per party, {:.0?}", fresh.level(), start.elapsed());
     }

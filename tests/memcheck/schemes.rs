@@ -13,9 +13,10 @@ use he::bootstrapping::{BootstrapKeys, BootstrapParams, BootstrapSpec, EvalModSh
 use he::ckks::{self, CkksParams, CkksSpec, Complex64, LevelGroup};
 use he::exact::{self, DECRYPTION_MARGIN, ExactSpec, Scheme};
 use he::mhe::{
-    Aggregate, Decryption, EphemeralKey, GaloisKeyGeneration, PartyKey, Protocol, PublicKeyGeneration,
-    RecipientKey, ReencryptionKey, Refresh, RelinearisationRound1, RelinearisationRound2, SecretShare,
-    Session, Share, ShareKind, ThresholdAggregate, ThresholdKey,
+    Aggregate, Decryption, Digest, EphemeralKey, GaloisKeyGeneration, PartyKey, Protocol,
+    PublicKeyGeneration, RecipientKey, ReencryptionKey, Refresh, RelinearisationRound1,
+    RelinearisationRound2, SecretShare, Session, Share, ShareKind, ThresholdAggregate, ThresholdKey,
+    Transcript,
 };
 use he::ring::Ring;
 use he::rlwe::{EvaluationKeys, Flooding, KeyRequirements, PublicKey, RlweParams, SecretKey};
@@ -414,11 +415,18 @@ fn parties() {
         let x = sent(&params, &ring, &encryptor.encrypt(&plain, &mut rng).unwrap());
         let publisher = || Publisher::new(20, 4).unwrap();
         let flooding = publisher().flooding();
-        let run = Decryption::new(&session, &params, &x, &[2], flooding).unwrap();
-        let found = summed(&params, &run, [run.share(&own, &mut publisher(), &mut rng).unwrap()]);
+        let inputs = [(1, Digest::of(&x).unwrap())];
+        let transcript =
+            Transcript::recompute(&session, b"x", &inputs, || Ok::<_, he::Error>(vec![inputs[0].1]));
+        let transcript = transcript.unwrap();
+        let tag = transcript.tag(&keys[1]).unwrap();
+        Transcript::kept(&session, b"x", &inputs, &[inputs[0].1], (&keys[1], &tag)).unwrap();
+        let stated = [transcript.statement(1).unwrap()];
+        let run = Decryption::new(&transcript, &params, &x, &[2], flooding).unwrap();
+        let found = summed(&params, &run, [run.share(&own, &stated, &mut publisher(), &mut rng).unwrap()]);
         assert_eq!(found.coefficients()[..16], [5; 16]);
-        let run = Refresh::new(&session, &params, &x, &[2], flooding, 0).unwrap();
-        summed(&params, &run, [run.share(&own, &mut publisher(), &mut rng).unwrap()]);
+        let run = Refresh::new(&transcript, &params, &x, &[2], flooding, 0).unwrap();
+        summed(&params, &run, [run.share(&own, &stated, &mut publisher(), &mut rng).unwrap()]);
 
         let theirs = SecretKey::generate(params.rlwe(), &mut rng);
         let to = sent(&params, &ring, &RecipientKey::generate(&theirs, &ring, &mut rng).unwrap());

@@ -63,17 +63,30 @@ impl KeySetId {
     }
 
     fn derive(params: Fingerprint, secret: impl Iterator<Item = u8>) -> Self {
-        let id = hash(params, secret);
-        // BLAKE3 keeps the words of the message there, and has no function to wipe them.
-        wipe_stack();
-        id
+        let whole = hash_of_secret(CONTEXT, params, secret);
+        let mut id = [0; Self::LEN];
+        id.copy_from_slice(&whole[..Self::LEN]);
+        Self(reveal::bytes(id))
     }
+}
+
+/// BLAKE3's `derive_key` of the fingerprint of parameters and the coefficients of a secret, a byte
+/// each: a secret itself. Constant time.
+pub(crate) fn hash_of_secret(
+    context: &str,
+    params: Fingerprint,
+    secret: impl Iterator<Item = u8>,
+) -> Zeroizing<[u8; 32]> {
+    let whole = hash(context, params, secret);
+    // BLAKE3 keeps the words of the message there, and has no function to wipe them.
+    wipe_stack();
+    whole
 }
 
 /// Its frame lies where [`wipe_stack`] writes.
 #[inline(never)]
-fn hash(params: Fingerprint, mut secret: impl Iterator<Item = u8>) -> KeySetId {
-    let mut hasher = blake3::Hasher::new_derive_key(CONTEXT);
+fn hash(context: &str, params: Fingerprint, mut secret: impl Iterator<Item = u8>) -> Zeroizing<[u8; 32]> {
+    let mut hasher = blake3::Hasher::new_derive_key(context);
     hasher.update(&params.0);
     let mut piece = Zeroizing::new([0u8; 1024]);
     loop {
@@ -87,12 +100,11 @@ fn hash(params: Fingerprint, mut secret: impl Iterator<Item = u8>) -> KeySetId {
             break;
         }
     }
-    let mut whole = hasher.finalize();
+    let mut finished = hasher.finalize();
     hasher.zeroize();
-    let mut id = [0; KeySetId::LEN];
-    id.copy_from_slice(&whole.as_bytes()[..KeySetId::LEN]);
-    whole.zeroize();
-    KeySetId(reveal::bytes(id))
+    let whole = Zeroizing::new(*finished.as_bytes());
+    finished.zeroize();
+    whole
 }
 
 impl std::fmt::Display for KeySetId {

@@ -5,7 +5,7 @@ use he::ckks::SecretEncryptor;
 use he::mhe::{
     Aggregate, Decryption, EphemeralKey, GaloisKeyGeneration, PartyKey, Protocol, PublicKeyGeneration,
     RecipientKey, ReencryptionKey, RelinearisationRound1, RelinearisationRound2, SecretShare, Session, Share,
-    ShareKind, ThresholdAggregate, ThresholdKey,
+    ShareKind, ThresholdAggregate, ThresholdKey, Transcript,
 };
 use he::rlwe::Flooding;
 use he::{Publisher, Result};
@@ -56,7 +56,8 @@ fn golden_files_of_parties_read_back() {
     let found = found.to_frames(&params).collect::<Result<Vec<_>>>().unwrap();
     assert!(found.iter().zip(&made[2..4]).all(|(found, made)| found.body == made.body));
     let x = Ciphertext::from_frame(&params, &ring, &made[4]).unwrap();
-    let decryption = Decryption::new(&session, &params, &x, &[1, 2, 3], Flooding::Bits(20)).unwrap();
+    let transcript = Transcript::unchecked_insecure(&session);
+    let decryption = Decryption::new(&transcript, &params, &x, &[1, 2, 3], Flooding::Bits(20)).unwrap();
     let plain = add(&decryption, &shares[13..16]);
     let values = Encoder::new(&params, &ring).unwrap().decode(&plain).unwrap();
     assert!(worst_difference(&values, &generator::values()[..1]) < 1e-2);

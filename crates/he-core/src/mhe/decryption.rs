@@ -3,7 +3,7 @@
 use super::input::on_input;
 use super::session::Subject;
 use super::share::sealed::Sealed;
-use super::{Encrypted, Input, KeyShare, Protocol, ProtocolKind, Session, Share, kinds};
+use super::{Encrypted, Input, KeyShare, Protocol, ProtocolKind, Share, Statement, Transcript, kinds};
 use crate::error::Result;
 use crate::publisher::Publisher;
 use crate::ring::{Eval, Poly};
@@ -44,13 +44,21 @@ use rand::CryptoRng;
 /// let public = all.finish()?;
 /// let x = Encryptor::new(&params, &public)?.encrypt_real(&[0.5, 3.0], &mut rng)?;
 ///
+/// // Each party computes the result again, here the input of party 1 itself, and states it to the
+/// // others.
+/// let digest = Digest::of(&x)?;
+/// let transcript = Transcript::recompute(&session, b"x", &[(1, digest)], || {
+///     Ok::<_, he_core::Error>(vec![digest])
+/// })?;
+/// let statements = [1, 2, 3].map(|party| transcript.statement(party).unwrap());
+///
 /// let mut publisher = Publisher::new(40, 16)?;
-/// let decryption = Decryption::new(&session, &params, &x, &[1, 2, 3], publisher.flooding())?;
+/// let decryption = Decryption::new(&transcript, &params, &x, &[1, 2, 3], publisher.flooding())?;
 /// let mut all = Aggregate::new(&decryption);
 /// for key in &keys {
 ///     // Each party has a publisher of its own.
 ///     # let mut publisher = Publisher::new(40, 16)?;
-///     all.add(&decryption.share(&key.share(&ring)?, &mut publisher, &mut rng)?)?;
+///     all.add(&decryption.share(&key.share(&ring)?, &statements, &mut publisher, &mut rng)?)?;
 /// }
 /// let values = Encoder::new(&params, &ring)?.decode_real(&all.finish()?)?;
 /// assert!((values[0][1] - 3.0).abs() < 1e-2);
@@ -64,9 +72,10 @@ pub struct Decryption<'a, C: Encrypted> {
 }
 
 impl<'a, C: Encrypted> Decryption<'a, C> {
-    /// The decryption of a ciphertext by these parties.
+    /// The decryption of a result of a computation by these parties.
     ///
     /// # Errors
+    /// [`MheError::NotAResult`](super::MheError::NotAResult) for another ciphertext;
     /// [`MheError::SmallQuorum`](super::MheError::SmallQuorum),
     /// [`MheError::Outsider`](super::MheError::Outsider) and
     /// [`MheError::Doubled`](super::MheError::Doubled) for the quorum;
@@ -75,13 +84,13 @@ impl<'a, C: Encrypted> Decryption<'a, C> {
     /// [`Error::FloodTooWide`](crate::Error::FloodTooWide) for one whose noise is not known or that
     /// has no room for the floods; mismatch of parameters; device errors.
     pub fn new(
-        session: &Session,
+        transcript: &Transcript,
         params: &'a C::Params,
         ct: &'a C,
         quorum: &[u32],
         flooding: Flooding,
     ) -> Result<Self> {
-        let input = Input::new(session, params, ct, quorum, flooding)?;
+        let input = Input::new(transcript, params, ct, quorum, flooding)?;
         let subject = input.subject(ProtocolKind::Decryption, |_| Ok(()))?;
         Ok(Self { input, subject })
     }
@@ -91,9 +100,11 @@ impl<'a, C: Encrypted> Decryption<'a, C> {
         self.input.bits
     }
 
-    /// The share of a party, which its publisher counts.
+    /// The share of a party, which its publisher counts. The party has recomputed the transcript,
+    /// and `statements` are those of the other parties that have inputs in it: see [`Transcript`].
     ///
     /// # Errors
+    /// Those of [`Transcript::check_statements`];
     /// [`MheError::ForeignSession`](super::MheError::ForeignSession);
     /// [`Error::DecryptionsSpent`](crate::Error::DecryptionsSpent);
     /// [`Error::Argument`](crate::Error::Argument) for the secret in another quorum and a publisher
@@ -101,10 +112,11 @@ impl<'a, C: Encrypted> Decryption<'a, C> {
     pub fn share(
         &self,
         key: &KeyShare<C::Backend>,
+        statements: &[Statement],
         publisher: &mut Publisher,
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<Share<kinds::Decryption, C::Backend>> {
-        self.input.check(key)?;
+        self.input.check(key, statements)?;
         self.input.count(publisher)?;
         let h = self.input.flooded(key.secret.get(), rng)?;
         Ok(Share::new(self, key.party, vec![h]))

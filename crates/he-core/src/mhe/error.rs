@@ -1,6 +1,6 @@
 //! What can be wrong with the messages of several parties.
 
-use super::{ProtocolKind, SessionId};
+use super::{Digest, ProtocolKind, SessionId};
 use crate::error::errors;
 
 /// Numbers of parties as a list.
@@ -82,5 +82,53 @@ errors! {
         }:
             ("the share is for party {found} and not for party {expected}"),
             ("delete it, and send it to nobody else");
+        /// A ciphertext that is not a result of the computation.
+        NotAResult {
+            /// Its digest.
+            found: Digest,
+            /// The computation.
+            transcript: Digest,
+        }:
+            ("the ciphertext {found} is not a result of the computation {transcript}"),
+            ("make no share of it, which could be the secret itself: recompute what it should be");
+        /// A computation that this party has not recomputed.
+        NotRecomputed {
+            /// The computation.
+            transcript: Digest,
+        }:
+            ("the results of the computation {transcript} were not recomputed here"),
+            ("recompute them from the inputs before you make a share");
+        /// A statement about another computation.
+        OtherTranscript {
+            /// The party that made it.
+            party: u32,
+            /// Its computation.
+            found: Digest,
+            /// The computation here.
+            expected: Digest,
+        }:
+            ("party {party} states the computation {found}, and here it is {expected}"),
+            ("compare inputs, their parties, evaluation keys, program and result, and make no share until all agree");
+        /// Parties that have inputs in a computation, and have not stated it.
+        Unstated {
+            /// The parties.
+            parties: Vec<u32>,
+        }:
+            ("inputs of party {}, and no statement that they are theirs", list(parties)),
+            ("get the statements of these parties from themselves");
+        /// A second statement of a party.
+        DoubledStatement {
+            /// The party.
+            party: u32,
+        }:
+            ("there is a second statement of party {party}"),
+            ("give one statement per party");
+        /// A transcript that calls itself this party's own, and is not.
+        WrongTag {
+            /// The party.
+            party: u32,
+        }:
+            ("party {party} did not make this transcript: its tag is not that of the party's secret"),
+            ("recompute the results");
     }
 }

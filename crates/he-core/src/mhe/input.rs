@@ -1,7 +1,7 @@
 //! The public inputs of every protocol on a ciphertext.
 
 use super::session::{Subject, hash_parties};
-use super::{Encrypted, KeyShare, ProtocolKind, Session};
+use super::{Encrypted, KeyShare, ProtocolKind, Session, Statement, Transcript};
 use crate::error::{Error, Result};
 use crate::key_set::common;
 use crate::publisher::Publisher;
@@ -14,7 +14,7 @@ use rand::CryptoRng;
 macro_rules! on_input {
     () => {
         fn session(&self) -> &crate::mhe::Session {
-            &self.input.session
+            self.input.transcript.session()
         }
 
         fn subject(&self) -> &[u8; 32] {
@@ -39,7 +39,7 @@ pub(super) use on_input;
 /// A ciphertext of a session, who takes part, and how its noise is hidden.
 #[derive(Debug)]
 pub(super) struct Input<'a, C: Encrypted> {
-    pub session: Session,
+    pub transcript: Transcript,
     pub params: &'a C::Params,
     pub ct: &'a C,
     pub quorum: Vec<u32>,
@@ -53,42 +53,48 @@ pub(super) struct Input<'a, C: Encrypted> {
 impl<'a, C: Encrypted> Input<'a, C> {
     /// Of a ciphertext whose phase is decrypted.
     pub fn new(
-        session: &Session,
+        transcript: &Transcript,
         params: &'a C::Params,
         ct: &'a C,
         quorum: &[u32],
         flooding: Flooding,
     ) -> Result<Self> {
-        Self::for_phase(session, params, ct, quorum, flooding, Flooded::Plaintext)
+        Self::for_phase(transcript, params, ct, quorum, flooding, Flooded::Plaintext)
     }
 
     /// Of a ciphertext whose phase becomes that of another.
     pub fn for_ciphertext(
-        session: &Session,
+        transcript: &Transcript,
         params: &'a C::Params,
         ct: &'a C,
         quorum: &[u32],
         flooding: Flooding,
     ) -> Result<Self> {
-        Self::for_phase(session, params, ct, quorum, flooding, Flooded::Ciphertext)
+        Self::for_phase(transcript, params, ct, quorum, flooding, Flooded::Ciphertext)
     }
 
     fn for_phase(
-        session: &Session,
+        transcript: &Transcript,
         params: &'a C::Params,
         ct: &'a C,
         quorum: &[u32],
         flooding: Flooding,
         becomes: Flooded,
     ) -> Result<Self> {
+        let session = transcript.session();
         let quorum = session.quorum(quorum)?;
         session.check_params(C::rlwe(params), "ciphertext")?;
         ct.check_params(params)?;
         common("ciphertext", ct.rlwe_pair().key_set, Some(session.key_set()))?;
+        transcript.check_result(ct)?;
         // Keys are those of all parties, whoever of them takes part.
         let floods = Floods { count: quorum.len(), parties: session.parties().len() };
         let bits = ct.flood(params, flooding, floods, becomes)?;
-        Ok(Self { session: session.clone(), params, ct, quorum, flooding, floods, bits })
+        Ok(Self { transcript: transcript.clone(), params, ct, quorum, flooding, floods, bits })
+    }
+
+    pub fn session(&self) -> &Session {
+        self.transcript.session()
     }
 
     /// A hash of all of it, which includes the noise that the ciphertext states and the width of
@@ -100,7 +106,7 @@ impl<'a, C: Encrypted> Input<'a, C> {
         more: impl FnOnce(&mut blake3::Hasher) -> Result<()>,
     ) -> Result<Subject> {
         let mut hashed = Ok(());
-        let subject = self.session.subject(protocol, |hasher| {
+        let subject = self.session().subject(protocol, |hasher| {
             hash_parties(hasher, &self.quorum);
             let (kind, numbers) = match self.flooding {
                 Flooding::Statistical { security_bits, decryptions } => {
@@ -116,13 +122,16 @@ impl<'a, C: Encrypted> Input<'a, C> {
                 hasher.update(&self.bits.to_le_bytes());
             }
             hashed = self.ct.hash(hasher, self.flooding).and_then(|()| more(hasher));
+            self.transcript.hash(hasher);
         });
         hashed.map(|()| subject)
     }
 
-    /// Whether a secret is one of this session and quorum, and on the ciphertext's ring.
-    pub fn check(&self, key: &KeyShare<C::Backend>) -> Result<()> {
-        self.session.check("secret of the party", key.session.id())?;
+    /// Whether a secret is one of this session and quorum, and on the ciphertext's ring, and its
+    /// party knows what the ciphertext is.
+    pub fn check(&self, key: &KeyShare<C::Backend>, statements: &[Statement]) -> Result<()> {
+        self.session().check("secret of the party", key.session.id())?;
+        self.transcript.check_statements(key.party, statements)?;
         if key.quorum != self.quorum {
             let why = format!("it is for the quorum {:?} and not for {:?}", key.quorum, self.quorum);
             return Err(Error::argument("secret of the party", why));

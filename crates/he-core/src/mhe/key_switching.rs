@@ -3,7 +3,10 @@
 use super::input::on_input;
 use super::session::Subject;
 use super::share::sealed::Sealed;
-use super::{Encrypted, Input, KeyShare, Protocol, ProtocolKind, Session, Share, hash_poly, kinds};
+use super::{
+    Encrypted, Input, KeyShare, Protocol, ProtocolKind, Session, Share, Statement, Transcript, hash_poly,
+    kinds,
+};
 use crate::error::{Error, Result};
 use crate::publisher::Publisher;
 use crate::ring::{Eval, Poly, SecretPoly};
@@ -24,21 +27,21 @@ pub struct KeySwitching<'a, C: Encrypted> {
 }
 
 impl<'a, C: Encrypted> KeySwitching<'a, C> {
-    /// The switch of a ciphertext of `session` to `to` by these parties.
+    /// The switch of a result of a computation to another session, `to`, by these parties.
     ///
     /// # Errors
     /// The same as for [`Decryption::new`](super::Decryption::new), for the quorum in either
     /// session; [`Error::ParamsMismatch`] for a session of other parameters.
     pub fn new(
-        session: &Session,
+        transcript: &Transcript,
         to: &Session,
         params: &'a C::Params,
         ct: &'a C,
         quorum: &[u32],
         flooding: Flooding,
     ) -> Result<Self> {
-        let input = Input::for_ciphertext(session, params, ct, quorum, flooding)?;
-        to.check_params(session.params(), "session")?;
+        let input = Input::for_ciphertext(transcript, params, ct, quorum, flooding)?;
+        to.check_params(transcript.session().params(), "session")?;
         to.quorum(quorum)?;
         let subject = input.subject(ProtocolKind::KeySwitching, |hasher| {
             hasher.update(&to.id().0);
@@ -56,10 +59,11 @@ impl<'a, C: Encrypted> KeySwitching<'a, C> {
         &self,
         from: &KeyShare<C::Backend>,
         to: &KeyShare<C::Backend>,
+        statements: &[Statement],
         publisher: &mut Publisher,
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<Share<kinds::KeySwitching, C::Backend>> {
-        self.input.check(from)?;
+        self.input.check(from, statements)?;
         self.to.check("secret of the party", to.session.id())?;
         if (from.party, &from.quorum) != (to.party, &to.quorum) {
             let why = format!(
@@ -108,21 +112,21 @@ pub struct PublicKeySwitching<'a, C: Encrypted> {
 }
 
 impl<'a, C: Encrypted> PublicKeySwitching<'a, C> {
-    /// The switch of a ciphertext to a public key by these parties.
+    /// The switch of a result of a computation to a public key by these parties.
     ///
     /// # Errors
     /// The same as for [`Decryption::new`](super::Decryption::new); [`Error::ParamsMismatch`],
     /// [`Error::RingMismatch`] for a key of other parameters or another ring.
     pub fn new(
-        session: &Session,
+        transcript: &Transcript,
         to: &'a PublicKey<C::Backend>,
         params: &'a C::Params,
         ct: &'a C,
         quorum: &[u32],
         flooding: Flooding,
     ) -> Result<Self> {
-        let input = Input::for_ciphertext(session, params, ct, quorum, flooding)?;
-        session.params().check_same(to.params(), "public key")?;
+        let input = Input::for_ciphertext(transcript, params, ct, quorum, flooding)?;
+        transcript.session().params().check_same(to.params(), "public key")?;
         if !to.ring().same(ct.rlwe_pair().ring()) {
             return Err(Error::RingMismatch);
         }
@@ -140,10 +144,11 @@ impl<'a, C: Encrypted> PublicKeySwitching<'a, C> {
     pub fn share(
         &self,
         key: &KeyShare<C::Backend>,
+        statements: &[Statement],
         publisher: &mut Publisher,
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<Share<kinds::PublicKeySwitching, C::Backend>> {
-        self.input.check(key)?;
+        self.input.check(key, statements)?;
         self.input.count(publisher)?;
         let h = self.input.flooded(key.secret.get(), rng)?;
         let pair = self.input.ct.rlwe_pair();

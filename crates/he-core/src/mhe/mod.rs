@@ -35,7 +35,7 @@
 //! of decryptions, switches and refreshes have the statistical security that their
 //! [`Flooding`](crate::rlwe::Flooding) states, for every one of the honest parties by itself
 //! (IND-CPA-D for several parties). It rests on the noise estimates, hence on ciphertexts that were
-//! computed from honest encryptions.
+//! computed from honest encryptions, which a [`Transcript`] ties them to.
 //!
 //! # What ciphertexts state
 //! The noise of a ciphertext is what its sender says: a field of the frames of BFV and BGV, and the
@@ -67,8 +67,10 @@
 //!   commit to their shares, by a hash, before anyone shows one;
 //! - choose the session's seed so that the common polynomials are not random: let the seed be a
 //!   hash of contributions that were committed to;
-//! - have others decrypt what it chose: every party decides for itself which ciphertext it makes a
-//!   share for, and should know how it was computed;
+//! - have others decrypt what it chose, by encrypting an input as it should not: nothing proves
+//!   that an input is an encryption. **A share of a chosen ciphertext is the secret of its party.**
+//!   Whoever is not a party cannot: shares are made for the results of a [`Transcript`] alone, which
+//!   each party recomputes from inputs that parties say they have encrypted;
 //! - make a share of nothing with another party's number: shares are not signed. Use authenticated
 //!   channels;
 //! - deal shares that fit no polynomial, so that some quorums decrypt wrongly.
@@ -92,6 +94,7 @@ mod share;
 #[cfg(test)]
 mod tests;
 mod threshold;
+mod transcript;
 
 pub use ciphertext::Encrypted;
 pub use decryption::Decryption;
@@ -107,6 +110,7 @@ pub use relinearisation::{EphemeralKey, RelinearisationRound1, RelinearisationRo
 pub use session::{Session, SessionId};
 pub use share::{Aggregate, Protocol, ProtocolKind, Share, ShareKind, kinds};
 pub use threshold::{SecretShare, ThresholdAggregate, ThresholdKey};
+pub use transcript::{Digest, Statement, Transcript};
 
 use crate::backend::RingOps;
 use crate::error::{Error, Result};

@@ -3,7 +3,7 @@
 use super::input::on_input;
 use super::session::Subject;
 use super::share::sealed::Sealed;
-use super::{Encrypted, Input, KeyShare, Protocol, ProtocolKind, Session, Share, kinds};
+use super::{Encrypted, Input, KeyShare, Protocol, ProtocolKind, Share, Statement, Transcript, kinds};
 use crate::error::{Error, Result};
 use crate::publisher::Publisher;
 use crate::ring::{Eval, Poly, SecretPoly, Seed, Span};
@@ -33,19 +33,19 @@ pub struct Refresh<'a, C: Encrypted> {
 }
 
 impl<'a, C: Encrypted> Refresh<'a, C> {
-    /// The refresh of this number of a ciphertext by these parties.
+    /// The refresh of this number of a result of a computation by these parties.
     ///
     /// # Errors
     /// The same as for [`Decryption::new`](super::Decryption::new).
     pub fn new(
-        session: &Session,
+        transcript: &Transcript,
         params: &'a C::Params,
         ct: &'a C,
         quorum: &[u32],
         flooding: Flooding,
         number: u64,
     ) -> Result<Self> {
-        let input = Input::new(session, params, ct, quorum, flooding)?;
+        let input = Input::new(transcript, params, ct, quorum, flooding)?;
         let subject = input.subject(ProtocolKind::Refresh, |hasher| {
             hasher.update(&number.to_le_bytes());
             Ok(())
@@ -56,7 +56,7 @@ impl<'a, C: Encrypted> Refresh<'a, C> {
     /// The common polynomial.
     fn common(&self) -> Result<Poly<Eval, C::Backend>> {
         let (ring, batch) = (self.ring(), self.input.ct.rlwe_pair().batch());
-        let seed = self.input.session.common_seed(ProtocolKind::Refresh, &self.subject);
+        let seed = self.input.session().common_seed(ProtocolKind::Refresh, &self.subject);
         Poly::uniform(ring, Span::chain(ring.spec().q().len()), batch, &seed, 0)
     }
 
@@ -69,11 +69,12 @@ impl<'a, C: Encrypted> Refresh<'a, C> {
     pub fn share(
         &self,
         key: &KeyShare<C::Backend>,
+        statements: &[Statement],
         publisher: &mut Publisher,
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<Share<kinds::Refresh, C::Backend>> {
         let Input { ct, params, flooding, floods, .. } = &self.input;
-        self.input.check(key)?;
+        self.input.check(key, statements)?;
         let [low, whole] = ct.mask(params, *flooding, *floods, rng)?;
         self.input.count(publisher)?;
         let [_, c1] = ct.rlwe_pair().parts();
@@ -102,7 +103,8 @@ impl<C: Encrypted> Protocol for Refresh<'_, C> {
     on_input! {}
 
     fn finished(&self, mut sum: Vec<Poly<Eval, C::Backend>>) -> Result<C> {
-        let Input { ct, params, session, .. } = &self.input;
+        let Input { ct, params, .. } = &self.input;
+        let session = self.input.session();
         let encrypted = sum.pop().ok_or(Error::RingMismatch)?;
         let mut c0 = ct.lifted(params, self.input.phase(sum)?)?;
         c0.add_assign(&encrypted)?;

@@ -59,9 +59,10 @@ fn ckks_ciphertexts_switch_and_refresh() {
 
     let receiver = outsider(params.rlwe(), &mut rng);
     let to = PublicKey::generate(&receiver, &world.ring, &mut rng).unwrap();
-    let switching = PublicKeySwitching::new(&world.session, &to, &params, &x, all, flooding()).unwrap();
+    let switching =
+        PublicKeySwitching::new(&unchecked(&world.session), &to, &params, &x, all, flooding()).unwrap();
     let y = world.run(&switching, |key| {
-        switching.share(&key.share(&world.ring).unwrap(), &mut publisher(), &mut rng).unwrap()
+        switching.share(&key.share(&world.ring).unwrap(), &[], &mut publisher(), &mut rng).unwrap()
     });
     assert_eq!(y.key_set(), Some(receiver.key_set()));
     let decryptor = ckks::Decryptor::new(&params, &receiver, &world.ring).unwrap();
@@ -69,11 +70,12 @@ fn ckks_ciphertexts_switch_and_refresh() {
 
     let session = Session::new(params.rlwe(), [1, 2, 3], 3, [7; 32]).unwrap();
     let other = World::on(session, world.ring.clone(), &mut rng);
-    let switching = KeySwitching::new(&world.session, &other.session, &params, &x, all, flooding()).unwrap();
+    let switching =
+        KeySwitching::new(&unchecked(&world.session), &other.session, &params, &x, all, flooding()).unwrap();
     let mut theirs = other.keys.iter();
     let y = world.run(&switching, |key| {
         let [from, to] = [key, theirs.next().unwrap()].map(|key| key.share(&world.ring).unwrap());
-        switching.share(&from, &to, &mut publisher(), &mut rng).unwrap()
+        switching.share(&from, &to, &[], &mut publisher(), &mut rng).unwrap()
     });
     assert_eq!(y.key_set(), Some(other.session.key_set()));
     // A decryption would flood the floods in turn.
@@ -81,9 +83,9 @@ fn ckks_ciphertexts_switch_and_refresh() {
 
     // From the lowest level to the highest, where there are products again.
     let low = ev.mod_switch_to(&x, 0).unwrap();
-    let refresh = Refresh::new(&world.session, &params, &low, all, flooding(), 0).unwrap();
+    let refresh = Refresh::new(&unchecked(&world.session), &params, &low, all, flooding(), 0).unwrap();
     let y = world.run(&refresh, |key| {
-        refresh.share(&key.share(&world.ring).unwrap(), &mut publisher(), &mut rng).unwrap()
+        refresh.share(&key.share(&world.ring).unwrap(), &[], &mut publisher(), &mut rng).unwrap()
     });
     assert_eq!((y.level(), y.scale(), y.key_set()), (params.max_level(), low.scale(), x.key_set()));
     close(&encoder.decode_real(&world.decrypt(&params, &y, &mut rng)).unwrap(), &values);
@@ -116,9 +118,10 @@ fn switches_and_refreshes<S: Scheme>() {
 
     let receiver = outsider(params.rlwe(), &mut rng);
     let to = PublicKey::generate(&receiver, &world.ring, &mut rng).unwrap();
-    let switching = PublicKeySwitching::new(&world.session, &to, &params, &x, all, flooding()).unwrap();
+    let switching =
+        PublicKeySwitching::new(&unchecked(&world.session), &to, &params, &x, all, flooding()).unwrap();
     let y = world.run(&switching, |key| {
-        switching.share(&key.share(&world.ring).unwrap(), &mut publisher(), &mut rng).unwrap()
+        switching.share(&key.share(&world.ring).unwrap(), &[], &mut publisher(), &mut rng).unwrap()
     });
     let decryptor = exact::Decryptor::new(&params, &receiver, &world.ring).unwrap();
     assert_eq!(decryptor.decrypt_slots::<u64>(&y).unwrap(), values);
@@ -127,9 +130,9 @@ fn switches_and_refreshes<S: Scheme>() {
 
     // At two primes, where a flood still fits.
     let low = ev.mod_switch_to(&x, 1).unwrap();
-    let refresh = Refresh::new(&world.session, &params, &low, all, flooding(), 3).unwrap();
+    let refresh = Refresh::new(&unchecked(&world.session), &params, &low, all, flooding(), 3).unwrap();
     let y = world.run(&refresh, |key| {
-        refresh.share(&key.share(&world.ring).unwrap(), &mut publisher(), &mut rng).unwrap()
+        refresh.share(&key.share(&world.ring).unwrap(), &[], &mut publisher(), &mut rng).unwrap()
     });
     assert_eq!(y.level(), params.max_level());
     let plain = world.decrypt(&params, &y, &mut rng);
@@ -162,10 +165,12 @@ fn masked_messages_are_uniform() {
     let mut bins = [0f64; 16];
     for number in 0..32 {
         let x = encryptor.encrypt_slots(&[5u64; 512], &mut rng).unwrap();
-        let refresh = Refresh::new(&world.session, &params, &x, &[1, 2], flooding(), number).unwrap();
+        let refresh =
+            Refresh::new(&unchecked(&world.session), &params, &x, &[1, 2], flooding(), number).unwrap();
         let mut sum = Poly::zeros(&world.ring, Span::chain(6), 1).unwrap();
         for key in &world.keys {
-            let share = refresh.share(&key.share(&world.ring).unwrap(), &mut publisher(), &mut rng).unwrap();
+            let share =
+                refresh.share(&key.share(&world.ring).unwrap(), &[], &mut publisher(), &mut rng).unwrap();
             sum.add_assign(&share.polys()[0]).unwrap();
         }
         sum.add_assign(x.pair().parts()[0]).unwrap();

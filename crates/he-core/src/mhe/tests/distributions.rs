@@ -60,14 +60,15 @@ fn shares_are_uniform() {
         check("galois key", &share.polys().iter().collect::<Vec<_>>());
         let all = session.parties();
         let own = key.share(ring).unwrap();
-        let decryption = Decryption::new(session, &params, &x, all, flooding()).unwrap();
-        let share = decryption.share(&own, &mut publisher(), &mut rng).unwrap();
+        let decryption = Decryption::new(&unchecked(session), &params, &x, all, flooding()).unwrap();
+        let share = decryption.share(&own, &[], &mut publisher(), &mut rng).unwrap();
         check("decryption", &share.polys().iter().collect::<Vec<_>>());
-        let switching = PublicKeySwitching::new(session, &to, &params, &x, all, flooding()).unwrap();
-        let share = switching.share(&own, &mut publisher(), &mut rng).unwrap();
+        let switching =
+            PublicKeySwitching::new(&unchecked(session), &to, &params, &x, all, flooding()).unwrap();
+        let share = switching.share(&own, &[], &mut publisher(), &mut rng).unwrap();
         check("public key switching", &share.polys().iter().collect::<Vec<_>>());
-        let refresh = Refresh::new(session, &params, &x, all, flooding(), 0).unwrap();
-        let share = refresh.share(&own, &mut publisher(), &mut rng).unwrap();
+        let refresh = Refresh::new(&unchecked(session), &params, &x, all, flooding(), 0).unwrap();
+        let share = refresh.share(&own, &[], &mut publisher(), &mut rng).unwrap();
         check("refresh", &share.polys().iter().collect::<Vec<_>>());
     }
 }
@@ -81,13 +82,14 @@ fn floods_of_a_single_share_are_uniform() {
     let world = World::new(Cpu::new(), params.rlwe(), &[1, 2], 2, &mut rng);
     let public = world.public_key(&mut rng);
     let x = exact::Encryptor::new(&params, &public).unwrap().encrypt_slots(&[1u64; 512], &mut rng).unwrap();
-    let decryption = Decryption::new(&world.session, &params, &x, &[1, 2], flooding()).unwrap();
+    let decryption = Decryption::new(&unchecked(&world.session), &params, &x, &[1, 2], flooding()).unwrap();
     let bits = decryption.flood_bits();
     let half = BigInt::from(1) << bits;
     let mut bins = [0f64; 32];
     for _ in 0..16 {
         let key = &world.keys[0];
-        let share = decryption.share(&key.share(&world.ring).unwrap(), &mut publisher(), &mut rng).unwrap();
+        let share =
+            decryption.share(&key.share(&world.ring).unwrap(), &[], &mut publisher(), &mut rng).unwrap();
         let mut flood = share.polys()[0].duplicate().unwrap();
         let mut known = x.pair().parts()[1].duplicate().unwrap();
         known.mul_assign(key.secret().on(&world.ring, Span::chain(6)).unwrap().get()).unwrap();

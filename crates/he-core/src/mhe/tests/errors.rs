@@ -99,7 +99,7 @@ fn decryptions_are_bound_to_their_inputs() {
     let encryptor = ckks::Encryptor::new(&params, &public).unwrap();
     let [x, y] = [0.5, 0.25].map(|value| encryptor.encrypt_real(&[value], &mut rng).unwrap());
     let (session, all) = (&world.session, [1, 2, 3]);
-    let new = |ct, flooding| Decryption::new(session, &params, ct, &all, flooding);
+    let new = |ct, flooding| Decryption::new(&unchecked(session), &params, ct, &all, flooding);
     let decryption = new(&x, flooding()).unwrap();
     let other = Publisher::new(SECURITY, DECRYPTIONS + 1).unwrap();
     let keys: Vec<KeyShare> = world.keys.iter().map(|key| key.share(&world.ring).unwrap()).collect();
@@ -108,21 +108,23 @@ fn decryptions_are_bound_to_their_inputs() {
     for (run, mut publisher) in
         [(new(&y, flooding()).unwrap(), publisher()), (new(&x, other.flooding()).unwrap(), other)]
     {
-        let error = sum.add(&run.share(&keys[0], &mut publisher, &mut rng).unwrap()).unwrap_err();
+        let error = sum.add(&run.share(&keys[0], &[], &mut publisher, &mut rng).unwrap()).unwrap_err();
         assert_eq!(mhe(error), MheError::WrongSubject { party: 1, protocol: ProtocolKind::Decryption });
     }
     // Publishers count, and must be of the security that was agreed on.
     let mut one = Publisher::resume(SECURITY, DECRYPTIONS, 1).unwrap();
-    sum.add(&decryption.share(&keys[0], &mut one, &mut rng).unwrap()).unwrap();
-    let error = decryption.share(&keys[0], &mut one, &mut rng).unwrap_err();
+    sum.add(&decryption.share(&keys[0], &[], &mut one, &mut rng).unwrap()).unwrap();
+    let error = decryption.share(&keys[0], &[], &mut one, &mut rng).unwrap_err();
     assert!(matches!(error, Error::DecryptionsSpent { asked: 1, left: 0, .. }), "{error}");
     let mut weaker = Publisher::new(SECURITY - 1, DECRYPTIONS).unwrap();
-    let error = decryption.share(&keys[0], &mut weaker, &mut rng).unwrap_err();
+    let error = decryption.share(&keys[0], &[], &mut weaker, &mut rng).unwrap_err();
     assert!(matches!(error, Error::Argument { what: "publisher", .. }), "{error}");
     assert_eq!(weaker.left(), DECRYPTIONS);
     assert_eq!(mhe(sum.finish().unwrap_err()), MheError::Missing { parties: vec![2, 3] });
     // Quorums and ciphertexts.
-    let quorum = |quorum: &[u32]| mhe(Decryption::new(session, &params, &x, quorum, flooding()).unwrap_err());
+    let quorum = |quorum: &[u32]| {
+        mhe(Decryption::new(&unchecked(session), &params, &x, quorum, flooding()).unwrap_err())
+    };
     assert_eq!(quorum(&[1, 2]), MheError::SmallQuorum { found: 2, threshold: 3 });
     assert_eq!(quorum(&[1, 2, 2]), MheError::Doubled { party: 2 });
     let mut unknown = x.duplicate().unwrap();
@@ -134,7 +136,7 @@ fn decryptions_are_bound_to_their_inputs() {
     let wide = Publisher::new(256, u64::MAX).unwrap();
     assert!(matches!(new(&x, wide.flooding()), Err(Error::FloodTooWide { .. })));
     let strange = ckks(6);
-    let error = Decryption::new(session, &strange, &x, &all, flooding()).unwrap_err();
+    let error = Decryption::new(&unchecked(session), &strange, &x, &all, flooding()).unwrap_err();
     assert!(matches!(error, Error::ParamsMismatch { .. }), "{error}");
 }
 

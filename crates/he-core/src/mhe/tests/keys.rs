@@ -165,8 +165,8 @@ fn every_back_end_makes_the_same_words() {
     let y = encoder.decode_real(&world.decrypt(&params, &x, &mut rng)).unwrap();
     assert!((y[0][1] + 0.25).abs() < 1e-2);
     let all = world.session.parties();
-    let refresh = Refresh::new(&world.session, &params, &x, all, flooding(), 0).unwrap();
+    let refresh = Refresh::new(&unchecked(&world.session), &params, &x, all, flooding(), 0).unwrap();
     world.run(&refresh, |key| {
-        refresh.share(&key.share(&world.ring).unwrap(), &mut publisher(), &mut rng).unwrap()
+        refresh.share(&key.share(&world.ring).unwrap(), &[], &mut publisher(), &mut rng).unwrap()
     });
 }

@@ -39,11 +39,12 @@ fn every_quorum_decrypts() {
     let mut count = 0;
     for places in quorums() {
         let quorum: Vec<u32> = places.iter().map(|&i| parties[i]).collect();
-        let decryption = Decryption::new(&world.session, &params, &x, &quorum, flooding()).unwrap();
+        let decryption =
+            Decryption::new(&unchecked(&world.session), &params, &x, &quorum, flooding()).unwrap();
         let mut all = Aggregate::new(&decryption);
         for &i in &places {
             let share = keys[i].share(&quorum).unwrap();
-            all.add(&decryption.share(&share, &mut publisher(), &mut rng).unwrap()).unwrap();
+            all.add(&decryption.share(&share, &[], &mut publisher(), &mut rng).unwrap()).unwrap();
         }
         assert_eq!(encoder.decode::<u64>(&all.finish().unwrap()).unwrap().concat(), values, "{quorum:?}");
         count += 1;
@@ -152,11 +153,11 @@ fn dealt_secrets_decrypt() {
     let encoder = exact::Encoder::new(&params).unwrap();
     for pair in [[0, 1], [0, 2], [1, 2]] {
         let quorum = pair.map(|i| parties[i]);
-        let decryption = Decryption::new(&session, &params, &x, &quorum, flooding()).unwrap();
+        let decryption = Decryption::new(&unchecked(&session), &params, &x, &quorum, flooding()).unwrap();
         let mut all = Aggregate::new(&decryption);
         for i in pair {
             let share = keys[i].share(&quorum).unwrap();
-            all.add(&decryption.share(&share, &mut publisher(), &mut rng).unwrap()).unwrap();
+            all.add(&decryption.share(&share, &[], &mut publisher(), &mut rng).unwrap()).unwrap();
         }
         assert_eq!(encoder.decode::<u64>(&all.finish().unwrap()).unwrap().concat(), values, "{quorum:?}");
     }

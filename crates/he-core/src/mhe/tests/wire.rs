@@ -67,13 +67,13 @@ fn everything_survives_its_frame() {
             sum.add(SecretShare::from_frame(&params, (session, ring), &frame).unwrap()).unwrap();
         }
     }
-    let decryption = Decryption::new(session, &params, &x, &[1, 4], flooding()).unwrap();
+    let decryption = Decryption::new(&unchecked(session), &params, &x, &[1, 4], flooding()).unwrap();
     let mut all = Aggregate::new(&decryption);
     for sum in sums {
         let frame = sum.finish().unwrap().to_frame(&params).unwrap();
         assert_eq!(frame.body.len() as u64, limit(FrameKind::ThresholdKey));
         let key = ThresholdKey::from_frame(&params, (session, ring), &frame).unwrap();
-        let share = decryption.share(&key.share(&[1, 4]).unwrap(), &mut publisher(), &mut rng).unwrap();
+        let share = decryption.share(&key.share(&[1, 4]).unwrap(), &[], &mut publisher(), &mut rng).unwrap();
         let frame = share.to_frame(&params).unwrap();
         all.add(&Share::from_frame(&params, ring, &frame).unwrap()).unwrap();
     }

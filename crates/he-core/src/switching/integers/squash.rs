@@ -147,12 +147,14 @@ fn refreshed<S: Scheme>(boot: &BootstrapParams<S>) -> Result<State> {
 /// let y = squasher.squash(&x, &integers, &key, &boot_keys)?;
 ///
 /// // The parties, of which no one decrypts alone.
-/// let decryption = Decryption::new(&session, params, &y, &[1, 2, 3], publisher.flooding())?;
+/// // Each party knows what it decrypts: this program is all of them at once.
+/// let transcript = Transcript::unchecked_insecure(&session);
+/// let decryption = Decryption::new(&transcript, params, &y, &[1, 2, 3], publisher.flooding())?;
 /// let mut all = Aggregate::new(&decryption);
 /// for key in &dealt {
 ///     // Each party has a publisher of its own.
 ///     # let mut publisher = Publisher::new(40, 16)?;
-///     all.add(&decryption.share(&key.share(&[1, 2, 3])?, &mut publisher, &mut rng)?)?;
+///     all.add(&decryption.share(&key.share(&[1, 2, 3])?, &[], &mut publisher, &mut rng)?)?;
 /// }
 /// let encoder = Encoder::new(params)?;
 /// let found: Vec<Vec<u64>> = encoder.decode_coefficients(&all.finish()?)?;

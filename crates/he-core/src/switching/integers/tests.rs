@@ -9,7 +9,7 @@ use crate::bootstrapping::BootstrapKeys;
 use crate::error::Error;
 use crate::exact::bootstrapping::BootstrapParams;
 use crate::exact::{Ciphertext, Decryptor, Evaluator, ExactSpec, Params, Scheme, SecretEncryptor};
-use crate::mhe::{Aggregate, Decryption, Session};
+use crate::mhe::{Aggregate, Decryption, Session, Transcript};
 use crate::params::ParamsError;
 use crate::ring::{Poly, Ring, Span};
 use crate::rlwe::{EvaluationKeys, Flooding, KeyRequirements, SecretKey};
@@ -403,13 +403,14 @@ fn shared_decryption<S: Scheme>(
         assert!(bits(ct).2 >= bits(ct).1);
     }
     // What is not squashed has no room for the flood, and what is, has.
-    let before = Decryption::new(&session, params, &packed, &parties, spec.flooding);
+    let transcript = Transcript::unchecked_insecure(&session);
+    let before = Decryption::new(&transcript, params, &packed, &parties, spec.flooding);
     assert!(matches!(before, Err(Error::FloodTooWide { .. })));
-    let decryption = Decryption::new(&session, params, &squashed, &parties, spec.flooding).unwrap();
+    let decryption = Decryption::new(&transcript, params, &squashed, &parties, spec.flooding).unwrap();
     let mut all = Aggregate::new(&decryption);
     for key in &dealt {
         let share = key.share(&parties).unwrap();
-        all.add(&decryption.share(&share, &mut publisher(), &mut rng).unwrap()).unwrap();
+        all.add(&decryption.share(&share, &[], &mut publisher(), &mut rng).unwrap()).unwrap();
     }
     let ev = Evaluator::<S, Cpu>::new(params, &ring).unwrap();
     let found = ev.encoder().decode_coefficients::<u64>(&all.finish().unwrap()).unwrap();
