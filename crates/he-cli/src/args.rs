@@ -36,7 +36,10 @@ pub use keygen::{KeyFolder, Keygen, KeygenAes, KeygenBigCkks, KeygenCkks, Keygen
 pub use model::{Compile, Infer};
 pub use needs::{BigCkksNeeds, CkksNeeds, ExactNeeds, Needs, TfheNeeds};
 pub use params::{Params, ParamsScheme};
-pub use party::{CombineStep, Party, PartyFolder, PartyInit, PartyStep, Quorum, ShareStep};
+pub use party::{
+    CombineStep, Contribution, Party, PartyCheck, PartyEncrypt, PartyFolder, PartyInit, PartyStep, Quorum,
+    ShareStep,
+};
 pub use publishing::{PublishNeeds, Published};
 pub use secret::{Opening, SealFlags, Unlock};
 #[cfg(feature = "server")]

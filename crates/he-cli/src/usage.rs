@@ -30,7 +30,7 @@ fn wants_json(arguments: &[OsString]) -> bool {
 }
 
 /// The same in the form of our own errors.
-fn translate(error: &clap::Error) -> CliError {
+pub fn translate(error: &clap::Error) -> CliError {
     let text = error.render().to_string();
     let lines = || text.lines().map(str::trim);
     let usage =

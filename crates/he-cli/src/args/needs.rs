@@ -18,12 +18,13 @@ pub struct Needs {
     /// Number of filters, products or weighted sums that can follow one another
     #[arg(long, value_name = "N", default_value_t = 2)]
     pub depth: usize,
-    /// Bits of precision of a result of magnitude 1, from 4 to 60
+    /// Bits of precision of a result of magnitude 1, from 4 to 60 [default: 25]
     ///
     /// Decrypted numbers are doubles, which show 53 bits of a result of magnitude 1. More bits
-    /// still help if large numbers cancel before they are decrypted, as in a variance.
-    #[arg(long, value_name = "BITS", default_value_t = 25)]
-    pub precision: u32,
+    /// still help if large numbers cancel before they are decrypted, as in a variance. Several
+    /// parties have 4 to 49, and by default as many up to 25 as there is room for.
+    #[arg(long, value_name = "BITS")]
+    pub precision: Option<u32>,
     /// Results must stay below 2^BITS in magnitude, with BITS from 0 to 30
     ///
     /// White is 1, and the numbers of a column are scaled to at most 1.
@@ -49,6 +50,7 @@ impl Needs {
     /// The same needs, for the library.
     pub fn needs(&self) -> RealNeeds {
         let Self { depth, precision, range, security, slots } = *self;
+        let precision = precision.unwrap_or(RealNeeds::default().precision);
         RealNeeds { depth, precision, range, security, slots, published: None }
     }
 }

@@ -1,8 +1,9 @@
 //! The options of `party`.
 
-use super::{Needs, Opening, SealFlags};
+use super::{DeviceFlag, Needs, Opening, SealFlags, TableFlags};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
+use std::str::FromStr;
 
 /// `party`.
 #[derive(Debug, Args)]
@@ -24,6 +25,32 @@ pub enum PartyStep {
         he-cli party init --session a/session.he --party 2 -o b/\n  \
         he-cli party init --parties 5 --threshold 3 --party 1 -o a/")]
     Init(PartyInit),
+    /// Encrypt a table under the public.key of the folder, and note it as one of the party
+    ///
+    /// party check believes that an input is the party's own if it is in this list, own.ledger of
+    /// the folder, and not if somebody says so.
+    #[command(after_help = "Example:\n  he-cli party encrypt a/ a.csv -o a.he")]
+    Encrypt(PartyEncrypt),
+    /// Compute a result again, and write down what it is: the party's transcript
+    ///
+    /// One malicious file costs a party its secret key: a share of a ciphertext that somebody chose
+    /// is the key, and nobody sees a ciphertext that it was chosen. So each party computes a result
+    /// again from the inputs, by its own eval.key, before it helps to decrypt it. party check
+    /// compares every word of the result, and the transcript states it to the other parties:
+    /// whose input each file is, and what was computed. The party's own are those that it encrypted
+    /// with party encrypt. Take transcripts of others from themselves.
+    ///
+    /// A program has a line for each step, as it was typed for eval, without the key:
+    ///
+    ///   eval add a.he --with b.he -o ab.he
+    ///
+    ///   eval mean ab.he -o mean.he
+    ///
+    /// It calls files by their names without folders, and its last step computes the result.
+    #[command(after_help = "Examples:\n  \
+        he-cli party check a/ mean.he --inputs 1=a.he 2=b.he --program mean.txt -o a/mean.transcript\n  \
+        he-cli party check a/ a.he --inputs 1=a.he -o a/a.transcript")]
+    Check(PartyCheck),
     /// Make the party's next message to the others
     #[command(subcommand)]
     Share(ShareStep),
@@ -65,7 +92,7 @@ pub struct PartyInit {
 pub struct Decryptions {
     /// The vectors that the parties will ever decrypt together, of all files
     ///
-    /// he-cli does not remember how many there were: every party keeps the count.
+    /// Each party counts those that it has shared, in shared.ledger of its folder.
     #[arg(long, value_name = "N", default_value_t = 1024, value_parser = clap::value_parser!(u64).range(1..))]
     pub queries: u64,
     /// Bits of statistical security that all these vectors keep together
@@ -89,6 +116,71 @@ pub struct Shares {
     /// The messages of all parties, this one included
     #[arg(long, value_name = "FILE", num_args = 1.., required = true)]
     pub shares: Vec<PathBuf>,
+}
+
+/// `party encrypt`.
+#[derive(Debug, Args)]
+pub struct PartyEncrypt {
+    #[command(flatten)]
+    pub folder: PartyFolder,
+    /// The table to encrypt, or - for standard input
+    pub input: PathBuf,
+    /// The encrypted file to write
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+    #[command(flatten)]
+    pub table: TableFlags,
+    #[command(flatten)]
+    pub device: DeviceFlag,
+}
+
+/// `party check`.
+#[derive(Debug, Args)]
+pub struct PartyCheck {
+    #[command(flatten)]
+    pub folder: PartyFolder,
+    /// The encrypted result
+    pub result: PathBuf,
+    /// The encrypted tables that it was computed from, each with the party that encrypted it
+    #[arg(long, value_name = "PARTY=FILE", num_args = 1.., required = true)]
+    pub inputs: Vec<Contribution>,
+    /// The steps that compute it: a text with a line of eval for each [default: none, to decrypt
+    /// an input as it is]
+    #[arg(long, value_name = "FILE")]
+    pub program: Option<PathBuf>,
+    /// The transcript to write
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+}
+
+/// An input, and the party that encrypted it.
+#[derive(Clone, Debug)]
+pub struct Contribution {
+    /// The party.
+    pub party: u32,
+    /// The file.
+    pub path: PathBuf,
+}
+
+impl FromStr for Contribution {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parts = text.split_once('=').filter(|(_, path)| !path.is_empty());
+        let found = parts.and_then(|(party, path)| Some((party.parse().ok()?, path)));
+        match found {
+            Some((party, path)) => Ok(Self { party, path: path.into() }),
+            None => Err("give the number of a party and its file, as in 1=a.he".to_owned()),
+        }
+    }
+}
+
+/// Transcripts of parties.
+#[derive(Debug, Args)]
+pub struct Transcripts {
+    /// What party check wrote: of this party, and of all whose inputs are in the result
+    #[arg(long, value_name = "FILE", num_args = 1.., required = true)]
+    pub transcripts: Vec<PathBuf>,
 }
 
 /// Those who decrypt.
@@ -121,15 +213,22 @@ pub enum ShareStep {
     Secret(PartyFolder),
     /// The share of a decryption
     ///
-    /// Know what you help to decrypt: it is the party's consent.
+    /// A share of a ciphertext that somebody chose is the party's secret key. Therefore a share is
+    /// made of a result alone that this party has computed again with party check, and that all
+    /// parties whose inputs are in it state in the same words. It is made once, and counted in
+    /// shared.ledger of the folder.
     #[command(after_help = "Examples:\n  \
-        he-cli party share decrypt a/ mean.he -o a/mean.share\n  \
-        he-cli party share decrypt a/ mean.he --quorum 1,3 -o a/mean.share")]
+        he-cli party share decrypt a/ mean.he --transcripts a/mean.transcript b/mean.transcript \\\n    \
+        -o a/mean.share\n  \
+        he-cli party share decrypt a/ mean.he --transcripts ?/mean.transcript --quorum 1,3 \\\n    \
+        -o a/mean.share")]
     Decrypt {
         #[command(flatten)]
         folder: PartyFolder,
-        /// The encrypted file
+        /// The encrypted result
         input: PathBuf,
+        #[command(flatten)]
+        transcripts: Transcripts,
         #[command(flatten)]
         quorum: Quorum,
         /// The share to write
@@ -165,12 +264,15 @@ pub enum CombineStep {
     },
     /// The decrypted result, from the shares of all who decrypt
     #[command(after_help = "Example:\n  \
-        he-cli party combine decrypt a/ mean.he --shares a/mean.share b/mean.share c/mean.share -o mean.csv")]
+        he-cli party combine decrypt a/ mean.he --transcripts a/mean.transcript \\\n    \
+        --shares a/mean.share b/mean.share c/mean.share -o mean.csv")]
     Decrypt {
         #[command(flatten)]
         folder: PartyFolder,
-        /// The encrypted file
+        /// The encrypted result
         input: PathBuf,
+        #[command(flatten)]
+        transcripts: Transcripts,
         #[command(flatten)]
         shares: Shares,
         #[command(flatten)]

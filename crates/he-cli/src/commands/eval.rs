@@ -29,10 +29,7 @@ pub(super) fn run(args: &Operation) -> Result<Summary> {
         others: args.others().map(Input::open).collect::<he_files::error::Result<_>>()?,
     };
     let evaluation = Evaluation::new(&operation, sources, &Cancel::default())?;
-    if files.levels() == Levels::Drop && operation.levels().is_none() {
-        let error = OperationError::NoLevels { operation: operation.name() };
-        return Err(CliError::from(he_files::Error::from(error)));
-    }
+    check_levels(files, &operation)?;
     let output = output(files, &inputs)?;
     let devices = files.device.choice.open()?;
     let written = evaluation.evaluate(devices.all(), Arc::new(Shown::default()), output)?;
@@ -58,10 +55,7 @@ fn there(args: &Operation, url: &str) -> Result<Summary> {
     stdin_once(inputs.iter().copied())?;
     let operation = args.without_files()?;
     operation.check()?;
-    if files.levels() == Levels::Drop && operation.levels().is_none() {
-        let error = OperationError::NoLevels { operation: operation.name() };
-        return Err(CliError::from(he_files::Error::from(error)));
-    }
+    check_levels(files, &operation)?;
     let mut key = Upload::open(&files.key, Scanned::EvaluationKeys)?;
     let encrypted = [&*files.input].into_iter().chain(args.others());
     let encrypted = encrypted.map(|path| Upload::open(path, Scanned::Encrypted));
@@ -82,6 +76,15 @@ fn there(args: &Operation, url: &str) -> Result<Summary> {
         .fact("info", done.info)
         .line(format!("{name}: {size}, in {time}, on {url}"));
     Ok(with_others(args, summary))
+}
+
+/// Whether the treatment of levels is one that the operation has.
+pub(super) fn check_levels(files: &EvalFiles, operation: &he_files::operation::Operation) -> Result<()> {
+    if files.levels() == Levels::Drop && operation.levels().is_none() {
+        let error = OperationError::NoLevels { operation: operation.name() };
+        return Err(CliError::from(he_files::Error::from(error)));
+    }
+    Ok(())
 }
 
 /// Everything that is read.

@@ -1,14 +1,19 @@
 //! `party`: keys of several parties, and what they decrypt together.
 
-use crate::args::{CombineStep, Party, PartyFolder, PartyInit, PartyStep, Quorum, ShareStep};
+mod program;
+
+use crate::args::{
+    CombineStep, Encrypt, Party, PartyCheck, PartyEncrypt, PartyFolder, PartyInit, PartyStep, Quorum,
+    ShareStep, Unlock,
+};
 use crate::error::{CliError, IoContext, Result};
+use crate::progress::Shown;
 use crate::stdio::{self, Text, stdin_once};
 use crate::summary::{Summary, shown};
 use he::Device;
 use he_core::mhe::{KeyShare, PartyKey};
 use he_core::ring::Ring;
 use he_core::wire::{Frame, Wire, WireKeys};
-use he_files::cipher_file::CipherReader;
 use he_files::contents::images;
 use he_files::data::picture::Format;
 use he_files::io::input::Input;
@@ -16,8 +21,7 @@ use he_files::io::output::{Output, OutputOptions, create_dir};
 use he_files::key_file::write_key;
 use he_files::key_set::{Wiped, sealed};
 use he_files::needs::{Published, RealNeeds};
-use he_files::note::Content;
-use he_files::party::{self, Agreed, Named, Plan};
+use he_files::party::{self, Agreed, Computation, Known, Ledger, Named, Plan};
 use he_files::passphrase::{Passphrase, Passphrases, Purpose, is_sealed, read_sealed};
 use he_files::publication::Publication;
 use he_files::scheme::Ckks;
@@ -27,6 +31,7 @@ use he_files::units;
 use serde_json::json;
 use std::io::{Cursor, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The files of a party.
 const SESSION: &str = "session.he";
@@ -35,24 +40,27 @@ const KEYS: &str = "keys.share";
 const ROUND_KEY: &str = "round.key";
 const RELIN: &str = "relin.share";
 const THRESHOLD_KEY: &str = "threshold.key";
+const PUBLIC_KEY: &str = "public.key";
+const EVAL_KEY: &str = "eval.key";
+const SHARED: &str = "shared.ledger";
+const OWN: &str = "own.ledger";
 
 /// The longest sealed secret of a party that is read: a threshold key is as long as a polynomial
 /// over all primes.
 const MAX_SEALED: u64 = 1 << 26;
 
-/// Bits of precision that several parties lose beside one: by the noise of their keys.
-const PARTY_BITS: u32 = 11;
-
 pub(super) fn run(args: &Party) -> Result<Summary> {
     match &args.step {
         PartyStep::Init(args) => init(args),
+        PartyStep::Encrypt(args) => encrypt(args),
+        PartyStep::Check(args) => check(&Own::unlock(&args.folder)?, args),
         PartyStep::Share(ShareStep::Keys(folder)) => share_keys(&Own::unlock(folder)?),
         PartyStep::Share(ShareStep::Relin { folder, shares }) => {
             share_relin(&Own::unlock(folder)?, &shares.shares)
         }
         PartyStep::Share(ShareStep::Secret(folder)) => share_secret(&Own::unlock(folder)?),
-        PartyStep::Share(ShareStep::Decrypt { folder, input, quorum, output }) => {
-            share_decryption(&Own::unlock(folder)?, input, quorum, output)
+        PartyStep::Share(ShareStep::Decrypt { folder, input, transcripts, quorum, output }) => {
+            share_decryption(&Own::unlock(folder)?, input, &transcripts.transcripts, quorum, output)
         }
         PartyStep::Combine(CombineStep::Keys { folder, shares, second }) => {
             combine_keys(&Own::open(folder)?, &shares.shares, second)
@@ -60,8 +68,9 @@ pub(super) fn run(args: &Party) -> Result<Summary> {
         PartyStep::Combine(CombineStep::Secret { folder, shares }) => {
             combine_secret(&Own::unlock(folder)?, &shares.shares)
         }
-        PartyStep::Combine(CombineStep::Decrypt { folder, input, shares, quorum, output }) => {
-            combine_decryption(&Own::open(folder)?, input, &shares.shares, quorum, output)
+        PartyStep::Combine(CombineStep::Decrypt { folder, input, transcripts, shares, quorum, output }) => {
+            let messages = [&*transcripts.transcripts, &shares.shares];
+            combine_decryption(&Own::open(folder)?, input, messages, quorum, output)
         }
     }
 }
@@ -187,9 +196,8 @@ fn init(args: &PartyInit) -> Result<Summary> {
                 decryptions: decryptions.queries,
                 security_bits: decryptions.statistical_security,
             };
-            let needs = args.needs.needs();
-            let precision = needs.precision + PARTY_BITS;
-            let params = RealNeeds { precision, published: Some(published), ..needs }.params()?;
+            let needs = RealNeeds { published: Some(published), ..args.needs.needs() };
+            let params = party::params(&needs, args.needs.precision.is_none())?;
             let rotations = images::rotations(&params, 0)?;
             let plan = Plan::new(&params, &rotations, published.security_bits, published.decryptions);
             let threshold = args.threshold.unwrap_or(parties as usize);
@@ -263,41 +271,109 @@ fn summand(own: &Own, quorum: &[u32]) -> Result<KeyShare<Device>> {
     Ok(key.share(quorum).map_err(core)?)
 }
 
-fn reader(own: &Own, input: &Path) -> Result<CipherReader<Ckks>> {
-    let reader = CipherReader::<Ckks>::open(input)?;
-    if reader.params != own.agreed.params || reader.payload.key_id != own.agreed.id {
-        let (found, expected) = (reader.payload.key_id.short().to_owned(), own.agreed.id.short().to_owned());
-        let name = reader.name;
-        return Err(he_files::Error::from(he_files::error::FileError::OtherSession {
-            name,
-            found,
-            expected,
-        })
-        .into());
+fn encrypt(args: &PartyEncrypt) -> Result<Summary> {
+    let own = Own::open(&args.folder)?;
+    if args.output.as_os_str() == "-" {
+        return Err(CliError::usage("an input of a party is a file").hint("name it with --output"));
     }
-    if !matches!(reader.payload.content, Content::Table(_)) {
-        return Err(
-            CliError::new(format!("{} is not a table", reader.name)).hint("parties decrypt tables together")
-        );
+    // Before anything is encrypted, so that the list can be written.
+    let ledger = Ledger::open(&own.folder.join(OWN))?;
+    let (key, passphrase_file) = (Some(own.folder.join(PUBLIC_KEY)), args.folder.passphrase_file.clone());
+    let summary = super::encrypt::run(&Encrypt {
+        input: args.input.clone(),
+        unlock: Unlock { key, passphrase: false, passphrase_file },
+        output: args.output.clone(),
+        model: None,
+        halo: None,
+        frame: None,
+        width: None,
+        signed: false,
+        transcipher: false,
+        table: args.table.clone(),
+        device: args.device.clone(),
+        force: false,
+    })?;
+    let written = own.agreed.table(Input::open(&args.output)?);
+    match written.and_then(|_| party::input_digest(Input::open(&args.output)?)) {
+        Ok(digest) => ledger.record(&[(digest, 0)])?,
+        Err(error) => {
+            // Best effort: the error is what matters, and the file is of no use.
+            let _ = std::fs::remove_file(&args.output);
+            return Err(error.into());
+        }
     }
-    Ok(reader)
+    Ok(summary.fact("step", "encrypt"))
 }
 
-fn share_decryption(own: &Own, input: &Path, quorum: &Quorum, output: &Path) -> Result<Summary> {
-    let mut reader = reader(own, input)?;
-    let quorum = named(own, quorum)?;
-    let key = summand(own, &quorum)?;
-    let publication = Publication::new(own.agreed.plan.publisher()?, rng()?);
-    let frames = party::decryption_shares(&own.agreed, &key, &mut reader, &own.ring, &publication)?;
-    let output = own.written_to(output, false, frames)?;
-    let summary = place("share decrypt", own, vec![output])?;
-    let published = publication.published();
+fn check(own: &Own, args: &PartyCheck) -> Result<Summary> {
+    let paths = args.inputs.iter().map(|input| &*input.path);
+    stdin_once(paths.chain([&*args.result]).chain(args.program.as_deref()))?;
+    let key = own.key()?;
+    let steps = match &args.program {
+        Some(path) => program::steps(path, &args.inputs)?,
+        None => Vec::new(),
+    };
+    let evaluation = own.folder.join(EVAL_KEY);
+    let inputs = args.inputs.iter().map(|input| Ok((input.party, Input::open(&input.path)?)));
+    let computation = Computation {
+        inputs: inputs.collect::<Result<_>>()?,
+        key: if steps.is_empty() { None } else { Some(Input::open(evaluation)?) },
+        steps,
+        result: Input::open(&args.result)?,
+    };
+    let ledger = Ledger::open(&own.folder.join(OWN))?;
+    let watch: Arc<dyn he_files::watch::Watch> = Arc::new(Shown::default());
+    let (transcript, frame) = own.agreed.transcript((&key, &ledger), &own.ring, computation, &watch)?;
+    let output = own.written_to(&args.output, false, vec![frame])?;
+    let inputs: Vec<_> = args
+        .inputs
+        .iter()
+        .map(|input| json!({ "party": input.party, "path": input.path.display().to_string() }))
+        .collect();
+    let summary = place("check", own, vec![output])?;
     Ok(summary
-        .line(format!("{published} decryptions shared: keep count of them"))
+        .line(format!("{} is the result of computation {}", shown(&args.result), transcript.id()))
+        .path("input", &args.result)
+        .fact("inputs", inputs)
+        .fact("party", key.party())
+        .fact("transcript", transcript.id().to_string()))
+}
+
+fn share_decryption(
+    own: &Own,
+    input: &Path,
+    transcripts: &[PathBuf],
+    quorum: &Quorum,
+    output: &Path,
+) -> Result<Summary> {
+    stdin_once(transcripts.iter().map(PathBuf::as_path).chain([input]))?;
+    let quorum = named(own, quorum)?;
+    let known = Known::own(&own.agreed, &own.key()?, &own.read(transcripts)?)?;
+    let key = summand(own, &quorum)?;
+    // Nobody else makes a share of this party from here to the end.
+    let ledger = Ledger::open(&own.folder.join(SHARED))?;
+    let publication = Publication::new(ledger.publisher(&own.agreed.plan)?, rng()?);
+    let (spent, all) = (ledger.spent(), own.agreed.plan.publisher()?.decryptions());
+    let shared = party::decryption_shares(
+        &own.agreed,
+        &key,
+        (&known, &ledger),
+        Input::open(input)?,
+        &own.ring,
+        &publication,
+    )?;
+    let output = own.written_to(output, false, shared.frames)?;
+    ledger.record(&shared.runs)?;
+    let summary = place("share decrypt", own, vec![output])?;
+    let published = publication.published() - spent;
+    Ok(summary
+        .line(format!("{published} decryptions shared, {} of {all} in all", spent + published))
         .path("input", input)
         .fact("quorum", quorum)
         .fact("published", published)
-        .fact("history", reader.payload.history)
+        .fact("left", all - spent - published)
+        .fact("transcript", known.id().to_string())
+        .fact("history", shared.history)
         .fact("flood_error_log2", publication.error_log2()))
 }
 
@@ -307,7 +383,7 @@ fn combine_keys(own: &Own, first: &[PathBuf], second: &[PathBuf]) -> Result<Summ
     let (public, keys) = party::combined_keys(&own.agreed, &first, &second, &own.ring)?;
     let [mut public_file, mut keys_file] = {
         let create = |name: &str| Output::create(own.folder.join(name), OutputOptions::default(), &[]);
-        [create("public.key")?, create("eval.key")?]
+        [create(PUBLIC_KEY)?, create(EVAL_KEY)?]
     };
     let name = public_file.name();
     write_key::<Ckks>(&mut public_file, params, id, [public.to_frame(params)], &name)?;
@@ -327,17 +403,19 @@ fn combine_secret(own: &Own, shares: &[PathBuf]) -> Result<Summary> {
 fn combine_decryption(
     own: &Own,
     input: &Path,
-    shares: &[PathBuf],
+    [transcripts, shares]: [&[PathBuf]; 2],
     quorum: &Quorum,
     output: &Path,
 ) -> Result<Summary> {
-    let mut reader = reader(own, input)?;
+    stdin_once(transcripts.iter().chain(shares).map(PathBuf::as_path).chain([input]))?;
     let quorum = named(own, quorum)?;
+    let known = Known::others(&own.agreed, &own.read(transcripts)?)?;
     let files = own.read(shares)?;
     let options = OutputOptions { private: true, ..OutputOptions::default() };
     let mut out = stdio::create(output, options, Text::Yes, &[input])?;
     let team = Team::<Ckks>::new(&own.agreed.params, &[Device::cpu()])?;
-    let plain = party::decrypted(&own.agreed, &quorum, &files, &team, &mut reader)?;
+    let source = Input::open(input)?;
+    let (plain, history) = party::decrypted(&own.agreed, &quorum, &known, &files, &team, source)?;
     plain.write(Format::Png, &mut out).map_err(|error| error.written_to(&out.name()))?;
     let bytes = out.bytes();
     out.commit()?;
@@ -347,7 +425,8 @@ fn combine_decryption(
         .path("input", input)
         .output(output)
         .fact("quorum", quorum)
-        .fact("history", reader.payload.history)
+        .fact("history", history)
+        .fact("transcript", known.id().to_string())
         .fact("bytes", bytes);
     match output.as_os_str() == "-" {
         true => Ok(summary),

@@ -11,6 +11,7 @@ mod library;
 mod macros;
 mod models;
 mod operations;
+mod parties;
 mod transcipher;
 
 pub use contents::{ContentError, HaloRemedy};
@@ -21,6 +22,7 @@ pub use library::{InFile, Located, bad_params};
 pub(crate) use macros::errors;
 pub use models::ModelError;
 pub use operations::OperationError;
+pub use parties::PartyError;
 pub use transcipher::TranscipherError;
 
 use files::SAME_SET;
@@ -151,6 +153,9 @@ pub enum Error {
     /// An operation cannot be computed as it was asked for.
     #[error(transparent)]
     Operation(#[from] OperationError),
+    /// A party makes no share.
+    #[error(transparent)]
+    Party(#[from] PartyError),
     /// A model cannot be read, compiled or computed.
     #[error(transparent)]
     Nn(he_nn::Error),
@@ -187,6 +192,7 @@ impl Error {
             Self::Model(error) => error.hint(),
             Self::Operation(error) => error.hint(),
             Self::Transcipher(error) => error.hint(),
+            Self::Party(error) => error.hint(),
             Self::Nn(error) => error.hint(),
         }
     }
@@ -204,6 +210,7 @@ impl Error {
             Self::Content(error) => error.is_request(),
             Self::Operation(error) => error.is_request(),
             Self::Transcipher(error) => error.is_request(),
+            Self::Party(error) => error.is_request(),
             _ => false,
         }
     }

@@ -1,16 +1,17 @@
 //! Decryption: every party's shares for the ciphertexts of a file, and the numbers they sum to.
 
-use super::{Agreed, Named, other_file};
-use crate::cipher_file::CipherReader;
+use super::{Agreed, Known, Ledger, Named, other_file};
 use crate::contents::clear::{Plain, View};
 use crate::error::{InFile, Result};
+use crate::io::input::Input;
 use crate::note::Content;
 use crate::publication::{Numbers, Publication};
 use crate::scheme::{Ckks, Decrypt, Scheme};
 use crate::team::Team;
 use he::Device;
 use he_core::ckks::Ciphertext;
-use he_core::mhe::{Aggregate, Decryption, KeyShare, Share, kinds};
+use he_core::mhe::{Aggregate, Decryption, KeyShare, Protocol as _, Share, kinds};
+use he_core::ring::Ring;
 use he_core::rlwe::Flooding;
 use he_core::wire::{Frame, Wire};
 
@@ -33,39 +34,65 @@ fn numbers(agreed: &Agreed, content: &Content) -> Result<Numbers> {
     Ok(Numbers::of(content, agreed.params.fresh_precision_bits())?)
 }
 
-/// The shares of a party for all ciphertexts of a file, counted and flooded by the publication.
+/// The shares of a party for all ciphertexts of a table.
+pub struct Shared {
+    /// The shares.
+    pub frames: Vec<Frame>,
+    /// What is to be [recorded](Ledger::record) before they leave the party.
+    pub runs: Vec<([u8; 32], u64)>,
+    /// The operations that the table says were computed.
+    pub history: Vec<String>,
+}
+
+/// The shares of a party for all ciphertexts of a table, which is the result that it knows,
+/// counted and flooded by the publication.
 ///
 /// # Errors
-/// The file is damaged or of another key set; the flood hides its numbers, or its noise is not
+/// [`PartyError::OtherResult`](crate::error::PartyError::OtherResult) for another table;
+/// [`PartyError::Shared`](crate::error::PartyError::Shared) if the party has shared it;
+/// [`MheError::Unstated`](he_core::mhe::MheError::Unstated) if a party with inputs has not stated
+/// them. The file is damaged or of another key set; the flood hides its numbers, or its noise is not
 /// stated; more is decrypted than was agreed on.
 pub fn decryption_shares(
     agreed: &Agreed,
     key: &KeyShare<Device>,
-    reader: &mut CipherReader<Ckks>,
-    ring: &he_core::ring::Ring<Device>,
+    (known, ledger): (&Known, &Ledger),
+    input: Input,
+    ring: &Ring<Device>,
     publication: &Publication,
-) -> Result<Vec<Frame>> {
-    let Agreed { params, session, .. } = agreed;
+) -> Result<Shared> {
+    let Agreed { params, .. } = agreed;
+    known.transcript.check_statements(key.party(), &known.statements)?;
+    let mut reader = known.table(agreed, ring, input)?;
     let content = reader.payload.content.clone();
     let stated = numbers(agreed, &content)?;
-    let mut frames = Vec::new();
+    let (mut frames, mut runs) = (Vec::new(), Vec::<([u8; 32], u64)>::new());
     for (_, count) in content.batches(Ckks::slots(params))? {
         let ct = noisy(agreed, stated, &reader.next(ring, count)?)?;
         let shape = (ct.batch(), ct.slots(), ct.scale().log2());
-        let run = |flooding: Flooding| Decryption::new(session, params, &ct, key.quorum(), flooding);
+        let run =
+            |flooding: Flooding| Decryption::new(&known.transcript, params, &ct, key.quorum(), flooding);
+        let subject = *run(agreed.plan.publisher()?.flooding())?.subject();
+        // Equal ciphertexts, as differences of a table and itself are, take one share together.
+        if runs.iter().any(|(known, _)| *known == subject) {
+            continue;
+        }
+        ledger.check(&subject)?;
         let share = publication.flood(
             stated,
             shape,
             |flooding| Ok(run(flooding)?.flood_bits()),
-            |publisher, rng| run(publisher.flooding())?.share(key, publisher, rng),
+            |publisher, rng| run(publisher.flooding())?.share(key, &known.statements, publisher, rng),
         )?;
+        runs.push((subject, count as u64));
         frames.push(share.to_frame(params)?);
     }
     reader.end()?;
-    Ok(frames)
+    Ok(Shared { frames, runs, history: reader.payload.history })
 }
 
-/// The numbers of a file, from the shares of a quorum.
+/// The numbers of a table, from the shares of a quorum and the transcripts that they were made with,
+/// and the operations that it says were computed.
 ///
 /// # Errors
 /// Shares are missing, doubled, of another session, or for another file or quorum; the file is
@@ -73,11 +100,13 @@ pub fn decryption_shares(
 pub fn decrypted(
     agreed: &Agreed,
     quorum: &[u32],
+    known: &Known,
     files: &[Named],
     team: &Team<Ckks>,
-    reader: &mut CipherReader<Ckks>,
-) -> Result<Plain> {
-    let Agreed { params, session, plan, .. } = agreed;
+    input: Input,
+) -> Result<(Plain, Vec<String>)> {
+    let Agreed { params, plan, .. } = agreed;
+    let mut reader = known.table(agreed, &team.lead().ring, input)?;
     let stated = numbers(agreed, &reader.payload.content)?;
     let flooding = plan.publisher()?.flooding();
     let read =
@@ -95,10 +124,10 @@ pub fn decrypted(
         let bundles = read(engine)?;
         let decrypt: Decrypt<'_, Ckks> = Box::new(move |ct| {
             let ct = noisy(agreed, stated, ct)?;
-            let run = Decryption::new(session, params, &ct, quorum, flooding)?;
+            let run = Decryption::new(&known.transcript, params, &ct, quorum, flooding)?;
             let mut all = Aggregate::new(&run);
             for bundle in &bundles {
-                let subject = he_core::mhe::Protocol::subject(&run);
+                let subject = run.subject();
                 // One that fits, or the first, which is then refused for what it is.
                 let share = bundle.iter().find(|share| share.subject() == subject).or(bundle.first());
                 share.map_or(Ok(()), |share| all.add(share))?;
@@ -107,5 +136,6 @@ pub fn decrypted(
         });
         Ok(decrypt)
     })?;
-    Plain::unpack(team, reader, &decryptors, View::Light)
+    let plain = Plain::unpack(team, &mut reader, &decryptors, View::Light)?;
+    Ok((plain, reader.payload.history))
 }

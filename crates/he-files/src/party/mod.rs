@@ -1,12 +1,25 @@
 //! Several parties, each with files of its own: the session that all of them have, secrets, shares
 //! for the others, and the keys and results that shares are combined into. The scheme is CKKS; the
 //! keys are files like those of [`key_set`](crate::key_set).
+//!
+//! A party that decrypts something that somebody else chose gives its secret away, so it
+//! [computes](Agreed::transcript) results again before it makes [shares](decryption_shares) of them,
+//! and compares [transcripts](Known) with the other parties. [`Ledger`]s keep what it has encrypted
+//! and shared.
 
 mod decryption;
+mod fresh;
+mod hex;
 mod keys;
+mod ledger;
+mod params;
+mod transcript;
 
-pub use decryption::{decrypted, decryption_shares};
+pub use decryption::{Shared, decrypted, decryption_shares};
 pub use keys::{combined_keys, key_shares, relinearisation_share, secret_shares, threshold_key};
+pub use ledger::Ledger;
+pub use params::params;
+pub use transcript::{Computation, Known, Operand, Step, input_digest};
 
 use crate::error::{Error, FileError, InFile, Result};
 use crate::file_start::{AnyStart, read_start};
