@@ -108,7 +108,7 @@ fn files_narrow_no_flood<S: WireScheme>() {
         read.set_key_set(ct.key_set());
         read
     });
-    let (session, all) = (&world.session, [1, 2, 3]);
+    let (session, all) = (&unchecked(&world.session), [1, 2, 3]);
     let new = |ct| Decryption::new(session, &params, ct, &all, flooding()).unwrap();
     let runs = stated.each_ref().map(new);
     // Three floods of 2^b take half of Q / 4t, to a bit, whatever is stated.
@@ -120,7 +120,7 @@ fn files_narrow_no_flood<S: WireScheme>() {
 
     let key = world.keys[1].share(&world.ring).unwrap();
     let shares =
-        runs.each_ref().map(|run| run.share(&key, &mut publisher(), &mut rng).unwrap().polys.remove(0));
+        runs.each_ref().map(|run| run.share(&key, &[], &mut publisher(), &mut rng).unwrap().polys.remove(0));
     let [c1, thrice] = stated.each_ref().map(|ct| ct.pair().parts()[1].duplicate().unwrap());
     let mut check = c1.duplicate().unwrap();
     check.scale_assign(&[3; 6]).unwrap();
@@ -153,9 +153,9 @@ fn files_narrow_no_flood<S: WireScheme>() {
     // Shares for the honest statement do not fit those for the false one.
     let run = new(&honest[0]);
     let mut sum = Aggregate::new(&run);
-    let error = sum.add(&runs[0].share(&key, &mut publisher(), &mut rng).unwrap()).unwrap_err();
+    let error = sum.add(&runs[0].share(&key, &[], &mut publisher(), &mut rng).unwrap()).unwrap_err();
     assert!(matches!(error, Error::Mhe(MheError::WrongSubject { party: 2, .. })), "{error}");
-    sum.add(&run.share(&key, &mut publisher(), &mut rng).unwrap()).unwrap();
+    sum.add(&run.share(&key, &[], &mut publisher(), &mut rng).unwrap()).unwrap();
 }
 
 #[test]
@@ -208,7 +208,7 @@ fn estimates_narrow_no_flood_below_fresh_noise() {
     let world = World::new(Cpu::new(), params.rlwe(), &[1, 2, 3], 3, &mut rng);
     let public = world.public_key(&mut rng);
     let x = ckks::Encryptor::new(&params, &public).unwrap().encrypt_real(&[0.5], &mut rng).unwrap();
-    let session = &world.session;
+    let session = &unchecked(&world.session);
     let honest = x.noise().unwrap();
     let claiming = |noise| {
         let mut ct = x.duplicate().unwrap();
@@ -218,7 +218,7 @@ fn estimates_narrow_no_flood_below_fresh_noise() {
     let least = f64::NEG_INFINITY;
     let quiet = claiming(ckks::NoiseEstimate { rms_log2: least, peak_log2: least, value_log2: least });
     fn new<'a>(
-        session: &Session,
+        session: &Transcript,
         params: &'a CkksParams,
         ct: &'a ckks::Ciphertext,
     ) -> Result<Decryption<'a, ckks::Ciphertext>> {
@@ -252,9 +252,10 @@ fn estimates_narrow_no_flood_below_fresh_noise() {
         ckks::NoiseEstimate { value_log2: honest.value_log2 + 1.0, ..honest },
     ] {
         let other = claiming(other);
-        let share = new(session, &params, &other).unwrap().share(&key, &mut publisher(), &mut rng).unwrap();
+        let share =
+            new(session, &params, &other).unwrap().share(&key, &[], &mut publisher(), &mut rng).unwrap();
         let error = sum.add(&share).unwrap_err();
         assert!(matches!(error, Error::Mhe(MheError::WrongSubject { party: 1, .. })), "{error}");
     }
-    sum.add(&run.share(&key, &mut publisher(), &mut rng).unwrap()).unwrap();
+    sum.add(&run.share(&key, &[], &mut publisher(), &mut rng).unwrap()).unwrap();
 }
