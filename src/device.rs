@@ -6,7 +6,7 @@ use he_core::backend::{
 };
 use he_core::ring::RingSpec;
 use he_core::tfhe::{BootstrapKey, CircuitKey, Combination, LweOps, TfheParams};
-use he_core::{Error, Result, for_each_ring_op, for_each_wide_op, own_outcome};
+use he_core::{Error, Overseer, Result, for_each_ring_op, for_each_wide_op, own_outcome};
 #[cfg(feature = "cuda")]
 use he_cuda::{
     Cuda, CudaCircuitKey, CudaGroup, CudaLweKey, CudaRing, GroupBuf, GroupRing,
@@ -14,6 +14,7 @@ use he_cuda::{
 };
 use std::ops::Range;
 use std::str::FromStr;
+use std::sync::Arc;
 
 /// A device that is chosen when the program runs: the CPU, a CUDA device, or several of them as
 /// one.
@@ -155,6 +156,23 @@ impl Device {
             Self::Cuda(cuda) => cuda.another().map(Self::Cuda),
             #[cfg(feature = "cuda")]
             Self::Group(group) => group.another().map(Self::Group),
+        }
+    }
+
+    /// The same device, overseen by another one as well: from now on, each operation asks it
+    /// whether the work goes on, and long ones ask between their pieces. Rings, keys and evaluators
+    /// keep the device that they were made on; buffers belong to both.
+    ///
+    /// On a CUDA device operations are asked for ahead of it: batches of TFHE wait for it from time
+    /// to time, so that work ends within a second there as well.
+    #[must_use]
+    pub fn overseen(&self, overseer: Arc<dyn Overseer>) -> Self {
+        match self {
+            Self::Cpu(cpu) => Self::Cpu(cpu.overseen(overseer)),
+            #[cfg(feature = "cuda")]
+            Self::Cuda(cuda) => Self::Cuda(cuda.overseen(overseer)),
+            #[cfg(feature = "cuda")]
+            Self::Group(group) => Self::Group(group.overseen(overseer)),
         }
     }
 
@@ -486,6 +504,7 @@ macro_rules! on_device {
         fn $op(&self, $($arg: $type),*) -> Result<$result> {
             #[allow(unused_variables, reason = "some operations take no buffers")]
             let at = At { device: &self.device, op: stringify!($op) };
+            self.device.check()?;
             match &self.prepared {
                 Prepared::Cpu(ring) => {
                     own_outcome!($outcome, DeviceBuf::Cpu, ring.$op($(cpu_side!($kind $arg, at)),*))
@@ -545,6 +564,7 @@ impl Backend for Device {
     }
 
     fn prepare(&self, spec: &RingSpec) -> Result<DeviceRing> {
+        self.check()?;
         let prepared = match self {
             Self::Cpu(cpu) => Prepared::Cpu(cpu.prepare(spec)?),
             #[cfg(feature = "cuda")]
@@ -685,6 +705,10 @@ impl Backend for Device {
         }
     }
 
+    fn check(&self) -> Result<()> {
+        either!(self, backend, own => backend.check())
+    }
+
     fn synchronize(&self) -> Result<()> {
         either!(self, backend, own => backend.synchronize())
     }
@@ -699,6 +723,7 @@ impl PreparedRing for DeviceRing {
     type Backend = Device;
 
     fn prepare_beside(&self, spec: &RingSpec) -> Result<Self> {
+        self.device.check()?;
         let prepared = match &self.prepared {
             Prepared::Cpu(ring) => Prepared::Cpu(ring.prepare_beside(spec)?),
             #[cfg(feature = "cuda")]
@@ -751,6 +776,7 @@ impl LweOps for Device {
     type CircuitKey = DeviceCircuitKey;
 
     fn lwe_key(&self, key: &BootstrapKey) -> Result<DeviceLweKey> {
+        self.check()?;
         match self {
             Self::Cpu(cpu) => cpu.lwe_key(key).map(DeviceLweKey::Cpu),
             #[cfg(feature = "cuda")]
@@ -769,6 +795,7 @@ impl LweOps for Device {
         combinations: &[Combination],
     ) -> Result<DeviceBuf> {
         let at = At { device: self, op: "lwe_combine" };
+        self.check()?;
         match self {
             Self::Cpu(cpu) => cpu.lwe_combine(params, src.cpu(at)?, combinations).map(DeviceBuf::Cpu),
             #[cfg(feature = "cuda")]
@@ -785,6 +812,7 @@ impl LweOps for Device {
 
     fn key_switch(&self, key: &DeviceLweKey, src: &DeviceBuf, count: usize) -> Result<DeviceBuf> {
         let at = At { device: self, op: "key_switch" };
+        self.check()?;
         match self {
             Self::Cpu(cpu) => cpu.key_switch(key.cpu(at)?, src.cpu(at)?, count).map(DeviceBuf::Cpu),
             #[cfg(feature = "cuda")]
@@ -806,6 +834,7 @@ impl LweOps for Device {
         functions: usize,
     ) -> Result<DeviceBuf> {
         let at = At { device: self, op: "blind_rotate" };
+        self.check()?;
         match self {
             Self::Cpu(cpu) => {
                 let (key, src, tables) = (key.cpu(at)?, src.cpu(at)?, tables.cpu(at)?);
@@ -825,6 +854,7 @@ impl LweOps for Device {
     }
 
     fn circuit_key(&self, key: &CircuitKey) -> Result<DeviceCircuitKey> {
+        self.check()?;
         match self {
             Self::Cpu(cpu) => cpu.circuit_key(key).map(DeviceCircuitKey::Cpu),
             #[cfg(feature = "cuda")]
@@ -848,6 +878,7 @@ impl LweOps for Device {
         outputs: usize,
     ) -> Result<DeviceBuf> {
         let at = At { device: self, op: "lookup_bits" };
+        self.check()?;
         match self {
             Self::Cpu(cpu) => {
                 let (key, src, tables) = (key.cpu(at)?, src.cpu(at)?, tables.cpu(at)?);
@@ -866,6 +897,9 @@ impl LweOps for Device {
         }
     }
 }
+
+#[cfg(test)]
+mod oversight;
 
 #[cfg(test)]
 mod tests {

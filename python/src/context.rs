@@ -1,6 +1,7 @@
 //! Parameters on a device, with the evaluation keys that computations use.
 
 use crate::error::{Fault, Result};
+use crate::interrupt;
 use crate::keys::{EvalKeys, PyBootstrapKeys, PyEvaluationKeys, PyKeys, requirements};
 use crate::params::{AnyParams, PyParams};
 use crate::run::{Place, detached};
@@ -193,7 +194,7 @@ fn read<T: Clone>(lock: &RwLock<T>) -> T {
 
 impl Core {
     pub fn open(params: AnyParams, device: &str) -> Result<Arc<Self>> {
-        let site = Site::open(params, device.parse()?)?;
+        let site = Site::open(params, interrupt::device(device)?)?;
         let fingerprint = site.params.fingerprint();
         let core = Arc::new(Self {
             site,

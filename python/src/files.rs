@@ -158,7 +158,7 @@ pub fn read_key(
 }
 
 fn opened(name: &str) -> Result<Device> {
-    Ok(name.parse()?)
+    Ok(interrupt::device(name)?)
 }
 
 /// Writes the keys of encrypted files into a folder.

@@ -1,10 +1,14 @@
-//! Ctrl-C in long work: between its steps, signals that have come are handled.
+//! Ctrl-C in long work: between its steps, and between the operations of devices, signals that have
+//! come are handled.
 
-use he::Device;
+use he::{Device, Overseer};
 use he_core::circuits::ckks::Refresher;
 use he_core::ckks::Ciphertext;
 use pyo3::prelude::*;
+use std::cell::{Cell, RefCell};
 use std::panic::resume_unwind;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// What unwinds from work that a signal ends: the exception of its handler.
 pub struct Interrupted(pub PyErr);
@@ -17,6 +21,56 @@ pub fn point() {
     if let Some(Err(error)) = Python::try_attach(|py| py.check_signals()) {
         resume_unwind(Box::new(Interrupted(error)));
     }
+}
+
+/// The least time between two looks for signals: Python's lock may have to be waited for.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
+
+thread_local! {
+    /// When this thread last looked for signals, if it is one that Python has called from.
+    static LOOKED: Cell<Option<Instant>> = const { Cell::new(None) };
+    /// The exception of a signal's handler, until the work has ended.
+    static RAISED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
+}
+
+/// Does work during which this thread looks for signals. The exception that has ended it, if one
+/// has, and the result.
+pub fn watched<T>(work: impl FnOnce() -> T) -> (Option<PyErr>, T) {
+    LOOKED.set(Some(Instant::now()));
+    let done = work();
+    LOOKED.set(None);
+    (RAISED.with_borrow_mut(Option::take), done)
+}
+
+/// Ends the work of a thread once a signal's handler has raised on it.
+struct Signals;
+
+impl Overseer for Signals {
+    fn goes_on(&self) -> bool {
+        if RAISED.with_borrow(Option::is_some) {
+            return false;
+        }
+        let now = Instant::now();
+        if LOOKED.get().is_none_or(|last| now - last < BETWEEN_LOOKS) {
+            return true;
+        }
+        LOOKED.set(Some(now));
+        match Python::try_attach(|py| py.check_signals()) {
+            Some(Err(error)) => {
+                RAISED.set(Some(error));
+                false
+            }
+            _ => true,
+        }
+    }
+}
+
+/// The device of this name, whose operations let signals through.
+///
+/// # Errors
+/// Those of [`Device`]'s parser.
+pub fn device(name: &str) -> he_core::Result<Device> {
+    Ok(name.parse::<Device>()?.overseen(Arc::new(Signals)))
 }
 
 /// A refresher that lets signals through before each step of a function, and each refresh.

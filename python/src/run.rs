@@ -1,7 +1,7 @@
 //! Work without the interpreter: other Python threads go on, and no panic and no fork gets through.
 
 use crate::error::{Fault, Result};
-use crate::interrupt::Interrupted;
+use crate::interrupt::{self, Interrupted};
 use he::Device;
 use pyo3::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
@@ -19,8 +19,15 @@ pub fn detached<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T> + Send
     py.detach(|| guarded(work)).map_err(PyErr::from)
 }
 
-/// The result of work, or what it panicked with.
+/// The result of work, or what it panicked with, or the exception of a signal that has ended it.
 fn guarded<T: Send>(work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+    match interrupt::watched(|| unwound(work)) {
+        (Some(error), _) => Err(Fault::Raised(error)),
+        (None, done) => done,
+    }
+}
+
+fn unwound<T: Send>(work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
     let done = catch_unwind(AssertUnwindSafe(|| match own_pool()? {
         None => work(),
         Some(pool) => pool.install(work),

@@ -1,6 +1,7 @@
 //! A progress bar that appears only where it helps: on a terminal, for work that has lasted over a
 //! second.
 
+use std::fmt::Write;
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -8,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::{console, error};
 use he_files::watch::{self, Warning, Watch};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 /// Work shorter than this shows no bar.
 const DRAW_DELAY: Duration = Duration::from_secs(1);
@@ -32,8 +33,15 @@ impl Progress {
 
     fn with_terminal(label: &str, total: u64, may_show: bool) -> Self {
         let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::hidden());
-        if let Ok(style) = ProgressStyle::with_template("{prefix:>12} [{bar:30}] {percent:>3}% {eta} left") {
-            bar.set_style(style.progress_chars("=> "));
+        if let Ok(style) =
+            ProgressStyle::with_template("{prefix:>12} [{bar:30}] {percent:>3}% {estimate} left")
+        {
+            let estimate = |state: &ProgressState, out: &mut dyn Write| {
+                let left = left(state.elapsed(), state.pos(), state.len().unwrap_or(0));
+                // A string takes everything.
+                let _ = write!(out, "{:#}", HumanDuration(left));
+            };
+            bar.set_style(style.progress_chars("=> ").with_key("estimate", estimate));
         }
         bar.set_prefix(label.to_owned());
         Self { bar, start: Instant::now(), may_show, shown: AtomicBool::new(false) }
@@ -51,6 +59,16 @@ impl Progress {
             self.bar.tick();
         }
     }
+}
+
+/// The time that is left if all steps take as long as those that are done: they are equal, and
+/// come in bursts, which would mislead the rate of the last ones.
+fn left(elapsed: Duration, done: u64, total: u64) -> Duration {
+    if done == 0 {
+        return Duration::ZERO;
+    }
+    let seconds = elapsed.as_secs_f64() * total.saturating_sub(done) as f64 / done as f64;
+    Duration::try_from_secs_f64(seconds.round()).unwrap_or(Duration::MAX)
 }
 
 impl Drop for Progress {
@@ -94,6 +112,16 @@ mod tests {
         });
         assert_eq!(progress.bar.position(), 400);
         assert!(!progress.shown.load(Ordering::Relaxed));
+    }
+
+    #[test]
+    fn what_is_left_goes_on_as_it_went_so_far() {
+        let seconds = Duration::from_secs;
+        assert_eq!(left(seconds(10), 1000, 10_000), seconds(90));
+        assert_eq!(left(seconds(7), 7, 7), seconds(0));
+        assert_eq!(left(seconds(1), 0, 7), seconds(0));
+        assert_eq!(left(seconds(3), 9, 7), seconds(0));
+        assert_eq!(left(Duration::MAX, 1, u64::MAX), Duration::MAX);
     }
 
     #[test]

@@ -312,6 +312,9 @@ errors! {
         }:
             ("{op} runs on {device} and was given what is on {found}"),
             ("move it with `to` first");
+        /// The [`Overseer`](crate::Overseer) of the back end has ended the work.
+        Cancelled:
+            ("the work was cancelled");
         /// A device failed.
         Backend {
             /// The operation.

@@ -67,6 +67,7 @@ pub mod exact;
 mod key_set;
 mod lanes;
 pub mod mhe;
+mod oversight;
 mod parallel;
 pub mod params;
 mod publisher;
@@ -87,4 +88,5 @@ pub use key_set::KeySetId;
 pub use num_bigint;
 /// Complex numbers, as in the slots of CKKS, in the version that this crate's signatures use.
 pub use num_complex;
+pub use oversight::{Overseer, Oversight};
 pub use publisher::Publisher;

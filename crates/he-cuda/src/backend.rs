@@ -84,6 +84,10 @@ impl Backend for Cuda {
         let _ = self.stream.fill_zero(buf, 0, words);
     }
 
+    fn check(&self) -> Result<()> {
+        self.oversight.check()
+    }
+
     fn synchronize(&self) -> Result<()> {
         self.stream.synchronize().map_err(failed("synchronize"))
     }

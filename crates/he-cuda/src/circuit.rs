@@ -168,6 +168,7 @@ impl CudaCircuitKey {
         // SAFETY: the GGSW ciphertexts of all indices are there, as are the tables, as just
         // checked, the results of each index, and working memory for each block.
         unsafe { cuda.launch(OP, entry, [count as u32, used as u32, 1], THREADS, work.shared, &args)? };
+        cuda.asked_for(OP, samples)?;
         Ok(dst)
     }
 }

@@ -5,8 +5,9 @@ use crate::kernels::{Entry, Kernels};
 use crate::staging::Staging;
 use bytemuck::NoUninit;
 use gpu::{Branch, Gpu, Stream};
-use he_core::{Error, Result};
+use he_core::{Error, Overseer, Oversight, Result};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The arithmetic of transforms. Residues are canonical, so both leave the same words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +30,17 @@ pub struct Cuda {
     pub(crate) kernels: Arc<Kernels>,
     pub(crate) arithmetic: Arithmetic,
     pub(crate) staging: Arc<Staging>,
+    pub(crate) oversight: Oversight,
+    /// What was asked for since the stream was last waited for, of work that is overseen: in
+    /// ciphertexts of TFHE.
+    ahead: Arc<AtomicUsize>,
 }
+
+/// The ciphertexts of TFHE of which the host may be ahead of a device whose work is overseen: a
+/// fraction of a second of work.
+pub(crate) const MOST_AHEAD: usize = 1 << 14;
+/// The ciphertexts that the least launch counts as, since it takes as long as some.
+const LEAST_AHEAD: usize = 1 << 8;
 
 impl std::fmt::Debug for Cuda {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -66,7 +77,14 @@ impl Cuda {
     /// Device errors.
     pub fn from_stream(stream: Stream) -> Result<Self> {
         let kernels = Arc::new(Kernels::new(stream.gpu()));
-        let cuda = Self { stream, kernels, arithmetic: Arithmetic::Auto, staging: Arc::default() };
+        let cuda = Self {
+            stream,
+            kernels,
+            arithmetic: Arithmetic::Auto,
+            staging: Arc::default(),
+            oversight: Oversight::default(),
+            ahead: Arc::default(),
+        };
         // The smallest module is loaded, so that a driver too old for the kernels is detected here.
         cuda.kernels.get(Entry::SampleUniform).map_err(failed("open"))?;
         Ok(cuda)
@@ -79,7 +97,28 @@ impl Cuda {
     /// Device errors.
     pub fn another(&self) -> Result<Self> {
         let stream = self.stream.gpu().stream().map_err(failed("stream"))?;
-        Ok(Self { stream, ..self.clone() })
+        Ok(Self { stream, ahead: Arc::default(), ..self.clone() })
+    }
+
+    /// The same stream, overseen by another one as well. The operations of TFHE ask between their
+    /// launches, and do not let the host be more than a fraction of a second ahead of the device.
+    #[must_use]
+    pub fn overseen(&self, overseer: Arc<dyn Overseer>) -> Self {
+        Self { oversight: self.oversight.and(overseer), ..self.clone() }
+    }
+
+    /// Ciphertexts of TFHE have been asked for. If the work is overseen, waits for the device once
+    /// there are many, then asks whether the work goes on.
+    pub(crate) fn asked_for(&self, op: &'static str, count: usize) -> Result<()> {
+        if !self.oversight.exists() {
+            return Ok(());
+        }
+        let more = count.max(LEAST_AHEAD);
+        if self.ahead.fetch_add(more, Ordering::Relaxed) + more >= MOST_AHEAD {
+            self.stream.synchronize().map_err(failed(op))?;
+            self.ahead.store(0, Ordering::Relaxed);
+        }
+        self.oversight.check()
     }
 
     /// Chooses the arithmetic of rings that are prepared from now on.

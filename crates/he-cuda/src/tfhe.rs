@@ -1,7 +1,7 @@
 //! TFHE: combinations, key switches, blind rotations.
 
 use crate::circuit::CudaCircuitKey;
-use crate::cuda::Cuda;
+use crate::cuda::{Cuda, MOST_AHEAD};
 use crate::elementwise::at;
 use crate::kernels::{ENTRIES, Entry};
 use bytemuck::NoUninit;
@@ -195,6 +195,7 @@ impl Cuda {
         let chunk = (KEY_CHUNK / group).clamp(1, groups);
         let mut words = vec![0; chunk * group];
         for first in (0..groups).step_by(chunk) {
+            self.oversight.check()?;
             let count = chunk.min(groups - first);
             let words = &mut words[..count * group];
             let each = words.par_chunks_mut(components * degree).enumerate();
@@ -347,6 +348,10 @@ impl LweOps for Cuda {
         for (rotation, count) in Rotation::plan(&key.params, count, self.gpu().info()) {
             let words = rotation.scratch(&key.params);
             let most = SCRATCH.checked_div(words).map_or(usize::MAX, |blocks| blocks.max(1));
+            // Whole waves, if the work is overseen.
+            let wave = rotation.group * rotation.resident * self.gpu().info().multiprocessors as usize;
+            let piece = MOST_AHEAD.next_multiple_of(wave.max(1));
+            let most = if self.oversight.exists() { most.min(piece) } else { most };
             let scratch = self.scratch(words * count.min(most))?;
             let end = done + count;
             while done < end {
@@ -377,6 +382,8 @@ impl LweOps for Cuda {
                 // ciphertexts for each function, and the scratch memory is a part for each block.
                 unsafe { self.launch(OP, rotation.entry, grid, rotation.threads, shared, &args)? };
                 done += count;
+                self.asked_for(OP, count)?;
+                self.oversight.looked_up(count);
             }
         }
         Ok(dst)

@@ -131,6 +131,7 @@ impl App {
         }
         self.db.forget_jobs(clock::now() - clock::hours(self.config.hours.job)).await?;
         self.db.remove_guests().await?;
+        self.jobs.reserve(self.db.has_tenants().await?);
         self.rates.forget();
         Ok(())
     }

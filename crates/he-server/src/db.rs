@@ -4,11 +4,12 @@
 //! that there is one path of code. What a tenant uses is counted in its row, and every change of it
 //! is one conditional update: two requests at once cannot exceed a quota.
 
+mod guests;
 mod jobs;
 mod objects;
 mod tenants;
 
-pub use jobs::{Added, Job, JobState, NewJob};
+pub use jobs::{Added, Ended, Job, JobState, NewJob};
 pub use objects::{Kind, Object};
 pub use tenants::{Tenant, TokenNote};
 

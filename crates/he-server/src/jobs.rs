@@ -2,12 +2,13 @@
 
 use crate::app::App;
 use crate::clock;
-use crate::db::{self, Job, JobState, Kind, Object};
+use crate::db::{self, Ended, Job, JobState, Kind, Object};
 use crate::describe;
 use crate::ids;
 use crate::operations::Task;
 use crate::problem::{Answer, Cause, Problem};
-use crate::queue::Queue;
+use crate::queue::{Owner, Places, Queue};
+use crate::time_limits;
 use he_files::bootstrap::keys::KeyFile as BootstrapFile;
 use he_files::cipher_file::CipherReader;
 use he_files::io::cancel::Cancel;
@@ -22,7 +23,9 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 use tokio::sync::{Notify, watch};
 
@@ -45,10 +48,30 @@ pub struct Status {
     pub of: u64,
 }
 
-/// A job that has not ended.
+/// Why a job is to end before it is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stop {
+    /// It is not wanted any more.
+    Cancelled,
+    /// It has been computed for too long.
+    Overdue,
+    /// The service ends.
+    Left,
+}
+
+/// A job that has not ended, or whose computation has not.
 struct Active {
     status: watch::Sender<Status>,
     cancel: Cancel,
+    stop: OnceLock<Stop>,
+}
+
+impl Active {
+    /// Ends the computation; the first reason counts.
+    fn stop(&self, reason: Stop) {
+        self.stop.get_or_init(|| reason);
+        self.cancel.cancel();
+    }
 }
 
 /// All jobs that have not ended.
@@ -57,7 +80,8 @@ pub struct Jobs {
     queue: Mutex<Queue>,
     active: Mutex<HashMap<String, Arc<Active>>>,
     wake: Notify,
-    ending: std::sync::atomic::AtomicBool,
+    ending: AtomicBool,
+    reserved: AtomicBool,
 }
 
 impl Jobs {
@@ -70,12 +94,20 @@ impl Jobs {
     }
 
     /// Puts a job into the queue.
-    pub fn add(&self, tenant: &str, id: &str) {
-        let status = Status { state: JobState::Queued, done: 0, of: 0 };
-        let active = Active { status: watch::Sender::new(status), cancel: Cancel::default() };
+    pub fn add(&self, owner: &Owner, id: &str) {
+        let status = watch::Sender::new(Status { state: JobState::Queued, done: 0, of: 0 });
+        let active = Active { status, cancel: Cancel::default(), stop: OnceLock::new() };
         self.active().insert(id.to_owned(), Arc::new(active));
-        self.queue().push(tenant, id.to_owned());
+        if !owner.is_guest() {
+            self.reserve(true);
+        }
+        self.queue().push(owner, id.to_owned());
         self.wake.notify_one();
+    }
+
+    /// Whether a place is kept for tenants that are not guests: if there are any.
+    pub fn reserve(&self, there_are_tenants: bool) {
+        self.reserved.store(there_are_tenants, Ordering::Relaxed);
     }
 
     /// The status of a job that has not ended, now and whenever it changes.
@@ -90,19 +122,19 @@ impl Jobs {
     }
 
     fn is_ending(&self) -> bool {
-        self.ending.load(std::sync::atomic::Ordering::Relaxed)
+        self.ending.load(Ordering::Relaxed)
     }
 
     /// Starts no more jobs, and ends those that run: the next start of the service takes them up.
     pub fn leave(&self) {
-        self.ending.store(true, std::sync::atomic::Ordering::Relaxed);
-        self.active().values().for_each(|active| active.cancel.cancel());
+        self.ending.store(true, Ordering::Relaxed);
+        self.active().values().for_each(|active| active.stop(Stop::Left));
         self.wake.notify_one();
     }
 
     /// Starts no more jobs.
     pub fn hold(&self) {
-        self.ending.store(true, std::sync::atomic::Ordering::Relaxed);
+        self.ending.store(true, Ordering::Relaxed);
         self.wake.notify_one();
     }
 }
@@ -112,9 +144,14 @@ impl Jobs {
 /// # Errors
 /// The database fails.
 pub async fn recover(app: &Arc<App>) -> Answer<()> {
+    app.jobs.reserve(app.db.has_tenants().await?);
     for job in app.db.unfinished_jobs().await? {
         if job.starts < MOST_STARTS {
-            app.jobs.add(&job.tenant, &job.id);
+            let owner = match app.db.is_guest(&job.tenant).await? {
+                true => Owner::guest(&job.tenant, None),
+                false => Owner::tenant(&job.tenant),
+            };
+            app.jobs.add(&owner, &job.id);
             continue;
         }
         let detail = format!("the service has ended {} times while it computed this job", job.starts);
@@ -131,44 +168,44 @@ async fn start_jobs(app: Arc<App>) {
     loop {
         app.jobs.wake.notified().await;
         loop {
-            let next = {
-                let mut queue = app.jobs.queue();
-                let room = queue.running() < app.config.running_jobs && !app.jobs.is_ending();
-                if room { queue.next() } else { None }
-            };
-            let Some((tenant, id)) = next else { break };
+            let reserved = app.jobs.reserved.load(Ordering::Relaxed);
+            let places = Places { all: app.config.running_jobs, reserved };
+            let next = if app.jobs.is_ending() { None } else { app.jobs.queue().next(places) };
+            let Some((owner, id)) = next else { break };
             let app = Arc::clone(&app);
             tokio::spawn(async move {
-                if let Err(problem) = run(&app, &tenant, &id).await {
+                if let Err(problem) = run(&app, &owner, &id).await {
                     tracing::error!(job = %id, detail = %problem.cause.detail, "a job could not be run");
                 }
                 app.jobs.active().remove(&id);
-                app.jobs.queue().ended(&tenant);
+                app.jobs.queue().ended(&owner.tenant);
                 app.jobs.wake.notify_one();
             });
         }
     }
 }
 
-/// Cancels a job. Whether it had not ended.
+/// Cancels a job, which has then ended in the database: no start of the service takes it up again.
+/// If it is computed, that ends soon after, and only then is its place free. Whether it had not
+/// ended.
 ///
 /// # Errors
 /// The service is ending, and the database fails.
 pub async fn cancel(app: &Arc<App>, job: &Job) -> Answer<bool> {
     let active = app.jobs.active().get(&job.id).cloned();
     let Some(active) = active else { return Ok(false) };
-    active.cancel.cancel();
-    if app.jobs.queue().remove(&job.tenant, &job.id) {
-        // It ends also if nobody waits for the answer.
-        let (app, tenant, id) = (Arc::clone(app), job.tenant.clone(), job.id.clone());
-        let ended = tokio::spawn(async move {
-            let ended = end(&app, &tenant, &id, &active, JobState::Cancelled, None, None).await;
+    active.stop(Stop::Cancelled);
+    let waited = app.jobs.queue().remove(&job.tenant, &job.id);
+    // It ends also if nobody waits for the answer.
+    let (app, tenant, id) = (Arc::clone(app), job.tenant.clone(), job.id.clone());
+    let ended = tokio::spawn(async move {
+        let ended = end(&app, &tenant, &id, &active, JobState::Cancelled, None, None).await;
+        if waited {
             app.jobs.active().remove(&id);
-            ended
-        });
-        ended.await??;
-    }
-    Ok(true)
+        }
+        ended
+    });
+    Ok(ended.await?? == Ended::Written)
 }
 
 /// Repeats what the database must be told of a job until it is: nobody else would tell it before
@@ -190,7 +227,7 @@ async fn persist<T, F: Future<Output = db::Result<T>>>(
     }
 }
 
-/// Writes how a job ended, and tells it. Whether there was room for the result.
+/// Writes how a job ended, and tells it.
 async fn end(
     app: &App,
     tenant: &str,
@@ -199,58 +236,81 @@ async fn end(
     state: JobState,
     result: Option<&Object>,
     error: Option<&Cause>,
-) -> Answer<bool> {
+) -> Answer<Ended> {
     let Status { done, of, .. } = *active.status.borrow();
     let done = if state == JobState::Done { of } else { done };
-    let attempt = async || {
-        // The end may have been written by an attempt whose answer was lost.
-        match app.db.job(tenant, id).await? {
-            Some(job) if !job.state.has_ended() => {
-                app.db.end_job((tenant, id), state, (done, of), result, error).await
+    let attempt = async || match app.db.end_job((tenant, id), state, (done, of), result, error).await? {
+        // Perhaps by an attempt whose answer was lost.
+        Ended::Already => Ok(match app.db.job(tenant, id).await? {
+            Some(job) if job.state == state && job.result.as_deref() == result.map(|object| &*object.id) => {
+                Ended::Written
             }
-            _ => Ok(true),
-        }
+            _ => Ended::Already,
+        }),
+        other => Ok(other),
     };
-    let written = persist(app, id, attempt).await?;
-    if written {
+    let ended = persist(app, id, attempt).await?;
+    if ended == Ended::Written {
         active.status.send_replace(Status { state, done, of });
         app.metrics.job_ended(state);
     }
-    Ok(written)
+    Ok(ended)
 }
 
 /// Runs a job from its start to its end.
 ///
 /// # Errors
 /// The service is ending, and the database fails.
-async fn run(app: &Arc<App>, tenant: &str, id: &str) -> Answer<()> {
+async fn run(app: &Arc<App>, owner: &Owner, id: &str) -> Answer<()> {
+    let tenant = &*owner.tenant;
     let Some(active) = app.jobs.active().get(id).cloned() else { return Ok(()) };
     let Some(job) = persist(app, id, || app.db.job(tenant, id)).await? else { return Ok(()) };
-    persist(app, id, || app.db.start_job(id)).await?;
-    active.status.send_modify(|status| status.state = JobState::Running);
+    if !persist(app, id, || app.db.start_job(id)).await? {
+        return Ok(());
+    }
+    active.status.send_if_modified(|status| {
+        let goes_on = !status.state.has_ended();
+        if goes_on {
+            status.state = JobState::Running;
+        }
+        goes_on
+    });
     let begin = std::time::Instant::now();
-    let computed = stored(app, &job, &active).await;
+    let limit = time_limits::of(owner, app.config.job_times);
+    let mut computing = pin!(stored(app, &job, &active));
+    let computed = match tokio::time::timeout(limit, &mut computing).await {
+        Ok(computed) => computed,
+        Err(_) => {
+            active.stop(Stop::Overdue);
+            computing.await
+        }
+    };
     let seconds = begin.elapsed().as_secs_f64();
-    let outcome = match computed {
-        Ok(object) => match end(app, tenant, id, &active, JobState::Done, Some(&object), None).await? {
-            true => "done",
-            false => {
+    let failed = async |cause: &Cause| {
+        let ended = end(app, tenant, id, &active, JobState::Failed, None, Some(cause)).await?;
+        Answer::Ok(if ended == Ended::Already { "cancelled" } else { "failed" })
+    };
+    let outcome = match (computed, active.stop.get()) {
+        (Ok(object), _) => match end(app, tenant, id, &active, JobState::Done, Some(&object), None).await? {
+            Ended::Written => "done",
+            Ended::Full => {
                 let problem = Problem::quota("there is no room for the result");
-                end(app, tenant, id, &active, JobState::Failed, None, Some(&problem.cause)).await?;
+                let outcome = failed(&problem.cause).await?;
                 discard(app, &object.id).await;
-                "failed"
+                outcome
+            }
+            Ended::Already => {
+                discard(app, &object.id).await;
+                "cancelled"
             }
         },
-        // The next start takes up what this one has left.
-        Err(_) if active.cancel.is_cancelled() && app.jobs.is_ending() => return Ok(()),
-        Err(_) if active.cancel.is_cancelled() => {
-            end(app, tenant, id, &active, JobState::Cancelled, None, None).await?;
-            "cancelled"
+        (Err(_), Some(Stop::Cancelled)) => "cancelled",
+        (Err(_), Some(Stop::Overdue)) => failed(&time_limits::exceeded(limit, owner)).await?,
+        (Err(_), Some(Stop::Left)) => {
+            app.db.leave_job(id).await?;
+            "left"
         }
-        Err(problem) => {
-            end(app, tenant, id, &active, JobState::Failed, None, Some(&problem.cause)).await?;
-            "failed"
-        }
+        (Err(problem), None) => failed(&problem.cause).await?,
     };
     let operation = job.request["operation"]["name"].as_str().unwrap_or_default();
     tracing::info!(job = %id, %tenant, operation, seconds, outcome, "a job has ended");
@@ -351,7 +411,7 @@ fn infer(
     let OneOf::Ckks(key) = AnyKey::read(key.cancelled_by(cancel), NEEDED, None)?.scheme(NEEDED)? else {
         return Err(he_files::Error::Caller("models need a key set of ckks".into()));
     };
-    let device = app.config.devices.first().cloned().ok_or(he_files::Error::NoDevice)?;
+    let device = cancel.oversee(app.config.devices.first().ok_or(he_files::Error::NoDevice)?);
     inference.evaluate(key, bootstrap, device, watch, output(staged)?.cancelled_by(cancel))
 }
 

@@ -48,5 +48,6 @@ mod rates;
 pub mod serve;
 pub mod settings;
 mod store;
+mod time_limits;
 pub mod tokens;
 mod uploads;

@@ -1,77 +1,178 @@
-//! Whose turn it is: jobs that wait, fairly between tenants.
+//! Whose turn it is: jobs that wait, fairly between tenants, and between the addresses of guests.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{HashMap, VecDeque};
+use std::net::{IpAddr, Ipv6Addr};
+
+/// Whose job it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Owner {
+    /// The tenant.
+    pub tenant: String,
+    /// The party of a guest: guests of one address share their turns and places, since anybody may
+    /// have any number of sessions. Other tenants are parties of their own.
+    guests: Option<String>,
+}
+
+impl Owner {
+    /// A tenant that somebody made.
+    pub fn tenant(tenant: &str) -> Self {
+        Self { tenant: tenant.to_owned(), guests: None }
+    }
+
+    /// A guest, at this address if it is known. Loopback addresses are those of proxies and say
+    /// nothing; of IPv6, a customer has all addresses of the same 64 first bits.
+    pub fn guest(tenant: &str, address: Option<IpAddr>) -> Self {
+        let party = match address.map(|address| address.to_canonical()) {
+            Some(IpAddr::V4(address)) if !address.is_loopback() => address.to_string(),
+            Some(IpAddr::V6(address)) if !address.is_loopback() => {
+                Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).to_string()
+            }
+            _ => tenant.to_owned(),
+        };
+        Self { tenant: tenant.to_owned(), guests: Some(party) }
+    }
+
+    /// Whether it is a guest.
+    pub fn is_guest(&self) -> bool {
+        self.guests.is_some()
+    }
+
+    fn party(&self) -> Party {
+        match &self.guests {
+            Some(guests) => Party::Guests(guests.clone()),
+            None => Party::Tenant(self.tenant.clone()),
+        }
+    }
+}
+
+/// Those who take turns.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Party {
+    Tenant(String),
+    Guests(String),
+}
+
+/// The places for jobs that run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Places {
+    /// How many there are.
+    pub all: usize,
+    /// Whether one of several is kept for tenants that are not guests, because there are some.
+    pub reserved: bool,
+}
+
+impl Places {
+    /// Those that guests can have: one of several is left to others.
+    fn of_guests(self) -> usize {
+        self.all.saturating_sub(1).max(1)
+    }
+}
+
+/// The jobs of a tenant.
+#[derive(Debug)]
+struct Line {
+    owner: Owner,
+    waiting: VecDeque<String>,
+    running: usize,
+    /// The number of its last turn.
+    turn: u64,
+}
 
 /// Jobs that wait, and how many of each tenant run.
 ///
 /// The next job is the oldest of the tenant of whom the fewest run; of several such tenants it is
-/// the one whose last turn was the longest ago.
+/// the one whose last turn was the longest ago. The guests of an address are one tenant in that
+/// respect, and among themselves. Of several places, they leave one to others; all guests together
+/// leave one to other tenants, if there are some.
 #[derive(Debug, Default)]
 pub struct Queue {
-    waiting: HashMap<String, VecDeque<String>>,
-    running: HashMap<String, usize>,
-    /// The number of the last turn of each tenant.
-    turns: BTreeMap<String, u64>,
+    /// By tenant; those of whom nothing waits or runs are left out.
+    lines: HashMap<String, Line>,
+    /// The number of the last turn of each party that has a line.
+    turns: HashMap<Party, u64>,
     turn: u64,
 }
 
 impl Queue {
     /// A job more.
-    pub fn push(&mut self, tenant: &str, job: String) {
-        self.waiting.entry(tenant.to_owned()).or_default().push_back(job);
+    pub fn push(&mut self, owner: &Owner, job: String) {
+        let new = || Line { owner: owner.clone(), waiting: VecDeque::new(), running: 0, turn: 0 };
+        self.lines.entry(owner.tenant.clone()).or_insert_with(new).waiting.push_back(job);
     }
 
-    /// Takes the job whose turn it is, with its tenant: it runs from now on.
-    pub fn next(&mut self) -> Option<(String, String)> {
-        let order = |tenant: &&String| {
-            let running = self.running.get(*tenant).copied().unwrap_or_default();
-            (running, self.turns.get(*tenant).copied().unwrap_or_default(), (*tenant).clone())
-        };
-        let tenant = self.waiting.keys().min_by_key(order)?.clone();
-        let jobs = self.waiting.get_mut(&tenant)?;
-        let job = jobs.pop_front();
-        if jobs.is_empty() {
-            self.waiting.remove(&tenant);
+    /// Takes the job whose turn it is, with its owner: it runs from now on. None, if there is no
+    /// place for it.
+    pub fn next(&mut self, places: Places) -> Option<(Owner, String)> {
+        if self.running() >= places.all {
+            return None;
         }
+        // The running jobs of each party.
+        let mut parties = HashMap::new();
+        for line in self.lines.values() {
+            *parties.entry(line.owner.party()).or_insert(0) += line.running;
+        }
+        let guests: usize =
+            self.lines.values().filter(|line| line.owner.is_guest()).map(|line| line.running).sum();
+        let of_party = |line: &Line| {
+            let party = line.owner.party();
+            let turn = self.turns.get(&party).copied().unwrap_or_default();
+            (parties.get(&party).copied().unwrap_or_default(), turn)
+        };
+        let has_place = |line: &&Line| {
+            let most = places.of_guests();
+            let all = !places.reserved || guests < most;
+            !line.owner.is_guest() || (of_party(line).0 < most && all)
+        };
+        let order = |line: &&Line| {
+            let (running, turn) = of_party(line);
+            (running, line.running, turn, line.turn, line.owner.tenant.clone())
+        };
+        let waiting = self.lines.values().filter(|line| !line.waiting.is_empty());
+        let owner = waiting.filter(has_place).min_by_key(order)?.owner.clone();
+        let line = self.lines.get_mut(&owner.tenant)?;
         self.turn += 1;
-        self.turns.insert(tenant.clone(), self.turn);
-        *self.running.entry(tenant.clone()).or_default() += 1;
-        job.map(|job| (tenant, job))
+        (line.turn, line.running) = (self.turn, line.running + 1);
+        self.turns.insert(owner.party(), self.turn);
+        line.waiting.pop_front().map(|job| (owner, job))
     }
 
     /// A job of this tenant has ended.
     pub fn ended(&mut self, tenant: &str) {
-        if let Some(count) = self.running.get_mut(tenant) {
-            *count -= 1;
-            if *count == 0 {
-                self.running.remove(tenant);
-            }
+        if let Some(line) = self.lines.get_mut(tenant) {
+            line.running = line.running.saturating_sub(1);
         }
-        if !self.running.contains_key(tenant) && !self.waiting.contains_key(tenant) {
-            self.turns.remove(tenant);
-        }
+        self.forget(tenant);
     }
 
     /// Takes a job out that waits. Whether it waited.
     pub fn remove(&mut self, tenant: &str, job: &str) -> bool {
-        let Some(jobs) = self.waiting.get_mut(tenant) else { return false };
-        let before = jobs.len();
-        jobs.retain(|waiting| waiting != job);
-        let found = jobs.len() < before;
-        if jobs.is_empty() {
-            self.waiting.remove(tenant);
-        }
+        let Some(line) = self.lines.get_mut(tenant) else { return false };
+        let before = line.waiting.len();
+        line.waiting.retain(|waiting| waiting != job);
+        let found = line.waiting.len() < before;
+        self.forget(tenant);
         found
+    }
+
+    /// Forgets a tenant of whom nothing is left.
+    fn forget(&mut self, tenant: &str) {
+        if self.lines.get(tenant).is_some_and(|line| line.running == 0 && line.waiting.is_empty()) {
+            let party = self.lines.remove(tenant).map(|line| line.owner.party());
+            let is_left = |of: &Party| self.lines.values().any(|line| line.owner.party() == *of);
+            if let Some(party) = party.filter(|party| !is_left(party)) {
+                self.turns.remove(&party);
+            }
+        }
     }
 
     /// The jobs that wait.
     pub fn waiting(&self) -> usize {
-        self.waiting.values().map(VecDeque::len).sum()
+        self.lines.values().map(|line| line.waiting.len()).sum()
     }
 
     /// The jobs that run.
     pub fn running(&self) -> usize {
-        self.running.values().sum()
+        self.lines.values().map(|line| line.running).sum()
     }
 }
 
@@ -79,21 +180,31 @@ impl Queue {
 mod tests {
     use super::*;
 
+    const TWO: Places = Places { all: 2, reserved: false };
+
+    fn push(queue: &mut Queue, tenant: &str, job: &str) {
+        queue.push(&Owner::tenant(tenant), job.to_owned());
+    }
+
+    fn next(queue: &mut Queue, places: Places) -> Option<String> {
+        queue.next(places).map(|(_, job)| job)
+    }
+
     #[test]
     fn tenants_take_turns_whoever_has_more() {
         let mut queue = Queue::default();
-        (0..100).for_each(|i| queue.push("a", format!("a{i}")));
-        (0..2).for_each(|i| queue.push("b", format!("b{i}")));
+        (0..100).for_each(|i| push(&mut queue, "a", &format!("a{i}")));
+        (0..2).for_each(|i| push(&mut queue, "b", &format!("b{i}")));
         let mut order = Vec::new();
         while order.len() < 6 {
-            let (tenant, job) = queue.next().unwrap();
-            queue.ended(&tenant);
+            let (owner, job) = queue.next(TWO).unwrap();
+            queue.ended(&owner.tenant);
             order.push(job);
         }
         assert_eq!(order, ["a0", "b0", "a1", "b1", "a2", "a3"]);
         // Who comes late does not wait behind the others' jobs.
-        queue.push("c", "c0".to_owned());
-        assert_eq!(queue.next().unwrap().1, "c0");
+        push(&mut queue, "c", "c0");
+        assert_eq!(next(&mut queue, TWO).unwrap(), "c0");
         assert_eq!((queue.waiting(), queue.running()), (96, 1));
     }
 
@@ -101,27 +212,81 @@ mod tests {
     fn nobody_takes_all_places() {
         let mut queue = Queue::default();
         for tenant in ["a", "a", "a", "b"] {
-            queue.push(tenant, tenant.to_owned());
+            push(&mut queue, tenant, tenant);
         }
-        let started: Vec<String> = (0..2).map(|_| queue.next().unwrap().0).collect();
+        let started: Vec<String> = (0..2).filter_map(|_| next(&mut queue, TWO)).collect();
         assert_eq!(started, ["a", "b"]);
+        assert_eq!(next(&mut queue, TWO), None);
         // The place that b gives back goes to a only because nobody else waits.
         queue.ended("b");
-        assert_eq!(queue.next().unwrap().0, "a");
-        queue.push("b", "b".to_owned());
+        assert_eq!(next(&mut queue, TWO).unwrap(), "a");
+        push(&mut queue, "b", "b");
         queue.ended("a");
-        assert_eq!(queue.next().unwrap().0, "b");
+        assert_eq!(next(&mut queue, TWO).unwrap(), "b");
     }
 
     #[test]
     fn jobs_can_be_taken_out() {
         let mut queue = Queue::default();
-        queue.push("a", "1".to_owned());
-        queue.push("a", "2".to_owned());
+        push(&mut queue, "a", "1");
+        push(&mut queue, "a", "2");
         assert!(queue.remove("a", "1") && !queue.remove("a", "1") && !queue.remove("b", "2"));
-        assert_eq!(queue.next().unwrap().1, "2");
-        assert!(queue.next().is_none());
+        assert_eq!(next(&mut queue, TWO).unwrap(), "2");
+        assert!(queue.next(TWO).is_none());
         queue.ended("a");
-        assert_eq!((queue.waiting(), queue.running(), queue.turns.len()), (0, 0, 0));
+        assert_eq!((queue.waiting(), queue.running(), queue.lines.len() + queue.turns.len()), (0, 0, 0));
+    }
+
+    /// Sessions cost nothing: whoever has many of them has the turns and places of one.
+    #[test]
+    fn guests_of_an_address_are_one_party() {
+        let mut queue = Queue::default();
+        let guest = |name: &str, address: &str| Owner::guest(name, Some(address.parse().unwrap()));
+        for (name, address) in [("a", "192.0.2.1"), ("b", "::ffff:192.0.2.1"), ("c", "192.0.2.1")] {
+            queue.push(&guest(name, address), name.to_owned());
+        }
+        // One of two places is left to others.
+        let first = next(&mut queue, TWO).unwrap();
+        assert_eq!((&*first, next(&mut queue, TWO)), ("a", None));
+        for (name, address) in [("d", "2001:db8::1"), ("e", "2001:db8::ffff"), ("f", "2001:db8:0:1::1")] {
+            queue.push(&guest(name, address), name.to_owned());
+        }
+        assert_eq!(next(&mut queue, TWO).unwrap(), "d");
+        queue.ended("a");
+        // The second guest of d's address comes after the others, who take turns.
+        assert_eq!(next(&mut queue, TWO).unwrap(), "f");
+        queue.ended("d");
+        queue.ended("f");
+        assert_eq!(next(&mut queue, TWO).unwrap(), "b");
+        assert_eq!(next(&mut queue, TWO).unwrap(), "e");
+        queue.ended("b");
+        assert_eq!(next(&mut queue, TWO).unwrap(), "c");
+        queue.ended("c");
+        queue.ended("e");
+        // Behind a proxy addresses say nothing, nor does the lack of one.
+        for owner in [guest("g", "127.0.0.1"), guest("h", "::1"), Owner::guest("i", None)] {
+            queue.push(&owner, owner.tenant.clone());
+        }
+        assert_eq!([next(&mut queue, TWO), next(&mut queue, TWO)].map(Option::unwrap), ["g", "h"]);
+        queue.ended("g");
+        assert_eq!(next(&mut queue, TWO).unwrap(), "i");
+    }
+
+    #[test]
+    fn guests_leave_a_place_to_tenants() {
+        let reserved = Places { all: 2, reserved: true };
+        let mut queue = Queue::default();
+        for name in ["g", "h"] {
+            queue.push(&Owner::guest(name, None), name.to_owned());
+        }
+        assert_eq!((next(&mut queue, reserved).as_deref(), next(&mut queue, reserved)), (Some("g"), None));
+        push(&mut queue, "t", "t");
+        assert_eq!(next(&mut queue, reserved).as_deref(), Some("t"));
+        queue.ended("g");
+        assert_eq!(next(&mut queue, reserved).as_deref(), Some("h"));
+        // The only place is for all.
+        let mut queue = Queue::default();
+        queue.push(&Owner::guest("g", None), "g".to_owned());
+        assert_eq!(next(&mut queue, Places { all: 1, reserved: true }).as_deref(), Some("g"));
     }
 }

@@ -20,6 +20,10 @@ use tower::ServiceExt;
 /// A client that was refused may go on to send for so long, and so many bytes.
 const LINGER: Duration = Duration::from_secs(2);
 const LINGER_BYTES: usize = 64 << 20;
+/// A computation that was told to end has so long for it: many times what it needs.
+const ENDING: Duration = Duration::from_secs(5);
+/// The connections to the database are closed within this time.
+const CLOSING: Duration = Duration::from_secs(2);
 /// TLS must be agreed on within this time.
 #[cfg(feature = "tls")]
 const HANDSHAKE: Duration = Duration::from_secs(10);
@@ -57,7 +61,8 @@ impl Server {
 
     /// Answers requests until `end`; then it accepts no more connections, lets requests and jobs
     /// come to their end within the time that is configured, and leaves the other jobs to the next
-    /// start.
+    /// start: their computations end within a second. It returns some seconds after the configured
+    /// time at the latest.
     pub async fn run(self, end: impl Future<Output = ()>) {
         let app = Arc::clone(&self.app);
         let router = router(Arc::clone(&app));
@@ -117,8 +122,11 @@ impl Server {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
         };
-        drop(tokio::time::timeout(Duration::from_secs(5), ending).await);
-        app.db.close().await;
+        if tokio::time::timeout(ENDING, ending).await.is_err() {
+            tracing::warn!("a job does not end");
+        }
+        // Requests that are left may hold a connection to a database that does not answer.
+        drop(tokio::time::timeout(CLOSING, app.db.close()).await);
         tracing::info!("the service has ended");
     }
 }

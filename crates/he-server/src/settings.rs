@@ -5,6 +5,7 @@ use he::Device;
 use serde::Deserialize;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Why a configuration cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -94,6 +95,10 @@ settings! {
     upload_hours: u64;
     /// After so many hours a job that has ended is forgotten, but not its result: 168.
     job_hours: u64;
+    /// After so many minutes a job of a tenant has failed: 240.
+    job_minutes: u64;
+    /// The same of a guest: 10.
+    guest_job_minutes: u64;
     /// Requests per second of a tenant, or of an address without a token: 100.
     request_rate: u32;
     /// Sessions per minute of an address: 30.
@@ -155,6 +160,8 @@ pub struct Config {
     pub max_upload: u64,
     /// Lifetimes in hours: of guests, of uploads that are not complete, of jobs that have ended.
     pub hours: Hours,
+    /// The greatest times from the start of a job to its end.
+    pub job_times: JobTimes,
     /// Requests per second, and sessions per minute.
     pub rates: (u32, u32),
     /// Connections at the same time.
@@ -183,6 +190,15 @@ pub struct Hours {
     pub upload: u64,
     /// Of jobs that have ended.
     pub job: u64,
+}
+
+/// The greatest times from the start of a job to its end.
+#[derive(Clone, Copy, Debug)]
+pub struct JobTimes {
+    /// Of tenants that are not guests.
+    pub tenant: Duration,
+    /// Of guests.
+    pub guest: Duration,
 }
 
 /// Timeouts in seconds.
@@ -229,11 +245,19 @@ impl Config {
         if settings.running_jobs == Some(0) {
             return bad("running-jobs", "at least 1 is needed");
         }
+        if settings.job_minutes == Some(0) {
+            return bad("job-minutes", "at least 1 is needed");
+        }
+        if settings.guest_job_minutes == Some(0) {
+            return bad("guest-job-minutes", "at least 1 is needed");
+        }
         if settings.connections == Some(0) {
             return bad("connections", "at least 1 is needed");
         }
         let objects = settings.tenant_objects.unwrap_or(10_000);
         let jobs = settings.tenant_jobs.unwrap_or(100);
+        // A century is as good as any time beyond it.
+        let minutes = |count: u64| Duration::from_secs(60 * count.min(60 * 24 * 36_525));
         let mib = |count: u64| count.saturating_mul(1 << 20).min(i64::MAX as u64);
         Ok(Self {
             guests: settings.guests.unwrap_or_else(|| is_loopback(listen.ip())),
@@ -257,6 +281,10 @@ impl Config {
                 guest: settings.guest_hours.unwrap_or(24),
                 upload: settings.upload_hours.unwrap_or(24),
                 job: settings.job_hours.unwrap_or(168),
+            },
+            job_times: JobTimes {
+                tenant: minutes(settings.job_minutes.unwrap_or(240)),
+                guest: minutes(settings.guest_job_minutes.unwrap_or(10)),
             },
             rates: (settings.request_rate.unwrap_or(100), settings.session_rate.unwrap_or(30)),
             connections: settings.connections.unwrap_or(4096),
@@ -313,6 +341,8 @@ mod tests {
         for settings in [
             Settings { running_jobs: Some(0), ..Settings::default() },
             Settings { connections: Some(0), ..Settings::default() },
+            Settings { job_minutes: Some(0), ..Settings::default() },
+            Settings { guest_job_minutes: Some(0), ..Settings::default() },
             Settings { database: Some("mysql://x".to_owned()), ..Settings::default() },
             Settings { tls_key: Some("x".into()), ..Settings::default() },
         ] {

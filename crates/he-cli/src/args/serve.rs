@@ -141,6 +141,12 @@ pub struct ServeFlags {
     /// Hours until a job that has ended is forgotten [default: 168]
     #[arg(long, value_name = "H", env = "HE_SERVE_JOB_HOURS")]
     job_hours: Option<u64>,
+    /// Minutes until a running job of a tenant has failed [default: 240]
+    #[arg(long, value_name = "M", env = "HE_SERVE_JOB_MINUTES")]
+    job_minutes: Option<u64>,
+    /// Minutes until a running job of a guest has failed [default: 10]
+    #[arg(long, value_name = "M", env = "HE_SERVE_GUEST_JOB_MINUTES")]
+    guest_job_minutes: Option<u64>,
     /// Requests per second of a tenant, or of an address without a token [default: 100]
     #[arg(long, value_name = "N", env = "HE_SERVE_REQUEST_RATE")]
     request_rate: Option<u32>,
@@ -185,6 +191,8 @@ impl From<ServeFlags> for Settings {
             guest_hours: flags.guest_hours,
             upload_hours: flags.upload_hours,
             job_hours: flags.job_hours,
+            job_minutes: flags.job_minutes,
+            guest_job_minutes: flags.guest_job_minutes,
             request_rate: flags.request_rate,
             session_rate: flags.session_rate,
             connections: flags.connections,

@@ -13,8 +13,12 @@ use he_server::tokens;
 use serde_json::{Value, json};
 use std::future::Future;
 use std::io::Write;
+use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal;
+
+/// The time for threads of the runtime once the service has ended.
+const LINGER: Duration = Duration::from_secs(1);
 
 impl From<SettingsError> for CliError {
     fn from(error: SettingsError) -> Self {
@@ -65,17 +69,21 @@ fn serve(args: Serve) -> Result<()> {
     let devices = args.device.choice.open()?;
     let config = config(args.flags, devices.all().to_vec())?;
     let scheme = if config.tls.is_some() { "https" } else { "http" };
-    runtime()?.block_on(async {
+    let runtime = runtime()?;
+    let served = runtime.block_on(async {
         let server = Server::bind(App::start(config).await?).await?;
         let address = server.address().doing("listen on", "the address")?;
         let url = format!("{scheme}://{address}");
         answer(&json!({ "command": "serve", "url": url }), &format!("listening on {url}\n"))?;
         server.run(ended()?).await;
         Ok(())
-    })
+    });
+    // Threads that do not end, if there are any after that, must not keep the process.
+    runtime.shutdown_timeout(LINGER);
+    served
 }
 
-/// Waits for a signal that ends the service.
+/// Waits for a signal that ends the service gracefully; another one ends it at once.
 fn ended() -> Result<impl Future<Output = ()>> {
     #[cfg(unix)]
     {
@@ -84,16 +92,29 @@ fn ended() -> Result<impl Future<Output = ()>> {
         let mut interrupt = watched(SignalKind::interrupt())?;
         let mut terminate = watched(SignalKind::terminate())?;
         Ok(async move {
-            tokio::select! {
-                _ = interrupt.recv() => {}
-                _ = terminate.recv() => {}
-            }
+            next(&mut interrupt, &mut terminate).await;
+            tokio::spawn(async move {
+                let second = next(&mut interrupt, &mut terminate).await;
+                crate::interrupt::end(second.as_raw_value());
+            });
         })
     }
     #[cfg(not(unix))]
     Ok(async {
         drop(signal::ctrl_c().await);
     })
+}
+
+/// The next of the signals that end the service.
+#[cfg(unix)]
+async fn next(
+    interrupt: &mut signal::unix::Signal,
+    terminate: &mut signal::unix::Signal,
+) -> signal::unix::SignalKind {
+    tokio::select! {
+        _ = interrupt.recv() => signal::unix::SignalKind::interrupt(),
+        _ = terminate.recv() => signal::unix::SignalKind::terminate(),
+    }
 }
 
 fn token_command(command: TokenCommand) -> Result<()> {

@@ -210,3 +210,65 @@ fn signals_end_it_gracefully_and_tokens_are_made_beside_it() {
     rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
     assert_eq!(service.child.wait().unwrap().code(), Some(0));
 }
+
+/// Sends a signal.
+fn signal(service: &Process, signal: rustix::process::Signal) {
+    rustix::process::kill_process(rustix::process::Pid::from_child(&service.child), signal).unwrap();
+}
+
+/// Jobs of minutes, in which lookups of TFHE are computed: a signal ends the process soon all the
+/// same, the next start takes the job up, and what was cancelled is not taken up after `kill -9`.
+#[test]
+fn long_jobs_keep_no_process_and_do_not_come_back() {
+    use rustix::process::Signal;
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let (keys, table, column, data) = (path("keys"), path("column.csv"), path("column.he"), path("data"));
+    std::fs::write(&table, (0..64).rev().map(|i| format!("{i}\n")).collect::<String>()).unwrap();
+    done(he().args(["keygen", "tfhe", "-o"]).arg(&keys));
+    let mut encrypt = he();
+    encrypt.args(["encrypt", "--no-header"]).arg(&table).arg("-k").arg(keys.join("secret.key"));
+    done(encrypt.arg("-o").arg(&column));
+    let start = |seconds: &'static str| {
+        Process::start(&data, |command| {
+            command.args(["--running-jobs", "1", "--shutdown-seconds", seconds]);
+        })
+    };
+    let service = start("0");
+    let guest = service.guest();
+    let eval = guest.upload("/v1/key-sets", &std::fs::read(keys.join("eval.key")).unwrap());
+    let column = guest.upload("/v1/objects", &std::fs::read(&column).unwrap());
+    let job = format!("/v1/jobs/{}", guest.job(json!({ "name": "sort" }), &[&column], &eval));
+    let of = |service: &Process| Client { address: service.client.address, ..guest.clone() };
+    let wait_for_lookups = |service: &Process| {
+        let computing = |_: &i32| of(service).get(&job).expect(200).json()["progress"]["done"] != json!(0);
+        let pause = || std::thread::sleep(Duration::from_millis(50));
+        assert!((0..2400).inspect(|_| pause()).any(|i| computing(&i)), "nothing is computed");
+    };
+
+    let mut service = service;
+    wait_for_lookups(&service);
+    signal(&service, Signal::TERM);
+    assert_eq!(service.child.wait().unwrap().code(), Some(0));
+
+    // The second signal does not wait for the time that the first one gives.
+    let mut service = start("600");
+    wait_for_lookups(&service);
+    signal(&service, Signal::TERM);
+    while std::net::TcpStream::connect(service.client.address).is_ok() {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    signal(&service, Signal::INT);
+    assert_eq!(service.child.wait().unwrap().code(), None);
+
+    let service = start("0");
+    wait_for_lookups(&service);
+    of(&service).delete(&job).expect(202);
+    service.kill();
+    let service = start("0");
+    let ended = of(&service).get(&job).expect(200).json();
+    assert_eq!(
+        (&ended["state"], of(&service).get("/v1/info").json()["used"]["jobs"].clone()),
+        (&json!("cancelled"), json!(0))
+    );
+}

@@ -166,6 +166,14 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
     fn truncate(&self, buf: &mut Self::Buf, words: usize);
     /// Overwrites every word with zero.
     fn wipe(&self, buf: &mut Self::Buf);
+    /// Asks those who oversee the back end whether the work goes on: before long work of the host
+    /// that serves it, and between the pieces of such work. The provided body never ends work.
+    ///
+    /// # Errors
+    /// [`Error::Cancelled`](crate::Error::Cancelled) if it is to end.
+    fn check(&self) -> Result<()> {
+        Ok(())
+    }
     /// Waits until everything is done.
     ///
     /// # Errors

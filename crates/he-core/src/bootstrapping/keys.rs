@@ -109,7 +109,12 @@ impl BootstrapParams {
         Ok(self.key_uses()?.iter().map(|&purpose| self.bytes_of_key(purpose)).sum())
     }
 
-    fn bytes_of_key(&self, purpose: BootstrapKeyUse) -> usize {
+    /// The part of [`key_bytes`](Self::key_bytes) that a key takes: what making and reading it costs
+    /// is about proportional to it.
+    ///
+    /// # Panics
+    /// If there is no matrix of CoeffsToSlots of its number.
+    pub fn bytes_of_key(&self, purpose: BootstrapKeyUse) -> usize {
         let rlwe = self.key_params(purpose);
         let primes = rlwe.ring().q().len() + rlwe.ring().p().len();
         2 * rlwe.digits().len() * primes * rlwe.ring().n() * size_of::<u64>()

@@ -41,27 +41,37 @@ impl LweOps for Cpu {
         let (n, rows, components) = (params.degree(), params.rows(), spec.glwe_dimension + 1);
         let transform = Transform::new(spec.log_degree);
         let mut bootstrap = vec![0.0; spec.lwe_dimension * rows * components * n];
-        bootstrap.par_chunks_mut(rows * components * n).enumerate().for_each(|(i, ggsw)| {
-            let row = |row: usize, words: &mut [u64]| key.bootstrap_row(i * rows + row, words);
-            with_lanes!(l => prepare(l, &transform, components, row, ggsw));
-        });
+        bootstrap.par_chunks_mut(rows * components * n).enumerate().try_for_each(
+            |(i, ggsw)| -> Result<()> {
+                self.check()?;
+                let row = |row: usize, words: &mut [u64]| key.bootstrap_row(i * rows + row, words);
+                with_lanes!(l => prepare(l, &transform, components, row, ggsw));
+                Ok(())
+            },
+        )?;
         let width = spec.lwe_dimension + 1;
         let mut switch = vec![0; params.dimension() * spec.switch.levels as usize * width];
-        switch.par_chunks_mut(width).enumerate().for_each(|(index, row)| key.switch_row(index, row));
+        switch.par_chunks_mut(width).enumerate().try_for_each(|(index, row)| -> Result<()> {
+            self.check()?;
+            key.switch_row(index, row);
+            Ok(())
+        })?;
         Ok(CpuLweKey { params, transform, bootstrap, switch })
     }
 
     fn lwe_combine(&self, params: &TfheParams, src: &CpuBuf, combinations: &[Combination]) -> Result<CpuBuf> {
         let width = params.words();
         let mut out = self.zeros(combinations.len() * width)?;
-        out.par_chunks_mut(width).zip(combinations).for_each(|(out, combination)| {
+        out.par_chunks_mut(width).zip(combinations).try_for_each(|(out, combination)| -> Result<()> {
+            self.check()?;
             for &(factor, index) in &combination.terms {
                 for (o, s) in out.iter_mut().zip(&src[index * width..][..width]) {
                     *o = o.wrapping_add(s.wrapping_mul(factor as u64));
                 }
             }
             out[width - 1] = out[width - 1].wrapping_add(combination.constant);
-        });
+            Ok(())
+        })?;
         Ok(out)
     }
 
@@ -69,9 +79,13 @@ impl LweOps for Cpu {
         let (from, to) = (key.params.words(), key.params.spec().lwe_dimension + 1);
         let group = group(count);
         let mut out = self.zeros(count * to)?;
-        out.par_chunks_mut(group * to)
-            .zip(src[..count * from].par_chunks(group * from))
-            .for_each(|(out, src)| with_quads!(self.is_wide(), _l => key.switch_group(src, out)));
+        out.par_chunks_mut(group * to).zip(src[..count * from].par_chunks(group * from)).try_for_each(
+            |(out, src)| -> Result<()> {
+                self.check()?;
+                with_quads!(self.is_wide(), _l => key.switch_group(src, out));
+                Ok(())
+            },
+        )?;
         Ok(out)
     }
 
@@ -100,14 +114,17 @@ impl LweOps for Cpu {
             .into_par_iter()
             .zip(src[..count * from].par_chunks(group * from))
             .zip(which[..count].par_chunks(group))
-            .for_each(|((mut out, src), which)| {
+            .try_for_each(|((mut out, src), which)| -> Result<()> {
+                self.check()?;
                 with_quads!(wide, l => key.rotate_group(l, src, tables, which, &mut out));
-            });
+                self.oversight().looked_up(which.len());
+                Ok(())
+            })?;
         Ok(out)
     }
 
     fn circuit_key(&self, key: &CircuitKey) -> Result<CpuCircuitKey> {
-        Ok(CpuCircuitKey::new(key))
+        CpuCircuitKey::new(self, key)
     }
 
     fn lookup_bits(

@@ -92,10 +92,14 @@ impl<M: Masks> FreshLwe<M> {
     pub fn expand<B: LweOps>(&self, backend: &B) -> Result<LweBatch<B>> {
         let width = self.params.words();
         let mut words = vec![0; width * self.bodies.len()];
-        words.par_chunks_mut(width).zip(&self.bodies).enumerate().for_each(|(i, (ciphertext, &body))| {
-            self.masks.mask(&self.params, i, &mut ciphertext[..width - 1]);
-            ciphertext[width - 1] = body;
-        });
+        words.par_chunks_mut(width).zip(&self.bodies).enumerate().try_for_each(
+            |(i, (ciphertext, &body))| -> Result<()> {
+                backend.check()?;
+                self.masks.mask(&self.params, i, &mut ciphertext[..width - 1]);
+                ciphertext[width - 1] = body;
+                Ok(())
+            },
+        )?;
         let mut batch = LweBatch::upload(backend, &self.params, &words)?;
         batch.set_key_set(self.key_set);
         Ok(batch)

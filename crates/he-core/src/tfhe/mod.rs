@@ -37,6 +37,7 @@ mod ops;
 mod params;
 mod sampler;
 mod seeded;
+mod tally;
 mod transform;
 
 pub use circuit::{
@@ -64,3 +65,4 @@ pub use noise::Noise;
 pub use ops::{Combination, LweOps};
 pub use params::{TfheParams, TfheSpec, least_sigma_log2, presets};
 pub use seeded::{SeededBits, SeededFlags, SeededLwe, SeededUint};
+pub use tally::{NoRing, Tally};

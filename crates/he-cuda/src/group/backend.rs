@@ -85,6 +85,10 @@ impl Backend for CudaGroup {
         buf.wipe();
     }
 
+    fn check(&self) -> Result<()> {
+        self.lead().check()
+    }
+
     fn synchronize(&self) -> Result<()> {
         self.devices().iter().map(Backend::synchronize).fold(Ok(()), Result::and)
     }

@@ -22,7 +22,7 @@ use crate::kernels::Entry;
 use crate::ntt::MOST_OTHERS;
 use crate::share::Share;
 use gpu::Signals;
-use he_core::{Error, Result};
+use he_core::{Error, Overseer, Result};
 use std::sync::Arc;
 
 /// log2 of the least degree whose rings are split, unless chosen otherwise: the rows of smaller
@@ -127,6 +127,13 @@ impl CudaGroup {
         let devices = self.devices.iter().map(Cuda::another).collect::<Result<Vec<_>>>()?;
         let signals = self.signals.as_ref().map(|_| signals(&devices)).transpose()?;
         Ok(Self { devices: devices.into(), signals, least_log_n: self.least_log_n })
+    }
+
+    /// The same streams, overseen by another one as well.
+    #[must_use]
+    pub fn overseen(&self, overseer: Arc<dyn Overseer>) -> Self {
+        let devices = self.devices.iter().map(|cuda| cuda.overseen(Arc::clone(&overseer))).collect();
+        Self { devices, ..self.clone() }
     }
 
     /// The devices, the lead first.

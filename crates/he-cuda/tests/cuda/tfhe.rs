@@ -11,8 +11,11 @@ use he_core::tfhe::{
     BootstrapKey, Carry, Combination, EncryptedBits, Gadget, GateEvaluator, IntegerEvaluator, LweBatch,
     LweOps, TfheParams, TfheSecretKey, TfheSpec, presets,
 };
+use he_core::{Error, Overseer};
 use he_cuda::{Arithmetic, Cuda};
 use rand::{Rng, RngExt, SeedableRng, rngs::ChaCha20Rng};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// n, k, log2 N, gadgets of the bootstrap and of the key switch.
 type Shape = (usize, usize, u32, (u32, u32), (u32, u32));
@@ -361,4 +364,49 @@ fn device_noise_is_as_predicted() {
         println!("{name}: correlation of the two results {correlation:.4}");
         assert!(correlation.abs() < 6.0 / (results.len() as f64).sqrt(), "{name}");
     }
+}
+
+/// Ends the work after so many ciphertexts, and counts them.
+struct Limited {
+    most: usize,
+    lookups: AtomicUsize,
+}
+
+impl Overseer for Limited {
+    fn goes_on(&self) -> bool {
+        self.lookups.load(Ordering::Relaxed) < self.most
+    }
+
+    fn looked_up(&self, count: usize) {
+        self.lookups.fetch_add(count, Ordering::Relaxed);
+    }
+}
+
+/// A batch that somebody oversees is cut into pieces, with the same words, and ends between them.
+#[test]
+fn batches_that_are_overseen_end_between_launches() {
+    let params = params((1, 1, 5, (10, 1), (8, 1)));
+    let (_, key, mut rng) = keys(&params, 77);
+    let count = (1 << 14) + 100;
+    let small: Vec<u64> = (0..2 * count).map(|_| rng.next_u64() >> 32).collect();
+    let table: Vec<u64> = (0..params.degree()).map(|_| rng.next_u64()).collect();
+    let emulator = emulated(Arithmetic::Auto);
+    let run = |cuda: &Cuda| {
+        let key = cuda.lwe_key(&key)?;
+        let (small, table) = (cuda.upload(&small)?, cuda.upload(&table)?);
+        let found = cuda.blind_rotate(&key, &small, count, &table, &vec![0; count], 2)?;
+        cuda.download(&found, 0..cuda.words(&found))
+    };
+    let overseen = |most: usize| {
+        let limited = Arc::new(Limited { most, lookups: AtomicUsize::default() });
+        let found = run(&emulator.overseen(Arc::clone(&limited) as _));
+        (found, limited.lookups.load(Ordering::Relaxed))
+    };
+    let expected = run(&emulator).unwrap();
+    let (found, lookups) = overseen(usize::MAX);
+    assert!(found.unwrap() == expected && lookups == count);
+    let (ended, lookups) = overseen(1);
+    assert!(matches!(ended, Err(Error::Cancelled)));
+    assert_eq!(lookups, 1 << 14);
+    assert!(matches!(overseen(0), (Err(Error::Cancelled), 0)));
 }

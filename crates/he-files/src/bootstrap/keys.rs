@@ -95,10 +95,14 @@ impl<P: Refreshing> KeyFile<P> {
     /// The file is damaged, or holds other keys than these parameters have; the device fails.
     pub fn keys(mut self, ring: &Ring<Device>, watch: &dyn Watch) -> Result<BootstrapKeys<Device>> {
         let (circuit, name, reader) = (self.params.circuit(), &self.name, &mut self.reader);
-        let meter = Meter::new(watch, Stage::Loading, circuit.key_uses()?.len() as u64);
+        let meter = Meter::new(watch, Stage::Loading, circuit.key_bytes()? as u64);
         let limit = |kind, _| circuit.key_frame_limit(kind);
+        // The next frame is asked for when the key of the one before is made.
+        let (mut uses, mut made) = (circuit.key_uses()?.iter(), None);
         let frames = std::iter::from_fn(|| {
-            meter.inc(1);
+            if let Some(&purpose) = std::mem::replace(&mut made, uses.next()) {
+                meter.inc(circuit.bytes_of_key(purpose) as u64);
+            }
             reader.next_frame(limit).transpose().map(|frame| frame.in_file(name))
         });
         let keys: Result<_> = BootstrapKeys::from_frames(circuit, ring, frames);
@@ -144,11 +148,13 @@ pub fn generate<P: Refreshing>(
 ) -> Result<u64> {
     let circuit = params.circuit();
     let (ring, name) = (circuit.ring(device)?, out.name());
-    let meter = Meter::new(watch, Stage::GeneratingKeys, circuit.key_uses()?.len() as u64);
+    // Keys are of many sizes.
+    let meter = Meter::new(watch, Stage::GeneratingKeys, circuit.key_bytes()? as u64);
     let made = BootstrapKeys::generate_each(secret, circuit, &ring, rng)?;
     let frames = made.map(|key| {
-        let frame = key?.to_frame(circuit);
-        meter.inc(1);
+        let key = key?;
+        let frame = key.to_frame(circuit);
+        meter.inc(circuit.bytes_of_key(key.purpose()) as u64);
         frame
     });
     write_frames(out, &params.to_frame(), &KeyNote::of(id), frames, &name)

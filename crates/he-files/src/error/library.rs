@@ -168,7 +168,7 @@ impl Located for he_core::Error {
     }
 
     fn is_of_file(&self) -> bool {
-        !matches!(self, Self::Backend { .. })
+        !matches!(self, Self::Backend { .. } | Self::Cancelled)
     }
 }
 

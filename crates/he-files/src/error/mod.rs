@@ -249,6 +249,7 @@ impl From<he_core::Error> for Error {
     fn from(error: he_core::Error) -> Self {
         match error {
             he_core::Error::Wire(error) => error.into(),
+            he_core::Error::Cancelled => Self::Cancelled,
             #[cfg(feature = "cuda")]
             he_core::Error::Backend { op, source } => match source.downcast::<gpu::Error>() {
                 Ok(error) => Self::Gpu(*error),

@@ -87,7 +87,8 @@ impl Evaluation {
             return Err(Error::NoDevice);
         }
         let Self { work, cancel } = self;
-        ended_by(&cancel, work(devices, watch, output.cancelled_by(&cancel)))
+        let devices: Vec<Device> = devices.iter().map(|device| cancel.oversee(device)).collect();
+        ended_by(&cancel, work(&devices, watch, output.cancelled_by(&cancel)))
     }
 }
 
@@ -318,7 +319,7 @@ fn on_columns(
     let payload = left.payload.after(name, job.describe(&left, name)?);
     Ok(Box::new(move |devices, watch, output| {
         let writer = tfhe::file::Writer::new(output, &key.params, &payload)?;
-        job.apply(&devices[0], key.evaluation()?, left, writer, &*watch)
+        job.apply(&devices[0], key.evaluation()?, left, writer, &watch)
     }))
 }
 

@@ -2,8 +2,7 @@
 
 use super::note::{ColumnsNote, Integers, MAX_COLUMN, WIDTHS};
 use crate::error::{ContentError, Result};
-use he::Device;
-use he_core::tfhe::{EncryptedUint, IntegerEvaluator, TfheParams};
+use he_core::tfhe::{EncryptedUint, IntegerEvaluator, LweOps, TfheParams};
 use num_bigint::{BigInt, BigUint, Sign};
 
 /// A public table that encrypted numbers are looked up in.
@@ -56,12 +55,12 @@ impl Entries {
     ///
     /// # Errors
     /// The device fails.
-    pub fn at(
+    pub fn at<B: LweOps>(
         &self,
         integers: Integers,
-        evaluator: &IntegerEvaluator<Device>,
-        numbers: &EncryptedUint<Device>,
-    ) -> he_core::Result<EncryptedUint<Device>> {
+        evaluator: &IntegerEvaluator<B>,
+        numbers: &EncryptedUint<B>,
+    ) -> he_core::Result<EncryptedUint<B>> {
         let table: Vec<BigUint> = self.values.iter().map(|value| integers.bits_of(value)).collect();
         let rows = (selectors(evaluator.params()) / table.len()).max(1);
         let parts = (0..numbers.batch()).step_by(rows).map(|start| {

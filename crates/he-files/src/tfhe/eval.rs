@@ -2,14 +2,32 @@
 
 use super::entries::Entries;
 use super::file::{Column, Reader, Writer};
-use super::note::ColumnsNote;
+use super::note::{ColumnsNote, Integers};
 use super::sort;
 use crate::cipher_file::Written;
 use crate::error::{ContentError, Result};
 use crate::note::pair_name;
-use crate::watch::{Meter, Stage, Watch};
+use crate::watch::{Meter, Progress, Stage, Watch};
 use he::Device;
-use he_core::tfhe::{BootstrapKey, Carry, EncryptedUint, IntegerEvaluator, Signed, Signedness, Unsigned};
+use he_core::Overseer;
+use he_core::tfhe::{
+    BootstrapKey, Carry, EncryptedFlags, EncryptedUint, IntegerEvaluator, LweBatch, LweOps, Signed,
+    Signedness, Tally, Unsigned,
+};
+use std::sync::Arc;
+
+/// One way on every device: the same files give the same bytes. Ripples are the least work, and
+/// rows fill a GPU.
+const CARRY: Carry = Carry::Ripple;
+
+/// Tells lookups as steps.
+struct Steps(Arc<dyn Watch>);
+
+impl Overseer for Steps {
+    fn looked_up(&self, count: usize) {
+        self.0.progress(Progress::Advanced { by: count as u64 });
+    }
+}
 
 /// The operation on two tables, number by number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,12 +50,12 @@ pub enum Operator {
 
 impl Operator {
     /// Of the bits of two integers, with or without a sign.
-    fn of<S: Signedness>(
+    fn of<S: Signedness, B: LweOps>(
         self,
-        evaluator: &IntegerEvaluator<Device>,
-        a: EncryptedUint<Device>,
-        b: EncryptedUint<Device>,
-    ) -> he_core::Result<Column> {
+        evaluator: &IntegerEvaluator<B>,
+        a: EncryptedUint<B>,
+        b: EncryptedUint<B>,
+    ) -> he_core::Result<Column<B>> {
         let (a, b) = (&a.reinterpret::<S>(), &b.reinterpret::<S>());
         Ok(Column::Integers(
             match self {
@@ -108,6 +126,62 @@ fn of_pair(left: &Reader, right: &Reader, operation: &str) -> Result<ColumnsNote
     Ok(ColumnsNote { columns, picture: a.picture.filter(|_| a.picture == b.picture), ..a.clone() })
 }
 
+/// What is done with a column, without its numbers.
+#[derive(Clone, Copy)]
+struct Work<'a> {
+    kind: WorkKind<'a>,
+    /// Bits of the numbers.
+    width: usize,
+    rows: usize,
+}
+
+#[derive(Clone, Copy)]
+enum WorkKind<'a> {
+    Pair(Operator),
+    Select,
+    Sort,
+    Sum,
+    Lookup(&'a Entries, Integers),
+}
+
+impl Work<'_> {
+    /// The lookups that it takes.
+    fn lookups<S: Signedness>(self, key: &BootstrapKey) -> Result<u64> {
+        let Self { kind, width, rows } = self;
+        let tally = Tally::default();
+        let evaluator = IntegerEvaluator::new(&tally, key, CARRY)?;
+        let zeros = |count| LweBatch::zeros(&tally, key.params(), count);
+        // A ciphertext holds two bits of a number.
+        let numbers = |rows: usize| EncryptedUint::from_ciphertexts(zeros(rows * width.div_ceil(2))?, width);
+        // Rows are independent of each other, except in sums.
+        let times = match kind {
+            WorkKind::Pair(operator) => {
+                operator.of::<S, _>(&evaluator, numbers(1)?, numbers(1)?)?;
+                rows
+            }
+            WorkKind::Select => {
+                let condition = EncryptedFlags::from_ciphertexts(zeros(1)?);
+                evaluator.select(&condition, &numbers(1)?, &numbers(1)?)?;
+                rows
+            }
+            WorkKind::Sort => {
+                let x = numbers(1)?.reinterpret::<S>();
+                evaluator.min_max(&x, &x)?;
+                sort::pairs(rows)
+            }
+            WorkKind::Lookup(entries, results) => {
+                entries.at(results, &evaluator, &numbers(1)?)?;
+                rows
+            }
+            WorkKind::Sum => {
+                evaluator.sum_batch(&numbers(rows)?)?;
+                1
+            }
+        };
+        Ok(tally.lookups() * times as u64)
+    }
+}
+
 impl Job {
     /// The description of the result.
     ///
@@ -161,7 +235,7 @@ impl Job {
         key: &BootstrapKey,
         left: Reader,
         writer: Writer,
-        watch: &dyn Watch,
+        watch: &Arc<dyn Watch>,
     ) -> Result<Written> {
         if left.payload.content.signed {
             self.apply_to::<Signed>(device, key, left, writer, watch)
@@ -170,20 +244,34 @@ impl Job {
         }
     }
 
+    /// What is done with each column of a file of this description.
+    fn work(&self, note: &ColumnsNote, key: &BootstrapKey) -> Result<Work<'_>> {
+        let (kind, width) = match self {
+            Self::Pair(operator, _) => (WorkKind::Pair(*operator), note.width),
+            Self::Select(choices) => (WorkKind::Select, choices[0].payload.content.width),
+            Self::Sort => (WorkKind::Sort, note.width),
+            Self::Sum => (WorkKind::Sum, note.width),
+            Self::Lookup(entries) => {
+                (WorkKind::Lookup(entries, entries.integers(note, key.params())?), note.width)
+            }
+        };
+        Ok(Work { kind, width: width as usize, rows: note.rows as usize })
+    }
+
     fn apply_to<S: Signedness>(
         mut self,
         device: &Device,
         key: &BootstrapKey,
         mut left: Reader,
         mut writer: Writer,
-        watch: &dyn Watch,
+        watch: &Arc<dyn Watch>,
     ) -> Result<Written> {
-        // One way on every device: the same files give the same bytes. Ripples are the least work,
-        // and rows fill a GPU.
-        let evaluator = IntegerEvaluator::new(device, key, Carry::Ripple)?;
         let note = left.payload.content.clone();
-        let steps = if matches!(self, Self::Sort) { sort::pairs(note.rows as usize) } else { 1 };
-        let progress = Meter::new(watch, Stage::Computing, (note.columns.len() * steps) as u64);
+        // A column may take hours: the steps are its lookups, which are equal.
+        let total = note.columns.len() as u64 * self.work(&note, key)?.lookups::<S>(key)?;
+        let device = &device.overseen(Arc::new(Steps(Arc::clone(watch))));
+        let evaluator = IntegerEvaluator::new(device, key, CARRY)?;
+        let progress = Meter::new(&**watch, Stage::Computing, total);
         for _ in &note.columns {
             let result = match &mut self {
                 Self::Select(choices) => {
@@ -194,11 +282,11 @@ impl Job {
                 }
                 Self::Pair(operator, right) => {
                     let (a, b) = (left.integers(device)?, right.integers(device)?);
-                    operator.of::<S>(&evaluator, a, b)?
+                    operator.of::<S, _>(&evaluator, a, b)?
                 }
                 Self::Sort => {
                     let x = left.integers(device)?.reinterpret::<S>();
-                    let sorted = sort::ascending(&evaluator, &x, |pairs| progress.inc(pairs as u64))?;
+                    let sorted = sort::ascending(&evaluator, &x, |_| {})?;
                     Column::Integers(sorted.reinterpret())
                 }
                 Self::Sum => Column::Integers(evaluator.sum_batch(&left.integers(device)?)?),
@@ -207,9 +295,6 @@ impl Job {
                     Column::Integers(entries.at(integers, &evaluator, &left.integers(device)?)?)
                 }
             };
-            if !matches!(self, Self::Sort) {
-                progress.inc(1);
-            }
             writer.column(&result)?;
         }
         progress.finish();
@@ -220,5 +305,58 @@ impl Job {
             _ => {}
         }
         writer.commit()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use he_core::tfhe::{TfheSecretKey, presets};
+    use rand::{SeedableRng, rngs::ChaCha20Rng};
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    /// The lookups that were foreseen are those of a device, whatever is computed.
+    #[test]
+    fn lookups_are_foreseen() {
+        let (params, mut rng) = (presets::insecure_small().unwrap(), ChaCha20Rng::seed_from_u64(1));
+        let secret = TfheSecretKey::generate(&params, &mut rng);
+        let key = BootstrapKey::generate(&secret, &mut rng);
+        let told = Arc::new(AtomicU64::new(0));
+        let counted = Arc::clone(&told);
+        let watch: Arc<dyn Watch> = Arc::new(move |progress| match progress {
+            Progress::Advanced { by } => drop(counted.fetch_add(by, Ordering::Relaxed)),
+            other => panic!("{other:?}"),
+        });
+        let device = Device::cpu().overseen(Arc::new(Steps(watch)));
+        let evaluator = IntegerEvaluator::new(&device, &key, CARRY).unwrap();
+        let entries = Entries { values: [5, 1, 0, 7, 9, 2, 200].map(Into::into).into(), width: Some(16) };
+        let results = Integers { bits: 16, signed: false };
+        let pairs = [Operator::Add, Operator::Mul, Operator::Less, Operator::Min].map(WorkKind::Pair);
+        let others = [WorkKind::Select, WorkKind::Sort, WorkKind::Sum, WorkKind::Lookup(&entries, results)];
+        for (at, kind) in pairs.into_iter().chain(others).enumerate() {
+            let (width, rows) = ([8, 16][at % 2], [3, 1, 5][at % 3]);
+            let values: Vec<u64> = (0..rows as u64).map(|i| 41 * i % 7).collect();
+            let x = secret.encrypt_u64(&device, &values, width, &mut rng).unwrap();
+            told.store(0, Ordering::Relaxed);
+            match kind {
+                WorkKind::Pair(operator) => {
+                    operator.of::<Signed, _>(&evaluator, x.part(0..rows).unwrap(), x).map(drop)
+                }
+                WorkKind::Select => {
+                    let flags = secret.encrypt_flags(&device, &vec![true; rows], &mut rng).unwrap();
+                    evaluator.select(&flags, &x, &x).map(drop)
+                }
+                WorkKind::Sort => {
+                    let sorted = sort::ascending(&evaluator, &x.reinterpret::<Signed>(), |_| {});
+                    drop(sorted.unwrap());
+                    Ok(())
+                }
+                WorkKind::Sum => evaluator.sum_batch(&x).map(drop),
+                WorkKind::Lookup(entries, results) => entries.at(results, &evaluator, &x).map(drop),
+            }
+            .unwrap();
+            let foreseen = Work { kind, width, rows }.lookups::<Signed>(&key).unwrap();
+            assert_eq!(foreseen, told.load(Ordering::Relaxed), "work {at}");
+        }
     }
 }

@@ -9,7 +9,7 @@ use crate::note::Payload;
 use crate::scheme::OfKeySet;
 use he::Device;
 use he_core::tfhe::{
-    CompactFlags, CompactUint, EncryptedFlags, EncryptedUint, FreshInteger, SeededFlags, SeededUint,
+    CompactFlags, CompactUint, EncryptedFlags, EncryptedUint, FreshInteger, LweOps, SeededFlags, SeededUint,
     TfheParams,
 };
 use he_core::wire::tfhe::WireMasks;
@@ -17,11 +17,11 @@ use he_core::wire::{Frame, FrameKind, Wire};
 use serde_json::json;
 
 /// A column.
-pub enum Column {
+pub enum Column<B: LweOps = Device> {
     /// Of integers: the description says whether their bits are those of numbers with a sign.
-    Integers(EncryptedUint<Device>),
+    Integers(EncryptedUint<B>),
     /// Of conditions.
-    Conditions(EncryptedFlags<Device>),
+    Conditions(EncryptedFlags<B>),
 }
 
 /// A file being read.

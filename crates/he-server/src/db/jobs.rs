@@ -78,6 +78,17 @@ pub enum Added {
     Repeated,
 }
 
+/// What came of writing the end of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// It is written.
+    Written,
+    /// The quota of its tenant has no room for the result; nothing has changed.
+    Full,
+    /// It had ended before; nothing has changed.
+    Already,
+}
+
 /// A job to be added, with the objects that it needs.
 pub struct NewJob<'a> {
     /// Its name.
@@ -213,22 +224,34 @@ impl Database {
         rows.fetch_all(&self.pool).await?.iter().map(job).collect()
     }
 
-    /// A job is computed from now on.
+    /// A job is computed from now on, unless it has ended. Whether it has not.
     ///
     /// # Errors
     /// The database fails.
-    pub async fn start_job(&self, id: &str) -> Result<()> {
-        sqlx::query("UPDATE jobs SET state = $1, started = $2, starts = starts + 1 WHERE id = $3")
-            .bind(JobState::Running.name())
-            .bind(clock::now())
-            .bind(id)
-            .execute(&self.pool)
-            .await?;
-        Ok(())
+    pub async fn start_job(&self, id: &str) -> Result<bool> {
+        let started = sqlx::query(
+            "UPDATE jobs SET state = $1, started = $2, starts = starts + 1
+             WHERE id = $3 AND finished IS NULL",
+        );
+        let started = started.bind(JobState::Running.name()).bind(clock::now()).bind(id);
+        Ok(started.execute(&self.pool).await?.rows_affected() == 1)
     }
 
-    /// A job has ended, with its result if it is done, which is added with it. Whether the quota
-    /// had room for the result; otherwise nothing has changed.
+    /// A job that was started waits for the next start of the service, which ends gracefully: this
+    /// start does not count.
+    ///
+    /// # Errors
+    /// The database fails.
+    pub async fn leave_job(&self, id: &str) -> Result<()> {
+        let left = sqlx::query(
+            "UPDATE jobs SET state = $1, started = NULL, starts = starts - 1
+             WHERE id = $2 AND finished IS NULL AND state = $3",
+        );
+        let left = left.bind(JobState::Queued.name()).bind(id).bind(JobState::Running.name());
+        left.execute(&self.pool).await.map(|_| ())
+    }
+
+    /// A job has ended, with its result if it is done, which is added with it.
     ///
     /// # Errors
     /// The database fails.
@@ -239,12 +262,12 @@ impl Database {
         (done, of): (u64, u64),
         result: Option<&Object>,
         error: Option<&Cause>,
-    ) -> Result<bool> {
+    ) -> Result<Ended> {
         let mut tx = self.pool.begin().await?;
         if let Some(object) = result
             && !objects::insert(&mut tx, object).await?
         {
-            return Ok(false);
+            return Ok(Ended::Full);
         }
         let ended = sqlx::query(
             "UPDATE jobs SET state = $1, done = $2, steps = $3, result = $4, error = $5, finished = $6
@@ -260,13 +283,16 @@ impl Database {
             .bind(id)
             .execute(&mut *tx)
             .await?;
-        if ended.rows_affected() == 1 {
-            let given = sqlx::query("UPDATE tenants SET jobs = jobs - 1 WHERE id = $1");
-            given.bind(tenant).execute(&mut *tx).await?;
-            sqlx::query("DELETE FROM uses WHERE job = $1").bind(id).execute(&mut *tx).await?;
+        if ended.rows_affected() == 0 {
+            // The result is not wanted any more.
+            tx.rollback().await?;
+            return Ok(Ended::Already);
         }
+        let given = sqlx::query("UPDATE tenants SET jobs = jobs - 1 WHERE id = $1");
+        given.bind(tenant).execute(&mut *tx).await?;
+        sqlx::query("DELETE FROM uses WHERE job = $1").bind(id).execute(&mut *tx).await?;
         tx.commit().await?;
-        Ok(true)
+        Ok(Ended::Written)
     }
 
     /// Forgets jobs that ended before this time, and their idempotency keys.
@@ -295,6 +321,39 @@ mod tests {
         db.add_job(NewJob { id, tenant, request: &Value::Null, key, uses: vec!["object"] }).await.unwrap()
     }
 
+    /// What has ended neither starts nor ends again, and a result that comes late is not added.
+    #[tokio::test]
+    async fn jobs_end_once() {
+        let db = Database::open("sqlite::memory:").await.unwrap();
+        let quota = Quota { bytes: 10, objects: 10, jobs: 1 };
+        let tenant = Tenant { id: "t".to_owned(), guest: true, expires: Some(0), quota };
+        db.add_tenant("t", &tenant).await.unwrap();
+        assert_eq!(add(&db, "t", "1", None).await, Added::Queued);
+        assert!(db.start_job("1").await.unwrap());
+        // A start that was left does not count.
+        db.leave_job("1").await.unwrap();
+        let job = db.job("t", "1").await.unwrap().unwrap();
+        assert_eq!((job.state, job.starts, job.times.1), (JobState::Queued, 0, None));
+        assert!(db.start_job("1").await.unwrap());
+        let end = async |state, result| db.end_job(("t", "1"), state, (1, 1), result, None).await.unwrap();
+        assert_eq!(end(JobState::Cancelled, None).await, Ended::Written);
+        let object = Object {
+            id: "o".to_owned(),
+            tenant: "t".to_owned(),
+            kind: crate::db::Kind::Object,
+            ready: true,
+            bytes: 5,
+            created: 0,
+            expires: None,
+            info: Value::Null,
+        };
+        assert_eq!(end(JobState::Done, Some(&object)).await, Ended::Already);
+        assert_eq!(db.usage("t").await.unwrap(), (0, 0, 0));
+        db.leave_job("1").await.unwrap();
+        assert!(!db.start_job("1").await.unwrap() && db.unfinished_jobs().await.unwrap().is_empty());
+        assert_eq!(db.job("t", "1").await.unwrap().unwrap().state, JobState::Cancelled);
+    }
+
     /// A key stays with its job, is its tenant's, and is free again when the job is forgotten.
     #[tokio::test]
     async fn keys_live_as_long_as_their_jobs() {
@@ -315,7 +374,8 @@ mod tests {
         assert_eq!(of_key("a", "key").await.as_deref(), Some("1"));
         assert_eq!(of_key("b", "key").await.as_deref(), Some("5"));
 
-        assert!(db.end_job(("a", "1"), JobState::Done, (1, 1), None, None).await.unwrap());
+        let end = async |of, state| db.end_job(of, state, (1, 1), None, None).await.unwrap();
+        assert_eq!(end(("a", "1"), JobState::Done).await, Ended::Written);
         db.forget_jobs(clock::now() - clock::hours(1)).await.unwrap();
         assert_eq!(of_key("a", "key").await.as_deref(), Some("1"));
         db.forget_jobs(clock::now() + 1).await.unwrap();
@@ -324,7 +384,7 @@ mod tests {
         assert_eq!(add(&db, "a", "6", Some("key")).await, Added::Queued);
 
         // A guest goes with its keys.
-        assert!(db.end_job(("b", "5"), JobState::Failed, (0, 1), None, None).await.unwrap());
+        assert_eq!(end(("b", "5"), JobState::Failed).await, Ended::Written);
         db.remove_guests().await.unwrap();
         assert_eq!(of_key("b", "key").await, None);
         assert_eq!(of_key("a", "key").await.as_deref(), Some("6"));

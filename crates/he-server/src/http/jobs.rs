@@ -2,13 +2,14 @@
 
 use super::Body;
 use super::files::{ListQuery, found, page};
-use super::who::Who;
+use super::who::{At, Who};
 use crate::app::App;
 use crate::db::{Added, Job, JobState, Kind, NewJob};
 use crate::ids;
 use crate::jobs::{self, Status};
 use crate::operations::Task;
 use crate::problem::{Answer, Problem};
+use crate::queue::Owner;
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, HeaderName, StatusCode};
@@ -18,11 +19,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::watch;
 
 type Shared = State<Arc<App>>;
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+/// The least time between two events of progress.
+const BETWEEN_EVENTS: Duration = Duration::from_millis(100);
 /// The longest idempotency key, in characters.
 const MAX_KEY: usize = 255;
 
@@ -67,6 +71,7 @@ fn repeated(app: &App, mut job: Job, request: &Value) -> Answer<(StatusCode, Jso
 pub async fn create(
     State(app): Shared,
     Who(tenant): Who,
+    At(address): At,
     headers: HeaderMap,
     Body(request): Body<Request>,
 ) -> Answer<(StatusCode, Json<Value>)> {
@@ -104,7 +109,11 @@ pub async fn create(
     let new = NewJob { id: &id, tenant: &tenant.id, request: &written, key, uses };
     match app.db.add_job(new).await? {
         Added::Queued => {
-            app.jobs.add(&tenant.id, &id);
+            let owner = match tenant.guest {
+                true => Owner::guest(&tenant.id, Some(address)),
+                false => Owner::tenant(&tenant.id),
+            };
+            app.jobs.add(&owner, &id);
             let job = one(&app, &tenant.id, &id).await?;
             Ok((StatusCode::ACCEPTED, Json(job.json())))
         }
@@ -154,13 +163,15 @@ pub async fn list(State(app): Shared, Who(tenant): Who, ListQuery(part): ListQue
     Ok(page(jobs.iter().map(Job::json).collect(), most))
 }
 
-/// `DELETE /v1/jobs/{id}`.
+/// `DELETE /v1/jobs/{id}`: it has ended for everybody when this is answered, also after a crash.
+/// Its computation ends soon after.
 pub async fn cancel(State(app): Shared, Who(tenant): Who, Path(id): Path<String>) -> Answer<StatusCode> {
     let job = one(&app, &tenant.id, &id).await?;
-    if job.state.has_ended() || !jobs::cancel(&app, &job).await? {
-        return Err(Problem::conflict(format!("the job has ended: it is {}", job.state.name())));
+    if !job.state.has_ended() && jobs::cancel(&app, &job).await? {
+        return Ok(StatusCode::ACCEPTED);
     }
-    Ok(StatusCode::ACCEPTED)
+    let state = one(&app, &tenant.id, &id).await?.state.name();
+    Err(Problem::conflict(format!("the job has ended: it is {state}")))
 }
 
 /// What is still to be told of a job.
@@ -186,6 +197,11 @@ pub async fn events(
                 Tell::Changes(mut status, first) => {
                     // The sender is gone only after the end was written.
                     let open = first || status.changed().await.is_ok();
+                    if !first {
+                        // Steps may come by the hundreds per second; the end does not wait.
+                        let ended = status.wait_for(|status| status.state.has_ended());
+                        drop(tokio::time::timeout(BETWEEN_EVENTS, ended).await);
+                    }
                     let now = *status.borrow_and_update();
                     if open && !now.state.has_ended() {
                         let data = json!({ "done": now.done, "of": now.of, "state": now.state.name() });

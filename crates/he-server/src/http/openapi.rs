@@ -176,7 +176,7 @@ pub fn description() -> Value {
             "/v1/jobs/{id}",
             json!({
                 "get": operation("Describes a job", vec![id()], None, vec![("200", answer("The job", "Job"))]),
-                "delete": operation("Cancels a job", vec![id()], None, vec![("202", plain("It will end"))]),
+                "delete": operation("Cancels a job", vec![id()], None, vec![("202", plain("It has ended"))]),
             }),
         ),
         (

@@ -52,6 +52,17 @@ impl FromRequestParts<Arc<App>> for Who {
     }
 }
 
+/// The address of a request, whoever asks.
+pub struct At(pub IpAddr);
+
+impl<S: Sync> FromRequestParts<S> for At {
+    type Rejection = std::convert::Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Self::Rejection> {
+        Ok(Self(address(parts)))
+    }
+}
+
 /// The address of a request that has no tenant.
 pub struct From(pub IpAddr);
 

@@ -134,6 +134,15 @@ impl Service {
 
     /// On the data of an earlier service.
     pub fn on(data: Arc<TempDir>, settings: Settings) -> Self {
+        Self::changed(data, settings, |_| {})
+    }
+
+    /// The same with what settings cannot say.
+    pub fn changed(
+        data: Arc<TempDir>,
+        settings: Settings,
+        change: impl FnOnce(&mut Config) + Send + 'static,
+    ) -> Self {
         let settings = settings.or(Settings {
             listen: Some("127.0.0.1:0".parse().unwrap()),
             data: Some(data.path().to_owned()),
@@ -146,7 +155,8 @@ impl Service {
         let (tell, told) = std::sync::mpsc::channel();
         let ended = std::thread::spawn(move || {
             Runtime::new().unwrap().block_on(async {
-                let config = Config::new(settings, vec![Device::cpu()]).unwrap();
+                let mut config = Config::new(settings, vec![Device::cpu()]).unwrap();
+                change(&mut config);
                 let server = Server::bind(App::start(config).await.unwrap()).await.unwrap();
                 tell.send(server.address().unwrap()).unwrap();
                 server.run(async { drop(ends.await) }).await;

@@ -15,6 +15,7 @@ use super::{
 };
 use crate::arith::{Modulus, ShoupFactor};
 use crate::error::Result;
+use crate::oversight::{Overseer, Oversight};
 use crate::parallel::*;
 use crate::ring::{
     Automorphism, BaseConversion, DomainKind, NttTable, Operand, RingSpec, Rows, Seed, Span, error_row,
@@ -53,6 +54,7 @@ const SAMPLED_WORDS: usize = 512;
 pub struct Cpu {
     kernels: Kernels,
     pool: Arc<Pool>,
+    oversight: Oversight,
 }
 
 impl Default for Cpu {
@@ -78,13 +80,26 @@ impl Cpu {
         Self::with(Kernels::Portable)
     }
 
+    /// The same back end, overseen by another one as well. The operations of TFHE ask between their
+    /// ciphertexts. Those of rings do not ask by themselves, since few take long; those of
+    /// `he::Device` do.
+    #[must_use]
+    pub fn overseen(&self, overseer: Arc<dyn Overseer>) -> Self {
+        Self { oversight: self.oversight.and(overseer), ..self.clone() }
+    }
+
+    /// Those who oversee it.
+    pub(crate) fn oversight(&self) -> &Oversight {
+        &self.oversight
+    }
+
     /// Whether it uses registers of 512 bits.
     pub(crate) fn is_wide(&self) -> bool {
         self.kernels.is_wide()
     }
 
     fn with(kernels: Kernels) -> Self {
-        Self { kernels, pool: Arc::default() }
+        Self { kernels, pool: Arc::default(), oversight: Oversight::default() }
     }
 }
 
@@ -204,6 +219,10 @@ impl Backend for Cpu {
 
     fn wipe(&self, buf: &mut CpuBuf) {
         buf.wipe();
+    }
+
+    fn check(&self) -> Result<()> {
+        self.oversight.check()
     }
 
     fn synchronize(&self) -> Result<()> {

@@ -9,7 +9,7 @@ use super::kernels::{DigitRows, KeyRow, Permutation};
 use super::key_switch::{Digits, LiftedDigits, PackedKey, Switch, digit_rows, for_group_pairs};
 use super::{CpuBuf, CpuRing, is_parallel};
 use crate::arith::{Modulus, ShoupFactor};
-use crate::backend::{GiantStep, KeySwitchShape, Rotation, RotationBlocks, Weight};
+use crate::backend::{Backend, GiantStep, KeySwitchShape, Rotation, RotationBlocks, Weight};
 use crate::error::Result;
 use crate::parallel::*;
 
@@ -38,8 +38,11 @@ pub(super) fn rotate_and_sum(
     }
     let group = blocks.group(shape);
     let babies = Babies::new(ring, shape, blocks, c, digits, babies);
-    let sums = babies.weighted(ring, group.batch, giants);
-    Ok(turned(ring, &group, blocks, &sums, giants))
+    let sums = babies.weighted(ring, group.batch, giants)?;
+    let turned = turned(ring, &group, blocks, &sums, giants);
+    // What was left out of it is not seen.
+    ring.cpu.check()?;
+    Ok(turned)
 }
 
 /// The baby rotations of the ciphertexts of a batch.
@@ -85,13 +88,14 @@ impl<'a> Babies<'a> {
     }
 
     /// The sums of all giant steps for groups of `batch` entries, `[limb][entry][giant][part][k]`.
-    fn weighted(&self, ring: &CpuRing, batch: usize, giants: &[GiantStep<'_, CpuBuf>]) -> CpuBuf {
+    fn weighted(&self, ring: &CpuRing, batch: usize, giants: &[GiantStep<'_, CpuBuf>]) -> Result<CpuBuf> {
         let n = ring.spec.n();
         let tile = n.min(TILE);
         let row_words = giants.len() * 2 * n;
         let most_runs = giants.iter().map(|giant| runs(&giant.terms)).max().unwrap_or(0);
         let mut sums = ring.scratch(self.shape.span().limbs() * batch * row_words);
-        let row = |i: usize, sums: &mut [u64]| {
+        let row = |i: usize, sums: &mut [u64]| -> Result<()> {
+            ring.cpu.check()?;
             let (limb, entry) = (i / batch, i % batch);
             let q = ring.modulus(self.shape.span(), limb);
             let mut images = ring.scratch((2 * self.rotations.len() + 2) * tile);
@@ -120,13 +124,15 @@ impl<'a> Babies<'a> {
                     weighted_sum(ring, q, (limb, n, at), &giant.terms, images, [part, &mut *expanded], out);
                 }
             }
+            Ok(())
         };
+        let row_words = row_words.max(1);
         if !is_parallel(sums.len()) {
-            sums.chunks_exact_mut(row_words.max(1)).enumerate().for_each(|(i, sums)| row(i, sums));
+            sums.chunks_exact_mut(row_words).enumerate().try_for_each(|(i, sums)| row(i, sums))?;
         } else {
-            sums.par_chunks_exact_mut(row_words.max(1)).enumerate().for_each(|(i, sums)| row(i, sums));
+            sums.par_chunks_exact_mut(row_words).enumerate().try_for_each(|(i, sums)| row(i, sums))?;
         }
-        sums
+        Ok(sums)
     }
 
     /// A tile of both parts of a rotation, from word `at` on. `part` is overwritten.
@@ -247,7 +253,8 @@ struct Turn<'a> {
     permutation: Option<Permutation>,
 }
 
-/// The sums of the giant steps' sums, each rotated, of all outputs: `shape` is that of one.
+/// The sums of the giant steps' sums, each rotated, of all outputs: `shape` is that of one. Any
+/// words, once the work is to end.
 fn turned(
     ring: &CpuRing,
     shape: &KeySwitchShape,
@@ -283,6 +290,9 @@ fn turned(
         let mut parts = [(); 2].map(|()| ring.scratch(limbs * n));
         let mut image = ring.scratch(n);
         for (output, entry) in (0..whole).map(|i| (i / batch, i % batch)) {
+            if ring.cpu.check().is_err() {
+                return;
+            }
             let mut totals =
                 words.each_mut().map(|words| rows_of(words, first, whole, output * batch + entry, n));
             totals.iter_mut().flatten().for_each(|(_, row)| row.fill(0));

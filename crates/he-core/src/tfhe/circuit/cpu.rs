@@ -22,24 +22,26 @@ pub struct CpuCircuitKey {
 
 impl CpuCircuitKey {
     /// Transforms the rows.
-    pub(in crate::tfhe) fn new(key: &CircuitKey) -> Self {
+    pub(in crate::tfhe) fn new(cpu: &Cpu, key: &CircuitKey) -> Result<Self> {
         let params = key.params().clone();
         let spec = params.tfhe().spec();
         let (k, levels) = (spec.glwe_dimension, params.spec().switch.levels as usize);
         let transform = Transform::new(spec.log_degree);
         // The rows of the switched polynomials at these places.
         let group = |places: Vec<usize>| {
+            cpu.check()?;
             let mut values = vec![0.0; places.len() * levels * (k + 1) * params.tfhe().degree()];
             let row =
                 |row: usize, words: &mut [u64]| key.row(places[row / levels] * levels + row % levels, words);
             with_lanes!(l => prepare(l, &transform, k + 1, row, &mut values));
-            values
+            Ok(values)
         };
         let images = spec.log_degree as usize * k;
-        let automorphisms: Vec<_> = (0..images).step_by(k).map(|at| group((at..at + k).collect())).collect();
-        let products: Vec<_> =
-            (0..k).map(|r| group((0..k).map(|s| images + CircuitKey::pair(r, s)).collect())).collect();
-        Self { params, transform, automorphisms, products }
+        let images_of = (0..images).step_by(k).map(|at| group((at..at + k).collect()));
+        let automorphisms = images_of.collect::<Result<_>>()?;
+        let products_by = |r| group((0..k).map(|s| images + CircuitKey::pair(r, s)).collect());
+        let products = (0..k).map(products_by).collect::<Result<_>>()?;
+        Ok(Self { params, transform, automorphisms, products })
     }
 
     /// The results of all indices; see [`LweOps::lookup_bits`](crate::tfhe::LweOps::lookup_bits).
@@ -55,11 +57,16 @@ impl CpuCircuitKey {
         let width = self.params.tfhe().words();
         let mut out = cpu.zeros(count * outputs * width)?;
         let wide = cpu.is_wide() && self.transform.is_wide();
-        out.par_chunks_mut((outputs * width).max(1)).enumerate().for_each(|(index, out)| {
-            let samples =
-                |level: usize, bit: usize| &src[((level * count + index) * bits + bit) * width..][..width];
-            with_quads!(wide, l => self.lookup_one(l, samples, bits, tables, out));
-        });
+        out.par_chunks_mut((outputs * width).max(1)).enumerate().try_for_each(
+            |(index, out)| -> Result<()> {
+                cpu.check()?;
+                let samples = |level: usize, bit: usize| {
+                    &src[((level * count + index) * bits + bit) * width..][..width]
+                };
+                with_quads!(wide, l => self.lookup_one(l, samples, bits, tables, out));
+                Ok(())
+            },
+        )?;
         Ok(out)
     }
 
