@@ -7,6 +7,7 @@ use he_core::aes::container::UserKey;
 use he_core::bfv::Bfv;
 use he_core::ckks::CkksParams;
 use he_core::exact::Params;
+use he_core::tfhe::presets;
 use he_files::Error;
 use he_files::aes_file::{self, FileCipher, Sealed, Secret, Source, Target};
 use he_files::cipher_file::CipherReader;
@@ -18,15 +19,18 @@ use he_files::contents::over_rows::OverRows;
 use he_files::contents::tables::Statistic;
 use he_files::contents::{Contents, encrypt};
 use he_files::data::picture::Format;
+use he_files::data::table::TableOptions;
 use he_files::error::{AesFileError, ContentError, FileError, PassphraseError, Problem, TableError};
 use he_files::io::input::Input;
 use he_files::io::output::Output;
 use he_files::key_set::KeySet;
+use he_files::needs::{IntegerNeeds, RealNeeds};
 use he_files::note::{Content, Payload};
 use he_files::passphrase::{Passphrase, Purpose};
 use he_files::scheme::engine::rng;
 use he_files::scheme::{Ckks, Rotations, Scheme};
 use he_files::team::Team;
+use he_files::tfhe::columns::{self, ReadOptions};
 use he_files::watch::Progress;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
@@ -245,5 +249,31 @@ fn keys_of_transciphering_on_their_way() {
         let scanned = pieces.try_for_each(|piece| scan.push(piece, |bytes| passed.extend_from_slice(bytes)));
         assert_eq!(scanned.is_ok(), passes, "{scanned:?}");
         assert!(if passes { passed == file && scan.end().is_ok() } else { passed.is_empty() });
+    }
+}
+
+/// Names choose columns, offsets and categories, and are in no description of a file.
+#[test]
+fn names_are_left_out_where_they_are_public() {
+    const TABLE: &[u8] = b"secret a,secret b\n1,2\n300,4\n";
+    let input = || Input::from_bytes("table", TABLE.to_vec());
+    let table = TableOptions { nameless: true, ..TableOptions::default() };
+    let (of_a, b) = ("secret a=none".parse().unwrap(), "secret b".parse().unwrap());
+    let (offsets, categories) = ([of_a], [b]);
+    let flags = TableFlags { options: table, ..TableFlags::default() };
+    let ckks = RealNeeds { depth: 0, ..RealNeeds::default() }.params().unwrap();
+    let clear = Clear::read::<Ckks>(input(), TableFlags { offsets: &offsets, ..flags }, None, &()).unwrap();
+    let real = Ckks::describe(&clear, &ckks, None, &()).unwrap().json();
+    let bfv = IntegerNeeds { depth: 0, bits: 16, ..IntegerNeeds::default() }.params::<Bfv>().unwrap();
+    let flags = TableFlags { categories: &categories, ..flags };
+    let clear = Clear::read::<Bfv>(input(), flags, None, &()).unwrap();
+    let exact = Bfv::describe(&clear, &bfv, None, &()).unwrap().json();
+    let tfhe = presets::digits_2m128().unwrap();
+    let options = ReadOptions { table, ..ReadOptions::default() };
+    let clear = columns::Clear::read(input(), options, &tfhe, &()).unwrap();
+    let digits = serde_json::to_value(clear.describe(&tfhe).unwrap()).unwrap();
+    for told in [real, exact, digits] {
+        assert_eq!(told["columns"].as_array().unwrap().len(), 2);
+        assert!(!told.to_string().contains("secret"), "{told}");
     }
 }

@@ -41,6 +41,11 @@ pub struct TableFlags {
     #[arg(help_heading = TABLES, long, value_enum, value_name = "auto|point|comma", default_value_t)]
     #[arg(hide_possible_values = true, hide_default_value = true)]
     pub decimal: Decimal,
+    /// Leave the names of the columns out of the file, where they are public
+    ///
+    /// Columns are called 1, 2, ... from then on, and results have no header.
+    #[arg(help_heading = TABLES, long)]
+    pub no_names: bool,
     /// Under bfv and bgv: a column of words to count
     ///
     /// May be repeated. List the words if you will add tables later. The words are public, but
@@ -73,6 +78,7 @@ impl TableFlags {
             Self { columns, .. } if !columns.is_empty() => Some("--columns"),
             Self { missing: Missing::Skip | Missing::Zero, .. } => Some("--missing"),
             Self { decimal: Decimal::Point | Decimal::Comma, .. } => Some("--decimal"),
+            Self { no_names: true, .. } => Some("--no-names"),
             Self { categories, .. } if !categories.is_empty() => Some("--categories"),
             Self { offset, .. } if !offset.is_empty() => Some("--offset"),
             Self { unpacked: true, .. } => Some("--unpacked"),
@@ -103,6 +109,7 @@ impl TableFlags {
             columns: &self.columns,
             missing: self.missing.into(),
             decimal: self.decimal.into(),
+            nameless: self.no_names,
         }
     }
 }

@@ -601,6 +601,21 @@ fn short_columns_share_ciphertexts() {
 }
 
 #[test]
+fn names_stay_out_of_the_file() {
+    let (keys, dir) = (Keys::usual(), folder());
+    let path = |name: &str| dir.path().join(name);
+    fs::write(path("in.csv"), "HIV of Bob,salary\n1,20\n3,40\n").unwrap();
+    encrypt(keys, &path("in.csv"), &path("x.he"), &["--no-names", "--columns", "salary,HIV of Bob"]);
+    let bytes = fs::read(path("x.he")).unwrap();
+    let text = String::from_utf8_lossy(&bytes[..4096]).into_owned();
+    assert!(text.contains("\"columns\"") && !text.contains("Bob") && !text.contains("salary"), "{text}");
+    eval(keys, &["dot", "--columns", "1,2"], &path("x.he"), &path("y.he"));
+    for (file, expected) in [("x.he", "20,1\n40,3\n"), ("y.he", "140\n")] {
+        assert_eq!(he(["decrypt", file, "-k", &keys.secret, "-o", "-"]).at(dir.path()).text(), expected);
+    }
+}
+
+#[test]
 fn columns_of_their_own_are_described_as_ever() {
     let (keys, dir) = (Keys::usual(), folder());
     let path = |name: &str| dir.path().join(name);

@@ -150,6 +150,9 @@ impl<E: Taken> Columns<E> for IntegerTable {
             })
         })?;
         table.tell(&name, watch);
+        if flags.options.nameless {
+            table.forget_names();
+        }
         let mut categories = Vec::new();
         for (labels, column) in shared.take().into_iter().zip(table.columns_mut()) {
             categories.push(labels.map(|labels| sorted(labels, column)));

@@ -29,12 +29,14 @@ use crate::error::{Result, TableError};
 use crate::watch::{Remedy, Warning, Watch};
 use decimal::Decimal;
 use header::HeaderGuess;
+use serde::Deserialize;
 
 /// The most numbers in a table (1 GiB of them).
 pub const MAX_VALUES: usize = 1 << 27;
 
 /// The treatment of missing numbers: of empty fields and, among numbers, of NA, N/A, NaN and null.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Missing {
     /// The table is refused.
     #[default]
@@ -58,6 +60,9 @@ pub struct TableOptions<'a> {
     pub missing: Missing,
     /// The mark before decimals.
     pub decimal: Decimal,
+    /// Whether names only choose columns while the table is read, and are not encrypted with it:
+    /// they are public there.
+    pub nameless: bool,
 }
 
 /// Columns of fields, equally long; at least one column and one row.
@@ -155,6 +160,11 @@ impl<T> Table<T> {
     /// The columns.
     pub fn columns(&self) -> &[Vec<T>] {
         &self.columns
+    }
+
+    /// Leaves the names out.
+    pub fn forget_names(&mut self) {
+        self.header = None;
     }
 
     /// The columns, for changing them.

@@ -234,7 +234,7 @@ impl Problem {
             Self::PointForComma => "with decimal commas there are no points, not between thousands either",
             Self::TwoMarks => "say which mark is decimal, and remove what separates thousands",
             Self::Text => {
-                "numbers look like -1.5 or 2e-3, with a decimal point; give header or delimiter if they were guessed wrong"
+                "numbers look like -1.5 or 2e-3, with a decimal point; leave a column of words out, and say what header or delimiter is if it was guessed wrong"
             }
             Self::NotFinite => "remove the row or put a number there",
             Self::TooLarge => "scale the column first",

@@ -181,12 +181,15 @@ pub fn read(
         return Err(ContentError::NotATable { name }.into());
     }
     let Integers { bits, signed } = integers;
-    let table = Table::read_fields(input, &name, options, |_, _, _| {
+    let mut table = Table::read_fields(input, &name, options, |_, _, _| {
         Ok(move |_: usize, field: &[u8]| -> Result<BigInt, Problem> {
             if signed { signed_field(field, bits) } else { unsigned(field, bits).map(BigInt::from) }
         })
     })?;
     table.tell(&name, watch);
+    if options.nameless {
+        table.forget_names();
+    }
     Ok(table)
 }
 

@@ -37,7 +37,7 @@ pub(super) fn read(
         return Err(ContentError::Categories { scheme: scheme.to_owned() }.into());
     }
     let name = input.name().to_owned();
-    let table = Table::read(input, &name, flags.options)?;
+    let mut table = Table::read(input, &name, flags.options)?;
     table.tell(&name, watch);
     let others = flags.offsets.iter().rev().find(|flag| flag.column.is_none());
     let mut offsets = vec![others.map_or_else(Offset::default, |flag| flag.offset); table.columns().len()];
@@ -47,6 +47,9 @@ pub(super) fn read(
             let at = column_number(offsets.len(), title, column)?;
             offsets[at] = *offset;
         }
+    }
+    if flags.options.nameless {
+        table.forget_names();
     }
     Ok(RealTable { table, offsets, unpacked: flags.unpacked })
 }

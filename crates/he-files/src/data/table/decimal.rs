@@ -7,11 +7,13 @@
 
 use super::field::parse;
 use crate::error::Problem;
+use serde::Deserialize;
 use std::borrow::Cow;
 use std::cell::Cell;
 
 /// The mark before decimals.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Decimal {
     /// A point; a comma if the table has commas in numbers and something else between fields.
     #[default]

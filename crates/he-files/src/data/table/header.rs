@@ -17,7 +17,8 @@ const DECIMAL_ROWS: usize = 3;
 const YEARS: RangeInclusive<u32> = 1900..=2100;
 
 /// Whether the first row holds names.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Header {
     /// It does if any of its fields is not a number, or if its numbers are guessed to be names.
     #[default]
