@@ -26,8 +26,8 @@ if command -v wasm-opt >/dev/null; then
     -o "$dist/client/optimised.wasm" "$dist/client/he_wasm_bg.wasm"
   mv "$dist/client/optimised.wasm" "$dist/client/he_wasm_bg.wasm"
 fi
-cp web/client/client.js web/client/client.d.ts web/client/worker.js web/client/package.json \
-  web/client/README.md "$dist/client/"
+cp web/client/client.js web/client/client.d.ts web/client/conceal.js web/client/worker.js \
+  web/client/package.json web/client/README.md "$dist/client/"
 if [ -d web/page ]; then
   mkdir -p "$dist/page"
   cp -R web/page/. "$dist/page/"

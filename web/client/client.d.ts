@@ -47,14 +47,71 @@ export interface Image {
   /** Gray, gray and opacity, colour, colour and opacity. */
   channels: 1 | 2 | 3 | 4;
   data: Uint8Array | Uint8ClampedArray;
+  /** CKKS: the sum of the radii of the filters that can follow one another, 2 by default. */
+  halo?: number;
 }
 
-/** Columns of one length. BFV, BGV and TFHE take integers; CKKS takes both. */
+/**
+ * Columns of one length. BFV, BGV and TFHE take integers; CKKS takes both.
+ *
+ * The file states in the clear, for whoever computes on it, the number of rows and columns and of
+ * each column: its name; under CKKS the power of two above the greatest magnitude and, where all
+ * numbers are close to one another, an offset next to them; under BFV and BGV bounds, which are
+ * powers of two as far as they fit; under TFHE the width of all. `names` leaves out the first, and
+ * `conceal` all of them under CKKS.
+ */
 export interface Table {
   columns: { name: string; values: Float64Array | BigInt64Array }[];
+  /**
+   * Whether the names are written into the file for all to see (`send`, the default), or kept:
+   * `decrypt` calls the columns 1, 2, ... then, unless its task gives it the names.
+   */
+  names?: "send" | "keep";
   /** TFHE: bits of the unsigned integers, 32 by default. */
   width?: number;
 }
+
+/** Columns that `readTable` has read. */
+export interface ReadTable {
+  /** Float64Array, or BigInt64Array with the option `integers`. */
+  columns: { name: string; values: Float64Array | BigInt64Array }[];
+  /** Whether the first row holds names; without, columns are called 1, 2, ... */
+  named: boolean;
+}
+
+/** How CSV is read. What is not given is as in `he-cli encrypt`. */
+export interface ReadOptions {
+  /** Whether the first row holds names: guessed (auto) by default. */
+  header?: "auto" | "yes" | "no";
+  /** The character between fields: recognised by default (comma, semicolon, tab). */
+  delimiter?: string;
+  /** Only these columns, in this order, by name or number from 1 on. */
+  columns?: string[];
+  /** Gaps (empty, NA, N/A, NaN, null): the table is refused, the row left out, or 0 taken. */
+  missing?: "error" | "skip" | "zero";
+  /** The mark before decimals: by default a comma only where nothing is ambiguous. */
+  decimal?: "auto" | "point" | "comma";
+  /** Whole numbers only, as BigInt64Array. */
+  integers?: boolean;
+}
+
+/** A table that tells nothing of its columns, and what makes numbers of it the original ones. */
+export interface Concealed {
+  /** For `encryptTable` under CKKS. */
+  table: Table;
+  /**
+   * The names and numbers of a decrypted result of it: of its rows (`values`), or of one of these
+   * statistics.
+   */
+  reveal(result: DecryptedTable, kind: "values" | "sum" | "mean" | "variance"): DecryptedTable;
+}
+
+/**
+ * Moves and scales each column so that its greatest magnitude is in 0.5 .. 1 (0 for a column of one
+ * repeated number): the encrypted file has no names, the same bound for all columns, and no offset.
+ * The names, and (x - centre) / 2^e in place of x, are undone by `reveal`.
+ */
+export function conceal(table: { columns: { name: string; values: Float64Array }[] }): Concealed;
 
 /** A compiled model: what its examples are, and what keys for it need. */
 export interface ModelInfo {
@@ -123,7 +180,17 @@ export interface Task {
   signal?: AbortSignal;
 }
 
+export interface LoadTask extends Task {
+  /**
+   * What the keys are for: those of another scheme are refused, under CKKS those of less depth, and
+   * `for: "model"` those of other parameters than the model's. The keys before stay then.
+   */
+  needs?: KeyOptions;
+}
+
 export interface DecryptTask extends Task {
+  /** Tables: the names of all columns, which `names: "keep"` left out of the file. */
+  names?: string[];
   /** Images: light (default), sample values as they are, or the least black and the most white. */
   view?: "light" | "raw" | "scaled";
 }
@@ -151,7 +218,7 @@ export class Client {
   /** Makes keys, in place of those before. */
   generateKeys(options: KeyOptions, task?: Task): Promise<KeysInfo>;
   /** Reads a secret key file; public and evaluation keys are then made of it on demand. */
-  loadKeys(file: Blob, passphrase?: string, task?: Task): Promise<KeysInfo>;
+  loadKeys(file: Blob, passphrase?: string, task?: LoadTask): Promise<KeysInfo>;
   /** The secret key file of he-files, sealed if there is a passphrase. */
   saveKeys(passphrase?: string): Promise<Blob>;
   /** Wipes the keys, and cancels what is under way. */
@@ -165,6 +232,10 @@ export class Client {
   encryptImage(image: Image, task?: Task): ReadableStream<Uint8Array>;
   /** The encrypted table of he-files. */
   encryptTable(table: Table, task?: Task): ReadableStream<Uint8Array>;
+  /** Reads CSV, a file of at most 256 MiB or text, as `he-cli encrypt` does, without keys. */
+  readTable(table: Blob | string, options?: ReadOptions, task?: Task): Promise<ReadTable>;
+  /** The text of a file that may be a table: UTF-8 without control characters. */
+  tableText(file: Blob): Promise<string>;
   /**
    * Reads a compiled model, in place of the one before: before keys `for: "model"` are made or
    * loaded. It is not a secret, and `forgetKeys` leaves it.

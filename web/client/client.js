@@ -1,6 +1,8 @@
 // Homomorphic encryption in the browser: keys, encryption and decryption in one Web Worker. What
 // the methods take and return is in client.d.ts.
 
+export { conceal } from "./conceal.js";
+
 /** An error with what to do about it. */
 export class HeError extends Error {
   constructor(message, hint) {
@@ -172,7 +174,7 @@ export class Client {
   }
 
   loadKeys(file, passphrase, task) {
-    return this.#call("loadKeys", { file, passphrase }, task);
+    return this.#call("loadKeys", { file, passphrase, needs: task?.needs }, task);
   }
 
   async saveKeys(passphrase) {
@@ -192,12 +194,21 @@ export class Client {
   }
 
   encryptImage(image, task) {
-    const { width, height, channels, data } = image;
-    return this.#stream("encryptImage", { width, height, channels, data }, task);
+    const { width, height, channels, data, halo } = image;
+    return this.#stream("encryptImage", { width, height, channels, data, halo }, task);
   }
 
   encryptTable(table, task) {
-    return this.#stream("encryptTable", { columns: table.columns, width: table.width }, task);
+    const { columns, names, width } = table;
+    return this.#stream("encryptTable", { columns, names, width }, task);
+  }
+
+  readTable(table, options = {}, task = undefined) {
+    return this.#call("readTable", { table, name: table.name ?? "the table", options }, task);
+  }
+
+  tableText(file) {
+    return this.#call("tableText", { file, name: file.name ?? "the file" });
   }
 
   loadModel(file, task) {
@@ -209,7 +220,7 @@ export class Client {
   }
 
   decrypt(file, task) {
-    return this.#call("decrypt", { view: task?.view }, task, file);
+    return this.#call("decrypt", { view: task?.view, names: task?.names }, task, file);
   }
 
   info(file, passphrase) {

@@ -1,12 +1,16 @@
 // The worker of client.js: holds the WebAssembly and the keys, and does the work step by step, so
 // that messages get through between two steps.
 
-import init, { Session, TableBuilder, generateFileKey, info, panicMessage } from "./he_wasm.js";
+import init, {
+  Session, TableBuilder, generateFileKey, info, panicMessage, readTable, tableText,
+} from "./he_wasm.js";
 
 /** The longest secret key file, in bytes. */
 const MAX_KEY = 1 << 22;
 /** The longest compiled model, in bytes. */
 const MAX_MODEL = 1 << 29;
+/** The longest table in the clear, in bytes. */
+const MAX_TABLE = 1 << 28;
 /** Milliseconds of work between two looks at the messages. */
 const SLICE = 10;
 
@@ -163,6 +167,17 @@ async function modelFile(file) {
   return new Uint8Array(await file.arrayBuffer());
 }
 
+/** The bytes of a table, which is a file or text. */
+async function bytesOf(table) {
+  if (typeof table === "string") return new TextEncoder().encode(table);
+  if (table.size > MAX_TABLE) {
+    throw Object.assign(new Error(`a table of ${table.size} bytes`), {
+      hint: "use he-cli, which reads larger ones, or cut it into parts",
+    });
+  }
+  return new Uint8Array(await table.arrayBuffer());
+}
+
 function numbersOf(numbers) {
   if (numbers instanceof Float64Array) return numbers;
   throw Object.assign(new Error("the examples are something else than numbers"), {
@@ -190,8 +205,12 @@ async function random(file) {
   return (at, length) => bytes.subarray(at, at + length);
 }
 
-function tableOf(columns) {
+function tableOf(columns, names) {
   const table = new TableBuilder();
+  if (names === "keep") table.keepNames();
+  else if (names !== undefined && names !== "send") {
+    throw Object.assign(new Error(`names are ${names}`), { hint: 'give "send" or "keep"' });
+  }
   for (const { name, values } of columns) {
     if (values instanceof BigInt64Array) table.addInteger(String(name), values);
     else if (values instanceof Float64Array) table.addReal(String(name), values);
@@ -202,6 +221,19 @@ function tableOf(columns) {
     }
   }
   return table;
+}
+
+/** Gives the columns of a table the names that its file does not have. */
+function named(result, names) {
+  if (names === undefined) return result;
+  const columns = result.kind === "table" ? result.columns : [];
+  if (columns.length !== names.length) {
+    throw Object.assign(new Error(`${names.length} names for ${columns.length} columns`), {
+      hint: "give the names of the table that was encrypted",
+    });
+  }
+  columns.forEach((column, at) => (column.name = String(names[at])));
+  return result;
 }
 
 const buffers = (result) =>
@@ -223,10 +255,11 @@ const operations = {
   async generateKeys(run, { options }) {
     return JSON.parse(await run.all(session.generateKeys(JSON.stringify(options))));
   },
-  async loadKeys(_, { file, passphrase }) {
+  async loadKeys(_, { file, passphrase, needs }) {
     const bytes = await keyFile(file);
+    const wanted = needs && JSON.stringify(needs);
     try {
-      return JSON.parse(withBytes(passphrase, (phrase) => session.loadKeys(bytes, phrase)));
+      return JSON.parse(withBytes(passphrase, (phrase) => session.loadKeys(bytes, phrase, wanted)));
     } finally {
       bytes.fill(0);
     }
@@ -244,12 +277,20 @@ const operations = {
   },
   publicKey: () => session.publicKey(),
   evaluationKey: (run) => run.all(session.evaluationKey()),
-  encryptImage: (run, { width, height, channels, data }) =>
-    run.all(session.encryptImage(width, height, channels, new Uint8Array(data.buffer, data.byteOffset, data.length))),
-  encryptTable: (run, { columns, width }) => run.all(session.encryptTable(tableOf(columns), width)),
+  encryptImage: (run, { width, height, channels, data, halo }) => {
+    const samples = new Uint8Array(data.buffer, data.byteOffset, data.length);
+    return run.all(session.encryptImage(width, height, channels, samples, halo));
+  },
+  encryptTable: (run, { columns, names, width }) => run.all(session.encryptTable(tableOf(columns, names), width)),
+  readTable: async (run, { table, name, options }) => {
+    const { columns, named, warnings } = readTable(await bytesOf(table), name, JSON.stringify(options));
+    JSON.parse(warnings).forEach((warning) => run.post("warning", { warning }));
+    return { columns, named };
+  },
+  tableText: async (_, { file, name }) => tableText(await bytesOf(file), name),
   loadModel: async (_, { file }) => JSON.parse(session.loadModel(await modelFile(file))),
   encryptExamples: (run, { numbers }) => run.all(session.encryptExamples(numbersOf(numbers))),
-  decrypt: (run, { view }) => run.all(session.decrypt(view ?? "light")),
+  decrypt: async (run, { view, names }) => named(await run.all(session.decrypt(view ?? "light")), names),
   info: async (_, { file, passphrase }) => {
     const read = await random(file);
     return JSON.parse(withBytes(passphrase, (phrase) => info(read, file.size, phrase)));
@@ -273,7 +314,7 @@ async function handle(id, op, args) {
     if (dead) throw dead;
     const result = await operations[op](run, args);
     const streams = ["evaluationKey", "encryptImage", "encryptTable", "encryptExamples", "encryptFile", "decryptFile"];
-    const transfer = op === "decrypt" ? buffers(result) : [];
+    const transfer = op === "decrypt" || op === "readTable" ? buffers(result) : [];
     run.post("end", { result: streams.includes(op) ? undefined : result }, transfer);
   } catch (thrown) {
     const { name, message, hint } = judged(thrown);

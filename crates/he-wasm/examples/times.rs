@@ -61,7 +61,7 @@ fn main() -> Result<()> {
         let keygen = time(|| finish(&mut session.generate(&options)?.0, &[]).map(drop))?;
         let mut file = Vec::new();
         let encrypt = time(|| {
-            let mut making = session.encrypt_image(512, 512, 1, pixels.clone())?;
+            let mut making = session.encrypt_image(512, 512, 1, pixels.clone(), None)?;
             finish(&mut making.task, &[])?;
             file = making.written.take();
             Ok(())

@@ -16,6 +16,30 @@ pub enum Error {
         /// What is wrong with them.
         why: String,
     },
+    /// Keys that are not those that the work takes.
+    Unsuited {
+        /// The scheme or depth that they have.
+        found: String,
+        /// The scheme or depth that they should have.
+        needed: String,
+    },
+    /// Keys of a scheme that computes elsewhere.
+    Elsewhere {
+        /// Its name.
+        scheme: &'static str,
+    },
+    /// Keys of a scheme that encrypts no images here.
+    NoImages,
+    /// Options of reading that cannot be.
+    Reading {
+        /// What is wrong with them.
+        why: String,
+    },
+    /// A file that is not text.
+    NotATable {
+        /// Its name.
+        name: String,
+    },
     /// There are no keys yet.
     NoKeys,
     /// There is no model yet.
@@ -55,6 +79,13 @@ impl Error {
         let hint = match self {
             Self::Files(error) => return error.hint(),
             Self::Options { .. } => "see KeyOptions in client.d.ts",
+            Self::Unsuited { .. } => "load keys that were made for this, or make new ones",
+            Self::Elsewhere { .. } => "use he-cli, or keys of ckks, bfv, bgv or tfhe",
+            Self::NoImages => "make keys of ckks, bfv or bgv, or load such keys",
+            Self::Reading { .. } => "see ReadOptions in client.d.ts",
+            Self::NotATable { .. } => {
+                "tables are text in UTF-8: a row in each line, with commas, semicolons or tabs between its fields"
+            }
             Self::NoModel => "load a compiled model with loadModel",
             Self::Refreshes => "use he-cli keygen and he-cli encrypt, which have room for its keys",
             Self::NotForModels => "generate keys for the model, or load the secret key that was made for it",
@@ -74,6 +105,13 @@ impl fmt::Display for Error {
         match self {
             Self::Files(error) => error.fmt(f),
             Self::Options { why } => write!(f, "these keys cannot be made: {why}"),
+            Self::Unsuited { found, needed } => {
+                write!(f, "these are keys {found}, and keys {needed} are needed")
+            }
+            Self::Elsewhere { scheme } => write!(f, "keys of {scheme} are for the command line"),
+            Self::NoImages => f.write_str("keys of tfhe encrypt tables here, not images"),
+            Self::Reading { why } => write!(f, "the table cannot be read in this way: {why}"),
+            Self::NotATable { name } => write!(f, "{name} is not a table"),
             Self::NoKeys => f.write_str("there are no keys"),
             Self::NoModel => f.write_str("there is no model"),
             Self::Refreshes => f.write_str("the model takes refreshes, whose keys have gigabytes"),

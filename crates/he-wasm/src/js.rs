@@ -4,6 +4,7 @@
 use crate::error::Error;
 use crate::options::KeyOptions;
 use crate::session::{self, Column, FileSecret, Making, Session};
+use crate::table::{self, ReadOptions};
 use crate::task::{Step, Task, Tell, Written};
 use he_files::contents::clear::{Plain, View};
 use he_files::data::picture::Samples;
@@ -66,6 +67,7 @@ fn view(name: &str) -> View {
 pub struct TableBuilder {
     names: Vec<String>,
     columns: Vec<Column>,
+    is_nameless: bool,
 }
 
 #[wasm_bindgen]
@@ -74,6 +76,12 @@ impl TableBuilder {
     #[wasm_bindgen(constructor)]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Leaves the names out of the file.
+    #[wasm_bindgen(js_name = keepNames)]
+    pub fn keep_names(&mut self) {
+        self.is_nameless = true;
     }
 
     /// A column of doubles.
@@ -116,13 +124,23 @@ impl JsSession {
         })
     }
 
-    /// Reads the file of a secret key; what the keys are, as JSON.
+    /// Reads the file of a secret key, which has to suit options of keys if there are any; what the
+    /// keys are, as JSON.
     ///
     /// # Errors
     /// As for [`Session::load`].
     #[wasm_bindgen(js_name = loadKeys)]
-    pub fn load_keys(&self, file: Vec<u8>, passphrase: Option<Vec<u8>>) -> Result<String, JsValue> {
-        alive(|| Ok(self.0.load(Zeroizing::new(file), passphrase.map(Zeroizing::new))?.to_string()))
+    pub fn load_keys(
+        &self,
+        file: Vec<u8>,
+        passphrase: Option<Vec<u8>>,
+        needs: Option<String>,
+    ) -> Result<String, JsValue> {
+        let (file, passphrase) = (Zeroizing::new(file), passphrase.map(Zeroizing::new));
+        alive(|| {
+            let needs = needs.map(|options| KeyOptions::parse(&options)).transpose()?;
+            Ok(self.0.load(file, passphrase, needs.as_ref())?.to_string())
+        })
     }
 
     /// What the keys are, as JSON.
@@ -178,8 +196,10 @@ impl JsSession {
         height: u32,
         channels: u32,
         data: Vec<u8>,
+        halo: Option<u32>,
     ) -> Result<JsTask, JsValue> {
-        alive(|| Ok(self.0.encrypt_image(width, height, channels, data)?.into()))
+        let halo = halo.map(|halo| halo as usize);
+        alive(|| Ok(self.0.encrypt_image(width, height, channels, data, halo)?.into()))
     }
 
     /// Encrypts a table.
@@ -188,7 +208,8 @@ impl JsSession {
     /// As for [`Session::encrypt_table`].
     #[wasm_bindgen(js_name = encryptTable)]
     pub fn encrypt_table(&self, table: TableBuilder, width: Option<u32>) -> Result<JsTask, JsValue> {
-        alive(|| Ok(self.0.encrypt_table(Some(table.names), table.columns, width)?.into()))
+        let names = (!table.is_nameless).then_some(table.names);
+        alive(|| Ok(self.0.encrypt_table(names, table.columns, width)?.into()))
     }
 
     /// Reads a compiled model; what keys for it need, as JSON.
@@ -261,6 +282,39 @@ pub fn info(read: Function, size: f64, passphrase: Option<Vec<u8>>) -> Result<St
         SOURCE.set(None);
         Ok(told?.to_string())
     })
+}
+
+/// Reads a table; an object of its columns, whether they have names, and warnings as JSON.
+///
+/// # Errors
+/// As for [`table::read`].
+#[wasm_bindgen(js_name = readTable)]
+pub fn read_table(bytes: &[u8], name: &str, options: &str) -> Result<JsValue, JsValue> {
+    alive(|| {
+        let table = table::read(bytes, name, &ReadOptions::parse(options)?)?;
+        let columns = Array::new();
+        for (i, values) in table.columns.iter().enumerate() {
+            let values = match values {
+                Column::Real(values) => Float64Array::from(&values[..]).into(),
+                Column::Integer(values) => BigInt64Array::from(&values[..]).into(),
+            };
+            columns.push(&column(table.names.as_ref().map(|names| &names[i]), i, values));
+        }
+        Ok(object(&[
+            ("columns", columns.into()),
+            ("named", table.names.is_some().into()),
+            ("warnings", table.warnings.to_string().into()),
+        ]))
+    })
+}
+
+/// The text of a file that may be a table.
+///
+/// # Errors
+/// As for [`table::text`].
+#[wasm_bindgen(js_name = tableText)]
+pub fn table_text(bytes: &[u8], name: &str) -> Result<String, JsValue> {
+    alive(|| Ok(table::text(bytes, name)?.to_owned()))
 }
 
 /// A new AES key as the file of `keygen aes`.

@@ -15,6 +15,7 @@ mod js;
 pub mod options;
 pub mod scheme_keys;
 pub mod session;
+pub mod table;
 pub mod task;
 pub mod tfhe_keys;
 

@@ -1,7 +1,11 @@
 //! What keys are made for, as JavaScript says it.
 
 use crate::error::{Error, Result};
+use he_core::bfv::Bfv;
+use he_core::bgv::Bgv;
 use he_files::needs::{IntegerNeeds, RealNeeds};
+use he_files::scheme::{Ckks, Scheme};
+use he_files::tfhe;
 use serde::Deserialize;
 
 /// The schemes.
@@ -16,6 +20,18 @@ pub enum SchemeName {
     Bgv,
     /// Unsigned integers that are compared and sorted.
     Tfhe,
+}
+
+impl SchemeName {
+    /// As it is written.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ckks => <Ckks as Scheme>::NAME,
+            Self::Bfv => <Bfv as Scheme>::NAME,
+            Self::Bgv => <Bgv as Scheme>::NAME,
+            Self::Tfhe => tfhe::NAME,
+        }
+    }
 }
 
 /// What is going to be encrypted.

@@ -74,6 +74,11 @@ impl<S: Contents> Keys<S> {
         Ok(Self { team, file, rotations, made: None })
     }
 
+    /// Their parameters.
+    pub fn params(&self) -> &S::Params {
+        &self.file.params
+    }
+
     /// What they are, for programs.
     pub fn info(&self) -> Value {
         json!({
@@ -150,12 +155,13 @@ impl<S: Contents> Keys<S> {
     pub async fn encrypt(
         self: Rc<Self>,
         clear: Clear<S::Table>,
+        halo: Option<usize>,
         mut rng: ChaCha20Rng,
         written: Written,
         tell: Tell,
     ) -> Result<Value> {
         let (params, engine) = (&self.file.params, self.team.lead());
-        let content = S::describe(&clear, params, None, &tell)?;
+        let content = S::describe(&clear, params, halo, &tell)?;
         let payload = Payload { key_id: self.file.id.clone(), history: Vec::new(), content };
         let encryptor = S::secret_encryptor(engine, self.file.secret()?)?;
         let mut writer = CipherWriter::new::<S>(written.output(FILE), params, &payload)?;

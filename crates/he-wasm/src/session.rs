@@ -27,7 +27,7 @@ use he_files::models::ModelFile;
 use he_files::models::examples::Examples;
 use he_files::passphrase::{Passphrase, Purpose};
 use he_files::scheme::engine::rng;
-use he_files::scheme::{Ckks, OneOf};
+use he_files::scheme::{BigCkks, Ckks, OneOf, Scheme};
 use rand::SeedableRng;
 use rand::rngs::ChaCha20Rng;
 use serde_json::{Value, json};
@@ -67,6 +67,17 @@ pub enum Column {
     Real(Vec<f64>),
     /// Integers.
     Integer(Vec<i64>),
+}
+
+impl Held {
+    fn scheme(&self) -> SchemeName {
+        match self {
+            Self::Ckks(_) => SchemeName::Ckks,
+            Self::Bfv(_) => SchemeName::Bfv,
+            Self::Bgv(_) => SchemeName::Bgv,
+            Self::Tfhe(_) => SchemeName::Tfhe,
+        }
+    }
 }
 
 /// What opens and closes a file under AES.
@@ -194,9 +205,18 @@ impl Session {
     /// keys are those for the model that was loaded, if they have its parameters. The result is
     /// [`info`](Self::keys_info).
     ///
+    /// Keys that do not suit `needs` are refused: those of another scheme, of CKKS those of less
+    /// depth, and for a model those of other parameters than its own.
+    ///
     /// # Errors
-    /// It is not one; it is sealed, and the passphrase is missing or wrong.
-    pub fn load(&self, file: Zeroizing<Vec<u8>>, passphrase: Option<Zeroizing<Vec<u8>>>) -> Result<Value> {
+    /// It is not one; it is sealed, and the passphrase is missing or wrong; [`Error::Unsuited`]; it
+    /// is for a model, and there is none.
+    pub fn load(
+        &self,
+        file: Zeroizing<Vec<u8>>,
+        passphrase: Option<Zeroizing<Vec<u8>>>,
+        needs: Option<&KeyOptions>,
+    ) -> Result<Value> {
         const NEEDED: &str = "a secret key";
         let keys = match read_key(file, NEEDED, passphrase)? {
             AnyKey::Tfhe(file) => Held::Tfhe(Rc::new(tfhe_keys::Keys::load(*file)?)),
@@ -217,14 +237,38 @@ impl Session {
                     let rotations = integers::rotations(&file.params);
                     Held::Bgv(Rc::new(Keys::load(file, rotations)?))
                 }
-                OneOf::BigCkks(_) => {
-                    return Err(Error::Options { why: "bigckks computes on the command line".to_owned() });
-                }
+                OneOf::BigCkks(_) => return Err(Error::Elsewhere { scheme: BigCkks::NAME }),
             },
         };
+        if let Some(needs) = needs {
+            self.check_suits(&keys, needs)?;
+        }
         let info = on_held!(&keys, keys => keys.info());
         self.hold(Some(keys), None);
         Ok(info)
+    }
+
+    /// Checks that keys suit their purpose.
+    fn check_suits(&self, keys: &Held, needs: &KeyOptions) -> Result<()> {
+        let (found, needed) = (keys.scheme(), needs.scheme);
+        if found != needed {
+            let of = |scheme: SchemeName| format!("of {}", scheme.name());
+            return Err(Error::Unsuited { found: of(found), needed: of(needed) });
+        }
+        let Held::Ckks(keys) = keys else { return Ok(()) };
+        if needs.purpose == KeyPurpose::Model {
+            if keys.params() == self.model()?.params() {
+                return Ok(());
+            }
+            let (found, needed) = ("of other parameters".to_owned(), "for the model".to_owned());
+            return Err(Error::Unsuited { found, needed });
+        }
+        let (found, needed) = (keys.params().max_level(), needs.real().depth);
+        if found < needed {
+            let of = |depth: usize| format!("of depth {depth}");
+            return Err(Error::Unsuited { found: of(found), needed: of(needed) });
+        }
+        Ok(())
     }
 
     /// What the keys are: scheme, key set, number of rotations, parameters.
@@ -271,18 +315,31 @@ impl Session {
         Ok(Making { task, written, tell })
     }
 
-    fn encrypt<S: Contents>(&self, keys: Rc<Keys<S>>, clear: Clear<S::Table>) -> Result<Making> {
+    fn encrypt<S: Contents>(
+        &self,
+        keys: Rc<Keys<S>>,
+        clear: Clear<S::Table>,
+        halo: Option<usize>,
+    ) -> Result<Making> {
         let (written, tell, rng) = (Written::default(), Tell::default(), self.rng()?);
-        let task = Task::new(Feed::default(), keys.encrypt(clear, rng, written.clone(), tell.clone()));
+        let task = Task::new(Feed::default(), keys.encrypt(clear, halo, rng, written.clone(), tell.clone()));
         Ok(Making { task, written, tell })
     }
 
-    /// Encrypts an image of 8-bit samples, interleaved, row by row from the top.
+    /// Encrypts an image of 8-bit samples, interleaved, row by row from the top. `halo` is the sum
+    /// of the radii of filters that can follow one another, under CKKS alone; 2 if not given.
     ///
     /// # Errors
-    /// [`Error::NoKeys`], [`Error::Channels`]; the samples are not as many as there should be; keys
-    /// of TFHE encrypt no images.
-    pub fn encrypt_image(&self, width: u32, height: u32, channels: u32, data: Vec<u8>) -> Result<Making> {
+    /// [`Error::NoKeys`], [`Error::Channels`], [`Error::NoImages`]; the samples are not as many as
+    /// there should be; the halo does not fit the keys.
+    pub fn encrypt_image(
+        &self,
+        width: u32,
+        height: u32,
+        channels: u32,
+        data: Vec<u8>,
+        halo: Option<usize>,
+    ) -> Result<Making> {
         let channels = match channels {
             1 => Channels::Gray,
             2 => Channels::GrayAlpha,
@@ -293,10 +350,10 @@ impl Session {
         let keys = self.keys()?;
         let picture = Picture::new(width, height, channels, Samples::Eight(data))?;
         match keys {
-            Held::Ckks(keys) => self.encrypt(keys, Clear::Picture(picture)),
-            Held::Bfv(keys) => self.encrypt(keys, Clear::Picture(picture)),
-            Held::Bgv(keys) => self.encrypt(keys, Clear::Picture(picture)),
-            Held::Tfhe(_) => Err(Error::Options { why: "tfhe encrypts tables, not images".to_owned() }),
+            Held::Ckks(keys) => self.encrypt(keys, Clear::Picture(picture), halo),
+            Held::Bfv(keys) => self.encrypt(keys, Clear::Picture(picture), halo),
+            Held::Bgv(keys) => self.encrypt(keys, Clear::Picture(picture), halo),
+            Held::Tfhe(_) => Err(Error::NoImages),
         }
     }
 
@@ -314,15 +371,15 @@ impl Session {
         match self.keys()? {
             Held::Ckks(keys) => {
                 let columns = reals(&names, columns)?;
-                self.encrypt(keys, Clear::Table(RealTable::new(Table::new(names, columns)?)))
+                self.encrypt(keys, Clear::Table(RealTable::new(Table::new(names, columns)?)), None)
             }
             Held::Bfv(keys) => {
                 let columns = whole(&names, columns)?;
-                self.encrypt(keys, Clear::Table(IntegerTable::new(Table::new(names, columns)?)))
+                self.encrypt(keys, Clear::Table(IntegerTable::new(Table::new(names, columns)?)), None)
             }
             Held::Bgv(keys) => {
                 let columns = whole(&names, columns)?;
-                self.encrypt(keys, Clear::Table(IntegerTable::new(Table::new(names, columns)?)))
+                self.encrypt(keys, Clear::Table(IntegerTable::new(Table::new(names, columns)?)), None)
             }
             Held::Tfhe(keys) => {
                 let (written, tell, rng) = (Written::default(), Tell::default(), self.rng()?);

@@ -28,6 +28,7 @@ use he_nn::graph::{Decision, Dense, Graph, Node, Op};
 use he_nn::{CompiledModel, Options};
 use he_wasm::options::KeyOptions;
 use he_wasm::session::{Column, FileSecret, Making, info};
+use he_wasm::table::{self, ReadOptions};
 use he_wasm::task::{Step, Task, Written};
 use he_wasm::{Error, Session};
 use num_bigint::BigInt;
@@ -146,7 +147,7 @@ fn found(session: &Session, real: bool) -> BTreeMap<&'static str, Vec<u8>> {
         ("secret", session.save(None).unwrap().to_vec()),
         ("public", session.public_key().unwrap()),
         ("evaluation", made(session.evaluation_key().unwrap())),
-        ("image", made(session.encrypt_image(100, 70, 3, pixels(3)).unwrap())),
+        ("image", made(session.encrypt_image(100, 70, 3, pixels(3), None).unwrap())),
         ("table", made(session.encrypt_table(names, columns, None).unwrap())),
     ]
     .into()
@@ -242,10 +243,10 @@ fn round_trips(session: &Session, files: &BTreeMap<&'static str, Vec<u8>>, name:
     // The secret key alone makes the others anew.
     let loaded = Session::new();
     let sealed = session.save(Some(phrase("three words"))).unwrap();
-    assert!(loaded.load(sealed.clone(), Some(phrase("other words"))).is_err());
-    assert!(loaded.load(sealed.clone(), None).is_err());
+    assert!(loaded.load(sealed.clone(), Some(phrase("other words")), None).is_err());
+    assert!(loaded.load(sealed.clone(), None, None).is_err());
     assert!(matches!(loaded.keys_info(), Err(Error::NoKeys)));
-    let told = loaded.load(sealed, Some(phrase("three words"))).unwrap();
+    let told = loaded.load(sealed, Some(phrase("three words")), None).unwrap();
     assert_eq!(told["keySet"], session.keys_info().unwrap()["keySet"]);
     let (mut task, _) = loaded.decrypt(View::Light).unwrap();
     assert!(matches!(fed(&mut task, file, 1 << 20), Ok(Plain::Picture(found)) if found == picture()));
@@ -357,7 +358,7 @@ fn files_of_a_model_are_those_of_the_library() {
     session.forget();
     assert!(matches!(session.encrypt_examples(&EXAMPLES), Err(Error::NoKeys)));
     assert_eq!(
-        session.load(sealed, Some(phrase("three words"))).unwrap()["rotations"],
+        session.load(sealed, Some(phrase("three words")), None).unwrap()["rotations"],
         told["rotations"].as_array().unwrap().len()
     );
     made(session.encrypt_examples(&EXAMPLES[..4]).unwrap());
@@ -429,7 +430,7 @@ fn files_of_tfhe_are_those_of_the_library() {
         let making = session.encrypt_table(None, wrong, None).unwrap();
         assert!(matches!(finish(&mut { making.task }), Err(Error::Column { .. })));
     }
-    assert!(session.encrypt_image(100, 70, 3, pixels(3)).is_err());
+    assert!(session.encrypt_image(100, 70, 3, pixels(3), None).is_err());
 
     // A public key of this key set, whose lists the session decrypts.
     let public = session.public_key().unwrap();
@@ -489,9 +490,104 @@ fn options_are_checked() {
 /// The scheme's own names are those of the options.
 #[test]
 fn names_agree() {
-    for (name, own) in [("ckks", Ckks::NAME), ("bfv", <Bfv as Scheme>::NAME), ("bgv", <Bgv as Scheme>::NAME)]
-    {
-        assert_eq!(name, own);
-        assert!(KeyOptions::parse(&json!({ "scheme": name }).to_string()).is_ok());
+    for name in [Ckks::NAME, <Bfv as Scheme>::NAME, <Bgv as Scheme>::NAME, tfhe::NAME] {
+        let options = KeyOptions::parse(&json!({ "scheme": name }).to_string()).unwrap();
+        assert_eq!(options.scheme.name(), name);
     }
+}
+
+#[test]
+fn keys_that_do_not_suit_are_refused_when_they_are_loaded() {
+    let ckks = |depth: usize| json!({ "scheme": "ckks", "for": "tables", "depth": depth, "precision": 16 });
+    let tfhe = json!({ "scheme": "tfhe", "for": "tables" });
+    let model = json!({ "scheme": "ckks", "for": "model" });
+    let own = session(&ckks(1));
+    let before = own.keys_info().unwrap()["keySet"].clone();
+    let loaded = |file: &Zeroizing<Vec<u8>>, needs: &Value| {
+        own.load(file.clone(), None, Some(&KeyOptions::parse(&needs.to_string()).unwrap()))
+    };
+    let file = |session: &Session| session.save(None).unwrap();
+    let (shallow, integers) = (file(&own), file(&session(&tfhe)));
+    for (file, needs, said) in [
+        (&integers, &ckks(1), "these are keys of tfhe, and keys of ckks are needed"),
+        (&shallow, &tfhe, "these are keys of ckks, and keys of tfhe are needed"),
+        (&shallow, &ckks(2), "these are keys of depth 1, and keys of depth 2 are needed"),
+        (&shallow, &model, "there is no model"),
+    ] {
+        let error = loaded(file, needs).unwrap_err();
+        assert_eq!(error.to_string(), said);
+        assert!(error.hint().is_some());
+    }
+    own.load_model(&std::fs::read(MODEL).unwrap()).unwrap();
+    let error = loaded(&shallow, &model).unwrap_err().to_string();
+    assert_eq!(error, "these are keys of other parameters, and keys for the model are needed");
+    // The keys before are still there.
+    assert_eq!(own.keys_info().unwrap()["keySet"], before);
+    loaded(&shallow, &ckks(1)).unwrap();
+    loaded(&integers, &tfhe).unwrap();
+    assert!(matches!(own.encrypt_image(1, 1, 1, vec![0], None), Err(Error::NoImages)));
+}
+
+#[test]
+fn halos_are_chosen_and_names_left_out() {
+    let session = session(&json!({ "scheme": "ckks", "for": "images", "depth": 1, "precision": 16 }));
+    let told = |file: Vec<u8>| info(Input::from_bytes("file", file), None).unwrap();
+    let image = told(made(session.encrypt_image(100, 70, 3, pixels(3), Some(5)).unwrap()));
+    assert_eq!(image["image"]["halo"], 5);
+    assert!(finish(&mut session.encrypt_image(100, 70, 3, pixels(3), Some(500)).unwrap().task).is_err());
+    let table = told(made(session.encrypt_table(None, columns(true).1, None).unwrap()));
+    let columns = table["table"]["columns"].as_array().unwrap();
+    assert!(columns.len() == 2 && columns.iter().all(|column| column["name"].is_null()), "{table}");
+}
+
+#[test]
+fn tables_are_read_as_the_command_line_reads_them() {
+    let read = |text: &str, options: Value| {
+        table::read(text.as_bytes(), "the table", &ReadOptions::parse(&options.to_string()).unwrap())
+    };
+    let real = |columns: &[&[f64]]| columns.iter().map(|c| Column::Real(c.to_vec())).collect::<Vec<_>>();
+    // Semicolons, decimal commas, gaps, a column of words.
+    let text = "\u{feff}city;height;weight\nUlm;1,5;70\nBonn;;80\nKiel;2,25;NA\nRom;-3;90,5\n";
+    let chosen = json!(["weight", "2"]);
+    let found = read(text, json!({ "columns": chosen, "missing": "skip" })).unwrap();
+    assert_eq!(found.names.unwrap(), ["weight", "height"]);
+    assert_eq!(found.columns, real(&[&[70.0, 90.5], &[1.5, -3.0]]));
+    assert!(found.warnings[0]["message"].as_str().unwrap().contains("2 of 4 rows are left out"));
+    let found = read(text, json!({ "columns": chosen, "missing": "zero" })).unwrap();
+    assert_eq!(found.columns, real(&[&[70.0, 80.0, 0.0, 90.5], &[1.5, 0.0, 2.25, -3.0]]));
+    let found = read("1,5|2\n", json!({ "delimiter": "|", "decimal": "comma", "header": "no" })).unwrap();
+    assert_eq!((found.names, found.columns), (None, real(&[&[1.5], &[2.0]])));
+    let found = read("n\n-7\n", json!({ "integers": true })).unwrap();
+    assert_eq!(found.columns, [Column::Integer(vec![-7])]);
+
+    for (text, options, said) in [
+        (text, json!({}), "the table, line 2, column 1 (\"city\"): \"Ulm\" is not a number"),
+        ("a\n1\n\n,\n", json!({}), "the table, line 4: 2 fields where the first row has 1"),
+        ("a;b\n1,500;2\n", json!({}), "the table, line 2, column 1"),
+        ("a\n1.5\n", json!({ "integers": true }), "is not a whole number"),
+        ("", json!({}), "the table is empty"),
+        (text, json!({ "columns": ["x"] }), "there is no column x"),
+    ] {
+        let error = read(text, options).unwrap_err();
+        assert!(error.to_string().contains(said) && error.hint().is_some(), "{error}");
+    }
+    for wrong in [json!({ "mising": "skip" }), json!({ "missing": "maybe" }), json!({ "delimiter": "a" })] {
+        assert!(matches!(ReadOptions::parse(&wrong.to_string()), Err(Error::Reading { .. })), "{wrong}");
+    }
+}
+
+#[test]
+fn files_that_are_not_text_are_not_tables() {
+    let jpeg = b"\xff\xd8\xff\xe0\0\x10JFIF\0".as_slice();
+    // A workbook; UTF-16; another encoding; text that becomes something else.
+    for bytes in [jpeg, b"PK\x03\x04", b"\xff\xfe1\0,\x002\0", b"gr\xf6\xdfe\n1\n", b"a\n1\n\0"] {
+        for error in [
+            table::text(bytes, "photo.jpg").unwrap_err(),
+            table::read(bytes, "photo.jpg", &ReadOptions::default()).unwrap_err(),
+        ] {
+            assert_eq!(error.to_string(), "photo.jpg is not a table");
+            assert!(error.hint().is_some());
+        }
+    }
+    assert_eq!(table::text("\u{feff}größe\n1\n".as_bytes(), "x").unwrap(), "größe\n1\n");
 }

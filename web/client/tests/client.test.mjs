@@ -9,7 +9,7 @@ import { pathToFileURL } from "node:url";
 const folder = process.env.HE_DIST
   ? pathToFileURL(`${process.env.HE_DIST}/`)
   : new URL("../../dist/client/", import.meta.url);
-const { Client, HeError } = await import(new URL("client.js", folder));
+const { Client, HeError, conceal } = await import(new URL("client.js", folder));
 const digests = JSON.parse(await readFile(new URL("digests.json", import.meta.url)));
 const golden = (name) => new URL(`../../../tests/data/golden/${name}`, import.meta.url);
 
@@ -127,6 +127,73 @@ test("files of a model are those of the command line, byte by byte", async () =>
   other.close();
 });
 
+test("names and ranges of columns stay here", async () => {
+  await client.generateKeys({ scheme: "ckks", for: "tables", depth: 0, precision: 30 });
+  const columns = [
+    { name: "HIV status", values: Float64Array.of(1, 0, 1) },
+    { name: "salary", values: Float64Array.of(101_300, 101_325, 101_350) },
+    { name: "same", values: Float64Array.of(7, 7, 7) },
+  ];
+  const bare = await all(client.encryptTable({ columns, names: "keep" }));
+  const told = async (file) => (await client.info(blob(file))).table.columns;
+  assert.deepEqual((await told(bare)).map(({ name }) => name), [null, null, null]);
+  const named = await client.decrypt(blob(bare), { names: columns.map(({ name }) => name) });
+  assert.deepEqual(named, { kind: "table", columns });
+  assert.deepEqual((await client.decrypt(blob(bare))).columns.map(({ name }) => name), ["1", "2", "3"]);
+  await fails(client.decrypt(blob(bare), { names: ["one"] }));
+  await fails(all(client.encryptTable({ columns, names: "hide" })));
+
+  const { table, reveal } = conceal({ columns });
+  const file = await all(client.encryptTable(table));
+  assert.deepEqual(await told(file), Array(3).fill({ name: null, exponent: 0, count: 1 }));
+  const found = reveal(await client.decrypt(blob(file)), "values");
+  found.columns.forEach(({ name, values }, at) => {
+    assert.equal(name, columns[at].name);
+    values.forEach((x, row) => assert.ok(Math.abs(x - columns[at].values[row]) < 1e-3));
+  });
+  // Statistics of what is concealed, computed in the clear, are those of the original.
+  const mean = (x) => x.reduce((sum, one) => sum + one) / x.length;
+  const variance = (x) => mean(x.map((one) => (one - mean(x)) ** 2));
+  const sum = (x) => mean(x) * x.length;
+  for (const [kind, of] of Object.entries({ mean, variance, sum })) {
+    const computed = { columns: table.columns.map(({ values }) => ({ values: [of(values)] })) };
+    reveal(computed, kind).columns.forEach(({ values: [x] }, at) =>
+      assert.ok(Math.abs(x - of(columns[at].values)) <= 1e-12 * (1 + Math.abs(x)), kind),
+    );
+  }
+  // All sizes of doubles, where neither scale nor distance overflows.
+  for (const values of [[Number.MAX_VALUE, -Number.MAX_VALUE], [Number.MIN_VALUE, 0], [2 ** 1023, 0], [-1, 1]]) {
+    const column = { name: "x", values: Float64Array.from(values) };
+    const extreme = conceal({ columns: [column] });
+    const greatest = Math.max(...extreme.table.columns[0].values.map(Math.abs));
+    assert.ok(greatest >= 0.5 && greatest < 1);
+    assert.deepEqual(extreme.reveal(extreme.table, "values").columns, [column]);
+  }
+  assert.throws(() => conceal({ columns: [{ name: "x", values: Float64Array.of(NaN) }] }), HeError);
+  assert.throws(() => conceal({ columns: [{ name: "x", values: BigInt64Array.of(1n) }] }), HeError);
+  assert.throws(() => reveal(table, "median"), HeError);
+});
+
+test("tables are read as the command line reads them", async () => {
+  const text = "\u{feff}city;x;y\nUlm;1,5;2\nBonn;;3\n";
+  const warnings = [];
+  const task = { onWarning: ({ message }) => warnings.push(message) };
+  const read = await client.readTable(text, { columns: ["y", "x"], missing: "skip" }, task);
+  assert.deepEqual(read, {
+    columns: [{ name: "y", values: Float64Array.of(2) }, { name: "x", values: Float64Array.of(1.5) }],
+    named: true,
+  });
+  assert.match(warnings.join(), /1 of 2 rows are left out/);
+  const whole = await client.readTable(new File(["1\n2\n"], "n.csv"), { integers: true });
+  assert.deepEqual(whole, { columns: [{ name: "1", values: BigInt64Array.of(1n, 2n) }], named: false });
+  await fails(client.readTable(text), (error) => assert.match(error.message, /^the table, line 2, column 1 .*"Ulm"/));
+  await fails(client.readTable(new File(["a\nb\n"], "n.csv")), (error) => assert.match(error.message, /^n.csv, line 2/));
+  await fails(client.readTable("1", { mising: "skip" }));
+  const photo = new File([Uint8Array.of(0xff, 0xd8, 0xff, 0xe0)], "photo.csv");
+  await fails(client.tableText(photo), (error) => assert.match(error.message, /^photo.csv is not a table$/));
+  assert.equal(await client.tableText(blob(text)), text.slice(1));
+});
+
 test("integers of TFHE come back", async () => {
   const { keySet } = await client.generateKeys({ scheme: "tfhe", for: "tables" });
   const table = { columns: [{ name: "n", values: BigInt64Array.of(0n, 5n, 4_000_000_000n) }] };
@@ -159,6 +226,17 @@ test("keys are saved, sealed, loaded and forgotten", async () => {
   assert.deepEqual([told.file, told.products], ["evaluation key", true]);
   assert.deepEqual((await client.info(sealed)).file, "sealed secret key");
   assert.deepEqual((await client.info(sealed, "three words")).sealed, true);
+});
+
+test("keys that do not suit are refused when they are loaded", async () => {
+  const needs = { scheme: "ckks", for: "images", depth: 1 };
+  await client.generateKeys({ scheme: "bfv", for: "tables", depth: 1, bits: 16 });
+  const file = await client.saveKeys();
+  const { keySet } = await client.generateKeys({ scheme: "tfhe" });
+  const refused = (error) => assert.match(error.message, /^these are keys of bfv, and keys of ckks are needed$/);
+  await fails(client.loadKeys(file, undefined, { needs }), refused);
+  assert.equal((await client.info(await client.saveKeys())).key_set, keySet);
+  assert.equal((await client.loadKeys(file, undefined, { needs: { ...needs, scheme: "bfv" } })).scheme, "bfv");
 });
 
 test("wrong options, pictures and tables are refused with a hint", async () => {

@@ -1,5 +1,5 @@
 // Uses of the client that its types allow, and some that they do not: checked by tsc, never run.
-import { Client, HeError, type Decrypted, type KeysInfo, type ModelInfo, type Table } from "../client.js";
+import { Client, HeError, conceal, type Decrypted, type KeysInfo, type ModelInfo, type Table } from "../client.js";
 
 export async function uses(picture: ImageData, upload: (body: ReadableStream) => Promise<Blob>) {
   const client: Client = await Client.start({ wasm: new URL("https://example.org/he_wasm_bg.wasm") });
@@ -17,7 +17,13 @@ export async function uses(picture: ImageData, upload: (body: ReadableStream) =>
   await client.generateKeys({ scheme: "ckks", for: "model" });
   console.log(input.length, evaluation_key_bytes);
   await upload(client.encryptExamples(new Float64Array(784)));
+  const { columns } = await client.readTable(new Blob(["x\n1\n"]), { missing: "skip", columns: ["x"] });
+  await upload(client.encryptTable({ columns, names: "keep" }));
+  const { table: hidden, reveal } = conceal({ columns: [{ name: "x", values: Float64Array.of(1) }] });
+  const mean = await client.decrypt(await upload(client.encryptTable(hidden)), { names: ["x"] });
+  if (mean.kind === "table") console.log(reveal(mean, "mean").columns[0].values);
   const file: Blob = await client.saveKeys("passphrase");
+  await client.loadKeys(file, "passphrase", { needs: { scheme: "ckks", for: "model" } });
   await client.loadKeys(file, "passphrase").catch((error: HeError) => console.log(error.hint));
   // @ts-expect-error there is no such scheme
   await client.generateKeys({ scheme: "rot13" });
