@@ -2,7 +2,7 @@
 
 import { $ } from "./dom.js";
 import * as problem from "./problem.js";
-import { Service, ServiceError } from "./service.js";
+import { Service, ServiceError, unknownToken } from "./service.js";
 
 /** A session that ends sooner than this is not begun with, in milliseconds. */
 const SOON = 60_000;
@@ -25,8 +25,10 @@ export class Account {
   async #useToken(token) {
     $("token-problem").textContent = "";
     const before = this.service.token;
-    this.service.token = token || null;
     try {
+      // Others cannot even be sent.
+      if (/[^\x21-\x7e]/.test(token)) throw unknownToken();
+      this.service.token = token || null;
       if (token) await this.service.json("/v1/objects?limit=1");
     } catch (error) {
       this.service.token = before;
@@ -44,12 +46,12 @@ export class Account {
     $("account").querySelector("summary").focus();
   }
 
-  /** Makes sure that there is a token that lasts. */
-  async ready(signal) {
+  /** Makes sure that there is a token that lasts; waits for a network if there is none. */
+  async ready({ signal, onPause }) {
     const ended = this.expires !== null && this.expires - Date.now() < SOON;
     if (this.service.token && !ended) return;
     try {
-      const session = await this.service.guest(signal);
+      const session = await this.service.persist(() => this.service.guest(signal), { signal, onPause, waits: [] });
       this.expires = Date.parse(session.expires) || Number.MAX_SAFE_INTEGER;
     } catch (error) {
       if (error instanceof ServiceError && [401, 403, 404, 405].includes(error.status)) {
@@ -63,14 +65,14 @@ export class Account {
   }
 
   /** Runs `work` with a token; once more with a fresh session if that of a guest ended meanwhile. */
-  async run(work, signal) {
-    await this.ready(signal);
+  async run(work, task = {}) {
+    await this.ready(task);
     try {
       return await work();
     } catch (error) {
       if (error?.status !== 401 || this.expires === null) throw error;
       this.service.token = null;
-      await this.ready(signal);
+      await this.ready(task);
       return await work();
     }
   }

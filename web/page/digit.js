@@ -47,6 +47,9 @@ export class DigitView {
     });
     $("digit-sample").addEventListener("change", () => this.#sample($("digit-sample").value));
     $("digit-again").addEventListener("click", () => this.show());
+    addEventListener("online", () => {
+      if (!$("digit").hidden) this.show();
+    });
     $("digit-form").addEventListener("submit", (event) => {
       event.preventDefault();
       this.work.start(async (signal) => {
@@ -142,7 +145,7 @@ export class DigitView {
       throw Object.assign(new Error("the service has no model for digits"), { hint: "reload the page, or ask its operator" });
     }
     if (this.#loaded?.client === client && this.#loaded.hash === model.hash) return;
-    const file = await this.account.run(() => this.service.model(model.name, task), task.signal);
+    const file = await this.account.run(() => this.service.model(model.name, task), task);
     const { hash } = await client.loadModel(file, task);
     if (hash !== model.hash) {
       this.#model = undefined;

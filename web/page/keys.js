@@ -190,7 +190,7 @@ export class Keys {
       const file = this.find("file").files[0];
       if (!file) throw Object.assign(new Error("no key file is chosen"), { hint: "choose the file that was saved" });
       await this.prepare(client);
-      const info = await client.loadKeys(file, passphrase);
+      const info = await client.loadKeys(file, passphrase, { needs: this.options });
       this.#have(info, "Loaded");
     }
     this.#close();

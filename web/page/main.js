@@ -36,7 +36,7 @@ function route() {
 function connection() {
   const offline = !navigator.onLine;
   $("offline").hidden = !offline;
-  $("offline").textContent = offline ? "You are offline. Uploads and downloads go on when the connection is back." : "";
+  $("offline").textContent = offline ? "You are offline. What was started goes on when the connection is back." : "";
 }
 
 addEventListener("hashchange", route);

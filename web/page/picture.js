@@ -5,12 +5,15 @@ import { draw, drawBytes, png, readPicture } from "./pixels.js";
 import * as problem from "./problem.js";
 import { Work } from "./work.js";
 
+/** The least room around tiles of a picture: for the blur that is offered first. */
+const LEAST_HALO = 4;
+
 const SAMPLE = new URL("./sample.jpg", import.meta.url);
 
 export class PictureView {
   #file = null;
   #image = null;
-  /** Where the encrypted picture is on the server, under which token and key set. */
+  /** Where the encrypted picture is on the server, under which token and key set, and its halo. */
   #stored = null;
 
   constructor(account, keys) {
@@ -31,19 +34,20 @@ export class PictureView {
     for (const radio of $("picture-form").elements.operation) {
       radio.addEventListener("change", () => this.#showOptions());
     }
-    $("brightness-by").addEventListener("input", () => this.#showOptions());
+    for (const id of ["brightness-by", "blur-radius"]) $(id).addEventListener("input", () => this.#showOptions());
     this.#showOptions();
   }
 
   #showOptions() {
-    const { name, by } = this.#operation();
+    const { name, by, radius } = this.#operation();
     for (const row of document.querySelectorAll("#picture-form [data-of]")) row.hidden = row.dataset.of !== name;
     if (by !== undefined) $("brightness-shown").textContent = `${by < 0 ? "−" : "+"}${Math.round(100 * Math.abs(by))} %`;
+    if (radius !== undefined) $("blur-shown").textContent = `${radius} ${radius === 1 ? "pixel" : "pixels"}`;
   }
 
   #operation() {
     const name = $("picture-form").elements.operation.value;
-    if (name === "blur") return { name, radius: 1 };
+    if (name === "blur") return { name, radius: Number($("blur-radius").value) };
     return name === "brightness" ? { name, by: Number($("brightness-by").value) } : { name };
   }
 
@@ -96,14 +100,16 @@ export class PictureView {
       throw Object.assign(new Error("no picture is chosen"), { hint: "drop one, choose a file, or take the sample" });
     }
     const { service } = this.work;
-    if (this.#stored?.token !== service.token) {
+    const operation = this.#operation();
+    // A filter takes as many pixels around each tile as its radius.
+    const halo = Math.max(LEAST_HALO, operation.radius ?? 1);
+    if (this.#stored?.token !== service.token || this.#stored.halo < halo) {
       this.#unstore();
-      const sent = await this.work.send((client, task) => client.encryptImage(image, task), signal);
-      this.#stored = { ...sent, token: service.token };
+      const sent = await this.work.send((client, task) => client.encryptImage({ ...image, halo }, task), signal);
+      this.#stored = { ...sent, token: service.token, halo };
       // Beside the computation; it is not needed for anything else.
       this.work.showStored(sent.object, sent.size, image.width, image.height).catch(() => {});
     }
-    const operation = this.#operation();
     let result;
     try {
       result = await this.work.compute(operation, this.#stored.object, this.#stored.keySet, signal);
@@ -116,7 +122,8 @@ export class PictureView {
       throw error;
     }
     draw($("picture-result"), result);
-    $("picture-result-note").textContent = `After ${operation.name}; decrypted in this browser.`;
+    const how = operation.radius ? ` of radius ${operation.radius}` : "";
+    $("picture-result-note").textContent = `After ${operation.name}${how}; decrypted in this browser.`;
     $("picture-save").hidden = false;
   }
 }

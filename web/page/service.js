@@ -25,6 +25,8 @@ export class ServiceError extends Error {
     this.hint = hint;
     /** The HTTP status; 0 if the service did not answer. */
     this.status = status ?? 0;
+    /** Whether there was no network, so that it says nothing of the service. */
+    this.isOffline = this.status === 0 && !navigator.onLine;
     /** The wait that the service asks for, in milliseconds. */
     this.wait = wait;
   }
@@ -50,9 +52,9 @@ function sleep(ms, signal) {
   });
 }
 
-/** Waits until the browser has a network again, at most for `ms`. */
-async function online(ms, signal) {
-  if (navigator.onLine) return sleep(ms, signal);
+/** Waits for a network, a minute at most: a service on this device needs none. */
+async function online(signal) {
+  if (navigator.onLine) return;
   const ended = new AbortController();
   const wake = () => ended.abort();
   addEventListener("online", wake, { once: true });
@@ -65,6 +67,21 @@ async function online(ms, signal) {
   }
 }
 
+/** The words for people, where the service speaks to programs. */
+const WORDS = {
+  401: {
+    message: "the service does not accept this token",
+    hint: "check that it is complete, or ask whoever runs the service for another; without one you are a guest",
+  },
+  403: { hint: "wait until what runs has ended, or take a token with a larger quota" },
+  404: { hint: "what was sent has expired: start again" },
+  410: { hint: "what was sent has expired: start again" },
+  413: { hint: "take a smaller picture or table" },
+  429: { hint: "wait a moment and try again" },
+  500: { hint: "try again later" },
+  507: { hint: "take something smaller, or a token with a larger quota" },
+};
+
 /** The error that an answer describes (RFC 9457), or the best that can be said of its status. */
 async function problem(response) {
   let body = {};
@@ -74,19 +91,17 @@ async function problem(response) {
     // The status says enough.
   }
   const after = Number(response.headers.get("Retry-After"));
-  const message = body.detail ?? body.title ?? `the service answered ${response.status} ${response.statusText}`.trim();
-  const hints = {
-    401: "enter a valid token, or leave the field empty to work as a guest",
-    413: "take a smaller picture or table",
-    429: "wait a moment and try again",
-    507: "delete what is no longer needed, or take a token with a larger quota",
-  };
-  return new ServiceError(message, {
-    hint: body.hint ?? hints[response.status],
+  const { message, hint } = WORDS[response.status] ?? {};
+  const said = body.detail ?? body.title ?? `the service answered ${response.status} ${response.statusText}`.trim();
+  return new ServiceError(message ?? said, {
+    hint: hint ?? body.hint,
     status: response.status,
     wait: after > 0 ? 1000 * after : undefined,
   });
 }
+
+/** The error of a token that the service does not know. */
+export const unknownToken = () => new ServiceError(WORDS[401].message, { hint: WORDS[401].hint, status: 401 });
 
 /** The events of a stream of server-sent events, as `{event, data}`. */
 async function* events(body) {
@@ -146,9 +161,10 @@ export class Service {
       response = await fetch(this.base + path, { method, headers: all, body, signal, cache: "no-store" });
     } catch (cause) {
       if (cause?.name === "AbortError") throw cause;
-      const hint = navigator.onLine
-        ? "check that the service is running, and try again"
-        : "this device is offline: connect it, and try again";
+      if (!navigator.onLine) {
+        throw new ServiceError("this device is offline", { hint: "try again when it is connected", cause });
+      }
+      const hint = "check that the service is running, and try again";
       throw new ServiceError("the service does not answer", { hint, cause });
     }
     if (!response.ok) throw await problem(response);
@@ -195,19 +211,26 @@ export class Service {
   }
 
   /**
-   * Repeats `attempt` until it succeeds, while failures pass and there is progress now and then.
-   * `attempt` calls its argument when it got ahead.
+   * Repeats `attempt` until it succeeds, while failures pass and there is progress now and then:
+   * after each of `waits`, and without a network as soon as there is one again, which may take some
+   * more attempts. `attempt` calls its argument when it got ahead.
    */
-  async persist(attempt, { signal, onPause } = {}) {
+  async persist(attempt, { signal, onPause, waits = WAITS } = {}) {
     for (let failures = 0; ;) {
       try {
         return await attempt(() => { failures = 0; });
       } catch (error) {
         if (signal?.aborted) throw abortError();
-        if (!(error instanceof ServiceError && error.isPassing) || failures >= WAITS.length) throw error;
+        const isPassing = error instanceof ServiceError && error.isPassing;
+        if (error.isOffline) waits = WAITS;
+        if (!isPassing || !error.isOffline && failures >= waits.length) throw error;
         if (error.wait !== 0) onPause?.(error);
-        await online(error.wait ?? WAITS[failures], signal);
-        failures += 1;
+        if (error.isOffline) {
+          await online(signal);
+        } else {
+          await sleep(error.wait ?? waits[failures], signal);
+          failures += 1;
+        }
       }
     }
   }
@@ -348,10 +371,21 @@ export class Service {
     return new Blob(parts);
   }
 
-  /** Deletes something that is no longer needed, if it can. */
+  /**
+   * Deletes something that is no longer needed, if it can: an upload is locked while a piece of it
+   * ends, and files are in use while a job does.
+   */
   async remove(path) {
+    const attempt = async () => {
+      try {
+        await this.request(path, { method: "DELETE", headers: TUS });
+      } catch (error) {
+        if (error.status === 409 && !path.startsWith("/v1/jobs/")) error.status = 423;
+        throw error;
+      }
+    };
     try {
-      await this.request(path, { method: "DELETE", headers: TUS });
+      await this.persist(attempt, { waits: [250, 1000, 4000, 16_000] });
     } catch {
       // It expires by itself.
     }

@@ -63,6 +63,15 @@ export class Steps {
     this.started = performance.now();
   }
 
+  /** Shows a step that has begun. */
+  begin(name, title) {
+    const step = new Step(this.list, title);
+    step.item.className = "now";
+    step.item.dataset.step = name;
+    announce(title);
+    return step;
+  }
+
   /**
    * Runs one step and shows its time. `work` gets the step, and what it says last stays there.
    *
@@ -73,10 +82,7 @@ export class Steps {
    * @returns {Promise<T>}
    */
   async run(name, title, work) {
-    const step = new Step(this.list, title);
-    step.item.className = "now";
-    step.item.dataset.step = name;
-    announce(title);
+    const step = this.begin(name, title);
     const started = performance.now();
     try {
       const result = await work(step);

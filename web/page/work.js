@@ -5,6 +5,9 @@ import { drawBytes } from "./pixels.js";
 import * as problem from "./problem.js";
 import { announce, Steps } from "./steps.js";
 
+/** The height of a result that shows what it is, in pixels. */
+const ENOUGH = 320;
+
 export class Work {
   /**
    * @param {string} prefix of the ids of this view
@@ -28,19 +31,28 @@ export class Work {
     const { signal } = this.running;
     const run = $(`${this.prefix}-run`);
     const cancel = $(`${this.prefix}-cancel`);
-    const hadFocus = document.activeElement === run;
+    const focusedFirst = document.activeElement;
+    const hadFocus = focusedFirst === run;
     problem.clear();
     run.disabled = true;
     cancel.hidden = false;
     if (hadFocus) cancel.focus();
     const { sent, received } = this.service;
     this.keys.busy = true;
+    let isDone = false;
     try {
+      let reaching;
+      const onPause = (error) => {
+        reaching ??= this.steps.begin("reach", "Reach the service");
+        reaching.pause(error);
+      };
+      this.steps.clear();
       await this.account.run(async () => {
         this.steps.clear();
         await work(signal);
-      }, signal);
+      }, { signal, onPause });
       this.steps.finish(this.service.sent - sent, this.service.received - received);
+      isDone = true;
     } catch (error) {
       if (problem.isCancelled(error)) {
         this.steps.total.textContent = "Cancelled.";
@@ -55,7 +67,19 @@ export class Work {
       run.disabled = false;
       cancel.hidden = true;
       if (focused) run.focus();
+      // The focus stays where somebody moved it meanwhile.
+      if (isDone && [run, focusedFirst, document.body].includes(document.activeElement)) this.#goToResult();
     }
+  }
+
+  /** Brings the result into view, and the focus to it, unless enough of it is in view. */
+  #goToResult() {
+    const outcome = $(`${this.prefix}-outcome`);
+    const { top, height } = outcome.getBoundingClientRect();
+    if (top >= 0 && top + Math.min(height, ENOUGH) <= innerHeight) return;
+    outcome.focus({ preventScroll: true });
+    const behavior = matchMedia("(prefers-reduced-motion: reduce)").matches ? "instant" : "smooth";
+    outcome.scrollIntoView({ behavior, block: height > innerHeight ? "start" : "nearest" });
   }
 
   /**

@@ -202,6 +202,19 @@ def chromium(downloads: pathlib.Path) -> Iterator[webdriver.Chrome]:
 
 
 @pytest.fixture
+def emulated_offline(chromium: webdriver.Chrome) -> Iterator[Any]:
+    """Takes the network from the browser, and gives it back; it has one afterwards."""
+    chromium.execute_cdp_cmd("Network.enable", {})
+
+    def emulate(is_offline: bool) -> None:
+        network = {"latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
+        chromium.execute_cdp_cmd("Network.emulateNetworkConditions", {"offline": is_offline, **network})
+
+    yield emulate
+    emulate(False)
+
+
+@pytest.fixture
 def emulated(chromium: webdriver.Chrome) -> Iterator[Any]:
     """Emulates devices and networks; undone afterwards."""
 

@@ -14,6 +14,9 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.ui import WebDriverWait
 
+#: The radius of the blur that the page offers first.
+RADIUS = 4
+
 #: How long anything may take on a busy machine, in seconds.
 PATIENCE = 120
 
@@ -72,6 +75,23 @@ class Page:
         self.find("#token").send_keys(token)
         self.click("#token-form [type=submit]")
         self.wait(lambda: self.text("#who") == "With a token")
+
+    def set(self, selector: str, value: object) -> None:
+        """Give a control a value."""
+        self.js(
+            "arguments[0].value = arguments[1]; arguments[0].dispatchEvent(new Event('input', { bubbles: true }))",
+            self.find(selector), str(value),
+        )  # fmt: skip
+
+    def is_in_view(self, selector: str) -> bool:
+        """Whether the top of an element is on the screen."""
+        return bool(
+            self.js(
+                "const { top, height } = arguments[0].getBoundingClientRect();"
+                "return top > -1 && top + Math.min(height, 100) <= innerHeight",
+                self.find(selector),
+            )
+        )
 
     def operate(self, name: str) -> None:
         self.click(f"#picture-form [name=operation][value={name}]")
@@ -155,11 +175,14 @@ def filtered(image: npt.NDArray[np.uint8], kernel: npt.ArrayLike) -> npt.NDArray
     )
 
 
-def expected(image: npt.NDArray[np.uint8], operation: str, by: float = 0.0) -> npt.NDArray[np.float64]:
+def expected(
+    image: npt.NDArray[np.uint8], operation: str, by: float = 0.0, radius: int = RADIUS
+) -> npt.NDArray[np.float64]:
     """What an operation should give, computed in the clear."""
     match operation:
         case "blur":
-            result = filtered(image, np.full((3, 3), 1 / 9))
+            side = 2 * radius + 1
+            result = filtered(image, np.full((side, side), 1 / side**2))
         case "sharpen":
             result = filtered(image, [[0, -1, 0], [-1, 5, -1], [0, -1, 0]])
         case "edges":
