@@ -1,15 +1,18 @@
 //! What all requests share.
 
 use crate::clock;
-use crate::db::Database;
+use crate::db::{Bounds, Database, Tenant};
+use crate::health::Health;
 use crate::jobs::{self, Jobs};
 use crate::metrics::Metrics;
 use crate::models::Models;
 use crate::page::Page;
-use crate::problem::Answer;
+use crate::problem::{Answer, Problem};
 use crate::rates::Rates;
-use crate::settings::Config;
+use crate::settings::{Config, Quota};
+use crate::space::Space;
 use crate::store::{Store, private_folder};
+use crate::turns::{LongRequest, LongRequests};
 use crate::uploads::{self, Uploads};
 use std::sync::Arc;
 use std::time::Duration;
@@ -69,8 +72,32 @@ pub struct App {
     pub metrics: Metrics,
     /// Who may ask how often.
     pub rates: Rates,
+    /// Who may have how many long requests at a time.
+    pub long_requests: Arc<LongRequests>,
+    /// The room on the disk.
+    pub space: Space,
+    /// Whether the service is ready, as of a moment ago.
+    pub health: Health,
     /// The page.
     pub page: Page,
+}
+
+/// Uploads, downloads and streams of events of a tenant at the same time.
+const LONG: usize = 32;
+/// As many sessions of one address as guests may fill its quota.
+const SESSIONS_PER_GUEST: u64 = 64;
+
+/// What the guests of one address hold together, and so on.
+fn bounds(config: &Config) -> Bounds {
+    let share = |of: u64| of.saturating_mul(config.address_guests);
+    let Quota { bytes, objects, jobs } = config.guest;
+    Bounds {
+        uploads: config.uploads,
+        address: Quota { bytes: share(bytes), objects: share(objects), jobs: share(jobs) },
+        address_uploads: share(config.uploads.1),
+        address_sessions: share(SESSIONS_PER_GUEST),
+        kept_jobs: config.kept_jobs,
+    }
 }
 
 impl App {
@@ -82,17 +109,20 @@ impl App {
         private_folder(&config.data).map_err(StartError::io(config.data.display()))?;
         let store = config.store.clone().unwrap_or_else(|| config.data.display().to_string());
         let app = Arc::new(Self {
-            db: Database::open(&config.database).await?,
+            db: Database::open(&config.database).await?.bounded(bounds(&config)),
             store: Store::open(config.store.as_deref(), &config.data).map_err(StartError::io(store))?,
             uploads: Uploads::default(),
             jobs: Jobs::default(),
             models: config.models.as_deref().map(Models::read).transpose()?.unwrap_or_default(),
             metrics: Metrics::default(),
-            rates: Rates::new(config.rates.0, config.rates.1),
+            rates: Rates::new(config.rates.0, config.rates.1, config.address_guests),
+            long_requests: LongRequests::new(LONG, (config.connections.1 / 2).max(LONG)),
+            space: Space::new(&config.data, config.reserve),
+            health: Health::default(),
             page: Page::new(config.page.clone()),
             config,
         });
-        let failed = |problem: crate::problem::Problem| StartError::Recovery(problem.cause.detail);
+        let failed = |problem: Problem| StartError::Recovery(problem.cause.detail);
         uploads::recover(&app).await.map_err(failed)?;
         jobs::recover(&app).await.map_err(failed)?;
         let sweeper = Arc::downgrade(&app);
@@ -106,6 +136,17 @@ impl App {
             }
         });
         Ok(app)
+    }
+
+    /// Counts a request of a tenant that may take long, until what is returned is dropped.
+    ///
+    /// # Errors
+    /// There are too many: 429.
+    pub fn begin_long(&self, tenant: &Tenant) -> Answer<LongRequest> {
+        self.long_requests.begin(tenant).ok_or_else(|| {
+            self.metrics.limited();
+            Problem::too_long()
+        })
     }
 
     /// When a new object of a tenant expires.

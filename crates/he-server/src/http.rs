@@ -11,6 +11,7 @@ mod who;
 pub use who::Peer;
 
 use crate::app::App;
+use crate::host;
 use crate::page;
 use crate::problem::Problem;
 use axum::extract::{DefaultBodyLimit, MatchedPath, Request, State};
@@ -59,15 +60,30 @@ pub fn router(app: Arc<App>) -> Router {
         .route("/openapi.json", get(about::openapi))
         .route("/healthz", get(about::health))
         .route("/readyz", get(about::ready))
-        .route("/metrics", get(about::metrics))
+        .route("/metrics", get(about::local_metrics))
         .layer(compressed())
         .merge(secret)
         .layer(DefaultBodyLimit::max(MAX_JSON))
         .layer(middleware::from_fn_with_state(Arc::clone(&app), in_time));
     let page = axum::routing::any(page::serve).layer(compressed());
+    let listen = app.config.listen.ip();
     long.merge(short)
         .method_not_allowed_fallback(not_allowed)
         .fallback_service(page.with_state(Arc::clone(&app)))
+        .layer(middleware::from_fn_with_state((Arc::clone(&app), listen), host::checked))
+        .layer(middleware::from_fn_with_state(Arc::clone(&app), observed))
+        .with_state(app)
+}
+
+/// The routes of the listener of the metrics.
+pub fn metrics_router(app: Arc<App>) -> Router {
+    let listen = app.config.metrics_listen.unwrap_or(app.config.listen).ip();
+    Router::new()
+        .route("/metrics", get(about::metrics))
+        .route("/healthz", get(about::health))
+        .route("/readyz", get(about::ready))
+        .fallback(async || Problem::not_found("resource"))
+        .layer(middleware::from_fn_with_state((Arc::clone(&app), listen), host::checked))
         .layer(middleware::from_fn_with_state(Arc::clone(&app), observed))
         .with_state(app)
 }

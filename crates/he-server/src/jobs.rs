@@ -2,7 +2,7 @@
 
 use crate::app::App;
 use crate::clock;
-use crate::db::{self, Ended, Job, JobState, Kind, Object};
+use crate::db::{self, Ended, Job, JobState, Kind, Object, Room};
 use crate::describe;
 use crate::ids;
 use crate::operations::Task;
@@ -147,11 +147,7 @@ pub async fn recover(app: &Arc<App>) -> Answer<()> {
     app.jobs.reserve(app.db.has_tenants().await?);
     for job in app.db.unfinished_jobs().await? {
         if job.starts < MOST_STARTS {
-            let owner = match app.db.is_guest(&job.tenant).await? {
-                true => Owner::guest(&job.tenant, None),
-                false => Owner::tenant(&job.tenant),
-            };
-            app.jobs.add(&owner, &job.id);
+            app.jobs.add(&app.db.owner_of(&job.tenant).await?, &job.id);
             continue;
         }
         let detail = format!("the service has ended {} times while it computed this job", job.starts);
@@ -169,7 +165,7 @@ async fn start_jobs(app: Arc<App>) {
         app.jobs.wake.notified().await;
         loop {
             let reserved = app.jobs.reserved.load(Ordering::Relaxed);
-            let places = Places { all: app.config.running_jobs, reserved };
+            let places = Places { all: app.config.running_jobs, of_account: usize::MAX, reserved };
             let next = if app.jobs.is_ending() { None } else { app.jobs.queue().next(places) };
             let Some((owner, id)) = next else { break };
             let app = Arc::clone(&app);
@@ -294,7 +290,10 @@ async fn run(app: &Arc<App>, owner: &Owner, id: &str) -> Answer<()> {
         (Ok(object), _) => match end(app, tenant, id, &active, JobState::Done, Some(&object), None).await? {
             Ended::Written => "done",
             Ended::Full => {
-                let problem = Problem::quota("there is no room for the result");
+                let problem = match app.db.room_for(&object).await? {
+                    Room::Full(full) => Problem::quota(&full),
+                    Room::Taken => Problem::conflict("there was no room for the result").hint("try again"),
+                };
                 let outcome = failed(&problem.cause).await?;
                 discard(app, &object.id).await;
                 outcome

@@ -7,7 +7,9 @@
 //!
 //! - [`settings`]: flags, environment and file as one [`Config`](settings::Config);
 //! - [`app`]: the service; [`serve`]: its connections; [`tokens`]: those who may use it;
-//! - `http`: the routes, `uploads`, `jobs` and `queue`: what they do;
+//! - `http`: the routes, `uploads`, `arriving`, `jobs` and `queue`: what they do;
+//! - `places`, `rates`, `turns`, `space`: what keeps clients from each other; `host` and `address`:
+//!   by which name they ask, and who counts as one;
 //! - `db`: metadata in SQLite or PostgreSQL; `store`: bytes in a folder or a store like S3.
 //!
 //! # Examples
@@ -30,10 +32,15 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod address;
 pub mod app;
+mod arriving;
 mod clock;
 mod db;
 mod describe;
+mod descriptors;
+mod health;
+mod host;
 mod http;
 mod ids;
 mod jobs;
@@ -42,12 +49,15 @@ mod metrics;
 mod models;
 mod operations;
 mod page;
+mod places;
 mod problem;
 mod queue;
 mod rates;
 pub mod serve;
 pub mod settings;
+mod space;
 mod store;
 mod time_limits;
 pub mod tokens;
+mod turns;
 mod uploads;

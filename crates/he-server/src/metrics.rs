@@ -34,6 +34,8 @@ pub struct Metrics {
     refused: AtomicU64,
     jobs: [AtomicU64; 3],
     limited: AtomicU64,
+    gave_way: AtomicU64,
+    turned_away: AtomicU64,
 }
 
 impl Metrics {
@@ -77,6 +79,16 @@ impl Metrics {
     /// A request came too early.
     pub fn limited(&self) {
         self.limited.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A connection was closed for a newcomer, or because it took too long.
+    pub fn gave_way(&self) {
+        self.gave_way.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A connection was closed at once, for all places are busy.
+    pub fn turned_away(&self) {
+        self.turned_away.fetch_add(1, Ordering::Relaxed);
     }
 
     /// A job has ended.
@@ -135,6 +147,12 @@ pub fn text(app: &App) -> String {
         "Requests refused because they came too often.",
         &one(number(&metrics.limited)),
     );
+    let closed = [("gave-way", &metrics.gave_way), ("turned-away", &metrics.turned_away)];
+    let closed = closed.map(|(why, count)| (format!("{{why=\"{why}\"}}"), number(count)));
+    family("connections_closed_total", "counter", "Connections closed to make room.", &closed);
+    if let Some(free) = app.space.free() {
+        family("disk_free_bytes", "gauge", "Free bytes of the disk of the data folder.", &one(free as f64));
+    }
     let answers = metrics.answers.lock().unwrap_or_else(PoisonError::into_inner);
     let mut times = Vec::new();
     for ((route, method, status), entry) in answers.iter() {

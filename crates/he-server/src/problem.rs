@@ -1,10 +1,13 @@
 //! Answers to requests that fail: problem details of RFC 9457.
 
+use crate::db::Full;
 use axum::Json;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use std::error::Error;
+use std::io::{self, ErrorKind};
 
 /// The result of a handler.
 pub type Answer<T> = Result<T, Problem>;
@@ -73,10 +76,74 @@ impl Problem {
             .header(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))
     }
 
-    /// A quota is used up.
-    pub fn quota(detail: impl Into<String>) -> Self {
-        Self::new(StatusCode::FORBIDDEN, "quota", detail)
-            .hint("delete objects that are not needed, or wait for running jobs")
+    /// A quota is used up, or what the guests of one address hold together.
+    pub fn quota(full: &Full) -> Self {
+        let Full { what, needed, of, shared } = full;
+        let whose = if *shared { "the guests of this address" } else { "this tenant" };
+        let (status, name, hint) = match *what {
+            "uploads" => (
+                StatusCode::CONFLICT,
+                "unfinished uploads",
+                "GET /v1/objects?state=uploading and /v1/key-sets?state=uploading list them: HEAD and PATCH \
+                 continue one, DELETE removes it",
+            ),
+            "jobs" => (
+                StatusCode::FORBIDDEN,
+                "unfinished jobs",
+                "wait for jobs, or cancel them with DELETE: GET /v1/jobs lists them",
+            ),
+            "objects" => (
+                StatusCode::FORBIDDEN,
+                "objects and key sets",
+                "delete some that are not needed: GET /v1/objects and /v1/key-sets list them",
+            ),
+            what => (
+                StatusCode::FORBIDDEN,
+                what,
+                "delete objects and key sets that are not needed: GET /v1/objects and /v1/key-sets list them",
+            ),
+        };
+        let detail = format!("this would make {needed} {name}, where {whose} may have {of}");
+        Self::new(status, "quota", detail).hint(hint)
+    }
+
+    /// The disk is full.
+    pub fn disk_full() -> Self {
+        let (status, what) = (StatusCode::INSUFFICIENT_STORAGE, "the disk of the service is full");
+        Self::new(status, "disk", what).hint("delete objects and unfinished uploads, or tell the operator")
+    }
+
+    /// The disk or the database takes no changes.
+    pub fn read_only(error: impl std::fmt::Display) -> Self {
+        tracing::error!(%error, "a request failed");
+        let (status, what) = (StatusCode::SERVICE_UNAVAILABLE, "the service cannot write to its storage");
+        Self::new(status, "storage", what).hint("try again later, or tell the operator")
+    }
+
+    /// A disk or a database has failed: because it is full, takes no changes or is busy, or as the
+    /// log says.
+    fn storage(error: &(dyn Error + 'static)) -> Self {
+        let mut cause = Some(error);
+        while let Some(found) = cause {
+            match found.downcast_ref::<io::Error>().map(io::Error::kind) {
+                Some(ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge) => {
+                    tracing::error!(%error, "the disk is full");
+                    return Self::disk_full();
+                }
+                Some(ErrorKind::ReadOnlyFilesystem | ErrorKind::PermissionDenied) => {
+                    return Self::read_only(error);
+                }
+                _ => cause = found.source(),
+            }
+        }
+        Self::internal(error)
+    }
+
+    /// Too many long requests at the same time.
+    pub fn too_long() -> Self {
+        let what = "too many uploads, downloads and streams of events at the same time";
+        let problem = Self { cause: Cause { detail: what.to_owned(), hint: None }, ..Self::too_many(1) };
+        problem.hint("wait until one of them has ended")
     }
 
     /// Too many requests.
@@ -116,7 +183,8 @@ impl From<he_files::Error> for Problem {
     fn from(error: he_files::Error) -> Self {
         use he_files::Error as E;
         match &error {
-            E::Io { .. } | E::NoDevice | E::NoRandomness { .. } | E::Gpu(_) => Self::internal(error),
+            E::Io { .. } => Self::storage(&error),
+            E::NoDevice | E::NoRandomness { .. } | E::Gpu(_) => Self::internal(error),
             _ => {
                 let cause = Cause::from(&error);
                 Self { cause, ..Self::new(StatusCode::UNPROCESSABLE_ENTITY, "file", "") }
@@ -135,7 +203,44 @@ macro_rules! internal {
     )*};
 }
 
-internal!(sqlx::Error, std::io::Error, object_store::Error, tokio::task::JoinError);
+internal!(tokio::task::JoinError);
+
+impl From<io::Error> for Problem {
+    fn from(error: io::Error) -> Self {
+        Self::storage(&error)
+    }
+}
+
+impl From<object_store::Error> for Problem {
+    fn from(error: object_store::Error) -> Self {
+        Self::storage(&error)
+    }
+}
+
+/// By the codes of SQLite (the lower byte of extended ones) and of PostgreSQL.
+impl From<sqlx::Error> for Problem {
+    fn from(error: sqlx::Error) -> Self {
+        /// SQLITE_FULL, and what means that nothing can be written: SQLITE_READONLY, _IOERR and
+        /// _CANTOPEN.
+        const FULL: u32 = 13;
+        const READ_ONLY: [u32; 3] = [8, 10, 14];
+        let code = match &error {
+            sqlx::Error::Database(error) => error.code().unwrap_or_default().into_owned(),
+            sqlx::Error::PoolTimedOut => {
+                return Self::new(StatusCode::SERVICE_UNAVAILABLE, "busy", "the database is busy")
+                    .hint("try again later");
+            }
+            _ => return Self::storage(&error),
+        };
+        match code.parse::<u32>().ok().filter(|_| code.len() < 5).map(|code| code & 0xff) {
+            Some(FULL) => Self::disk_full(),
+            Some(code) if READ_ONLY.contains(&code) => Self::read_only(error),
+            _ if code == "53100" => Self::disk_full(),
+            _ if code == "25006" => Self::read_only(error),
+            _ => Self::internal(error),
+        }
+    }
+}
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
@@ -144,5 +249,27 @@ impl IntoResponse for Problem {
         response.headers_mut().insert(header::CONTENT_TYPE, json);
         response.headers_mut().extend(self.headers);
         response
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn full_disks_are_said_to_be_full() {
+        let status = |kind: ErrorKind| {
+            let file = he_files::Error::io(kind.into(), "write", "the result");
+            let store =
+                object_store::Error::Generic { store: "local", source: Box::new(io::Error::from(kind)) };
+            let all = [Problem::from(io::Error::from(kind)), file.into(), store.into()];
+            assert!(
+                all.iter().all(|problem| problem.status == all[0].status && problem.cause.hint.is_some())
+            );
+            all[0].status.as_u16()
+        };
+        assert_eq!([ErrorKind::StorageFull, ErrorKind::QuotaExceeded].map(status), [507, 507]);
+        assert_eq!([ErrorKind::ReadOnlyFilesystem, ErrorKind::PermissionDenied].map(status), [503, 503]);
+        assert_eq!(status(ErrorKind::InvalidData), 500);
     }
 }

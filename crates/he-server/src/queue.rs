@@ -1,55 +1,42 @@
 //! Whose turn it is: jobs that wait, fairly between tenants, and between the addresses of guests.
 
 use std::collections::{HashMap, VecDeque};
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 
 /// Whose job it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Owner {
     /// The tenant.
     pub tenant: String,
-    /// The party of a guest: guests of one address share their turns and places, since anybody may
-    /// have any number of sessions. Other tenants are parties of their own.
-    guests: Option<String>,
+    /// Tenants of one account share their turns and places.
+    account: String,
+    guest: bool,
 }
 
 impl Owner {
     /// A tenant that somebody made.
     pub fn tenant(tenant: &str) -> Self {
-        Self { tenant: tenant.to_owned(), guests: None }
+        Self::sharing(tenant, tenant)
     }
 
-    /// A guest, at this address if it is known. Loopback addresses are those of proxies and say
-    /// nothing; of IPv6, a customer has all addresses of the same 64 first bits.
-    pub fn guest(tenant: &str, address: Option<IpAddr>) -> Self {
-        let party = match address.map(|address| address.to_canonical()) {
-            Some(IpAddr::V4(address)) if !address.is_loopback() => address.to_string(),
-            Some(IpAddr::V6(address)) if !address.is_loopback() => {
-                Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).to_string()
-            }
-            _ => tenant.to_owned(),
-        };
-        Self { tenant: tenant.to_owned(), guests: Some(party) }
+    /// A tenant that takes turns as one with all others of an account.
+    pub fn sharing(tenant: &str, account: &str) -> Self {
+        Self { tenant: tenant.to_owned(), account: account.to_owned(), guest: false }
+    }
+
+    /// A guest of this [address](crate::address::counted), if it is known: guests of one address
+    /// share their turns, since anybody may have any number of sessions. Loopback addresses are
+    /// those of proxies that are not named in the settings, and say nothing.
+    pub fn guest(tenant: &str, address: Option<&str>) -> Self {
+        let says_nothing = |address: &str| address.parse().is_ok_and(|ip: IpAddr| ip.is_loopback());
+        let account = address.filter(|address| !says_nothing(address)).unwrap_or(tenant);
+        Self { guest: true, ..Self::sharing(tenant, account) }
     }
 
     /// Whether it is a guest.
     pub fn is_guest(&self) -> bool {
-        self.guests.is_some()
+        self.guest
     }
-
-    fn party(&self) -> Party {
-        match &self.guests {
-            Some(guests) => Party::Guests(guests.clone()),
-            None => Party::Tenant(self.tenant.clone()),
-        }
-    }
-}
-
-/// Those who take turns.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Party {
-    Tenant(String),
-    Guests(String),
 }
 
 /// The places for jobs that run.
@@ -57,6 +44,8 @@ enum Party {
 pub struct Places {
     /// How many there are.
     pub all: usize,
+    /// The most that an account has.
+    pub of_account: usize,
     /// Whether one of several is kept for tenants that are not guests, because there are some.
     pub reserved: bool,
 }
@@ -81,15 +70,15 @@ struct Line {
 /// Jobs that wait, and how many of each tenant run.
 ///
 /// The next job is the oldest of the tenant of whom the fewest run; of several such tenants it is
-/// the one whose last turn was the longest ago. The guests of an address are one tenant in that
-/// respect, and among themselves. Of several places, they leave one to others; all guests together
-/// leave one to other tenants, if there are some.
+/// the one whose last turn was the longest ago. The tenants of an account are one tenant in that
+/// respect, and take turns among themselves. The guests of an account leave one of several places
+/// to others; all guests together leave one to other tenants, if there are some.
 #[derive(Debug, Default)]
 pub struct Queue {
     /// By tenant; those of whom nothing waits or runs are left out.
     lines: HashMap<String, Line>,
-    /// The number of the last turn of each party that has a line.
-    turns: HashMap<Party, u64>,
+    /// The number of the last turn of each account that has a line.
+    turns: HashMap<String, u64>,
     turn: u64,
 }
 
@@ -106,33 +95,33 @@ impl Queue {
         if self.running() >= places.all {
             return None;
         }
-        // The running jobs of each party.
-        let mut parties = HashMap::new();
+        // The running jobs of each account.
+        let mut accounts = HashMap::new();
         for line in self.lines.values() {
-            *parties.entry(line.owner.party()).or_insert(0) += line.running;
+            *accounts.entry(&*line.owner.account).or_insert(0) += line.running;
         }
         let guests: usize =
             self.lines.values().filter(|line| line.owner.is_guest()).map(|line| line.running).sum();
-        let of_party = |line: &Line| {
-            let party = line.owner.party();
-            let turn = self.turns.get(&party).copied().unwrap_or_default();
-            (parties.get(&party).copied().unwrap_or_default(), turn)
+        let of_account = |line: &Line| {
+            let account = &*line.owner.account;
+            let turn = self.turns.get(account).copied().unwrap_or_default();
+            (accounts.get(account).copied().unwrap_or_default(), turn)
         };
         let has_place = |line: &&Line| {
-            let most = places.of_guests();
-            let all = !places.reserved || guests < most;
-            !line.owner.is_guest() || (of_party(line).0 < most && all)
+            let (running, most) = (of_account(line).0, places.of_guests());
+            let guests_have = running < most && (!places.reserved || guests < most);
+            running < places.of_account && (!line.owner.is_guest() || guests_have)
         };
         let order = |line: &&Line| {
-            let (running, turn) = of_party(line);
-            (running, line.running, turn, line.turn, line.owner.tenant.clone())
+            let (running, turn) = of_account(line);
+            (running, turn, line.running, line.turn, line.owner.tenant.clone())
         };
         let waiting = self.lines.values().filter(|line| !line.waiting.is_empty());
         let owner = waiting.filter(has_place).min_by_key(order)?.owner.clone();
         let line = self.lines.get_mut(&owner.tenant)?;
         self.turn += 1;
         (line.turn, line.running) = (self.turn, line.running + 1);
-        self.turns.insert(owner.party(), self.turn);
+        self.turns.insert(owner.account.clone(), self.turn);
         line.waiting.pop_front().map(|job| (owner, job))
     }
 
@@ -157,10 +146,10 @@ impl Queue {
     /// Forgets a tenant of whom nothing is left.
     fn forget(&mut self, tenant: &str) {
         if self.lines.get(tenant).is_some_and(|line| line.running == 0 && line.waiting.is_empty()) {
-            let party = self.lines.remove(tenant).map(|line| line.owner.party());
-            let is_left = |of: &Party| self.lines.values().any(|line| line.owner.party() == *of);
-            if let Some(party) = party.filter(|party| !is_left(party)) {
-                self.turns.remove(&party);
+            let account = self.lines.remove(tenant).map(|line| line.owner.account);
+            let is_left = |of: &String| self.lines.values().any(|line| line.owner.account == *of);
+            if let Some(account) = account.filter(|account| !is_left(account)) {
+                self.turns.remove(&account);
             }
         }
     }
@@ -180,7 +169,7 @@ impl Queue {
 mod tests {
     use super::*;
 
-    const TWO: Places = Places { all: 2, reserved: false };
+    const TWO: Places = Places { all: 2, of_account: usize::MAX, reserved: false };
 
     fn push(queue: &mut Queue, tenant: &str, job: &str) {
         queue.push(&Owner::tenant(tenant), job.to_owned());
@@ -241,7 +230,10 @@ mod tests {
     #[test]
     fn guests_of_an_address_are_one_party() {
         let mut queue = Queue::default();
-        let guest = |name: &str, address: &str| Owner::guest(name, Some(address.parse().unwrap()));
+        let guest = |name: &str, address: &str| {
+            let counted = crate::address::counted(address.parse().unwrap()).to_string();
+            Owner::guest(name, Some(&counted))
+        };
         for (name, address) in [("a", "192.0.2.1"), ("b", "::ffff:192.0.2.1"), ("c", "192.0.2.1")] {
             queue.push(&guest(name, address), name.to_owned());
         }
@@ -272,9 +264,30 @@ mod tests {
         assert_eq!(next(&mut queue, TWO).unwrap(), "i");
     }
 
+    /// Tenants of an account are one among the others, and take turns between themselves.
+    #[test]
+    fn an_account_is_one_whoever_has_more_tenants() {
+        let mut queue = Queue::default();
+        for tenant in ["a", "b", "c"] {
+            (0..3).for_each(|i| queue.push(&Owner::sharing(tenant, "x"), format!("{tenant}{i}")));
+        }
+        (0..3).for_each(|i| push(&mut queue, "t", &format!("t{i}")));
+        let mut order = Vec::new();
+        while order.len() < 6 {
+            let (owner, job) = queue.next(TWO).unwrap();
+            queue.ended(&owner.tenant);
+            order.push(job);
+        }
+        assert_eq!(order, ["a0", "t0", "b0", "t1", "c0", "t2"]);
+        // No account has more than its places.
+        let most = |of_account| Places { of_account, ..TWO };
+        assert!(queue.next(most(1)).is_some() && queue.next(most(1)).is_none());
+        assert!(queue.next(most(2)).is_some());
+    }
+
     #[test]
     fn guests_leave_a_place_to_tenants() {
-        let reserved = Places { all: 2, reserved: true };
+        let reserved = Places { reserved: true, ..TWO };
         let mut queue = Queue::default();
         for name in ["g", "h"] {
             queue.push(&Owner::guest(name, None), name.to_owned());
@@ -287,6 +300,6 @@ mod tests {
         // The only place is for all.
         let mut queue = Queue::default();
         queue.push(&Owner::guest("g", None), "g".to_owned());
-        assert_eq!(next(&mut queue, Places { all: 1, reserved: true }).as_deref(), Some("g"));
+        assert_eq!(next(&mut queue, Places { all: 1, reserved: true, ..TWO }).as_deref(), Some("g"));
     }
 }

@@ -10,6 +10,8 @@ use std::time::Instant;
 pub enum Asker {
     /// A tenant.
     Tenant(String),
+    /// The guests of an address.
+    Guests(String),
     /// An address without a tenant.
     Address(IpAddr),
     /// An address that opens sessions.
@@ -28,13 +30,16 @@ struct Bucket {
 pub struct Rates {
     per_second: f64,
     sessions_per_second: f64,
+    address_guests: f64,
     buckets: Mutex<HashMap<Asker, Bucket>>,
 }
 
 impl Rates {
-    /// So many requests per second, and sessions per minute.
-    pub fn new(per_second: u32, sessions_per_minute: u32) -> Self {
+    /// So many requests per second, and sessions per minute; the guests of one address ask as often
+    /// as so many guests may.
+    pub fn new(per_second: u32, sessions_per_minute: u32, address_guests: u64) -> Self {
         Self {
+            address_guests: address_guests as f64,
             per_second: f64::from(per_second),
             sessions_per_second: f64::from(sessions_per_minute) / 60.0,
             buckets: Mutex::default(),
@@ -45,6 +50,9 @@ impl Rates {
     fn of(&self, asker: &Asker) -> (f64, f64) {
         match asker {
             Asker::Tenant(_) | Asker::Address(_) => (self.per_second, 4.0 * self.per_second),
+            Asker::Guests(_) => {
+                (self.address_guests * self.per_second, 4.0 * self.address_guests * self.per_second)
+            }
             Asker::Sessions(_) => (self.sessions_per_second, 60.0 * self.sessions_per_second),
         }
     }
@@ -55,6 +63,16 @@ impl Rates {
     /// The seconds to wait, if it asks too often.
     pub fn take(&self, asker: Asker) -> Result<(), u64> {
         self.take_at(asker, Instant::now())
+    }
+
+    /// Takes more of `asker` after an answer that has cost as much as `requests` more: the next
+    /// requests wait for it.
+    pub fn charge(&self, asker: &Asker, requests: u64) {
+        let (_, most) = self.of(asker);
+        let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(bucket) = buckets.get_mut(asker) {
+            bucket.left = (bucket.left - requests as f64).max(-most.max(1.0));
+        }
     }
 
     fn take_at(&self, asker: Asker, now: Instant) -> Result<(), u64> {
@@ -85,7 +103,7 @@ mod tests {
 
     #[test]
     fn buckets_fill_again() {
-        let rates = Rates::new(2, 6);
+        let rates = Rates::new(2, 6, 8);
         let (asker, start) = (|| Asker::Tenant("a".to_owned()), Instant::now());
         for _ in 0..8 {
             rates.take_at(asker(), start).unwrap();
@@ -99,5 +117,23 @@ mod tests {
             rates.take_at(sessions(), start).unwrap();
         }
         assert_eq!(rates.take_at(sessions(), start), Err(10));
+        // The guests of an address together.
+        let guests = || Asker::Guests("1.1.1.1".to_owned());
+        for _ in 0..64 {
+            rates.take_at(guests(), start).unwrap();
+        }
+        assert!(rates.take_at(guests(), start).is_err());
+    }
+
+    #[test]
+    fn answers_cost_by_what_they_hold() {
+        let rates = Rates::new(2, 6, 8);
+        let (asker, start) = (|| Asker::Tenant("a".to_owned()), Instant::now());
+        rates.take_at(asker(), start).unwrap();
+        rates.charge(&asker(), 13);
+        assert_eq!(rates.take_at(asker(), start), Err(4));
+        rates.charge(&asker(), 1_000_000);
+        assert_eq!(rates.take_at(asker(), start), Err(5));
+        assert!(rates.take_at(asker(), start + Duration::from_secs(5)).is_ok());
     }
 }

@@ -1,6 +1,7 @@
 //! The configuration: settings as flags, the environment and a file give them, and what they come
 //! to.
 
+use crate::host::Name;
 use he::Device;
 use serde::Deserialize;
 use std::net::{IpAddr, SocketAddr};
@@ -105,6 +106,23 @@ settings! {
     session_rate: u32;
     /// Connections at the same time: 4096.
     connections: usize;
+    /// Connections of one address at the same time: 256.
+    address_connections: usize;
+    /// As many guests' quotas as the guests of one address hold together: 8.
+    address_guests: u64;
+    /// Uploads of a tenant that are not complete: 64.
+    tenant_uploads: u64;
+    /// Jobs that have ended and are kept, of a tenant or of the guests of one address: 1000.
+    kept_jobs: u64;
+    /// Names by which clients call the service (`Host`): on loopback addresses `localhost` and
+    /// loopback addresses are answered as well, elsewhere every name if none is given.
+    hosts: Vec<String>;
+    /// Addresses of proxies, whose last entry of `X-Forwarded-For` is the client's address.
+    proxies: Vec<IpAddr>;
+    /// Free space of the disk that uploads leave alone, in MiB: 16.
+    reserve_mib: u64;
+    /// An address and port for `/metrics`; without it, `/metrics` answers loopback addresses.
+    metrics_listen: SocketAddr;
     /// Seconds until the headers of a request must have arrived, and between requests: 75.
     idle_seconds: u64;
     /// Seconds between two pieces of a body: 30.
@@ -164,8 +182,22 @@ pub struct Config {
     pub job_times: JobTimes,
     /// Requests per second, and sessions per minute.
     pub rates: (u32, u32),
-    /// Connections at the same time.
-    pub connections: usize,
+    /// Connections at the same time, in all and of one address.
+    pub connections: (usize, usize),
+    /// As many guests' quotas as the guests of one address hold together.
+    pub address_guests: u64,
+    /// Uploads that are not complete, of a tenant and of a guest.
+    pub uploads: (u64, u64),
+    /// Jobs that have ended and are kept, of a tenant or of the guests of one address.
+    pub kept_jobs: u64,
+    /// Names by which clients call the service.
+    pub hosts: Vec<String>,
+    /// Addresses of proxies, which name the client's address.
+    pub proxies: Vec<IpAddr>,
+    /// Bytes of the disk that uploads leave free.
+    pub reserve: u64,
+    /// The address of `/metrics`, if it has its own.
+    pub metrics_listen: Option<SocketAddr>,
     /// Timeouts in seconds.
     pub seconds: Seconds,
 }
@@ -254,10 +286,21 @@ impl Config {
         if settings.connections == Some(0) {
             return bad("connections", "at least 1 is needed");
         }
+        if settings.address_connections == Some(0) {
+            return bad("address-connections", "at least 1 is needed");
+        }
+        if settings.address_guests == Some(0) {
+            return bad("address-guests", "at least 1 is needed");
+        }
+        let hosts = settings.hosts.unwrap_or_default();
+        if hosts.iter().any(|host| Name::of_text(host).is_none_or(|name| name.port.is_some())) {
+            return bad("hosts", "give names without ports, such as he.example.org");
+        }
         let objects = settings.tenant_objects.unwrap_or(10_000);
         let jobs = settings.tenant_jobs.unwrap_or(100);
         // A century is as good as any time beyond it.
         let minutes = |count: u64| Duration::from_secs(60 * count.min(60 * 24 * 36_525));
+        let uploads = settings.tenant_uploads.unwrap_or(64);
         let mib = |count: u64| count.saturating_mul(1 << 20).min(i64::MAX as u64);
         Ok(Self {
             guests: settings.guests.unwrap_or_else(|| is_loopback(listen.ip())),
@@ -287,7 +330,14 @@ impl Config {
                 guest: minutes(settings.guest_job_minutes.unwrap_or(10)),
             },
             rates: (settings.request_rate.unwrap_or(100), settings.session_rate.unwrap_or(30)),
-            connections: settings.connections.unwrap_or(4096),
+            connections: (settings.connections.unwrap_or(4096), settings.address_connections.unwrap_or(256)),
+            address_guests: settings.address_guests.unwrap_or(8),
+            uploads: (uploads, uploads.min(16)),
+            kept_jobs: settings.kept_jobs.unwrap_or(1000),
+            hosts,
+            proxies: settings.proxies.unwrap_or_default(),
+            reserve: mib(settings.reserve_mib.unwrap_or(16)),
+            metrics_listen: settings.metrics_listen,
             seconds: Seconds {
                 idle: settings.idle_seconds.unwrap_or(75),
                 body: settings.body_seconds.unwrap_or(30),
@@ -298,7 +348,7 @@ impl Config {
     }
 }
 
-fn is_loopback(address: IpAddr) -> bool {
+pub(crate) fn is_loopback(address: IpAddr) -> bool {
     address.to_canonical().is_loopback()
 }
 
@@ -343,6 +393,10 @@ mod tests {
             Settings { connections: Some(0), ..Settings::default() },
             Settings { job_minutes: Some(0), ..Settings::default() },
             Settings { guest_job_minutes: Some(0), ..Settings::default() },
+            Settings { address_connections: Some(0), ..Settings::default() },
+            Settings { address_guests: Some(0), ..Settings::default() },
+            Settings { hosts: Some(vec!["a/b".to_owned()]), ..Settings::default() },
+            Settings { hosts: Some(vec!["a:80".to_owned()]), ..Settings::default() },
             Settings { database: Some("mysql://x".to_owned()), ..Settings::default() },
             Settings { tls_key: Some("x".into()), ..Settings::default() },
         ] {

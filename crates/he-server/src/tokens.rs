@@ -34,7 +34,8 @@ pub async fn create(config: &Config, name: &str, bytes: Option<u64>) -> Result<N
         Some(tenant) => tenant.id,
         None => {
             let quota = Quota { bytes: bytes.unwrap_or(config.tenant.bytes), ..config.tenant };
-            let tenant = Tenant { id: ids::id().map_err(random)?, guest: false, expires: None, quota };
+            let tenant =
+                Tenant { id: ids::id().map_err(random)?, guest: false, expires: None, quota, address: None };
             db.add_tenant(name, &tenant).await?;
             tenant.id
         }

@@ -6,109 +6,52 @@
 //! restarts sends it again.
 
 use crate::app::App;
+pub use crate::arriving::NAME;
+use crate::arriving::{Arriving, Hold, States};
 use crate::clock;
-use crate::db::{Kind, Object};
+use crate::db::{Object, Tenant};
 use crate::describe;
 use crate::problem::{Answer, Problem};
-use crate::store::{append_to, blocking};
+use crate::store::blocking;
+use crate::turns::Turns;
 use axum::body::Body;
 use axum::http::StatusCode;
 use futures_util::StreamExt;
 use he_files::io::input::Input;
-use he_files::scan::{Scan, Scanned};
-use std::collections::HashMap;
-use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::Semaphore;
 
 /// Bytes that are gathered before they are written.
-const GATHERED: usize = 1 << 20;
-/// Files that are validated at the same time.
+const GATHERED: usize = 1 << 18;
+/// Files that are validated at the same time, of small ones and of large ones.
 const VALIDATIONS: usize = 2;
-/// What errors call an upload.
-pub const NAME: &str = "the upload";
-
-/// An upload that was begun in this run of the service.
-struct Arriving {
-    scan: Scan,
-    file: File,
-    stored: u64,
-}
-
-impl Arriving {
-    /// From what is staged.
-    fn open(path: &Path, kind: Kind) -> he_files::Result<Self> {
-        let mut scan = Scan::new(NAME, scanned(kind));
-        let at = |error| he_files::Error::io(error, "read", NAME);
-        let mut file = append_to(path).map_err(at)?;
-        let stored = file.metadata().map_err(at)?.len();
-        file.seek(SeekFrom::Start(0)).map_err(at)?;
-        let (mut buffer, mut position) = (vec![0; 1 << 16], 0);
-        while position < stored {
-            let over = scan.indifferent().min(stored - position);
-            if over > 0 {
-                scan.pass_over(over);
-                position = file.seek(SeekFrom::Start(position + over)).map_err(at)?;
-                continue;
-            }
-            let count = file.read(&mut buffer).map_err(at)?;
-            scan.push(&buffer[..count], |_| {})?;
-            position += count as u64;
-            if count == 0 {
-                break;
-            }
-        }
-        // Of a header that was cut off, what is staged is not held.
-        let held = scan.held();
-        if held > 0 {
-            file.set_len(stored - held).map_err(at)?;
-            return Self::open(path, kind);
-        }
-        Ok(Self { scan, file, stored })
-    }
-
-    fn offset(&self) -> u64 {
-        self.stored + self.scan.held()
-    }
-}
-
-fn scanned(kind: Kind) -> Scanned {
-    match kind {
-        Kind::KeySet => Scanned::EvaluationKeys,
-        Kind::Object => Scanned::Encrypted,
-    }
-}
-
-type Slot = Arc<tokio::sync::Mutex<Option<Arriving>>>;
+/// The largest file that is validated in a moment.
+const SMALL: u64 = 64 << 20;
 
 /// Uploads on their way.
 pub struct Uploads {
-    slots: Mutex<HashMap<String, Slot>>,
-    validations: Semaphore,
+    states: States,
+    /// Of files that are read in a moment, and of others.
+    validations: [Arc<Turns>; 2],
+    /// Of states that are read again from what is staged.
+    openings: Arc<Turns>,
 }
 
 impl Default for Uploads {
     fn default() -> Self {
-        Self { slots: Mutex::default(), validations: Semaphore::new(VALIDATIONS) }
+        let turns = || Turns::new(VALIDATIONS);
+        Self { states: States::default(), validations: [turns(), turns()], openings: turns() }
     }
 }
 
 impl Uploads {
-    fn slot(&self, id: &str) -> Slot {
-        let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(slots.entry(id.to_owned()).or_default())
-    }
-
-    fn forget(&self, id: &str) {
-        self.slots.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
-    }
-
-    /// The number of uploads on their way.
+    /// The number of uploads whose state is in memory.
     pub fn count(&self) -> usize {
-        self.slots.lock().unwrap_or_else(PoisonError::into_inner).len()
+        self.states.count()
+    }
+
+    fn hold(&self, object: &Object, account: &str) -> Answer<Hold<'_>> {
+        self.states.take(&object.id, account).ok_or_else(locked)
     }
 }
 
@@ -116,25 +59,26 @@ impl Uploads {
 ///
 /// # Errors
 /// It is being written to; the disk fails.
-pub async fn offset(app: &App, object: &Object) -> Answer<u64> {
+pub async fn offset(app: &App, who: &Tenant, object: &Object) -> Answer<u64> {
     if object.ready {
         return Ok(object.bytes);
     }
-    let slot = app.uploads.slot(&object.id);
-    let mut arriving = slot.try_lock().map_err(|_| locked())?;
-    Ok(open(app, object, &mut arriving).await?.offset())
+    let mut hold = app.uploads.hold(object, who.account())?;
+    Ok(open(app, object, &mut hold).await?.offset())
 }
 
-async fn open<'a>(
-    app: &App,
-    object: &Object,
-    arriving: &'a mut Option<Arriving>,
-) -> Answer<&'a mut Arriving> {
-    if arriving.is_none() {
+async fn open<'a>(app: &App, object: &Object, hold: &'a mut Hold<'_>) -> Answer<&'a mut Arriving> {
+    if hold.arriving.is_none() {
         let (path, kind) = (app.store.staged(&object.id), object.kind);
-        *arriving = Some(tokio::task::spawn_blocking(move || Arriving::open(&path, kind)).await??);
+        let turn = app.uploads.openings.take(&object.tenant, hold.account(), &object.id).await;
+        let opened = tokio::task::spawn_blocking(move || {
+            // Until it is done, also if nobody waits for it.
+            let _turn = turn;
+            Arriving::open(&path, kind)
+        });
+        hold.arriving = Some(opened.await??);
     }
-    arriving.as_mut().ok_or_else(|| Problem::internal("an upload is gone"))
+    hold.arriving.as_mut().ok_or_else(|| Problem::internal("an upload is gone"))
 }
 
 /// Takes a part of a file from this offset on. Returns the offset behind it, and the object if it
@@ -145,42 +89,56 @@ async fn open<'a>(
 /// # Errors
 /// The offset is another; the body is longer than the rest of the file; the file is not of the
 /// kind that may be uploaded, and the upload is removed.
-pub async fn append(app: &Arc<App>, object: Object, offset: u64, body: Body) -> Answer<(u64, Object)> {
+pub async fn append(
+    app: &Arc<App>,
+    who: &Tenant,
+    object: Object,
+    offset: u64,
+    body: Body,
+) -> Answer<(u64, Object)> {
+    let account = who.account().to_owned();
+    let long = app.begin_long(who)?;
     let app = Arc::clone(app);
-    tokio::spawn(async move { appended(&app, object, offset, body).await }).await?
+    let work = async move {
+        let _long = long;
+        appended(&app, &account, object, offset, body).await
+    };
+    tokio::spawn(work).await?
 }
 
-async fn appended(app: &Arc<App>, object: Object, offset: u64, body: Body) -> Answer<(u64, Object)> {
+async fn appended(
+    app: &Arc<App>,
+    account: &str,
+    object: Object,
+    offset: u64,
+    body: Body,
+) -> Answer<(u64, Object)> {
     if object.ready {
         let at = object.bytes;
         return if offset == at { Ok((at, object)) } else { Err(another_offset(at)) };
     }
-    let slot = app.uploads.slot(&object.id);
-    let mut guard = slot.try_lock().map_err(|_| locked())?;
-    let arriving = open(app, &object, &mut guard).await?;
+    let mut hold = app.uploads.hold(&object, account)?;
+    let arriving = open(app, &object, &mut hold).await?;
     if arriving.offset() != offset {
         return Err(another_offset(arriving.offset()));
     }
-    let received = receive(app, &object, &mut guard, body).await;
-    match received {
+    match receive(app, &object, &mut hold, body).await {
         Err(Failed::File(problem)) => {
-            *guard = None;
+            hold.arriving = None;
             discard(app, &object).await?;
             app.metrics.refused();
             Err(problem)
         }
         Err(Failed::Body(problem)) => Err(problem),
         Ok(at) if at == object.bytes => {
-            let mut arriving = guard.take();
-            let end = arriving.as_mut().map(|arriving| arriving.scan.end());
-            drop(arriving);
+            let end = hold.arriving.take().map(|mut arriving| arriving.scan.end());
             match end {
                 Some(Err(error)) => {
                     discard(app, &object).await?;
                     app.metrics.refused();
                     Err(error.into())
                 }
-                _ => complete(app, object).await.map(|object| (at, object)),
+                _ => complete(app, account, object).await.map(|object| (at, object)),
             }
         }
         Ok(at) => Ok((at, object)),
@@ -195,13 +153,13 @@ enum Failed {
     Body(Problem),
 }
 
-async fn receive(app: &App, object: &Object, slot: &mut Option<Arriving>, body: Body) -> Result<u64, Failed> {
+async fn receive(app: &App, object: &Object, hold: &mut Hold<'_>, body: Body) -> Result<u64, Failed> {
     let mut pieces = body.into_data_stream();
     let patience = Duration::from_secs(app.config.seconds.body);
     let gone = || Failed::Body(Problem::internal("an upload is gone"));
     let mut gathered = Vec::new();
     let mut stopped = Ok(());
-    let mut at = slot.as_ref().ok_or_else(gone)?.offset();
+    let mut at = hold.arriving.as_ref().ok_or_else(gone)?.offset();
     loop {
         let piece = match tokio::time::timeout(patience, pieces.next()).await {
             Ok(Some(Ok(piece))) => piece,
@@ -226,39 +184,44 @@ async fn receive(app: &App, object: &Object, slot: &mut Option<Arriving>, body: 
         }
         app.metrics.received(piece.len() as u64);
         at += piece.len() as u64;
-        let arriving = slot.as_mut().ok_or_else(gone)?;
+        let arriving = hold.arriving.as_mut().ok_or_else(gone)?;
         let pushed = arriving.scan.push(&piece, |known| gathered.extend_from_slice(known));
         if let Err(error) = pushed {
             return Err(Failed::File(error.into()));
         }
         if gathered.len() >= GATHERED {
-            gathered = write(slot, gathered).await.map_err(|error| Failed::Body(error.into()))?;
+            gathered = write(app, object, hold, gathered).await.map_err(Failed::Body)?;
         }
     }
-    write(slot, gathered).await.map_err(|error| Failed::Body(error.into()))?;
+    write(app, object, hold, gathered).await.map_err(Failed::Body)?;
     stopped.map(|()| at)
 }
 
 /// Writes what was gathered, and returns the emptied memory. If that fails, the upload is opened
 /// again from what is staged.
-async fn write(slot: &mut Option<Arriving>, mut gathered: Vec<u8>) -> io::Result<Vec<u8>> {
-    let Some(mut arriving) = slot.take() else { return Ok(gathered) };
+async fn write(app: &App, object: &Object, hold: &mut Hold<'_>, mut gathered: Vec<u8>) -> Answer<Vec<u8>> {
+    let Some(mut arriving) = hold.arriving.take() else { return Ok(gathered) };
+    if !gathered.is_empty() {
+        app.space.check(gathered.len() as u64)?;
+    }
+    let path = app.store.staged(&object.id);
     let (arriving, gathered) = blocking(move || {
-        arriving.file.write_all(&gathered)?;
-        arriving.stored += gathered.len() as u64;
+        arriving.write(&path, &gathered)?;
         gathered.clear();
         Ok((arriving, gathered))
     })
     .await?;
-    *slot = Some(arriving);
+    hold.arriving = Some(arriving);
     Ok(gathered)
 }
 
 /// Reads a complete file, and makes an object of it if it is valid.
 ///
-/// The slot of the upload is held meanwhile: whoever asks for it is told to wait.
-async fn complete(app: &Arc<App>, object: Object) -> Answer<Object> {
-    let permit = app.uploads.validations.acquire().await.map_err(Problem::internal)?;
+/// The upload is held meanwhile: whoever asks for it is told to wait. Small files and large ones
+/// wait for their turn apart, and an account has one turn at a time.
+async fn complete(app: &Arc<App>, account: &str, object: Object) -> Answer<Object> {
+    let turns = &app.uploads.validations[usize::from(object.bytes > SMALL)];
+    let turn = turns.take(&object.tenant, account, &object.id).await;
     let (id, staged) = (object.id.clone(), app.store.staged(&object.id));
     let adopted = !staged.exists() && app.store.holds(&id).await;
     let input = match adopted {
@@ -266,9 +229,11 @@ async fn complete(app: &Arc<App>, object: Object) -> Answer<Object> {
         false => Input::from_reader(NAME, tokio::fs::File::open(&staged).await?.into_std().await),
     };
     let described = tokio::task::spawn_blocking(move || describe::file(input)).await?;
-    drop(permit);
+    drop(turn);
     let info = match described {
         Ok(info) => info,
+        // The disk or the system has failed, and not the file.
+        Err(error @ he_files::Error::Io { .. }) => return Err(error.into()),
         Err(error) => {
             discard(app, &object).await?;
             app.metrics.refused();
@@ -280,7 +245,6 @@ async fn complete(app: &Arc<App>, object: Object) -> Answer<Object> {
     }
     let expires = app.expiry_of(&object.tenant).await?;
     app.db.set_ready(&id, expires, &info).await?;
-    app.uploads.forget(&id);
     app.metrics.completed();
     tracing::info!(object = %id, tenant = %object.tenant, bytes = object.bytes, "an upload is complete");
     Ok(Object { ready: true, expires, info, ..object })
@@ -288,7 +252,6 @@ async fn complete(app: &Arc<App>, object: Object) -> Answer<Object> {
 
 /// Removes an upload.
 async fn discard(app: &App, object: &Object) -> Answer<()> {
-    app.uploads.forget(&object.id);
     app.store.remove(&object.id).await?;
     app.db.remove_object(object).await?;
     Ok(())
@@ -299,11 +262,10 @@ async fn discard(app: &App, object: &Object) -> Answer<()> {
 /// # Errors
 /// It is being written to, or a job uses it.
 pub async fn remove(app: &App, object: &Object) -> Answer<()> {
-    let slot = app.uploads.slot(&object.id);
-    let guard = slot.try_lock().map_err(|_| locked())?;
+    let mut hold = app.uploads.hold(object, &object.tenant)?;
     let removed = app.db.remove_object(object).await?;
-    app.uploads.forget(&object.id);
-    drop(guard);
+    hold.arriving = None;
+    drop(hold);
     if !removed {
         let problem = Problem::conflict("a job that has not ended uses this object");
         return Err(problem.hint("cancel the job, or wait for it"));
@@ -333,9 +295,11 @@ pub async fn recover(app: &Arc<App>) -> Answer<()> {
             let app = Arc::clone(app);
             tokio::spawn(async move {
                 let id = upload.id.clone();
-                let slot = app.uploads.slot(&id);
-                let _guard = slot.lock().await;
-                if let Err(problem) = complete(&app, upload).await {
+                let account = app.db.address_of(&upload.tenant).await.ok().flatten();
+                let account = account.unwrap_or_else(|| upload.tenant.clone());
+                // Somebody else who writes to it completes it.
+                let Ok(_hold) = app.uploads.hold(&upload, &account) else { return };
+                if let Err(problem) = complete(&app, &account, upload).await {
                     tracing::warn!(object = %id, detail = %problem.cause.detail, "an upload is not valid");
                 }
             });

@@ -125,8 +125,10 @@ impl Service {
     /// the body, and waits for the answer.
     fn ask(&self, head: &str, body: &[u8]) -> Answer {
         let mut lines = head.split('\n').map(|line| line.trim_end_matches('\r'));
-        let mut text =
-            format!("{} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n", lines.next().unwrap_or_default());
+        let mut text = format!(
+            "{} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n",
+            lines.next().unwrap_or_default()
+        );
         let named = |line: &str, name: &str| {
             line.split(':').next().is_some_and(|given| given.trim().eq_ignore_ascii_case(name))
         };

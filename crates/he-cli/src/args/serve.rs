@@ -3,7 +3,7 @@
 use super::DeviceFlag;
 use clap::{Args, Subcommand, ValueEnum};
 use he_server::settings::Settings;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 /// `serve`.
@@ -156,6 +156,30 @@ pub struct ServeFlags {
     /// Connections at the same time [default: 4096]
     #[arg(long, value_name = "N", env = "HE_SERVE_CONNECTIONS")]
     connections: Option<usize>,
+    /// Connections of one address at the same time [default: 256]
+    #[arg(long, value_name = "N", env = "HE_SERVE_ADDRESS_CONNECTIONS")]
+    address_connections: Option<usize>,
+    /// The guests of one address hold together what N guests may [default: 8]
+    #[arg(long, value_name = "N", env = "HE_SERVE_ADDRESS_GUESTS")]
+    address_guests: Option<u64>,
+    /// Unfinished uploads of a tenant; guests have at most 16 [default: 64]
+    #[arg(long, value_name = "N", env = "HE_SERVE_TENANT_UPLOADS")]
+    tenant_uploads: Option<u64>,
+    /// Ended jobs that are kept, of a tenant or of the guests of one address [default: 1000]
+    #[arg(long, value_name = "N", env = "HE_SERVE_KEPT_JOBS")]
+    kept_jobs: Option<u64>,
+    /// Names by which clients call the service [default: on loopback addresses localhost]
+    #[arg(long, value_name = "NAME,...", env = "HE_SERVE_HOSTS", value_delimiter = ',')]
+    hosts: Option<Vec<String>>,
+    /// Addresses of proxies, whose header X-Forwarded-For names the client [default: none]
+    #[arg(long, value_name = "IP,...", env = "HE_SERVE_PROXIES", value_delimiter = ',')]
+    proxies: Option<Vec<IpAddr>>,
+    /// Free space of the disk that uploads leave alone [default: 16]
+    #[arg(long, value_name = "MIB", env = "HE_SERVE_RESERVE_MIB")]
+    reserve_mib: Option<u64>,
+    /// Address and port for /metrics [default: the same, for clients on loopback addresses]
+    #[arg(long, value_name = "ADDRESS", env = "HE_SERVE_METRICS_LISTEN")]
+    metrics_listen: Option<SocketAddr>,
     /// Seconds that a connection may wait between requests [default: 75]
     #[arg(long, value_name = "S", env = "HE_SERVE_IDLE_SECONDS")]
     idle_seconds: Option<u64>,
@@ -196,6 +220,14 @@ impl From<ServeFlags> for Settings {
             request_rate: flags.request_rate,
             session_rate: flags.session_rate,
             connections: flags.connections,
+            address_connections: flags.address_connections,
+            address_guests: flags.address_guests,
+            tenant_uploads: flags.tenant_uploads,
+            kept_jobs: flags.kept_jobs,
+            hosts: flags.hosts,
+            proxies: flags.proxies,
+            reserve_mib: flags.reserve_mib,
+            metrics_listen: flags.metrics_listen,
             idle_seconds: flags.idle_seconds,
             body_seconds: flags.body_seconds,
             answer_seconds: flags.answer_seconds,

@@ -308,7 +308,7 @@ fn a_job_whose_answer_is_lost_is_asked_for_once() {
 
     let token = fs::read_to_string(&token).unwrap();
     let mut stream = TcpStream::connect(("127.0.0.1", service.port)).unwrap();
-    let head = "GET /v1/jobs HTTP/1.1\r\nHost: test\r\nConnection: close\r\nAuthorization: Bearer";
+    let head = "GET /v1/jobs HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAuthorization: Bearer";
     write!(stream, "{head} {}\r\n\r\n", token.trim()).unwrap();
     let mut listed = String::new();
     stream.read_to_string(&mut listed).unwrap();

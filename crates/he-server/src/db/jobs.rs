@@ -1,5 +1,6 @@
 //! Jobs: what is to be computed, and what came of it.
 
+use super::room::{self, Full, Room};
 use super::{Database, Object, Result, count, objects, whole};
 use crate::clock;
 use crate::problem::Cause;
@@ -68,12 +69,12 @@ pub struct Job {
 }
 
 /// What came of adding a job.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Added {
     /// It waits for its turn.
     Queued,
-    /// The quota of its tenant has no room for it.
-    Full,
+    /// The quotas have no room for it.
+    Full(Full),
     /// There is a job of this idempotency key already.
     Repeated,
 }
@@ -101,6 +102,47 @@ pub struct NewJob<'a> {
     pub key: Option<&'a str>,
     /// What it uses.
     pub uses: Vec<&'a str>,
+}
+
+/// The longest request that a list shows whole, in bytes.
+const SHORT: usize = 1024;
+/// The longest text in the cause of a failure, in bytes.
+const CAUSE: usize = 2048;
+/// Bytes of long requests that are kept per ended job that may be kept.
+const LONG_PER_JOB: u64 = 4096;
+
+/// What lists show of a request: long ones without the parameters of their operation, and with
+/// `abbreviated`.
+fn abbreviated(request: &Value) -> String {
+    let text = request.to_string();
+    if text.len() <= SHORT {
+        return text;
+    }
+    let cut = |text: &str| text.chars().take(64).collect::<String>();
+    let name = |value: &Value| value.as_str().map(cut);
+    let mut short = json!({
+        "operation": { "name": name(&request["operation"]["name"]), "abbreviated": true },
+        "inputs": request["inputs"].as_array().into_iter().flatten().take(3).map(name).collect::<Vec<_>>(),
+        "key_set": name(&request["key_set"]),
+    });
+    if let Some(key) = name(&request["bootstrap_key"]) {
+        short["bootstrap_key"] = key.into();
+    }
+    short.to_string()
+}
+
+/// A cause whose texts are not too long for a row and a list.
+fn bounded(cause: &Cause) -> Cause {
+    let cut = |text: &str| match text.len() <= CAUSE {
+        true => text.to_owned(),
+        false => text
+            .char_indices()
+            .take_while(|(at, _)| *at < CAUSE)
+            .map(|(_, c)| c)
+            .chain("...".chars())
+            .collect(),
+    };
+    Cause { detail: cut(&cause.detail), hint: cause.hint.as_deref().map(cut) }
 }
 
 impl Job {
@@ -134,6 +176,9 @@ impl Job {
 
 fn job(row: &AnyRow) -> Result<Job> {
     let (request, state): (String, String) = (row.try_get("request")?, row.try_get("state")?);
+    // Lists do not ask for it.
+    let long: Option<String> = row.try_get("long_request").unwrap_or_default();
+    let request = long.unwrap_or(request);
     let error: Option<String> = row.try_get("error")?;
     Ok(Job {
         id: row.try_get("id")?,
@@ -165,14 +210,23 @@ impl Database {
                 return Ok(Added::Repeated);
             }
         }
-        let taken = sqlx::query("UPDATE tenants SET jobs = jobs + 1 WHERE id = $1 AND jobs < max_jobs");
-        if taken.bind(new.tenant).execute(&mut *tx).await?.rows_affected() == 0 {
-            return Ok(Added::Full);
+        if let Room::Full(full) = room::take_job(&mut tx, &self.bounds, new.tenant).await? {
+            return Ok(Added::Full(full));
+        }
+        let (text, short) = (new.request.to_string(), abbreviated(new.request));
+        if text != short {
+            sqlx::query("INSERT INTO long_requests VALUES ($1, $2, $3, $4)")
+                .bind(new.id)
+                .bind(new.tenant)
+                .bind(whole(text.len() as u64))
+                .bind(text)
+                .execute(&mut *tx)
+                .await?;
         }
         sqlx::query("INSERT INTO jobs VALUES ($1, $2, $3, $4, 0, 0, 0, NULL, NULL, $5, NULL, NULL)")
             .bind(new.id)
             .bind(new.tenant)
-            .bind(new.request.to_string())
+            .bind(short)
             .bind(JobState::Queued.name())
             .bind(clock::now())
             .execute(&mut *tx)
@@ -181,8 +235,50 @@ impl Database {
             let statement = "INSERT INTO uses VALUES ($1, $2) ON CONFLICT DO NOTHING";
             sqlx::query(statement).bind(new.id).bind(object).execute(&mut *tx).await?;
         }
+        self.forget_oldest(&mut tx, new.tenant).await?;
         tx.commit().await?;
         Ok(Added::Queued)
+    }
+
+    /// Forgets the oldest of the ended jobs of a tenant, or of the guests of its address, if there
+    /// are too many: of them a tenth more, so that this is rare.
+    async fn forget_oldest(&self, tx: &mut sqlx::AnyConnection, tenant: &str) -> Result<()> {
+        const OF: &str = "(tenant = $1 OR tenant IN (SELECT tenant FROM guests WHERE address = $2))";
+        let address = room::address_of(tx, tenant).await?.unwrap_or_default();
+        let most = self.bounds.kept_jobs;
+        let most_bytes = most.saturating_mul(LONG_PER_JOB);
+        let jobs = format!("SELECT COUNT(*) AS n FROM jobs WHERE {OF} AND finished IS NOT NULL");
+        let jobs = sqlx::query(&jobs).bind(tenant).bind(&address).fetch_one(&mut *tx).await?;
+        let bytes =
+            format!("SELECT CAST(COALESCE(SUM(bytes), 0) AS BIGINT) AS n FROM long_requests WHERE {OF}");
+        let bytes = sqlx::query(&bytes).bind(tenant).bind(&address).fetch_one(&mut *tx).await?;
+        if count(&jobs, "n")? <= most && count(&bytes, "n")? <= most_bytes {
+            return Ok(());
+        }
+        let oldest = format!(
+            "SELECT id FROM (
+                SELECT j.id, ROW_NUMBER() OVER (ORDER BY j.finished DESC, j.id) AS place,
+                    SUM(COALESCE(l.bytes, 0)) OVER (ORDER BY j.finished DESC, j.id) AS total
+                FROM (SELECT id, finished FROM jobs WHERE {OF} AND finished IS NOT NULL) j
+                LEFT JOIN long_requests l ON l.job = j.id) AS ranked
+             WHERE place > $3 OR total > $4"
+        );
+        let oldest = sqlx::query(&oldest)
+            .bind(tenant)
+            .bind(&address)
+            .bind(whole(most - most.div_ceil(10)))
+            .bind(whole(most_bytes - most_bytes / 10));
+        for row in oldest.fetch_all(&mut *tx).await? {
+            let id: String = row.try_get("id")?;
+            for statement in [
+                "DELETE FROM idempotency_keys WHERE job = $1",
+                "DELETE FROM long_requests WHERE job = $1",
+                "DELETE FROM jobs WHERE id = $1",
+            ] {
+                sqlx::query(statement).bind(&id).execute(&mut *tx).await?;
+            }
+        }
+        Ok(())
     }
 
     /// The job that a tenant asked for by this idempotency key.
@@ -191,9 +287,10 @@ impl Database {
     /// The database fails.
     pub async fn job_of_key(&self, tenant: &str, key: &str) -> Result<Option<Job>> {
         let row = sqlx::query(
-            "SELECT * FROM jobs WHERE id IN (SELECT job FROM idempotency_keys WHERE tenant = $1 AND name = $2)",
+            "SELECT j.*, l.request AS long_request FROM jobs j LEFT JOIN long_requests l ON l.job = j.id
+             WHERE j.id IN (SELECT job FROM idempotency_keys WHERE tenant = $1 AND name = $2)",
         );
-        row.bind(tenant).bind(key).fetch_optional(&self.pool).await?.map(|row| job(&row)).transpose()
+        row.bind(tenant).bind(key).fetch_optional(&self.readers).await?.map(|row| job(&row)).transpose()
     }
 
     /// The job of this name, if it is the tenant's.
@@ -201,18 +298,21 @@ impl Database {
     /// # Errors
     /// The database fails.
     pub async fn job(&self, tenant: &str, id: &str) -> Result<Option<Job>> {
-        let row = sqlx::query("SELECT * FROM jobs WHERE id = $1 AND tenant = $2");
-        row.bind(id).bind(tenant).fetch_optional(&self.pool).await?.map(|row| job(&row)).transpose()
+        let row = sqlx::query(
+            "SELECT j.*, l.request AS long_request FROM jobs j LEFT JOIN long_requests l ON l.job = j.id
+             WHERE j.id = $1 AND j.tenant = $2",
+        );
+        row.bind(id).bind(tenant).fetch_optional(&self.readers).await?.map(|row| job(&row)).transpose()
     }
 
-    /// So many jobs behind this one, in the order of their names.
+    /// So many jobs behind this one, in the order of their names, with long requests abbreviated.
     ///
     /// # Errors
     /// The database fails.
     pub async fn jobs(&self, tenant: &str, after: &str, most: u32) -> Result<Vec<Job>> {
         let rows = sqlx::query("SELECT * FROM jobs WHERE tenant = $1 AND id > $2 ORDER BY id LIMIT $3");
         let rows = rows.bind(tenant).bind(after).bind(i64::from(most));
-        rows.fetch_all(&self.pool).await?.iter().map(job).collect()
+        rows.fetch_all(&self.readers).await?.iter().map(job).collect()
     }
 
     /// Jobs that have not ended, the oldest first: at the start of the service.
@@ -265,7 +365,7 @@ impl Database {
     ) -> Result<Ended> {
         let mut tx = self.pool.begin().await?;
         if let Some(object) = result
-            && !objects::insert(&mut tx, object).await?
+            && objects::insert(&mut tx, &self.bounds, object).await? != Room::Taken
         {
             return Ok(Ended::Full);
         }
@@ -278,7 +378,7 @@ impl Database {
             .bind(whole(done))
             .bind(whole(of))
             .bind(result.map(|object| object.id.clone()))
-            .bind(error.and_then(|error| serde_json::to_string(error).ok()))
+            .bind(error.and_then(|error| serde_json::to_string(&bounded(error)).ok()))
             .bind(clock::now())
             .bind(id)
             .execute(&mut *tx)
@@ -303,6 +403,7 @@ impl Database {
         let mut tx = self.pool.begin().await?;
         for statement in [
             "DELETE FROM idempotency_keys WHERE job IN (SELECT id FROM jobs WHERE finished < $1)",
+            "DELETE FROM long_requests WHERE job IN (SELECT id FROM jobs WHERE finished < $1)",
             "DELETE FROM jobs WHERE finished < $1",
         ] {
             sqlx::query(statement).bind(before).execute(&mut *tx).await?;
@@ -314,7 +415,7 @@ impl Database {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::db::Tenant;
+    use crate::db::{Bounds, Tenant};
     use crate::settings::Quota;
 
     async fn add(db: &Database, tenant: &str, id: &str, key: Option<&str>) -> Added {
@@ -360,7 +461,7 @@ mod tests {
         let db = Database::open("sqlite::memory:").await.unwrap();
         let quota = Quota { bytes: 10, objects: 10, jobs: 2 };
         for id in ["a", "b"] {
-            let tenant = Tenant { id: id.to_owned(), guest: true, expires: Some(0), quota };
+            let tenant = Tenant { id: id.to_owned(), guest: true, expires: Some(0), quota, address: None };
             db.add_tenant(id, &tenant).await.unwrap();
         }
         let of_key = async |tenant, key| db.job_of_key(tenant, key).await.unwrap().map(|job| job.id);
@@ -368,7 +469,8 @@ mod tests {
         assert_eq!(add(&db, "a", "2", Some("key")).await, Added::Repeated);
         assert_eq!(add(&db, "a", "3", None).await, Added::Queued);
         // What the quota refuses takes no key.
-        assert_eq!(add(&db, "a", "4", Some("other")).await, Added::Full);
+        let full = Full { what: "jobs", needed: 3, of: 2, shared: false };
+        assert_eq!(add(&db, "a", "4", Some("other")).await, Added::Full(full));
         assert_eq!(of_key("a", "other").await, None);
         assert_eq!(add(&db, "b", "5", Some("key")).await, Added::Queued);
         assert_eq!(of_key("a", "key").await.as_deref(), Some("1"));
@@ -388,5 +490,53 @@ mod tests {
         db.remove_guests().await.unwrap();
         assert_eq!(of_key("b", "key").await, None);
         assert_eq!(of_key("a", "key").await.as_deref(), Some("6"));
+    }
+
+    /// Rows of ended jobs and the bytes of their requests are bounded, for a tenant and for the
+    /// guests of one address; lists show requests abbreviated, and one job shows its own whole.
+    #[tokio::test]
+    async fn the_oldest_ended_jobs_are_forgotten() {
+        const KEPT: u64 = 10;
+        let bounds = Bounds { kept_jobs: KEPT, ..Bounds::NONE };
+        let db = Database::open("sqlite::memory:").await.unwrap().bounded(bounds);
+        let quota = Quota { bytes: 10, objects: 10, jobs: 2 };
+        let tenant =
+            |id: &str| Tenant { id: id.to_owned(), guest: true, expires: Some(0), quota, address: None };
+        assert!(db.add_guest(&tenant("a"), "1").await.unwrap());
+        assert!(db.add_guest(&tenant("b"), "1").await.unwrap());
+        db.add_tenant("c", &tenant("c")).await.unwrap();
+        let run = async |tenant: &str, id: String, request: Value| {
+            let new = NewJob { id: &id, tenant, request: &request, key: Some(&id), uses: vec![] };
+            assert_eq!(db.add_job(new).await.unwrap(), Added::Queued);
+            assert!(db.end_job((tenant, &id), JobState::Failed, (0, 1), None, None).await.unwrap());
+        };
+        let rows = async |tenant: &str| db.jobs(tenant, "", 200).await.unwrap().len();
+        for i in 0..30 {
+            run(["a", "b"][i % 2], format!("{i:03}"), Value::Null).await;
+            run("c", format!("c{i:03}"), Value::Null).await;
+        }
+        let kept = rows("a").await + rows("b").await;
+        assert!((1..=KEPT as usize + 1).contains(&kept), "{kept}");
+        assert!((1..=KEPT as usize + 1).contains(&rows("c").await));
+        assert!(db.job("b", "029").await.unwrap().is_some() && db.job("a", "000").await.unwrap().is_none());
+        assert!(db.job_of_key("a", "000").await.unwrap().is_none());
+
+        let lookup = json!({ "name": "lookup", "entries": vec!["7"; 5000] });
+        let long = json!({ "operation": lookup, "inputs": ["i"], "key_set": "k" });
+        for i in 0..8 {
+            run("c", format!("d{i}"), long.clone()).await;
+        }
+        let row = sqlx::query("SELECT CAST(SUM(bytes) AS BIGINT) AS n FROM long_requests");
+        let bytes = count(&row.fetch_one(&db.pool).await.unwrap(), "n").unwrap();
+        assert!(bytes <= KEPT * LONG_PER_JOB + long.to_string().len() as u64, "{bytes}");
+        assert_eq!(db.job("c", "d7").await.unwrap().unwrap().request, long);
+        let listed = db.jobs("c", "", 200).await.unwrap();
+        assert!(listed.iter().all(|job| job.request.to_string().len() <= SHORT));
+        let last = listed.iter().find(|job| job.id == "d7").unwrap();
+        assert_eq!(last.request["operation"], json!({ "name": "lookup", "abbreviated": true }));
+        assert_eq!((&last.request["inputs"], &last.request["key_set"]), (&json!(["i"]), &json!("k")));
+        db.forget_jobs(clock::now() + 1).await.unwrap();
+        let row = sqlx::query("SELECT COUNT(*) AS n FROM long_requests").fetch_one(&db.pool).await.unwrap();
+        assert_eq!(count(&row, "n").unwrap(), 0);
     }
 }

@@ -1,6 +1,7 @@
 //! Objects: encrypted files and key sets, complete or on their way.
 
-use super::{Database, Result, count, tenants, whole};
+use super::room::{self, Bounds, Room};
+use super::{Database, Result, count, whole};
 use crate::clock;
 use serde_json::{Value, json};
 use sqlx::any::AnyRow;
@@ -50,13 +51,28 @@ pub struct Object {
     pub created: i64,
     /// When it is removed.
     pub expires: Option<i64>,
-    /// What it says of itself.
+    /// What it says of itself, if that is known here: reading an object leaves it out, for it may
+    /// have a megabyte.
     pub info: Value,
 }
 
 impl Object {
     /// The resource.
     pub fn json(&self) -> Value {
+        let mut whole = self.summary();
+        whole["info"] = self.info.clone();
+        whole
+    }
+
+    /// The resource with what it says of itself, in JSON, as the database has it.
+    pub fn with_info(&self, info: &str) -> String {
+        let mut text = self.summary().to_string();
+        text.pop();
+        text + ",\"info\":" + info + "}"
+    }
+
+    /// The resource in lists: without what it says of itself.
+    pub fn summary(&self) -> Value {
         json!({
             "id": self.id,
             "kind": self.kind.name(),
@@ -64,14 +80,12 @@ impl Object {
             "bytes": self.bytes,
             "created": clock::text(self.created),
             "expires": self.expires.map(clock::text),
-            "info": self.info,
         })
     }
 }
 
 fn object(row: &AnyRow) -> Result<Object> {
     let kind: String = row.try_get("kind")?;
-    let info: String = row.try_get("info")?;
     Ok(Object {
         id: row.try_get("id")?,
         tenant: row.try_get("tenant")?,
@@ -80,14 +94,15 @@ fn object(row: &AnyRow) -> Result<Object> {
         bytes: count(row, "bytes")?,
         created: row.try_get("created")?,
         expires: row.try_get("expires")?,
-        info: serde_json::from_str(&info).unwrap_or_default(),
+        info: Value::Null,
     })
 }
 
-/// Adds an object and counts it, if the quota of its tenant has room for it.
-pub(super) async fn insert(tx: &mut AnyConnection, object: &Object) -> Result<bool> {
-    if !tenants::take(tx, &object.tenant, whole(object.bytes)).await? {
-        return Ok(false);
+/// Adds an object and counts it, if the quotas have room for it.
+pub(super) async fn insert(tx: &mut AnyConnection, bounds: &Bounds, object: &Object) -> Result<Room> {
+    let room = room::take_object(tx, bounds, object).await?;
+    if room != Room::Taken {
+        return Ok(room);
     }
     sqlx::query("INSERT INTO objects VALUES ($1, $2, $3, $4, $5, $6, $7, $8)")
         .bind(&object.id)
@@ -100,21 +115,24 @@ pub(super) async fn insert(tx: &mut AnyConnection, object: &Object) -> Result<bo
         .bind(object.info.to_string())
         .execute(tx)
         .await?;
-    Ok(true)
+    Ok(room)
 }
 
+/// The columns of an object but the last.
+const COLUMNS: &str = "id, tenant, kind, ready, bytes, created, expires";
+
 impl Database {
-    /// Adds an object, if the quota of its tenant has room for it.
+    /// Adds an object, if the quotas have room for it.
     ///
     /// # Errors
     /// The database fails.
-    pub async fn add_object(&self, object: &Object) -> Result<bool> {
+    pub async fn add_object(&self, object: &Object) -> Result<Room> {
         let mut tx = self.pool.begin().await?;
-        if !insert(&mut tx, object).await? {
-            return Ok(false);
+        let room = insert(&mut tx, &self.bounds, object).await?;
+        if room == Room::Taken {
+            tx.commit().await?;
         }
-        tx.commit().await?;
-        Ok(true)
+        Ok(room)
     }
 
     /// The object of this name and kind, if it is the tenant's.
@@ -122,21 +140,43 @@ impl Database {
     /// # Errors
     /// The database fails.
     pub async fn object(&self, tenant: &str, kind: Kind, id: &str) -> Result<Option<Object>> {
-        let row = sqlx::query("SELECT * FROM objects WHERE id = $1 AND tenant = $2 AND kind = $3");
-        let row = row.bind(id).bind(tenant).bind(kind.name()).fetch_optional(&self.pool).await?;
-        row.map(|row| object(&row)).transpose()
+        let text = format!("SELECT {COLUMNS} FROM objects WHERE id = $1 AND tenant = $2 AND kind = $3");
+        let row = sqlx::query(&text).bind(id).bind(tenant).bind(kind.name());
+        row.fetch_optional(&self.readers).await?.map(|row| object(&row)).transpose()
     }
 
-    /// So many objects of a kind behind this one, in the order of their names, which are random.
+    /// What an object says of itself, in JSON.
     ///
     /// # Errors
     /// The database fails.
-    pub async fn objects(&self, tenant: &str, kind: Kind, after: &str, most: u32) -> Result<Vec<Object>> {
-        let rows = sqlx::query(
-            "SELECT * FROM objects WHERE tenant = $1 AND kind = $2 AND id > $3 ORDER BY id LIMIT $4",
+    pub async fn info(&self, id: &str) -> Result<Option<String>> {
+        let row = sqlx::query("SELECT info FROM objects WHERE id = $1").bind(id);
+        row.fetch_optional(&self.readers).await?.map(|row| row.try_get("info")).transpose()
+    }
+
+    /// So many objects of a kind behind this one, in the order of their names, which are random:
+    /// all, or those that are ready or are not.
+    ///
+    /// # Errors
+    /// The database fails.
+    pub async fn objects(
+        &self,
+        tenant: &str,
+        kind: Kind,
+        (after, most): (&str, u32),
+        ready: Option<bool>,
+    ) -> Result<Vec<Object>> {
+        let which = match ready {
+            None => "",
+            Some(true) => "AND ready = 1",
+            Some(false) => "AND ready = 0",
+        };
+        let text = format!(
+            "SELECT {COLUMNS} FROM objects WHERE tenant = $1 AND kind = $2 AND id > $3 {which}
+             ORDER BY id LIMIT $4"
         );
-        let rows = rows.bind(tenant).bind(kind.name()).bind(after).bind(i64::from(most));
-        rows.fetch_all(&self.pool).await?.iter().map(object).collect()
+        let rows = sqlx::query(&text).bind(tenant).bind(kind.name()).bind(after).bind(i64::from(most));
+        rows.fetch_all(&self.readers).await?.iter().map(object).collect()
     }
 
     /// An upload has become an object.
@@ -166,7 +206,7 @@ impl Database {
         if done.bind(&object.id).bind(&object.id).execute(&mut *tx).await?.rows_affected() == 0 {
             return Ok(false);
         }
-        tenants::give_back(&mut tx, &object.tenant, whole(object.bytes)).await?;
+        room::give_object_back(&mut tx, &object.tenant, object.bytes).await?;
         tx.commit().await?;
         Ok(true)
     }
@@ -176,8 +216,8 @@ impl Database {
     /// # Errors
     /// The database fails.
     pub async fn expired_objects(&self) -> Result<Vec<Object>> {
-        let rows = sqlx::query("SELECT * FROM objects WHERE expires <= $1 LIMIT 100");
-        rows.bind(clock::now()).fetch_all(&self.pool).await?.iter().map(object).collect()
+        let text = format!("SELECT {COLUMNS} FROM objects WHERE expires <= $1 LIMIT 100");
+        sqlx::query(&text).bind(clock::now()).fetch_all(&self.readers).await?.iter().map(object).collect()
     }
 
     /// Uploads that are not complete.
@@ -185,7 +225,7 @@ impl Database {
     /// # Errors
     /// The database fails.
     pub async fn uploads(&self) -> Result<Vec<Object>> {
-        let rows = sqlx::query("SELECT * FROM objects WHERE ready = 0");
-        rows.fetch_all(&self.pool).await?.iter().map(object).collect()
+        let text = format!("SELECT {COLUMNS} FROM objects WHERE ready = 0");
+        sqlx::query(&text).fetch_all(&self.readers).await?.iter().map(object).collect()
     }
 }

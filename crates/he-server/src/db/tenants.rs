@@ -2,8 +2,9 @@
 
 use super::{Database, Result, count, whole};
 use crate::clock;
+use crate::queue::Owner;
 use crate::settings::Quota;
-use sqlx::{AnyConnection, Row};
+use sqlx::Row;
 
 /// Somebody whose objects nobody else sees.
 #[derive(Clone, Debug)]
@@ -16,6 +17,23 @@ pub struct Tenant {
     pub expires: Option<i64>,
     /// What it may hold.
     pub quota: Quota,
+    /// The address whose guest it is.
+    pub address: Option<String>,
+}
+
+impl Tenant {
+    /// With whom it takes turns and shares what is bounded: the guests of one address are one.
+    pub fn account(&self) -> &str {
+        self.address.as_deref().unwrap_or(&self.id)
+    }
+
+    /// Whose its jobs are.
+    pub fn owner(&self) -> Owner {
+        match self.guest {
+            true => Owner::guest(&self.id, self.address.as_deref()),
+            false => Owner::tenant(&self.id),
+        }
+    }
 }
 
 /// A token, without the token.
@@ -104,10 +122,11 @@ impl Database {
     /// The database fails.
     pub async fn tenant_of(&self, hash: &str) -> Result<Option<Tenant>> {
         let row = sqlx::query(
-            "SELECT t.* FROM tokens k JOIN tenants t ON t.id = k.tenant
+            "SELECT t.*, g.address FROM tokens k JOIN tenants t ON t.id = k.tenant
+             LEFT JOIN guests g ON g.tenant = t.id
              WHERE k.hash = $1 AND (t.expires IS NULL OR t.expires > $2)",
         );
-        let row = row.bind(hash).bind(clock::now()).fetch_optional(&self.pool).await?;
+        let row = row.bind(hash).bind(clock::now()).fetch_optional(&self.readers).await?;
         row.map(|row| tenant(&row)).transpose()
     }
 
@@ -117,7 +136,7 @@ impl Database {
     /// The database fails.
     pub async fn expiry_of(&self, tenant: &str) -> Result<Option<i64>> {
         let row = sqlx::query("SELECT expires FROM tenants WHERE id = $1").bind(tenant);
-        Ok(row.fetch_optional(&self.pool).await?.map(|row| row.try_get(0)).transpose()?.flatten())
+        Ok(row.fetch_optional(&self.readers).await?.map(|row| row.try_get(0)).transpose()?.flatten())
     }
 
     /// The bytes, objects and unfinished jobs of a tenant.
@@ -126,24 +145,8 @@ impl Database {
     /// The database fails.
     pub async fn usage(&self, tenant: &str) -> Result<(u64, u64, u64)> {
         let row = sqlx::query("SELECT bytes, objects, jobs FROM tenants WHERE id = $1").bind(tenant);
-        let row = row.fetch_one(&self.pool).await?;
+        let row = row.fetch_one(&self.readers).await?;
         Ok((count(&row, "bytes")?, count(&row, "objects")?, count(&row, "jobs")?))
-    }
-
-    /// Removes guests whose time has come and who hold nothing any more.
-    ///
-    /// # Errors
-    /// The database fails.
-    pub async fn remove_guests(&self) -> Result<()> {
-        const GONE: &str = "guest = 1 AND expires <= $1 AND objects = 0 AND jobs = 0";
-        let now = clock::now();
-        let mut tx = self.pool.begin().await?;
-        for table in ["tokens", "idempotency_keys", "jobs"] {
-            let of = format!("DELETE FROM {table} WHERE tenant IN (SELECT id FROM tenants WHERE {GONE})");
-            sqlx::query(&of).bind(now).execute(&mut *tx).await?;
-        }
-        sqlx::query(&format!("DELETE FROM tenants WHERE {GONE}")).bind(now).execute(&mut *tx).await?;
-        tx.commit().await
     }
 }
 
@@ -157,21 +160,7 @@ fn tenant(row: &sqlx::any::AnyRow) -> Result<Tenant> {
             objects: count(row, "max_objects")?,
             jobs: count(row, "max_jobs")?,
         },
+        // Not in every query.
+        address: row.try_get("address").unwrap_or_default(),
     })
-}
-
-/// Counts an object more of so many bytes, unless that exceeds the quota.
-pub(super) async fn take(tx: &mut AnyConnection, tenant: &str, bytes: i64) -> Result<bool> {
-    let done = sqlx::query(
-        "UPDATE tenants SET bytes = bytes + $1, objects = objects + 1
-         WHERE id = $2 AND bytes + $3 <= max_bytes AND objects < max_objects",
-    );
-    Ok(done.bind(bytes).bind(tenant).bind(bytes).execute(tx).await?.rows_affected() == 1)
-}
-
-/// Counts an object less.
-pub(super) async fn give_back(tx: &mut AnyConnection, tenant: &str, bytes: i64) -> Result<()> {
-    let done = sqlx::query("UPDATE tenants SET bytes = bytes - $1, objects = objects - 1 WHERE id = $2");
-    done.bind(bytes).bind(tenant).execute(tx).await?;
-    Ok(())
 }

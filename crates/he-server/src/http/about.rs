@@ -2,7 +2,7 @@
 
 use super::openapi;
 use super::sessions::limits;
-use super::who::{From, Who};
+use super::who::{From, Local, Who};
 use crate::app::App;
 use crate::metrics;
 use crate::operations;
@@ -53,14 +53,19 @@ pub async fn health() -> Json<Value> {
     Json(json!({ "status": "ok" }))
 }
 
-/// `GET /readyz`: the database and the store answer, too.
+/// `GET /readyz`: the database takes changes, the store answers, the disk has room.
 pub async fn ready(State(app): Shared) -> Answer<Json<Value>> {
-    let down = |what: &str| {
-        Problem::new(StatusCode::SERVICE_UNAVAILABLE, "ready", format!("{what} does not answer"))
-    };
-    app.db.ping().await.map_err(|_| down("the database"))?;
-    app.store.ping().await.map_err(|_| down("the store"))?;
+    let down = |what| Problem::new(StatusCode::SERVICE_UNAVAILABLE, "ready", what);
+    app.health.check(&app).await.map_err(down)?;
     Ok(Json(json!({ "status": "ok" })))
+}
+
+/// `GET /metrics` beside the API: for this machine alone.
+pub async fn local_metrics(state: Shared, _: Local) -> Answer<Response> {
+    match state.config.metrics_listen {
+        Some(_) => Err(Problem::not_found("resource")),
+        None => Ok(metrics(state).await),
+    }
 }
 
 /// `GET /metrics`.

@@ -1,9 +1,9 @@
 //! Key sets and encrypted objects: uploads by tus 1.0, downloads with ranges.
 
-use super::who::Who;
+use super::who::{Who, charge};
 use crate::app::App;
 use crate::clock;
-use crate::db::{Kind, Object, Tenant};
+use crate::db::{Kind, Object, Room, Tenant};
 use crate::ids;
 use crate::problem::{Answer, Problem};
 use crate::uploads;
@@ -103,9 +103,10 @@ async fn create(app: Arc<App>, who: Who, kind: Kind, headers: HeaderMap, body: B
         })
         .into());
     }
+    app.space.check(bytes)?;
     let object = Object {
         id: ids::id()?,
-        tenant: who.0.id,
+        tenant: who.0.id.clone(),
         kind,
         ready: false,
         bytes,
@@ -113,14 +114,23 @@ async fn create(app: Arc<App>, who: Who, kind: Kind, headers: HeaderMap, body: B
         expires: Some(uploads::expiry(&app)),
         info: Value::Null,
     };
-    if !app.db.add_object(&object).await? {
-        return Err(Problem::quota(format!("there is no room for an object of {bytes} bytes")));
+    if let Room::Full(full) = app.db.add_object(&object).await? {
+        return Err(Problem::quota(&full));
     }
     let location = HeaderValue::from_str(&format!("{}/{}", kind.route(), object.id));
     let location = (header::LOCATION, location.map_err(Problem::internal)?);
-    let (offset, object) = match is_piece(&headers) {
-        true => uploads::append(&app, object, 0, body).await?,
-        false => (0, object),
+    let id = object.id.clone();
+    let begun = match is_piece(&headers) {
+        true => uploads::append(&app, &who.0, object, 0, body).await,
+        false => Ok((0, object)),
+    };
+    let (offset, object) = match begun {
+        Ok(begun) => begun,
+        // What has arrived counts: it can be continued, or removed.
+        Err(problem) if app.db.object(&who.0.id, kind, &id).await?.is_some() => {
+            return Err(problem.header(location.0, location.1));
+        }
+        Err(problem) => return Err(problem),
     };
     let mut response = (StatusCode::CREATED, Json(object.json())).into_response();
     response.headers_mut().extend(taken(offset, &object));
@@ -144,7 +154,7 @@ async fn append(
             .hint(format!("send the header Content-Type: {PIECE}")));
     }
     let offset = number(&headers, &UPLOAD_OFFSET)?;
-    let (offset, object) = uploads::append(&app, object, offset, body).await?;
+    let (offset, object) = uploads::append(&app, &who.0, object, offset, body).await?;
     let mut response = StatusCode::NO_CONTENT.into_response();
     response.headers_mut().extend(taken(offset, &object));
     Ok(response)
@@ -152,7 +162,7 @@ async fn append(
 
 async fn offset(app: Arc<App>, who: Who, kind: Kind, id: String) -> Answer<Response> {
     let object = found(&app, &who.0, kind, &id).await?;
-    let offset = uploads::offset(&app, &object).await?;
+    let offset = uploads::offset(&app, &who.0, &object).await?;
     let mut response = StatusCode::OK.into_response();
     let length = (UPLOAD_LENGTH, HeaderValue::from(object.bytes));
     response.headers_mut().extend(taken(offset, &object).into_iter().chain([length]));
@@ -171,6 +181,7 @@ async fn remove(app: Arc<App>, who: Who, kind: Kind, id: String) -> Answer<Respo
 pub struct Part {
     cursor: Option<String>,
     limit: Option<u32>,
+    pub(super) state: Option<String>,
 }
 
 impl Part {
@@ -186,6 +197,11 @@ impl Part {
         }
     }
 }
+
+/// The rows of a list that cost as much as a request.
+const ROWS: usize = 25;
+/// The bytes of a description that cost as much as a request.
+const INFO_BYTES: usize = 1 << 15;
 
 /// The query of a list, or a problem in our form.
 pub struct ListQuery(pub Part);
@@ -203,15 +219,31 @@ impl axum::extract::FromRequestParts<Arc<App>> for ListQuery {
 }
 
 /// A list, and the cursor of what follows.
-pub(super) fn page(items: Vec<Value>, most: u32) -> Json<Value> {
+pub(super) fn page(app: &App, who: &Tenant, items: Vec<Value>, most: u32) -> Json<Value> {
+    charge(app, who, items.len() / ROWS);
     let last = items.last().filter(|_| items.len() == most as usize).map(|item| item["id"].clone());
     Json(json!({ "items": items, "cursor": last }))
 }
 
 async fn list(app: Arc<App>, who: Who, kind: Kind, part: Part) -> Answer<Json<Value>> {
     let (after, most) = part.bounds()?;
-    let objects = app.db.objects(&who.0.id, kind, after, most).await?;
-    Ok(page(objects.iter().map(Object::json).collect(), most))
+    let ready = match part.state.as_deref() {
+        None => None,
+        Some("ready") => Some(true),
+        Some("uploading") => Some(false),
+        Some(_) => return Err(Problem::request("the state of an object is ready or uploading")),
+    };
+    let objects = app.db.objects(&who.0.id, kind, (after, most), ready).await?;
+    Ok(page(&app, &who.0, objects.iter().map(Object::summary).collect(), most))
+}
+
+/// What an object is, with what it says of itself.
+async fn one(app: Arc<App>, who: Who, kind: Kind, id: String) -> Answer<Response> {
+    let object = found(&app, &who.0, kind, &id).await?;
+    let info = app.db.info(&object.id).await?.unwrap_or_else(|| "null".to_owned());
+    charge(&app, &who.0, info.len() / INFO_BYTES);
+    let json = HeaderValue::from_static("application/json");
+    Ok(([(header::CONTENT_TYPE, json)], object.with_info(&info)).into_response())
 }
 
 /// Handlers of the two kinds.
@@ -239,8 +271,8 @@ macro_rules! of_kind {
         }
 
         /// `GET`.
-        pub async fn $one(State(app): Shared, who: Who, Path(id): Path<String>) -> Answer<Json<Value>> {
-            Ok(Json(found(&app, &who.0, $kind, &id).await?.json()))
+        pub async fn $one(State(app): Shared, who: Who, Path(id): Path<String>) -> Answer<Response> {
+            one(app, who, $kind, id).await
         }
 
         /// `HEAD`: how much of it has arrived.
@@ -310,9 +342,11 @@ pub async fn content(
         Some(part) => (StatusCode::PARTIAL_CONTENT, part.clone()),
         None => (StatusCode::OK, 0..object.bytes),
     };
+    let long = app.begin_long(&who.0)?;
     let stream = app.store.get(&object.id, bytes.clone()).await?;
     let counted = Arc::clone(&app);
     let stream = stream.inspect(move |piece| {
+        let _ = &long;
         if let Ok(piece) = piece {
             counted.metrics.sent(piece.len() as u64);
         }

@@ -2,14 +2,13 @@
 
 use super::Body;
 use super::files::{ListQuery, found, page};
-use super::who::{At, Who};
+use super::who::Who;
 use crate::app::App;
 use crate::db::{Added, Job, JobState, Kind, NewJob};
 use crate::ids;
 use crate::jobs::{self, Status};
 use crate::operations::Task;
 use crate::problem::{Answer, Problem};
-use crate::queue::Owner;
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, HeaderName, StatusCode};
@@ -71,7 +70,6 @@ fn repeated(app: &App, mut job: Job, request: &Value) -> Answer<(StatusCode, Jso
 pub async fn create(
     State(app): Shared,
     Who(tenant): Who,
-    At(address): At,
     headers: HeaderMap,
     Body(request): Body<Request>,
 ) -> Answer<(StatusCode, Json<Value>)> {
@@ -109,18 +107,11 @@ pub async fn create(
     let new = NewJob { id: &id, tenant: &tenant.id, request: &written, key, uses };
     match app.db.add_job(new).await? {
         Added::Queued => {
-            let owner = match tenant.guest {
-                true => Owner::guest(&tenant.id, Some(address)),
-                false => Owner::tenant(&tenant.id),
-            };
-            app.jobs.add(&owner, &id);
+            app.jobs.add(&tenant.owner(), &id);
             let job = one(&app, &tenant.id, &id).await?;
             Ok((StatusCode::ACCEPTED, Json(job.json())))
         }
-        Added::Full => {
-            let most = tenant.quota.jobs;
-            Err(Problem::quota(format!("{most} jobs are queued or running already")))
-        }
+        Added::Full(full) => Err(Problem::quota(&full)),
         // The same request came twice at once, and the other one was first.
         Added::Repeated => match of_key().await? {
             Some(job) => repeated(&app, job, &written),
@@ -157,10 +148,13 @@ pub async fn job(State(app): Shared, Who(tenant): Who, Path(id): Path<String>) -
 
 /// `GET /v1/jobs`.
 pub async fn list(State(app): Shared, Who(tenant): Who, ListQuery(part): ListQuery) -> Answer<Json<Value>> {
+    if part.state.is_some() {
+        return Err(Problem::request("lists of jobs have all of them, whatever their state"));
+    }
     let (after, most) = part.bounds()?;
     let mut jobs = app.db.jobs(&tenant.id, after, most).await?;
     jobs.iter_mut().for_each(|job| now(&app, job));
-    Ok(page(jobs.iter().map(Job::json).collect(), most))
+    Ok(page(&app, &tenant, jobs.iter().map(Job::json).collect(), most))
 }
 
 /// `DELETE /v1/jobs/{id}`: it has ended for everybody when this is answered, also after a crash.
@@ -189,10 +183,13 @@ pub async fn events(
     Path(id): Path<String>,
 ) -> Answer<Sse<impl Stream<Item = Result<Event, Infallible>>>> {
     one(&app, &tenant.id, &id).await?;
+    let long = Arc::new(app.begin_long(&tenant)?);
     let begin = app.jobs.status(&id).map_or(Tell::End, |status| Tell::Changes(status, true));
     let events = stream::unfold(begin, move |tell| {
         let (app, tenant, id) = (Arc::clone(&app), tenant.id.clone(), id.clone());
+        let long = Arc::clone(&long);
         async move {
+            let _long = long;
             match tell {
                 Tell::Changes(mut status, first) => {
                     // The sender is gone only after the end was written.

@@ -87,7 +87,12 @@ fn list_of(what: &str, name: &str) -> Value {
             },
         } } },
     });
-    operation(&format!("Lists {what}"), vec![cursor, limit], None, vec![("200", list)])
+    let mut parameters = vec![cursor, limit];
+    if name == "ObjectSummary" {
+        let states = json!({ "type": "string", "enum": ["ready", "uploading"] });
+        parameters.push(json!({ "name": "state", "in": "query", "schema": states }));
+    }
+    operation(&format!("Lists {what}"), parameters, None, vec![("200", list)])
 }
 
 /// The content of an answer that is a file.
@@ -105,7 +110,7 @@ fn files(what: &str, content: bool) -> [(String, Value); 3] {
         "content": { "application/json": { "schema": schema("Object") } },
     });
     let all = json!({
-        "get": list_of(&format!("{what}s"), "Object"),
+        "get": list_of(&format!("{what}s"), "ObjectSummary"),
         "post": operation(
             &format!("Begins the upload of {what} by tus 1.0, with its first part or without"),
             vec![tus(), header("Upload-Length", true, bytes())],
@@ -224,12 +229,12 @@ pub fn description() -> Value {
         (
             "/readyz",
             json!({ "get": without_token(operation(
-            "Whether the database and the store answer", vec![], None, vec![("200", answer("They do", "Any"))])) }),
+            "Whether the database takes changes, the store answers and the disk has room", vec![], None, vec![("200", answer("They do", "Any"))])) }),
         ),
         (
             "/metrics",
             json!({ "get": without_token(operation(
-            "Counts for Prometheus", vec![], None, vec![("200", text)])) }),
+            "Counts for Prometheus, for clients on loopback addresses", vec![], None, vec![("200", text)])) }),
         ),
     ];
     paths.extend(more.map(|(path, item)| (path.to_owned(), item)));
@@ -267,6 +272,14 @@ fn schemas() -> Value {
                 "id": text, "kind": { "enum": ["object", "key-set"] },
                 "state": { "enum": ["uploading", "ready"] }, "bytes": bytes(),
                 "created": time, "expires": maybe, "info": { "type": ["object", "null"] },
+            },
+        },
+        "ObjectSummary": {
+            "type": "object", "required": ["id", "kind", "state", "bytes", "created", "expires"],
+            "properties": {
+                "id": text, "kind": { "enum": ["object", "key-set"] },
+                "state": { "enum": ["uploading", "ready"] }, "bytes": bytes(),
+                "created": time, "expires": maybe,
             },
         },
         "Session": {

@@ -22,8 +22,14 @@ pub async fn create(State(app): State<Arc<App>>, From(address): From) -> Answer<
     limit(&app, Asker::Sessions(address))?;
     let expires = clock::now().saturating_add(clock::hours(app.config.hours.guest));
     let quota = app.config.guest;
-    let tenant = Tenant { id: ids::id()?, guest: true, expires: Some(expires), quota };
-    app.db.add_tenant("guest", &tenant).await?;
+    let address = Some(address.to_string());
+    let tenant = Tenant { id: ids::id()?, guest: true, expires: Some(expires), quota, address };
+    if !app.db.add_guest(&tenant, tenant.account()).await? {
+        app.metrics.limited();
+        let what = "there are too many guests of this address, and all of them hold something";
+        return Err(Problem::new(StatusCode::TOO_MANY_REQUESTS, "guests", what)
+            .hint("go on with an earlier session, or ask the operator for a token"));
+    }
     let token = ids::token()?;
     app.db.add_token(&ids::token_hash(&token), &ids::id()?, &tenant.id).await?;
     let session = json!({
@@ -41,6 +47,7 @@ pub(super) fn limits(app: &App, tenant: &Tenant) -> Value {
         "bytes": tenant.quota.bytes,
         "objects": tenant.quota.objects,
         "jobs": tenant.quota.jobs,
+        "uploads": if tenant.guest { app.config.uploads.1 } else { app.config.uploads.0 },
         "upload_bytes": app.config.max_upload.min(tenant.quota.bytes),
     })
 }

@@ -1,13 +1,14 @@
 //! Who asks: the tenant of a token, and the address of a connection.
 
+use crate::address;
 use crate::app::App;
 use crate::db::Tenant;
 use crate::ids;
 use crate::problem::{Answer, Problem};
 use crate::rates::Asker;
 use axum::extract::FromRequestParts;
-use axum::http::header;
 use axum::http::request::Parts;
+use axum::http::{HeaderName, StatusCode, header};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
@@ -15,9 +16,40 @@ use std::sync::Arc;
 #[derive(Clone, Copy, Debug)]
 pub struct Peer(pub SocketAddr);
 
-/// The address of a request.
-pub(super) fn address(parts: &Parts) -> IpAddr {
-    parts.extensions.get::<Peer>().map_or(Ipv4Addr::UNSPECIFIED.into(), |peer| peer.0.ip())
+/// The address that counts for a request: the client's, which a trusted proxy names.
+fn address(app: &App, parts: &Parts) -> IpAddr {
+    let (peer, header) = (peer(parts), parts.headers.get_all(FORWARDED).iter().next_back());
+    let named = header.and_then(|header| header.to_str().ok()).and_then(address::forwarded);
+    let trusted = app.config.proxies.contains(&peer);
+    address::counted(named.filter(|_| trusted).unwrap_or(peer))
+}
+
+/// The other end of the connection of a request.
+fn peer(parts: &Parts) -> IpAddr {
+    let peer = parts.extensions.get::<Peer>().map_or(Ipv4Addr::UNSPECIFIED.into(), |peer| peer.0.ip());
+    peer.to_canonical()
+}
+
+/// The header in which proxies name clients.
+const FORWARDED: HeaderName = HeaderName::from_static("x-forwarded-for");
+
+/// Somebody on this machine, for whom no proxy asks.
+pub struct Local;
+
+impl FromRequestParts<Arc<App>> for Local {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &Arc<App>) -> Result<Self, Problem> {
+        let forwarded =
+            parts.headers.contains_key(FORWARDED) || parts.headers.contains_key(header::FORWARDED);
+        match peer(parts).is_loopback() && !forwarded {
+            true => Ok(Self),
+            false => {
+                Err(Problem::new(StatusCode::FORBIDDEN, "local", "only loopback addresses are answered here")
+                    .hint("the setting metrics-listen gives the metrics an address of their own"))
+            }
+        }
+    }
 }
 
 /// Takes one request of `asker`.
@@ -44,23 +76,25 @@ impl FromRequestParts<Arc<App>> for Who {
             _ => None,
         };
         let Some(tenant) = tenant else {
-            limit(app, Asker::Address(address(parts)))?;
+            limit(app, Asker::Address(address(app, parts)))?;
             return Err(Problem::unauthorized());
         };
-        limit(app, Asker::Tenant(tenant.id.clone()))?;
+        for asker in askers(&tenant) {
+            limit(app, asker)?;
+        }
         Ok(Self(tenant))
     }
 }
 
-/// The address of a request, whoever asks.
-pub struct At(pub IpAddr);
+/// Those who ask with a tenant.
+fn askers(tenant: &Tenant) -> impl Iterator<Item = Asker> {
+    let guests = tenant.address.clone().map(Asker::Guests);
+    std::iter::once(Asker::Tenant(tenant.id.clone())).chain(guests)
+}
 
-impl<S: Sync> FromRequestParts<S> for At {
-    type Rejection = std::convert::Infallible;
-
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Self::Rejection> {
-        Ok(Self(address(parts)))
-    }
+/// Lets an answer cost as much as so many requests more.
+pub(super) fn charge(app: &App, tenant: &Tenant, requests: usize) {
+    askers(tenant).for_each(|asker| app.rates.charge(&asker, requests as u64));
 }
 
 /// The address of a request that has no tenant.
@@ -70,7 +104,7 @@ impl FromRequestParts<Arc<App>> for From {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
-        let address = address(parts);
+        let address = address(app, parts);
         limit(app, Asker::Address(address))?;
         Ok(Self(address))
     }

@@ -61,7 +61,7 @@ impl Client {
 
     /// The head of a request.
     pub fn head(&self, method: &str, path: &str, headers: &[(&str, &str)], length: Option<usize>) -> String {
-        let mut head = format!("{method} {path} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n");
+        let mut head = format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n");
         if let Some(token) = &self.token {
             head += &format!("Authorization: Bearer {token}\r\n");
         }

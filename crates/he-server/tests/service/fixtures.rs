@@ -33,6 +33,8 @@ pub struct Files {
     pub public: Vec<u8>,
     pub image: Vec<u8>,
     pub table: Vec<u8>,
+    /// A table whose description is long.
+    pub wide: Vec<u8>,
     /// Of other keys.
     pub other_image: Vec<u8>,
 }
@@ -52,6 +54,13 @@ fn picture() -> Vec<u8> {
     bmp.extend([0; 24]);
     bmp.extend((0..width * height * 3).map(|i| (i * 7 % 256) as u8));
     bmp
+}
+
+/// Columns whose names have a kilobyte each.
+fn wide() -> Vec<u8> {
+    let names: Vec<String> = (0..60).map(|i| format!("{i:03}{}", "x".repeat(1000))).collect();
+    let row: Vec<&str> = names.iter().map(|_| "1").collect();
+    format!("{}\n{}\n", names.join(","), row.join(",")).into_bytes()
 }
 
 fn encrypted(team: &Team<Ckks>, keys: &KeySet<Ckks>, data: Vec<u8>, path: &Path) -> Vec<u8> {
@@ -93,6 +102,7 @@ pub fn files() -> &'static Files {
             public: plain("public.key"),
             image: encrypted(&team, &keys, picture(), &path),
             table: encrypted(&team, &keys, b"a,b\n1,2\n3.5,-4\n".to_vec(), &path),
+            wide: encrypted(&team, &keys, wide(), &path),
             other_image: encrypted(&team, &other, picture(), &path),
         }
     })
@@ -176,6 +186,21 @@ impl Service {
     pub fn guest(&self) -> Client {
         let session = self.client.send("POST", "/v1/sessions", &[], b"").expect(201).json();
         Client { token: Some(session["token"].as_str().unwrap().to_owned()), ..self.client.clone() }
+    }
+
+    /// A tenant with a token, and not a guest.
+    pub fn tenant(&self, name: &str) -> Client {
+        let settings = Settings { data: Some(self.data.path().to_owned()), ..Settings::default() };
+        let config = Config::new(settings, vec![Device::cpu()]).unwrap();
+        let made = Runtime::new().unwrap().block_on(he_server::tokens::create(&config, name, None)).unwrap();
+        Client { token: Some(made.token), ..self.client.clone() }
+    }
+
+    /// The value of a metric.
+    pub fn metric(&self, name: &str) -> f64 {
+        let text = String::from_utf8(self.client.get("/metrics").expect(200).body).unwrap();
+        let line = text.lines().find_map(|line| line.strip_prefix(&format!("he_server_{name} ")));
+        line.unwrap_or_else(|| panic!("{text}")).parse().unwrap()
     }
 
     /// Ends, and returns the data.

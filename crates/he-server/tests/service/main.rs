@@ -7,6 +7,7 @@ mod corpus;
 mod endings;
 mod fairness;
 mod fixtures;
+mod hostile;
 mod measures;
 mod models;
 mod restarts;

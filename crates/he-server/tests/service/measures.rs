@@ -81,7 +81,7 @@ fn large_uploads_take_little_memory() {
 #[test]
 #[ignore = "needs 2100 open files"]
 fn idle_connections_take_little_memory() {
-    let service = Service::start();
+    let service = Service::with(Settings { address_connections: Some(2000), ..Settings::default() });
     let guest = service.guest();
     guest.get("/v1/objects").expect(200);
     let before = memory()[0];

@@ -282,7 +282,13 @@ fn quotas_hold() {
     let file = &files().image;
     let most = (3usize << 20) / file.len();
     let ids: Vec<String> = (0..most).map(|_| guest.upload(OBJECTS, file)).collect();
-    assert!(guest.begin(OBJECTS, file.len()).problem(403).contains("no room"));
+    let full = guest.begin(OBJECTS, file.len()).expect(403);
+    assert!(full.json()["hint"].as_str().unwrap().contains("GET /v1/objects"));
+    assert!(full.problem(403).contains(&format!(
+        "{} bytes, where this tenant may have {}",
+        (most + 1) * file.len(),
+        3 << 20
+    )));
     guest.delete(&format!("{OBJECTS}/{}", ids[0])).expect(204);
     guest.upload(OBJECTS, file);
     // The others are not concerned.

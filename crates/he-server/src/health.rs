@@ -1,0 +1,53 @@
+//! Whether the service is ready: the database takes changes, the store answers, the disk has room.
+
+use crate::app::App;
+use std::time::{Duration, Instant};
+use tokio::sync::Mutex;
+
+/// Nobody makes the service look more often.
+const FRESH: Duration = Duration::from_secs(1);
+/// What does not answer within this time is down.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What was found last.
+#[derive(Debug, Default)]
+pub struct Health(Mutex<Option<(Instant, Result<(), &'static str>)>>);
+
+impl Health {
+    /// Whether the service is ready, or what is wrong.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub async fn check(&self, app: &App) -> Result<(), &'static str> {
+        let mut last = self.0.lock().await;
+        if let Some((at, found)) = *last
+            && at.elapsed() < FRESH
+        {
+            return found;
+        }
+        let found = look(app).await;
+        *last = Some((Instant::now(), found));
+        found
+    }
+}
+
+async fn look(app: &App) -> Result<(), &'static str> {
+    let silent = "the database does not answer";
+    match tokio::time::timeout(PATIENCE, app.db.ping()).await {
+        Err(_) => return Err(silent),
+        Ok(Err(sqlx::Error::Database(error))) => {
+            tracing::error!(%error, "the database takes no changes");
+            return Err("the database takes no changes");
+        }
+        Ok(Err(_)) => return Err(silent),
+        Ok(Ok(())) => {}
+    }
+    match tokio::time::timeout(PATIENCE, app.store.ping()).await {
+        Ok(Ok(())) => {}
+        _ => return Err("the store does not answer"),
+    }
+    if !app.space.has_reserve() {
+        return Err("the disk is full");
+    }
+    Ok(())
+}
