@@ -43,7 +43,7 @@ pub use party::{
 pub use publishing::{PublishNeeds, Published};
 pub use secret::{Opening, SealFlags, Unlock};
 #[cfg(feature = "server")]
-pub use serve::{LogForm, Serve, ServeCommand, ServeFlags, TokenCommand};
+pub use serve::{Quotas, Serve, ServeCommand, ServeFlags, TenantCommand, TokenCommand};
 #[cfg(feature = "client")]
 pub use server::ServerFlags;
 pub use shell::{Completions, Man};
@@ -248,12 +248,14 @@ pub enum Command {
     Bench(bench::Bench),
     /// Start a service that computes on encrypted files, over HTTP
     ///
-    /// It never holds a secret key. docs/service.md describes its API, threat model and deployment.
+    /// It never holds a secret key. docs/service.md describes its API, threat model and deployment,
+    /// docs/operating.md tenants, logs, certificates, backup and upgrade.
     #[cfg(feature = "server")]
     #[command(after_help = "Examples:\n  \
         he-cli serve\n  \
         he-cli serve --listen 0.0.0.0:443 --tls-certificate chain.pem --tls-key key.pem\n  \
-        he-cli serve token add alice")]
+        he-cli serve token add alice --create\n  \
+        he-cli serve tenant list")]
     Serve(Box<Serve>),
     /// Answer SQL on tables with encrypted columns, by the program he-sql
     ///

@@ -17,6 +17,8 @@ mod remote;
 mod stdio;
 mod summary;
 mod terminal;
+#[cfg(feature = "client")]
+mod trust;
 mod usage;
 
 use crate::error::{CliError, Result};
@@ -24,7 +26,7 @@ use clap::Parser;
 use std::ffi::OsString;
 
 /// Computes on this many threads from now on, if a number is given.
-fn compute_on(threads: Option<u16>) -> Result<()> {
+pub(crate) fn compute_on(threads: Option<u16>) -> Result<()> {
     let Some(threads) = threads else { return Ok(()) };
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.into()).build_global();
     pool.map_err(|error| {

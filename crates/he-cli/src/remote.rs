@@ -8,6 +8,7 @@
 use crate::args::ServerFlags;
 use crate::error::{CliError, IoContext, Result, one_line, warn};
 use crate::progress::Progress;
+use crate::trust::Trust;
 use he_files::io::input::Input;
 use he_files::io::output::Output;
 use he_files::scan::{Scan, Scanned};
@@ -21,7 +22,9 @@ use std::path::Path;
 use std::thread::sleep;
 use std::time::Duration;
 use ureq::http::{Response, header};
-use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
+use ureq::tls::{PemItem, parse_pem};
+use ureq::unversioned::resolver::DefaultResolver;
+use ureq::unversioned::transport::{ConnectProxyConnector, Connector, TcpConnector};
 use ureq::{Agent, Body};
 use zeroize::Zeroizing;
 
@@ -46,6 +49,8 @@ const TUS: (&str, &str) = ("Tus-Resumable", "1.0.0");
 pub struct Remote {
     agent: Agent,
     base: String,
+    /// Whether the certificates of a file are trusted, and no others.
+    has_file: bool,
     /// The header `Authorization`.
     authorization: Zeroizing<String>,
     /// Whether the service has answered: before that, nothing is tried again.
@@ -147,21 +152,21 @@ fn token(flags: &ServerFlags) -> Result<Option<Zeroizing<String>>> {
     Ok(Some(Zeroizing::new(line.to_owned())))
 }
 
-/// The authorities of a file.
-fn authorities(path: &Path) -> Result<RootCerts> {
+/// The certificates of a file.
+fn trust(path: &Path) -> Result<Trust> {
     let mut text = Vec::new();
     File::open(path).at(path)?.take(LONGEST).read_to_end(&mut text).at(path)?;
-    let mut found: Vec<Certificate<'static>> = Vec::new();
+    let mut found = Vec::new();
     for item in parse_pem(&text) {
         if let Ok(PemItem::Certificate(certificate)) = item {
-            found.push(certificate);
+            found.push(certificate.der().to_vec().into());
         }
     }
     if found.is_empty() {
         return Err(CliError::new(format!("{} holds no certificates", path.display()))
             .hint("give certificates in PEM: -----BEGIN CERTIFICATE-----"));
     }
-    Ok(RootCerts::new_with_certs(&found))
+    Trust::new(found, path)
 }
 
 impl Remote {
@@ -173,20 +178,24 @@ impl Remote {
     pub fn open(url: &str, flags: &ServerFlags) -> Result<Self> {
         let base = base(url)?;
         let token = token(flags)?;
-        let roots = flags.ca_file.as_deref().map(authorities).transpose()?;
-        let mut config = Agent::config_builder()
+        let trust = flags.ca_file.as_deref().map(trust).transpose()?;
+        let config = Agent::config_builder()
             .http_status_as_error(false)
             .max_redirects(0)
             .user_agent(concat!("he-cli/", env!("CARGO_PKG_VERSION")))
             .timeout_connect(Some(Duration::from_secs(15)))
             .timeout_send_body(Some(Duration::from_secs(600)))
-            .timeout_recv_response(Some(Duration::from_secs(120)));
-        if let Some(roots) = roots {
-            config = config.tls_config(TlsConfig::builder().root_certs(roots).build());
-        }
-        let agent = config.build().into();
+            .timeout_recv_response(Some(Duration::from_secs(120)))
+            .build();
+        let (has_file, agent) = match trust {
+            Some(trust) => {
+                let chain = ConnectProxyConnector::default().chain(TcpConnector::default()).chain(trust);
+                (true, Agent::with_parts(config, chain, DefaultResolver::default()))
+            }
+            None => (false, config.into()),
+        };
         let has_answered = Cell::new(false);
-        let mut remote = Self { agent, base, authorization: Zeroizing::default(), has_answered };
+        let mut remote = Self { agent, base, has_file, authorization: Zeroizing::default(), has_answered };
         let token = match token {
             Some(token) => token,
             None => remote.guest()?,
@@ -257,14 +266,13 @@ impl Remote {
             _ => false,
         };
         match error {
-            _ if of_tls && what.contains("certificate") => Failure::Lasting(
-                CliError::new(what).hint(
-                    "if it has a certificate of its own, give the authority that signed it with --ca-file FILE",
-                ),
-                0,
-            ),
+            _ if of_tls && what.contains("certificate") => {
+                let (what, hint) = self.distrust(what);
+                Failure::Lasting(CliError::new(what).hint(hint), 0)
+            }
             _ if of_tls => Failure::Lasting(
-                CliError::new(what).hint("check that it speaks HTTPS; without it, its URL begins with http://"),
+                CliError::new(what)
+                    .hint("check that it speaks HTTPS; without it, its URL begins with http://"),
                 0,
             ),
             ureq::Error::BadUri(_) | ureq::Error::Http(_) => Failure::Lasting(CliError::usage(what), 0),
@@ -273,6 +281,34 @@ impl Remote {
                 None,
             ),
         }
+    }
+
+    /// The words for a certificate that is refused, and what to do.
+    fn distrust(&self, what: String) -> (String, &'static str) {
+        // An authority that nobody has signed is refused as one, whoever it is.
+        if what.contains("UnknownIssuer") || what.contains("CaUsedAsEndEntity") {
+            let (known, hint) = match self.has_file {
+                true => (
+                    "none in the file is it or has signed it",
+                    "give the authority that signed it, or this very certificate, with --ca-file FILE",
+                ),
+                false => (
+                    "no authority that is known here has signed it",
+                    "give the authority that signed it, or this very certificate, with --ca-file FILE, if you \
+                     trust it",
+                ),
+            };
+            return (format!("the certificate of {} is not trusted: {known}", self.base), hint);
+        }
+        let hint = if what.contains("not valid for name") || what.contains("NotValidForName") {
+            "give the URL with a name that the certificate has, or give the service one with this name: \
+             openssl req -x509 -addext subjectAltName=DNS:NAME,IP:ADDRESS"
+        } else if what.contains("xpired") || what.contains("not valid yet") || what.contains("NotValidYet") {
+            "give the service a new certificate, or set the clock of this machine"
+        } else {
+            "give the authority that signed it, or this very certificate, with --ca-file FILE"
+        };
+        (what, hint)
     }
 
     /// The error that an answer describes (RFC 9457).
@@ -477,7 +513,35 @@ impl Remote {
         let _ = self.ask("DELETE", path, &[TUS], None);
     }
 
-    /// Computes `operation` on files there, and writes the result.
+    /// The model of this name there, or the only one: its name, and what the service says of it.
+    ///
+    /// # Errors
+    /// There is no such model, or several to choose from.
+    pub fn model(&self, name: Option<&str>) -> Result<(String, Value)> {
+        let answer = self.persist(|_| self.json(self.ask("GET", "/v1/models", &[], None)))?;
+        let models = answer["models"].as_array().ok_or_else(|| self.nonsense("models without a list"))?;
+        let named = |model: &Value| Some((model["name"].as_str()?.to_owned(), model.clone()));
+        let mut models: Vec<(String, Value)> = models.iter().filter_map(named).collect();
+        let names: Vec<String> = models.iter().map(|(name, _)| one_line(name)).collect();
+        let known = match names.is_empty() {
+            true => "ask its operator to start it with --models".to_owned(),
+            false => format!("choose one with --model: {}", names.join(", ")),
+        };
+        let place = match name {
+            Some(name) => models.iter().position(|(known, _)| known == name),
+            None if models.len() == 1 => Some(0),
+            None => None,
+        };
+        let what = match name {
+            Some(name) => format!("{} has no model {}", self.base, one_line(name)),
+            None => format!("{} has {} models", self.base, models.len()),
+        };
+        let place = place.ok_or_else(|| CliError::new(what).hint(known))?;
+        Ok(models.swap_remove(place))
+    }
+
+    /// Computes `operation` on files there, and writes the result. Models with refreshes need the
+    /// bootstrapping key.
     ///
     /// # Errors
     /// The service does not answer or refuses something, in its own words; the result cannot be
@@ -487,6 +551,7 @@ impl Remote {
         operation: &Value,
         inputs: &mut [Upload],
         key: &mut Upload,
+        mut bootstrap: Option<&mut Upload>,
         mut output: Output,
     ) -> Result<Done> {
         let mut left: Vec<String> = Vec::new();
@@ -500,7 +565,12 @@ impl Remote {
             }
             let key_set = self.upload("key-sets", key)?;
             left.push(format!("/v1/key-sets/{key_set}"));
-            let request = json!({ "operation": operation, "inputs": names, "key_set": key_set });
+            let mut request = json!({ "operation": operation, "inputs": names, "key_set": key_set });
+            if let Some(key) = bootstrap.as_deref_mut() {
+                let id = self.upload("key-sets", key)?;
+                left.push(format!("/v1/key-sets/{id}"));
+                request["bootstrap_key"] = json!(id);
+            }
             let request = serde_json::to_vec(&request).unwrap_or_default();
             // By its key, the service knows a request again whose answer was lost.
             let name = format!("{:016x}{:016x}", random.next_u64(), random.next_u64());
@@ -518,7 +588,8 @@ impl Remote {
         let info = info?;
         let received = output.bytes();
         output.commit()?;
-        let sent = inputs.iter().map(|input| input.length).sum::<u64>() + key.length;
+        let keys = key.length + bootstrap.map_or(0, |key| key.length);
+        let sent = inputs.iter().map(|input| input.length).sum::<u64>() + keys;
         Ok(Done { info, sent, received })
     }
 }

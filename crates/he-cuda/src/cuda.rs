@@ -31,8 +31,8 @@ pub struct Cuda {
     pub(crate) arithmetic: Arithmetic,
     pub(crate) staging: Arc<Staging>,
     pub(crate) oversight: Oversight,
-    /// What was asked for since the stream was last waited for, of work that is overseen: in
-    /// ciphertexts of TFHE.
+    /// The ciphertexts of TFHE that were asked for since the stream was last waited for, of work
+    /// that is overseen.
     ahead: Arc<AtomicUsize>,
 }
 

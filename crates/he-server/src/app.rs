@@ -1,17 +1,21 @@
 //! What all requests share.
 
 use crate::clock;
-use crate::db::{Bounds, Database, Tenant};
+use crate::db::{Bounds, CURRENT, Database, Tenant};
 use crate::health::Health;
+use crate::hold::{self, Hold};
 use crate::jobs::{self, Jobs};
 use crate::metrics::Metrics;
 use crate::models::Models;
 use crate::page::Page;
 use crate::problem::{Answer, Problem};
 use crate::rates::Rates;
+use crate::reach;
 use crate::settings::{Config, Quota};
 use crate::space::Space;
-use crate::store::{Store, private_folder};
+use crate::store::Store;
+#[cfg(feature = "tls")]
+use crate::tls::Tls;
 use crate::turns::{LongRequest, LongRequests};
 use crate::uploads::{self, Uploads};
 use std::sync::Arc;
@@ -29,8 +33,67 @@ pub enum StartError {
         source: std::io::Error,
     },
     /// The database cannot be used.
-    #[error("cannot use the database: {0}")]
-    Database(#[from] sqlx::Error),
+    #[error("cannot use the database {place}: {reason}")]
+    Database {
+        /// Which one, without a password.
+        place: String,
+        /// Why.
+        reason: String,
+        /// What to do about it.
+        hint: &'static str,
+    },
+    /// Another process uses the folder or the database.
+    #[error("{what} is in use by {by}")]
+    InUse {
+        /// What is used.
+        what: String,
+        /// Who uses it, and since when.
+        by: String,
+    },
+    /// The tables are not those of this program.
+    #[error("the database {place} is of version {found}, and this program needs {CURRENT}")]
+    Version {
+        /// Which one, without a password.
+        place: String,
+        /// The version that was found.
+        found: u64,
+    },
+    /// There is no service here.
+    #[error("there is no database of a service at {place}")]
+    NoDatabase {
+        /// Where it was looked for, without a password.
+        place: String,
+    },
+    /// There is no tenant of this name.
+    #[error("there is no tenant {0:?}")]
+    NoTenant(String),
+    /// There is a tenant of this name already.
+    #[error("there is a tenant {0:?} already")]
+    TenantExists(String),
+    /// The tenant is not empty.
+    #[error("the tenant {name:?} holds {objects} objects of {bytes} bytes")]
+    TenantHolds {
+        /// Its name.
+        name: String,
+        /// Its objects and key sets.
+        objects: u64,
+        /// Their bytes.
+        bytes: u64,
+    },
+    /// A name cannot be used.
+    #[error("the {what} {reason}")]
+    Name {
+        /// The name of what.
+        what: &'static str,
+        /// Why not.
+        reason: &'static str,
+    },
+    /// The folder of the page is none.
+    #[error("the folder {path} does not hold a page: there is no index.html in it")]
+    Page {
+        /// The folder.
+        path: String,
+    },
     /// A model cannot be read.
     #[error(transparent)]
     Model(#[from] he_files::Error),
@@ -51,6 +114,48 @@ impl StartError {
     pub(crate) fn io(what: impl std::fmt::Display) -> impl FnOnce(std::io::Error) -> Self {
         let what = what.to_string();
         move |source| Self::Io { what, source }
+    }
+
+    /// The words for a failure of the database.
+    pub(crate) fn database(config: &Config) -> impl FnOnce(sqlx::Error) -> Self + use<> {
+        let config = config.clone();
+        move |error| {
+            let (reason, hint) = reach::words(&config.database, &error);
+            Self::Database { place: config.place(), reason, hint }
+        }
+    }
+
+    /// What to do about it.
+    pub fn hint(&self) -> Option<String> {
+        Some(match self {
+            Self::Database { hint, .. } => (*hint).to_owned(),
+            Self::InUse { .. } => {
+                "stop that process first, or give this one another folder and database: --data, --database"
+                    .to_owned()
+            }
+            Self::Version { found, .. } if *found > CURRENT => {
+                "start the program that made it, or a later one".to_owned()
+            }
+            Self::Version { .. } => {
+                "stop the service, and start it once with this program, which brings it up to date".to_owned()
+            }
+            Self::NoDatabase { .. } => {
+                "give --data, --database or --config as for the service; --create makes a new one".to_owned()
+            }
+            Self::NoTenant(_) => "he-cli serve tenant list shows them".to_owned(),
+            Self::TenantExists(_) => {
+                "choose another name, or change it with he-cli serve tenant set".to_owned()
+            }
+            Self::TenantHolds { .. } => "--force removes them as well".to_owned(),
+            Self::Name { .. } => "choose one of 1 to 200 visible characters".to_owned(),
+            Self::Page { .. } => {
+                "give the folder that web/build.sh made, or leave the setting page out".to_owned()
+            }
+            Self::Tls { .. } => {
+                "give a chain and its private key in PEM, which this process may read".to_owned()
+            }
+            Self::Io { .. } | Self::Model(_) | Self::Recovery(_) => return None,
+        })
     }
 }
 
@@ -80,6 +185,11 @@ pub struct App {
     pub health: Health,
     /// The page.
     pub page: Page,
+    /// The certificate of HTTPS.
+    #[cfg(feature = "tls")]
+    pub(crate) tls: Option<Tls>,
+    /// The lock of the folder and the lease of the database.
+    pub(crate) hold: Hold,
 }
 
 /// Uploads, downloads and streams of events of a tenant at the same time.
@@ -106,25 +216,33 @@ impl App {
     /// # Errors
     /// [`StartError`] if something cannot be opened.
     pub async fn start(config: Config) -> Result<Arc<Self>, StartError> {
-        private_folder(&config.data).map_err(StartError::io(config.data.display()))?;
         let store = config.store.clone().unwrap_or_else(|| config.data.display().to_string());
+        let models = config.models.as_deref().map(Models::read).transpose()?.unwrap_or_default();
+        let page = Page::open(config.page.clone())?;
+        #[cfg(feature = "tls")]
+        let tls = config.tls.as_ref().map(|(certificate, key)| Tls::open(certificate, key)).transpose()?;
+        let (hold, db) = Hold::take(&config).await?;
         let app = Arc::new(Self {
-            db: Database::open(&config.database).await?.bounded(bounds(&config)),
+            #[cfg(feature = "tls")]
+            tls,
+            hold,
+            db: db.bounded(bounds(&config)),
             store: Store::open(config.store.as_deref(), &config.data).map_err(StartError::io(store))?,
             uploads: Uploads::default(),
             jobs: Jobs::default(),
-            models: config.models.as_deref().map(Models::read).transpose()?.unwrap_or_default(),
+            models,
             metrics: Metrics::default(),
             rates: Rates::new(config.rates.0, config.rates.1, config.address_guests),
             long_requests: LongRequests::new(LONG, (config.connections.1 / 2).max(LONG)),
             space: Space::new(&config.data, config.reserve),
             health: Health::default(),
-            page: Page::new(config.page.clone()),
+            page,
             config,
         });
         let failed = |problem: Problem| StartError::Recovery(problem.cause.detail);
         uploads::recover(&app).await.map_err(failed)?;
         jobs::recover(&app).await.map_err(failed)?;
+        hold::keep(&app);
         let sweeper = Arc::downgrade(&app);
         tokio::spawn(async move {
             loop {
@@ -149,6 +267,28 @@ impl App {
         })
     }
 
+    /// Reads the certificate of HTTPS again, for connections from now on. A certificate
+    /// that cannot be used is logged, and the old one stays.
+    pub fn reload(&self) {
+        #[cfg(feature = "tls")]
+        if let Some(tls) = &self.tls {
+            match tls.reload() {
+                Ok(()) => tracing::info!("the certificate was read again"),
+                Err(error) => tracing::error!(%error, "the certificate stays what it was"),
+            }
+        }
+    }
+
+    /// Whether another process has taken the database over, so that this one must end.
+    pub fn is_lost(&self) -> bool {
+        self.hold.is_lost()
+    }
+
+    /// Gives folder and database back, at the end.
+    pub async fn close(&self) {
+        self.hold.release(&self.db).await;
+    }
+
     /// When a new object of a tenant expires.
     ///
     /// # Errors
@@ -161,7 +301,10 @@ impl App {
     ///
     /// # Errors
     /// The database or the store fails.
-    pub async fn sweep(&self) -> Answer<()> {
+    pub async fn sweep(self: &Arc<Self>) -> Answer<()> {
+        for job in self.db.jobs_of_the_expired().await? {
+            jobs::cancel(self, &job).await?;
+        }
         for object in self.db.expired_objects().await? {
             // One that is in use goes later.
             if let Err(problem) = uploads::remove(self, &object).await

@@ -4,57 +4,33 @@
 //! that there is one path of code. What a tenant uses is counted in its row, and every change of it
 //! is one conditional update: two requests at once cannot exceed a quota.
 
+mod actions;
 mod guests;
 mod jobs;
+mod lease;
 mod objects;
 mod room;
+mod schema;
 mod tenants;
+mod tokens;
 
 pub use jobs::{Added, Ended, Job, JobState, NewJob};
+pub use lease::{BEAT, Lease};
 pub use objects::{Kind, Object};
 pub use room::{Bounds, Full, Room};
-pub use tenants::{Tenant, TokenNote};
+pub use schema::{CURRENT, Found};
+pub use tenants::{OwnQuota, Tenant, TenantNote};
+pub use tokens::{Known, NewToken, TokenNote};
 
 use sqlx::any::{AnyPoolOptions, install_default_drivers};
-use sqlx::{AnyPool, Executor};
+use sqlx::{AnyConnection, AnyPool, Connection, Executor};
+use std::time::Duration;
+
+/// A server of databases that has not answered after so long is taken for unreachable.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The result of a query.
 pub type Result<T> = sqlx::Result<T>;
-
-/// The tables. Later versions add statements; they never change these.
-const SCHEMA: [&str; 16] = [
-    "CREATE TABLE IF NOT EXISTS tenants (
-        id TEXT PRIMARY KEY, name TEXT NOT NULL, guest BIGINT NOT NULL, created BIGINT NOT NULL,
-        expires BIGINT, max_bytes BIGINT NOT NULL, max_objects BIGINT NOT NULL,
-        max_jobs BIGINT NOT NULL, bytes BIGINT NOT NULL, objects BIGINT NOT NULL,
-        jobs BIGINT NOT NULL)",
-    "CREATE TABLE IF NOT EXISTS tokens (
-        hash TEXT PRIMARY KEY, id TEXT NOT NULL UNIQUE, tenant TEXT NOT NULL REFERENCES tenants(id),
-        created BIGINT NOT NULL)",
-    "CREATE TABLE IF NOT EXISTS objects (
-        id TEXT PRIMARY KEY, tenant TEXT NOT NULL REFERENCES tenants(id), kind TEXT NOT NULL,
-        ready BIGINT NOT NULL, bytes BIGINT NOT NULL, created BIGINT NOT NULL, expires BIGINT,
-        info TEXT NOT NULL)",
-    "CREATE INDEX IF NOT EXISTS objects_of_tenants ON objects (tenant, kind, id)",
-    "CREATE TABLE IF NOT EXISTS jobs (
-        id TEXT PRIMARY KEY, tenant TEXT NOT NULL REFERENCES tenants(id), request TEXT NOT NULL,
-        state TEXT NOT NULL, done BIGINT NOT NULL, steps BIGINT NOT NULL, starts BIGINT NOT NULL,
-        result TEXT, error TEXT, created BIGINT NOT NULL, started BIGINT, finished BIGINT)",
-    "CREATE INDEX IF NOT EXISTS jobs_of_tenants ON jobs (tenant, id)",
-    "CREATE TABLE IF NOT EXISTS uses (job TEXT NOT NULL, object TEXT NOT NULL, PRIMARY KEY (job, object))",
-    "CREATE TABLE IF NOT EXISTS idempotency_keys (
-        tenant TEXT NOT NULL, name TEXT NOT NULL, job TEXT NOT NULL, PRIMARY KEY (tenant, name))",
-    "CREATE INDEX IF NOT EXISTS keys_of_jobs ON idempotency_keys (job)",
-    "CREATE INDEX IF NOT EXISTS uploads_of_tenants ON objects (tenant) WHERE ready = 0",
-    "CREATE INDEX IF NOT EXISTS ended_jobs_of_tenants ON jobs (tenant, finished)",
-    // Requests that are too long for lists; the row of the job has what lists show.
-    "CREATE TABLE IF NOT EXISTS long_requests (
-        job TEXT PRIMARY KEY, tenant TEXT NOT NULL, bytes BIGINT NOT NULL, request TEXT NOT NULL)",
-    "CREATE INDEX IF NOT EXISTS long_requests_of_tenants ON long_requests (tenant)",
-    "CREATE TABLE IF NOT EXISTS guests (tenant TEXT PRIMARY KEY, address TEXT NOT NULL)",
-    "CREATE INDEX IF NOT EXISTS guests_of_addresses ON guests (address)",
-    "CREATE TABLE IF NOT EXISTS addresses (address TEXT PRIMARY KEY, turn BIGINT NOT NULL)",
-];
 
 /// A database.
 #[derive(Clone, Debug)]
@@ -64,6 +40,7 @@ pub struct Database {
     /// What reads only: of SQLite, readers do not wait for writers.
     readers: AnyPool,
     bounds: Bounds,
+    is_sqlite: bool,
 }
 
 impl Database {
@@ -71,24 +48,37 @@ impl Database {
     ///
     /// # Errors
     /// It cannot be opened.
+    #[cfg(test)]
     pub async fn open(url: &str) -> Result<Self> {
+        let db = Self::connect(url).await?;
+        db.migrate(db.version().await?).await?;
+        Ok(db)
+    }
+
+    /// Connects to a database, whatever is in it.
+    ///
+    /// # Errors
+    /// It cannot be opened.
+    pub async fn connect(url: &str) -> Result<Self> {
         install_default_drivers();
-        let sqlite = url.starts_with("sqlite:");
-        let url = match sqlite && !url.contains('?') {
+        let is_sqlite = url.starts_with("sqlite:");
+        let url = match is_sqlite && !url.contains('?') {
             true => format!("{url}?mode=rwc"),
             false => url.to_owned(),
         };
-        // SQLite has one writer; a connection per request would only wait for locks.
-        let pool = connect(&url, sqlite, if sqlite { 1 } else { 8 }).await?;
-        for statement in SCHEMA {
-            sqlx::query(statement).execute(&pool).await?;
+        if !is_sqlite {
+            // A pool would go on to try, and keep the reason to itself.
+            let connected = tokio::time::timeout(PATIENCE, AnyConnection::connect(&url)).await;
+            connected.map_err(|_| sqlx::Error::Io(std::io::ErrorKind::TimedOut.into()))??.close().await?;
         }
+        // SQLite has one writer; a connection per request would only wait for locks.
+        let pool = connect(&url, is_sqlite, if is_sqlite { 1 } else { 8 }).await?;
         // A database in memory is that of one connection.
-        let readers = match sqlite && !url.contains(":memory:") {
-            true => connect(&url, sqlite, READERS).await?,
+        let readers = match is_sqlite && !url.contains(":memory:") {
+            true => connect(&url, is_sqlite, READERS).await?,
             false => pool.clone(),
         };
-        Ok(Self { pool, readers, bounds: Bounds::NONE })
+        Ok(Self { pool, readers, bounds: Bounds::NONE, is_sqlite })
     }
 
     /// The same, which lets nobody exceed these bounds.
@@ -104,6 +94,11 @@ impl Database {
     pub async fn ping(&self) -> Result<()> {
         // Of no row, but a database that may not be written refuses the statement.
         sqlx::query("UPDATE tenants SET id = id WHERE id = ''").execute(&self.pool).await.map(|_| ())
+    }
+
+    /// Whether its connections were closed.
+    pub fn is_closed(&self) -> bool {
+        self.pool.is_closed()
     }
 
     /// Closes all connections.
@@ -124,6 +119,9 @@ async fn connect(url: &str, sqlite: bool, connections: u32) -> Result<AnyPool> {
                 connection.execute("PRAGMA journal_mode = WAL").await?;
                 connection.execute("PRAGMA synchronous = FULL").await?;
                 connection.execute("PRAGMA busy_timeout = 10000").await?;
+            } else {
+                // Otherwise it tells of every table that is there already.
+                connection.execute("SET client_min_messages = warning").await?;
             }
             Ok(())
         })

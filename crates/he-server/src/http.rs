@@ -14,6 +14,7 @@ use crate::app::App;
 use crate::host;
 use crate::page;
 use crate::problem::Problem;
+use crate::request::{self, Context, Line, REQUEST_ID};
 use axum::extract::{DefaultBodyLimit, MatchedPath, Request, State};
 use axum::http::{Extensions, HeaderMap, HeaderName, HeaderValue, StatusCode, Version, header};
 use axum::middleware::{self, Next};
@@ -115,14 +116,21 @@ async fn in_time(State(app): State<Arc<App>>, request: Request, next: Next) -> R
 
 /// Counts and logs a request: its route and its status, neither contents nor tokens nor names.
 async fn observed(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    let address = who::address(&app, request.headers(), request.extensions());
+    let context = Context::new(request.headers(), address);
+    request::scope(Arc::clone(&context), answered(app, context, request, next)).await
+}
+
+async fn answered(app: Arc<App>, context: Arc<Context>, request: Request, next: Next) -> Response {
     let begin = Instant::now();
     let method = request.method().clone();
     let route = request.extensions().get::<MatchedPath>().map_or("page", MatchedPath::as_str).to_owned();
+    let mut line = Line::new(&context, method.as_str(), &route);
+    let request = request.map(|body| line.receives(body));
     let mut response = next.run(request).await;
-    let (status, time) = (response.status().as_u16(), begin.elapsed());
-    app.metrics.answered(method.as_str(), &route, status, time);
-    let millis = time.as_secs_f64() * 1e3;
-    tracing::info!(method = method.as_str(), route, status, millis, "request");
+    let status = response.status().as_u16();
+    app.metrics.answered(method.as_str(), &route, status, begin.elapsed());
+    line.status = Some(status);
     let headers = response.headers_mut();
     let plain =
         [(header::X_CONTENT_TYPE_OPTIONS, "nosniff"), (HeaderName::from_static("x-frame-options"), "DENY")];
@@ -132,7 +140,10 @@ async fn observed(State(app): State<Arc<App>>, request: Request, next: Next) -> 
     if route.starts_with("/v1") {
         headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     }
-    response
+    if let Ok(id) = HeaderValue::from_str(&context.id) {
+        headers.insert(REQUEST_ID, id);
+    }
+    response.map(|body| line.sends(body))
 }
 
 /// A JSON body, or a problem in our form.

@@ -6,7 +6,8 @@
 //! and the deployment.
 //!
 //! - [`settings`]: flags, environment and file as one [`Config`](settings::Config);
-//! - [`app`]: the service; [`serve`]: its connections; [`tokens`]: those who may use it;
+//! - [`app`]: the service; [`serve`]: its connections; [`tenants`] and [`tokens`]: those who may use
+//!   it;
 //! - `http`: the routes, `uploads`, `arriving`, `jobs` and `queue`: what they do;
 //! - `places`, `rates`, `turns`, `space`: what keeps clients from each other; `host` and `address`:
 //!   by which name they ask, and who counts as one;
@@ -39,7 +40,9 @@ mod clock;
 mod db;
 mod describe;
 mod descriptors;
+mod folder;
 mod health;
+mod hold;
 mod host;
 mod http;
 mod ids;
@@ -48,16 +51,22 @@ pub mod logs;
 mod metrics;
 mod models;
 mod operations;
+mod operator;
 mod page;
 mod places;
 mod problem;
 mod queue;
 mod rates;
+mod reach;
+mod request;
 pub mod serve;
 pub mod settings;
 mod space;
 mod store;
+pub mod tenants;
 mod time_limits;
+#[cfg(feature = "tls")]
+mod tls;
 pub mod tokens;
 mod turns;
 mod uploads;

@@ -1,6 +1,6 @@
 //! The page: its files as they were in `web/dist` when the program was compiled, or in a folder.
 
-use crate::app::App;
+use crate::app::{App, StartError};
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
@@ -30,8 +30,16 @@ pub struct Page {
 
 impl Page {
     /// In this folder, or in the program.
-    pub fn new(folder: Option<PathBuf>) -> Self {
-        Self { folder }
+    ///
+    /// # Errors
+    /// [`StartError::Page`] if there is no page in the folder.
+    pub fn open(folder: Option<PathBuf>) -> Result<Self, StartError> {
+        match &folder {
+            Some(path) if !path.join("index.html").is_file() => {
+                Err(StartError::Page { path: path.display().to_string() })
+            }
+            _ => Ok(Self { folder }),
+        }
     }
 
     /// A file by its path below the root. Of a folder, only names that were found in it are

@@ -1,6 +1,7 @@
 //! Answers to requests that fail: problem details of RFC 9457.
 
 use crate::db::Full;
+use crate::request;
 use axum::Json;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -155,20 +156,24 @@ impl Problem {
 
     /// Something here has failed; the log says what.
     pub fn internal(error: impl std::fmt::Display) -> Self {
-        tracing::error!(%error, "a request failed");
+        tracing::error!(request = request::id(), %error, "a request failed");
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", "the server failed")
             .hint("try again later; its log says more")
     }
 
     /// The fields of the answer.
     pub fn json(&self) -> Value {
-        json!({
+        let mut problem = json!({
             "type": format!("urn:he-server:{}", self.kind),
             "title": self.status.canonical_reason(),
             "status": self.status.as_u16(),
             "detail": self.cause.detail,
             "hint": self.cause.hint,
-        })
+        });
+        if let Some(id) = request::id() {
+            problem["request_id"] = id.into();
+        }
+        problem
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
 
-/// Whose job it is.
+/// The tenant of a job, and its party.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Owner {
     /// The tenant.

@@ -6,6 +6,8 @@ use crate::descriptors;
 use crate::http::{Peer, metrics_router, router};
 use crate::places::{Place, Places, Sending, Watched};
 use crate::settings::is_loopback;
+#[cfg(feature = "tls")]
+use crate::tls::Tls;
 use bytes::Bytes;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use hyper::server::conn::http1;
@@ -44,15 +46,13 @@ pub struct Server {
     listener: TcpListener,
     /// That of the metrics, if they have one.
     metrics: Option<TcpListener>,
-    #[cfg(feature = "tls")]
-    tls: Option<tokio_rustls::TlsAcceptor>,
 }
 
 impl Server {
     /// Listens on the configured address; nothing is answered yet.
     ///
     /// # Errors
-    /// [`StartError`] if the address or the certificate cannot be used.
+    /// [`StartError`] if the address cannot be used.
     pub async fn bind(app: Arc<App>) -> Result<Self, StartError> {
         let listen = app.config.listen;
         if app.config.tls.is_none() && !is_loopback(listen.ip()) {
@@ -63,13 +63,8 @@ impl Server {
             Some(listen) => Some(TcpListener::bind(listen).await.map_err(StartError::io(listen))?),
             None => None,
         };
-        Ok(Self {
-            listener: TcpListener::bind(listen).await.map_err(StartError::io(listen))?,
-            metrics,
-            #[cfg(feature = "tls")]
-            tls: app.config.tls.as_ref().map(|(certificate, key)| acceptor(certificate, key)).transpose()?,
-            app,
-        })
+        let listener = TcpListener::bind(listen).await.map_err(StartError::io(listen))?;
+        Ok(Self { listener, metrics, app })
     }
 
     /// The address, with the port that was given if none was asked for.
@@ -103,14 +98,14 @@ impl Server {
             places: Arc::clone(&places),
             stopped: stopped.clone(),
             #[cfg(feature = "tls")]
-            tls: self.tls.clone(),
+            is_secure: true,
             app: Arc::clone(&app),
         };
         let metrics_door = Door {
             router: metrics_router(Arc::clone(&app)),
             places: Places::new(METRICS_PLACES, METRICS_PLACES),
             #[cfg(feature = "tls")]
-            tls: None,
+            is_secure: false,
             ..door.clone()
         };
         let metrics = async {
@@ -130,6 +125,7 @@ impl Server {
             () = door.open(&self.listener) => {}
             () = metrics => {}
             () = overdue => {}
+            () = app.hold.lost() => {}
             () = &mut end => {}
         }
         drop(self.metrics);
@@ -156,7 +152,7 @@ impl Server {
             tracing::warn!("a job does not end");
         }
         // Requests that are left may hold a connection to a database that does not answer.
-        drop(tokio::time::timeout(CLOSING, app.db.close()).await);
+        drop(tokio::time::timeout(CLOSING, app.close()).await);
         tracing::info!("the service has ended");
     }
 }
@@ -168,8 +164,9 @@ struct Door {
     router: axum::Router,
     places: Arc<Places>,
     stopped: watch::Receiver<bool>,
+    /// Whether connections are those of HTTPS, if the service has a certificate.
     #[cfg(feature = "tls")]
-    tls: Option<tokio_rustls::TlsAcceptor>,
+    is_secure: bool,
 }
 
 impl Door {
@@ -213,7 +210,8 @@ impl Door {
 
     #[cfg(feature = "tls")]
     async fn greet(&self, stream: TcpStream, peer: SocketAddr, place: &Place) {
-        let Some(tls) = &self.tls else { return self.talk(stream, peer, place).await };
+        let tls = self.app.tls.as_ref().filter(|_| self.is_secure).map(Tls::acceptor);
+        let Some(tls) = tls else { return self.talk(stream, peer, place).await };
         if let Ok(Ok(stream)) = tokio::time::timeout(HANDSHAKE, tls.accept(stream)).await {
             self.talk(stream, peer, place).await;
         }
@@ -305,29 +303,4 @@ async fn linger(mut stream: impl AsyncRead + AsyncWrite + Unpin) {
         std::io::Result::Ok(())
     };
     drop(tokio::time::timeout(LINGER, rest).await);
-}
-
-/// Agrees on TLS with this certificate.
-#[cfg(feature = "tls")]
-fn acceptor(
-    certificate: &std::path::Path,
-    key: &std::path::Path,
-) -> Result<tokio_rustls::TlsAcceptor, StartError> {
-    use tokio_rustls::rustls::ServerConfig;
-    use tokio_rustls::rustls::crypto::ring::default_provider;
-    use tokio_rustls::rustls::pki_types::pem::PemObject;
-    use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
-    fn bad<E: std::fmt::Display>(path: &std::path::Path) -> impl Fn(E) -> StartError + '_ {
-        move |error| StartError::Tls { path: path.display().to_string(), reason: error.to_string() }
-    }
-    let chain = CertificateDer::pem_file_iter(certificate).map_err(bad(certificate))?;
-    let chain = chain.collect::<Result<Vec<_>, _>>().map_err(bad(certificate))?;
-    let key = PrivateKeyDer::from_pem_file(key).map_err(bad(key))?;
-    let config = ServerConfig::builder_with_provider(Arc::new(default_provider()))
-        .with_safe_default_protocol_versions()
-        .map_err(bad(certificate))?
-        .with_no_client_auth()
-        .with_single_cert(chain, key)
-        .map_err(bad(certificate))?;
-    Ok(tokio_rustls::TlsAcceptor::from(Arc::new(config)))
 }

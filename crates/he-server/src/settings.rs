@@ -20,12 +20,18 @@ pub enum SettingsError {
         source: std::io::Error,
     },
     /// The file is not a configuration.
-    #[error("{path}: {reason}")]
+    #[error("{path}:{line}:{column}: {reason}")]
     Parse {
         /// The file.
         path: String,
-        /// What is wrong with it.
+        /// The line, the first of which is 1.
+        line: usize,
+        /// The column, likewise.
+        column: usize,
+        /// What is wrong there.
         reason: String,
+        /// What to do about it.
+        hint: String,
     },
     /// A value cannot be used.
     #[error("{setting}: {reason}")]
@@ -37,9 +43,104 @@ pub enum SettingsError {
     },
 }
 
+/// Calls a macro with the list of all settings: documentation, name, type, the kind of value, the
+/// environment variable, and of a list what separates its values there. Options of a command line, variables and keys of a file come from this
+/// one list.
+#[macro_export]
+macro_rules! with_settings {
+    ($then:ident) => {
+        $then! {
+            /// Address and port to listen on [default: 127.0.0.1:8750]
+            listen: std::net::SocketAddr, "ADDRESS", "HE_SERVE_LISTEN";
+            /// Folder of the service: staged uploads, database, objects [default: he-server]
+            data: std::path::PathBuf, "FOLDER", "HE_SERVE_DATA";
+            /// Database: sqlite://PATH or postgres://USER@HOST/NAME [default: a file in the folder]
+            database: String, "URL", "HE_SERVE_DATABASE";
+            /// Store of objects: s3://BUCKET/PREFIX [default: a folder in the folder]
+            store: String, "URL", "HE_SERVE_STORE";
+            /// Whether anybody may open a session [default: true on loopback addresses]
+            guests: bool, "true|false", "HE_SERVE_GUESTS";
+            /// Folder of compiled models (NAME.plan) for the operation infer, or one of them
+            ///
+            /// Who may use the service may also download them: clients encrypt by them.
+            models: std::path::PathBuf, "PATH", "HE_SERVE_MODELS";
+            /// Folder with the page, in place of the one in the program
+            page: std::path::PathBuf, "FOLDER", "HE_SERVE_PAGE";
+            /// Certificate chain of HTTPS, in PEM
+            tls_certificate: std::path::PathBuf, "FILE", "HE_SERVE_TLS_CERTIFICATE";
+            /// Private key of HTTPS, in PEM
+            tls_key: std::path::PathBuf, "FILE", "HE_SERVE_TLS_KEY";
+            /// Jobs that run at the same time [default: 2]
+            running_jobs: usize, "N", "HE_SERVE_RUNNING_JOBS";
+            /// Largest file [default: 16384]
+            max_upload_mib: u64, "MIB", "HE_SERVE_MAX_UPLOAD_MIB";
+            /// Storage of a tenant that has no quota of its own [default: 65536]
+            tenant_mib: u64, "MIB", "HE_SERVE_TENANT_MIB";
+            /// Objects and key sets of a tenant that has no quota of its own [default: 10000]
+            tenant_objects: u64, "N", "HE_SERVE_TENANT_OBJECTS";
+            /// Unfinished jobs of a tenant that has no quota of its own [default: 100]
+            tenant_jobs: u64, "N", "HE_SERVE_TENANT_JOBS";
+            /// Storage of a guest [default: 4096]
+            guest_mib: u64, "MIB", "HE_SERVE_GUEST_MIB";
+            /// Hours until a guest and its objects are removed [default: 24]
+            guest_hours: u64, "H", "HE_SERVE_GUEST_HOURS";
+            /// Hours until an unfinished upload is removed [default: 24]
+            upload_hours: u64, "H", "HE_SERVE_UPLOAD_HOURS";
+            /// Hours until a job that has ended is forgotten, but not its result [default: 168]
+            job_hours: u64, "H", "HE_SERVE_JOB_HOURS";
+            /// Minutes until a running job of a tenant has failed [default: 240]
+            job_minutes: u64, "M", "HE_SERVE_JOB_MINUTES";
+            /// Minutes until a running job of a guest has failed [default: 10]
+            guest_job_minutes: u64, "M", "HE_SERVE_GUEST_JOB_MINUTES";
+            /// Requests per second of a tenant, or of an address without a token [default: 100]
+            request_rate: u32, "N", "HE_SERVE_REQUEST_RATE";
+            /// Sessions per minute of an address [default: 30]
+            session_rate: u32, "N", "HE_SERVE_SESSION_RATE";
+            /// Connections at the same time [default: 4096]
+            connections: usize, "N", "HE_SERVE_CONNECTIONS";
+            /// Connections of one address at the same time [default: 256]
+            address_connections: usize, "N", "HE_SERVE_ADDRESS_CONNECTIONS";
+            /// The guests of one address hold together what N guests may [default: 8]
+            address_guests: u64, "N", "HE_SERVE_ADDRESS_GUESTS";
+            /// Unfinished uploads of a tenant; guests have at most 16 [default: 64]
+            tenant_uploads: u64, "N", "HE_SERVE_TENANT_UPLOADS";
+            /// Ended jobs that are kept, of a tenant or of the guests of one address [default: 1000]
+            kept_jobs: u64, "N", "HE_SERVE_KEPT_JOBS";
+            /// Names by which clients call the service [default: on loopback addresses localhost]
+            hosts: Vec<String>, "NAME,...", "HE_SERVE_HOSTS", ',';
+            /// Addresses of proxies, whose header X-Forwarded-For names the client [default: none]
+            proxies: Vec<std::net::IpAddr>, "IP,...", "HE_SERVE_PROXIES", ',';
+            /// Free space of the disk that uploads leave alone [default: 16]
+            reserve_mib: u64, "MIB", "HE_SERVE_RESERVE_MIB";
+            /// Address and port for /metrics [default: the same, for clients on loopback addresses]
+            metrics_listen: std::net::SocketAddr, "ADDRESS", "HE_SERVE_METRICS_LISTEN";
+            /// Seconds that a connection may wait between requests [default: 75]
+            idle_seconds: u64, "S", "HE_SERVE_IDLE_SECONDS";
+            /// Seconds between two pieces of a body [default: 30]
+            body_seconds: u64, "S", "HE_SERVE_BODY_SECONDS";
+            /// Seconds for an answer without a file [default: 30]
+            answer_seconds: u64, "S", "HE_SERVE_ANSWER_SECONDS";
+            /// Seconds that running jobs get at the end [default: 20]
+            shutdown_seconds: u64, "S", "HE_SERVE_SHUTDOWN_SECONDS";
+            /// Form of the log on standard error [default: text]
+            log: $crate::logs::Form, "text|json", "HE_SERVE_LOG";
+            /// What is logged: off, error, warn, info or debug [default: info]
+            log_level: $crate::logs::Level, "LEVEL", "HE_SERVE_LOG_LEVEL";
+            /// Where jobs are computed: auto, cpu, cuda, cuda:N, cuda:N+M or cuda:all [default:
+            /// HE_DEVICE, or auto]
+            ///
+            /// auto takes the first CUDA device that works, or else the CPU. cuda:all gives each
+            /// device ciphertexts of its own. Results are the same on every device.
+            device: String, "DEVICE", "HE_SERVE_DEVICE";
+            /// Number of CPU threads [default: RAYON_NUM_THREADS, or all processors]
+            threads: u16, "N", "HE_SERVE_THREADS";
+        }
+    };
+}
+
 /// Defines the settings of a source and how two sources combine.
 macro_rules! settings {
-    ($($(#[$doc:meta])* $name:ident: $type:ty;)*) => {
+    ($($(#[$doc:meta])* $name:ident: $type:ty, $value:literal, $variable:literal $(, $between:literal)?;)*) => {
         /// Settings of one source; what it does not give is `None`. The keys of the file are these
         /// names with hyphens.
         #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -49,6 +150,11 @@ macro_rules! settings {
         }
 
         impl Settings {
+            /// The keys of the file.
+            pub fn keys() -> impl Iterator<Item = String> {
+                [$(stringify!($name)),*].into_iter().map(|name| name.replace('_', "-"))
+            }
+
             /// These, and what is missing from `other`.
             #[must_use]
             pub fn or(self, other: Self) -> Self {
@@ -58,80 +164,7 @@ macro_rules! settings {
     };
 }
 
-settings! {
-    /// The address and port to listen on: 127.0.0.1:8750.
-    listen: SocketAddr;
-    /// The folder of the service: uploads that are not complete, and unless they are elsewhere the
-    /// database and the objects. `he-server`.
-    data: PathBuf;
-    /// The database: `sqlite://PATH` or `postgres://...`; by default a file in the folder.
-    database: String;
-    /// The store of objects: `s3://BUCKET/PREFIX`; by default a folder in the folder.
-    store: String;
-    /// Whether anybody may open a session: only on loopback addresses unless this says so.
-    guests: bool;
-    /// A folder of compiled models, or one of them; their names are those of the files.
-    models: PathBuf;
-    /// A folder with the page, in place of the one in the program.
-    page: PathBuf;
-    /// The certificate chain of HTTPS, in PEM.
-    tls_certificate: PathBuf;
-    /// Its private key, in PEM.
-    tls_key: PathBuf;
-    /// Jobs that run at the same time: 2.
-    running_jobs: usize;
-    /// The largest file, in MiB: 16384.
-    max_upload_mib: u64;
-    /// What a tenant may store, in MiB, unless it was made with another number: 65536.
-    tenant_mib: u64;
-    /// The objects and key sets of a tenant: 10000.
-    tenant_objects: u64;
-    /// The jobs of a tenant that are queued or running: 100.
-    tenant_jobs: u64;
-    /// What a guest may store, in MiB: 4096.
-    guest_mib: u64;
-    /// After so many hours a guest and its objects are removed: 24.
-    guest_hours: u64;
-    /// After so many hours an upload that is not complete is removed: 24.
-    upload_hours: u64;
-    /// After so many hours a job that has ended is forgotten, but not its result: 168.
-    job_hours: u64;
-    /// After so many minutes a job of a tenant has failed: 240.
-    job_minutes: u64;
-    /// The same of a guest: 10.
-    guest_job_minutes: u64;
-    /// Requests per second of a tenant, or of an address without a token: 100.
-    request_rate: u32;
-    /// Sessions per minute of an address: 30.
-    session_rate: u32;
-    /// Connections at the same time: 4096.
-    connections: usize;
-    /// Connections of one address at the same time: 256.
-    address_connections: usize;
-    /// As many guests' quotas as the guests of one address hold together: 8.
-    address_guests: u64;
-    /// Uploads of a tenant that are not complete: 64.
-    tenant_uploads: u64;
-    /// Jobs that have ended and are kept, of a tenant or of the guests of one address: 1000.
-    kept_jobs: u64;
-    /// Names by which clients call the service (`Host`): on loopback addresses `localhost` and
-    /// loopback addresses are answered as well, elsewhere every name if none is given.
-    hosts: Vec<String>;
-    /// Addresses of proxies, whose last entry of `X-Forwarded-For` is the client's address.
-    proxies: Vec<IpAddr>;
-    /// Free space of the disk that uploads leave alone, in MiB: 16.
-    reserve_mib: u64;
-    /// An address and port for `/metrics`; without it, `/metrics` answers loopback addresses.
-    metrics_listen: SocketAddr;
-    /// Seconds until the headers of a request must have arrived, and between requests: 75.
-    idle_seconds: u64;
-    /// Seconds between two pieces of a body: 30.
-    body_seconds: u64;
-    /// Seconds for the answer to a request without a file: 30.
-    answer_seconds: u64;
-    /// Seconds that running jobs get at the end, before they are left for the next start: 20.
-    shutdown_seconds: u64;
-}
+with_settings!(settings);
 
 impl Settings {
     /// Reads a file.
@@ -142,9 +175,58 @@ impl Settings {
         let name = || path.display().to_string();
         let text =
             std::fs::read_to_string(path).map_err(|source| SettingsError::Read { path: name(), source })?;
-        toml::from_str(&text)
-            .map_err(|error| SettingsError::Parse { path: name(), reason: error.to_string() })
+        toml::from_str(&text).map_err(|error| at(name(), &text, &error))
     }
+}
+
+/// The words for an error in a file: where it is, which key it is about, and what is expected.
+fn at(path: String, text: &str, error: &toml::de::Error) -> SettingsError {
+    let span = error.span().unwrap_or_default();
+    let before = text.get(..span.start).unwrap_or(text);
+    let begin = before.rfind('\n').map_or(0, |end| end + 1);
+    let (line, column) = (before.matches('\n').count() + 1, before[begin..].chars().count() + 1);
+    let found = text.get(span).unwrap_or_default().trim_matches(['"', '\'']);
+    let is_key =
+        |word: &str| !word.is_empty() && word.chars().all(|c| c.is_alphanumeric() || c == '-' || c == '_');
+    let key = text[begin..].lines().next().and_then(|line| line.split_once('=')).map(|(key, _)| key.trim());
+    let key = key.filter(|key| Settings::keys().any(|known| known == **key));
+    let mut message = error.message().lines().collect::<Vec<_>>().join(", ");
+    for (type_name, words) in [
+        ("expected usize", "expected a whole number"),
+        ("expected u64", "expected a whole number"),
+        ("expected u32", "expected a whole number"),
+        ("expected u16", "expected a whole number"),
+        ("expected a boolean", "expected true or false"),
+        ("expected socket address", "expected an address and port in quotes"),
+        ("expected path string", "expected a path in quotes"),
+        ("expected a string", "expected a text in quotes"),
+    ] {
+        message = message.replace(type_name, words);
+    }
+    let (reason, hint) = match key {
+        None if is_key(found) => {
+            let found: String = found.chars().take(60).collect();
+            let mut near: Vec<(f64, String)> = Settings::keys()
+                .map(|known| (strsim::jaro_winkler(&known, &found.replace('_', "-")), known))
+                .filter(|(likeness, _)| *likeness > 0.8)
+                .collect();
+            near.sort_by(|a, b| b.0.total_cmp(&a.0));
+            let near: Vec<String> = near.into_iter().take(3).map(|(_, known)| known).collect();
+            let hint = match near.is_empty() {
+                true => "docs/service.md lists the settings".to_owned(),
+                false => format!("there is {}", near.join(", ")),
+            };
+            (format!("there is no setting {found}"), hint)
+        }
+        Some(key) => (format!("{key}: {message}"), "he-cli serve --help describes the settings".to_owned()),
+        None => (message, "write settings as in TOML: key = value, texts in quotes".to_owned()),
+    };
+    SettingsError::Parse { path, line, column, reason, hint }
+}
+
+/// A time of the service, given in milliseconds, as RFC 3339 has it.
+pub fn timestamp(millis: i64) -> String {
+    crate::clock::text(millis)
 }
 
 /// A folder of compiled models, and where the page is, and so on: all settings, complete.
@@ -246,7 +328,23 @@ pub struct Seconds {
     pub shutdown: u64,
 }
 
+impl SettingsError {
+    /// What to do about it.
+    pub fn hint(&self) -> String {
+        match self {
+            Self::Read { .. } => "give the file of settings with --config FILE".to_owned(),
+            Self::Parse { hint, .. } => hint.clone(),
+            Self::Value { .. } => "he-cli serve --help describes the settings".to_owned(),
+        }
+    }
+}
+
 impl Config {
+    /// The database as people and the log see it, without a password.
+    pub fn place(&self) -> String {
+        crate::reach::place(&self.database)
+    }
+
     /// The settings with their defaults, and the devices.
     ///
     /// # Errors
@@ -375,10 +473,29 @@ mod tests {
         let settings = read("listen = \"0.0.0.0:80\"\nguest-mib = 7\nguests = true\n").unwrap();
         assert_eq!(settings.listen, Some("0.0.0.0:80".parse().unwrap()));
         assert_eq!((settings.guest_mib, settings.guests), (Some(7), Some(true)));
-        for text in ["guest_mib = 7", "listen = 80", "running-jobs = -1", "x = 1", "= 1"] {
-            let error = read(text).unwrap_err().to_string();
-            assert!(error.contains("he-server.toml"), "{error}");
+        for (text, place, said, hint) in [
+            ("guest_mib = 7", "1:1", "there is no setting guest_mib", "there is guest-mib"),
+            ("\ngeust-mib = 7", "2:1", "there is no setting geust-mib", "there is guest-mib"),
+            ("x = 1", "1:1", "there is no setting x", "docs/service.md"),
+            ("[server]\nguests = true", "1:2", "there is no setting server", "docs/service.md"),
+            (
+                "guests = true\nlisten = 80",
+                "2:10",
+                "listen: invalid type: integer `80`, expected an address",
+                "--help",
+            ),
+            ("guests = true\nguests = true", "2:1", "guests: duplicate key", "--help"),
+            ("running-jobs = -1", "1:16", "running-jobs: invalid value", "--help"),
+            ("log-level = \"loud\"", "1:13", "log-level: loud is not one of off, error", "--help"),
+            ("= 1", "1:1", "", "key = value"),
+            ("guest-mib = ", "1:13", "guest-mib: ", "--help"),
+        ] {
+            let error = read(text).unwrap_err();
+            let said_all = error.to_string();
+            assert!(said_all.contains(&format!("he-server.toml:{place}: {said}")), "{text}: {said_all}");
+            assert!(!said_all.contains('\n') && error.hint().contains(hint), "{text}: {}", error.hint());
         }
+        assert_eq!(read("log = \"json\"\nthreads = 3\ndevice = \"cpu\"").unwrap().threads, Some(3));
         assert!(matches!(Settings::read(&dir.path().join("none")), Err(SettingsError::Read { .. })));
     }
 

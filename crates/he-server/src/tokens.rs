@@ -1,14 +1,23 @@
 //! What an operator does with tokens, beside the service or while it runs.
 
 use crate::app::StartError;
-use crate::db::{Database, Tenant, TokenNote};
+use crate::clock;
+use crate::db::{self, Tenant};
 use crate::ids;
-use crate::settings::{Config, Quota};
-use crate::store::private_folder;
+use crate::operator::{check_name, database};
+use crate::settings::Config;
 
-async fn database(config: &Config) -> Result<Database, StartError> {
-    private_folder(&config.data).map_err(StartError::io(config.data.display()))?;
-    Ok(Database::open(&config.database).await?)
+pub use crate::db::TokenNote;
+
+/// How a token is made.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// What it is for.
+    pub label: Option<String>,
+    /// It ends after so many days.
+    pub days: Option<u32>,
+    /// Makes the database if there is none.
+    pub create: bool,
 }
 
 /// A token that was made.
@@ -20,30 +29,38 @@ pub struct NewToken {
     pub id: String,
     /// The tenant.
     pub tenant: String,
+    /// When it ends, in milliseconds.
+    pub expires: Option<i64>,
 }
 
-/// Makes a token of the tenant of this name, and the tenant if there is none. `bytes` is what a
-/// new tenant may store; otherwise it is what the configuration says.
+/// Makes a token of the tenant of this name, and the tenant if there is none.
 ///
 /// # Errors
-/// [`StartError`] if the database cannot be used.
-pub async fn create(config: &Config, name: &str, bytes: Option<u64>) -> Result<NewToken, StartError> {
+/// [`StartError`] if a name or the database cannot be used.
+pub async fn create(config: &Config, name: &str, options: &Options) -> Result<NewToken, StartError> {
+    check_name("name of a tenant", name)?;
+    if let Some(label) = &options.label {
+        check_name("label", label)?;
+    }
     let random = |error| StartError::io("the random bytes of the operating system")(error);
-    let db = database(config).await?;
-    let tenant = match db.tenant_named(name).await? {
+    let db = database(config, options.create).await?;
+    let failed = || StartError::database(config);
+    let tenant = match db.tenant_named(name).await.map_err(failed())? {
         Some(tenant) => tenant.id,
         None => {
-            let quota = Quota { bytes: bytes.unwrap_or(config.tenant.bytes), ..config.tenant };
-            let tenant =
-                Tenant { id: ids::id().map_err(random)?, guest: false, expires: None, quota, address: None };
-            db.add_tenant(name, &tenant).await?;
+            let id = ids::id().map_err(random)?;
+            let tenant = Tenant { id, guest: false, expires: None, quota: config.tenant, address: None };
+            db.add_tenant(name, &tenant).await.map_err(failed())?;
             tenant.id
         }
     };
+    let expires = options.days.map(|days| clock::now().saturating_add(clock::hours(24 * u64::from(days))));
     let (token, id) = (ids::token().map_err(random)?, ids::id().map_err(random)?);
-    db.add_token(&ids::token_hash(&token), &id, &tenant).await?;
+    let (hash, label) = (ids::token_hash(&token), options.label.as_deref());
+    let new = db::NewToken { hash: &hash, id: &id, tenant: &tenant, label, expires };
+    db.add_token(new, Some(&format!("{id} of {name}"))).await.map_err(failed())?;
     db.close().await;
-    Ok(NewToken { token, id, tenant })
+    Ok(NewToken { token, id, tenant, expires })
 }
 
 /// All tokens but those of guests.
@@ -51,7 +68,7 @@ pub async fn create(config: &Config, name: &str, bytes: Option<u64>) -> Result<N
 /// # Errors
 /// [`StartError`] if the database cannot be used.
 pub async fn list(config: &Config) -> Result<Vec<TokenNote>, StartError> {
-    Ok(database(config).await?.tokens().await?)
+    database(config, false).await?.tokens().await.map_err(StartError::database(config))
 }
 
 /// Removes a token. Whether there was one.
@@ -59,5 +76,5 @@ pub async fn list(config: &Config) -> Result<Vec<TokenNote>, StartError> {
 /// # Errors
 /// [`StartError`] if the database cannot be used.
 pub async fn revoke(config: &Config, id: &str) -> Result<bool, StartError> {
-    Ok(database(config).await?.revoke(id).await?)
+    database(config, false).await?.revoke(id).await.map_err(StartError::database(config))
 }

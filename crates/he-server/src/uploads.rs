@@ -12,6 +12,7 @@ use crate::clock;
 use crate::db::{Object, Tenant};
 use crate::describe;
 use crate::problem::{Answer, Problem};
+use crate::request;
 use crate::store::blocking;
 use crate::turns::Turns;
 use axum::body::Body;
@@ -103,7 +104,7 @@ pub async fn append(
         let _long = long;
         appended(&app, &account, object, offset, body).await
     };
-    tokio::spawn(work).await?
+    tokio::spawn(request::carried(work)).await?
 }
 
 async fn appended(

@@ -63,6 +63,14 @@ ask() {
         "$url/v1/jobs" | field id
 }
 
+# alone NAME OPTIONS...: a service of another folder on the database of one that runs is refused.
+alone() {
+    name=$1
+    shift
+    if "$program" serve --data "other-$name" "$@" 2>refused; then exit 1; fi
+    grep -q 'is in use by process' refused
+}
+
 # check NAME URL OPTIONS...: a table is summed by a service with these options, which is killed and
 # started again, and asked again, before its result is fetched.
 check() {
@@ -83,6 +91,7 @@ check() {
     processes="$processes $service"
     answers "$url/readyz"
     test "$(ask)" = "$job"
+    if [ "$name" = postgres ]; then alone "$name" "$@"; fi
     curl -ksNf -H "$auth" "$url/v1/jobs/$job/events" >events
     result=$(curl -ksf -H "$auth" "$url/v1/jobs/$job" | field result)
     curl -ksf -H "$auth" "$url/v1/objects/$result/content" >result.he

@@ -1,6 +1,8 @@
 //! The options of commands on models.
 
 use super::DeviceFlag;
+#[cfg(feature = "client")]
+use super::ServerFlags;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -43,9 +45,11 @@ fn margin(text: &str) -> Result<f64, String> {
 pub struct Infer {
     /// The examples that encrypt --model wrote
     pub input: PathBuf,
-    /// The compiled model
+    /// The compiled model; with --server, its name there, or the only one
     #[arg(long, value_name = "FILE")]
-    pub model: PathBuf,
+    #[cfg_attr(feature = "client", arg(required_unless_present = "server"))]
+    #[cfg_attr(not(feature = "client"), arg(required = true))]
+    pub model: Option<PathBuf>,
     /// The evaluation key; no secret is needed
     #[arg(short, long, value_name = "FILE")]
     pub key: PathBuf,
@@ -58,6 +62,9 @@ pub struct Infer {
     pub output: PathBuf,
     #[command(flatten)]
     pub device: DeviceFlag,
+    #[cfg(feature = "client")]
+    #[command(flatten)]
+    pub server: ServerFlags,
     /// Replace the output file if it exists
     #[arg(long)]
     pub force: bool,

@@ -23,6 +23,9 @@ pub struct ServerFlags {
     #[arg(help_heading = HEADING, long, value_name = "FILE", requires = "server")]
     pub token_file: Option<PathBuf>,
     /// Trust the certificate authorities in FILE (PEM) instead of the usual ones
+    ///
+    /// A service whose own certificate is in FILE is trusted as well, as openssl req -x509 makes
+    /// one.
     #[arg(help_heading = HEADING, long, value_name = "FILE", requires = "server")]
     pub ca_file: Option<PathBuf>,
 }

@@ -63,7 +63,8 @@ fn there(args: &Operation, url: &str) -> Result<Summary> {
     let output = output(files, &inputs)?;
     let request = serde_json::to_value(&operation)
         .map_err(|error| CliError::usage(format!("the operation cannot be sent: {error}")))?;
-    let done = Remote::open(url, &files.server)?.evaluate(&request, &mut encrypted, &mut key, output)?;
+    let service = Remote::open(url, &files.server)?;
+    let done = service.evaluate(&request, &mut encrypted, &mut key, None, output)?;
 
     let (name, size, time) = (shown(&files.output), units::bytes(done.received), time());
     let summary = Summary::new("eval")

@@ -202,10 +202,17 @@ pub(super) fn encrypt(args: &Encrypt, model: &Path) -> Result<Summary> {
 
 /// Computes the encrypted outputs of encrypted examples.
 pub(super) fn infer(args: &Infer) -> Result<Summary> {
-    stdin_once([&*args.input, &*args.model, &*args.key])?;
-    let model = ModelFile::open(Input::open(&args.model)?)?;
+    #[cfg(feature = "client")]
+    if let Some(url) = &args.server.server {
+        return infer_there(args, url);
+    }
+    let Some(path) = &args.model else {
+        return Err(CliError::usage("a compiled model is needed").hint("give one with --model"));
+    };
+    stdin_once([&*args.input, path, &*args.key])?;
+    let model = ModelFile::open(Input::open(path)?)?;
     let options = OutputOptions { force: args.force, ..OutputOptions::default() };
-    let output = stdio::create(&args.output, options, Text::No, &[&args.input, &args.model, &args.key])?;
+    let output = stdio::create(&args.output, options, Text::No, &[&args.input, path, &args.key])?;
     let inference = Inference::new(&model, CipherReader::new(Input::open(&args.input)?)?)?;
     let bootstrap = match (&args.bootstrap_key, model.bootstrapping()) {
         (_, None) => None,
@@ -226,5 +233,46 @@ pub(super) fn infer(args: &Infer) -> Result<Summary> {
         .output(&args.output)
         .fact("device", devices.name())
         .facts(written.facts)
+        .line(line))
+}
+
+/// The same by a model of a service.
+#[cfg(feature = "client")]
+fn infer_there(args: &Infer, url: &str) -> Result<Summary> {
+    use crate::remote::{Remote, Upload};
+    use he_files::scan::Scanned;
+    stdin_once([&*args.input, &*args.key])?;
+    let mut key = Upload::open(&args.key, Scanned::EvaluationKeys)?;
+    let mut examples = [Upload::open(&args.input, Scanned::Encrypted)?];
+    // A name, or the file that the service has as well.
+    let name =
+        args.model.as_deref().map(|path| match path.extension().is_some_and(|end| end == models::ENDING) {
+            true => path.file_stem().unwrap_or_default().to_string_lossy(),
+            false => path.to_string_lossy(),
+        });
+    let options = OutputOptions { force: args.force, ..OutputOptions::default() };
+    let output = stdio::create(&args.output, options, Text::No, &[&args.input, &args.key])?;
+    let service = Remote::open(url, &args.server)?;
+    let (name, model) = service.model(name.as_deref())?;
+    let beside = args.key.with_file_name(bootstrap::KEY_NAME);
+    let mut bootstrap = match model["bootstrap_key_bytes"].is_null() {
+        true => None,
+        false => {
+            let path = args.bootstrap_key.as_deref().unwrap_or(&beside);
+            Some(Upload::open(path, Scanned::EvaluationKeys)?)
+        }
+    };
+    let request = json!({ "name": "infer", "model": name });
+    let done = service.evaluate(&request, &mut examples, &mut key, bootstrap.as_mut(), output)?;
+    let size = units::bytes(done.received);
+    let line = format!("{}: {size}, in {}, on {url}", shown(&args.output), time());
+    Ok(Summary::new("infer")
+        .path("input", &args.input)
+        .output(&args.output)
+        .fact("server", url)
+        .fact("model", name)
+        .fact("sent_bytes", done.sent)
+        .fact("bytes", done.received)
+        .fact("info", done.info)
         .line(line))
 }

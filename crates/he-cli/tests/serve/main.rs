@@ -5,12 +5,14 @@
 #[path = "../../../he-server/tests/service/client.rs"]
 #[allow(dead_code)]
 mod client;
+mod operating;
 
 use client::{Client, PIECE, TUS};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tempfile::TempDir;
 
@@ -30,6 +32,7 @@ fn done(command: &mut Command) -> Vec<u8> {
 struct Process {
     child: Child,
     client: Client,
+    log: Arc<Mutex<String>>,
     /// Kept open: a service whose output is closed could not say anything more.
     _output: BufReader<ChildStdout>,
 }
@@ -51,11 +54,37 @@ impl Process {
             }
         }
         let said: Value = serde_json::from_str(&text).unwrap();
-        let address = said["url"].as_str().unwrap().strip_prefix("http://").unwrap().parse().unwrap();
+        let address = said["url"].as_str().unwrap().split("://").nth(1).unwrap().parse().unwrap();
         // The log must not fill its pipe.
-        let mut log = child.stderr.take().unwrap();
-        std::thread::spawn(move || std::io::copy(&mut log, &mut std::io::sink()));
-        Self { child, client: Client { address, token: None }, _output: output }
+        let (mut pipe, log) = (BufReader::new(child.stderr.take().unwrap()), Arc::<Mutex<String>>::default());
+        let written = Arc::clone(&log);
+        std::thread::spawn(move || {
+            let mut line = String::new();
+            while pipe.read_line(&mut line).is_ok_and(|count| count > 0) {
+                written.lock().unwrap().push_str(&line);
+                line.clear();
+            }
+        });
+        Self { child, client: Client { address, token: None }, log, _output: output }
+    }
+
+    /// Waits for a line of the log that is so.
+    #[track_caller]
+    fn logged(&self, is_so: impl Fn(&Value) -> bool) -> Value {
+        for _ in 0..600 {
+            let log = self.log.lock().unwrap().clone();
+            let mut lines = log.lines().filter_map(|line| serde_json::from_str(line).ok());
+            if let Some(line) = lines.find(&is_so) {
+                return line;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        panic!("{}", self.log.lock().unwrap());
+    }
+
+    fn signal(&self, signal: rustix::process::Signal) {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(pid, signal).unwrap();
     }
 
     fn guest(&self) -> Client {
@@ -202,12 +231,12 @@ fn signals_end_it_gracefully_and_tokens_are_made_beside_it() {
     alice.get("/v1/objects").expect(200);
     service.client.send("POST", "/v1/sessions", &[], b"").problem(403);
     let list = token(&["list"]);
-    let (id, name) = list.trim().split_once(' ').unwrap();
+    let line = list.lines().nth(1).unwrap();
+    let [id, name] = [0, 1].map(|at| line.split_whitespace().nth(at).unwrap());
     assert_eq!(name, "alice");
     token(&["revoke", id]);
     alice.get("/v1/objects").problem(401);
-    let pid = rustix::process::Pid::from_child(&service.child);
-    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    service.signal(rustix::process::Signal::TERM);
     assert_eq!(service.child.wait().unwrap().code(), Some(0));
 }
 

@@ -109,8 +109,8 @@ impl BootstrapParams {
         Ok(self.key_uses()?.iter().map(|&purpose| self.bytes_of_key(purpose)).sum())
     }
 
-    /// The part of [`key_bytes`](Self::key_bytes) that a key takes: what making and reading it costs
-    /// is about proportional to it.
+    /// The part of [`key_bytes`](Self::key_bytes) that a key takes. The time for making or reading
+    /// it is about proportional to it.
     ///
     /// # Panics
     /// If there is no matrix of CoeffsToSlots of its number.

@@ -18,8 +18,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// # fn main() -> he_core::Result<()> {
 /// # let mut rng = he_core::rand::rng();
 /// # let secret = TfheSecretKey::generate(&presets::insecure_small()?, &mut rng);
+/// # let key = BootstrapKey::generate(&secret, &mut rng);
 /// let tally = Tally::default();
-/// let evaluator = IntegerEvaluator::new(&tally, &BootstrapKey::generate(&secret, &mut rng), Carry::Ripple)?;
+/// let evaluator = IntegerEvaluator::new(&tally, &key, Carry::Ripple)?;
 /// let digits = LweBatch::zeros(&tally, secret.params(), 8 * 3)?;
 /// let x: EncryptedUint<_> = EncryptedInteger::from_ciphertexts(digits, 16)?;
 /// evaluator.add(&x, &x)?;

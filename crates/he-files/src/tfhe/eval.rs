@@ -126,7 +126,7 @@ fn of_pair(left: &Reader, right: &Reader, operation: &str) -> Result<ColumnsNote
     Ok(ColumnsNote { columns, picture: a.picture.filter(|_| a.picture == b.picture), ..a.clone() })
 }
 
-/// What is done with a column, without its numbers.
+/// The computation on a column, without its numbers.
 #[derive(Clone, Copy)]
 struct Work<'a> {
     kind: WorkKind<'a>,
@@ -244,7 +244,7 @@ impl Job {
         }
     }
 
-    /// What is done with each column of a file of this description.
+    /// The computation on each column of a file of this description.
     fn work(&self, note: &ColumnsNote, key: &BootstrapKey) -> Result<Work<'_>> {
         let (kind, width) = match self {
             Self::Pair(operator, _) => (WorkKind::Pair(*operator), note.width),

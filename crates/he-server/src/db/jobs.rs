@@ -79,7 +79,7 @@ pub enum Added {
     Repeated,
 }
 
-/// What came of writing the end of a job.
+/// The outcome of writing the end of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
     /// It is written.
@@ -324,6 +324,18 @@ impl Database {
         rows.fetch_all(&self.pool).await?.iter().map(job).collect()
     }
 
+    /// Jobs that have not ended, of tenants whose time has come.
+    ///
+    /// # Errors
+    /// The database fails.
+    pub async fn jobs_of_the_expired(&self) -> Result<Vec<Job>> {
+        let rows = sqlx::query(
+            "SELECT * FROM jobs WHERE finished IS NULL
+             AND tenant IN (SELECT id FROM tenants WHERE expires <= $1) LIMIT 1000",
+        );
+        rows.bind(clock::now()).fetch_all(&self.pool).await?.iter().map(job).collect()
+    }
+
     /// A job is computed from now on, unless it has ended. Whether it has not.
     ///
     /// # Errors
@@ -422,12 +434,13 @@ mod tests {
         db.add_job(NewJob { id, tenant, request: &Value::Null, key, uses: vec!["object"] }).await.unwrap()
     }
 
-    /// What has ended neither starts nor ends again, and a result that comes late is not added.
+    /// A job that has ended neither starts nor ends again, and a result that comes late is not
+    /// added.
     #[tokio::test]
     async fn jobs_end_once() {
         let db = Database::open("sqlite::memory:").await.unwrap();
         let quota = Quota { bytes: 10, objects: 10, jobs: 1 };
-        let tenant = Tenant { id: "t".to_owned(), guest: true, expires: Some(0), quota };
+        let tenant = Tenant { id: "t".to_owned(), guest: true, expires: Some(0), quota, address: None };
         db.add_tenant("t", &tenant).await.unwrap();
         assert_eq!(add(&db, "t", "1", None).await, Added::Queued);
         assert!(db.start_job("1").await.unwrap());
@@ -508,7 +521,8 @@ mod tests {
         let run = async |tenant: &str, id: String, request: Value| {
             let new = NewJob { id: &id, tenant, request: &request, key: Some(&id), uses: vec![] };
             assert_eq!(db.add_job(new).await.unwrap(), Added::Queued);
-            assert!(db.end_job((tenant, &id), JobState::Failed, (0, 1), None, None).await.unwrap());
+            let ended = db.end_job((tenant, &id), JobState::Failed, (0, 1), None, None).await.unwrap();
+            assert_eq!(ended, Ended::Written);
         };
         let rows = async |tenant: &str| db.jobs(tenant, "", 200).await.unwrap().len();
         for i in 0..30 {

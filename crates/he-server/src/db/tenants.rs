@@ -1,10 +1,11 @@
-//! Tenants, their tokens, and what they use.
+//! Tenants, their quotas, and what they use.
 
-use super::{Database, Result, count, whole};
+use super::{Database, Result, actions, count, whole};
 use crate::clock;
 use crate::queue::Owner;
 use crate::settings::Quota;
-use sqlx::Row;
+use sqlx::any::AnyRow;
+use sqlx::{AnyConnection, Row};
 
 /// Somebody whose objects nobody else sees.
 #[derive(Clone, Debug)]
@@ -36,36 +37,110 @@ impl Tenant {
     }
 }
 
-/// A token, without the token.
-#[derive(Clone, Debug)]
-pub struct TokenNote {
-    /// Its name, by which it is revoked.
+/// The quotas that a tenant has of its own; what is `None` follows the settings of the service.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OwnQuota {
+    /// Bytes.
+    pub bytes: Option<u64>,
+    /// Objects and key sets.
+    pub objects: Option<u64>,
+    /// Jobs that are queued or running.
+    pub jobs: Option<u64>,
+}
+
+/// A tenant as operators see it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TenantNote {
+    /// The identity that the log has.
     pub id: String,
-    /// The name of its tenant, for people.
-    pub tenant: String,
+    /// The name.
+    pub name: String,
     /// When it was made.
     pub created: i64,
+    /// What it may hold.
+    pub quota: Quota,
+    /// What of that is its own.
+    pub own: OwnQuota,
+    /// What it holds.
+    pub used: Quota,
+    /// Its tokens that have not expired.
+    pub tokens: u64,
+}
+
+/// Puts the quotas in force into the rows of tenants, whose conditional updates need them there.
+async fn apply(tx: &mut AnyConnection) -> Result<()> {
+    let of = |column: &str| {
+        format!(
+            "max_{column} = COALESCE(own_{column},
+                (SELECT q.{column} FROM quotas q WHERE q.guest = tenants.guest), max_{column})"
+        )
+    };
+    let all = ["bytes", "objects", "jobs"].map(of).join(", ");
+    sqlx::query(&format!("UPDATE tenants SET {all}")).execute(tx).await?;
+    Ok(())
 }
 
 impl Database {
-    /// Adds a tenant.
+    /// Sets the quotas of tenants and of guests that have none of their own.
     ///
     /// # Errors
     /// The database fails.
+    pub async fn set_quotas(&self, tenant: Quota, guest: Quota) -> Result<()> {
+        let mut tx = self.pool.begin().await?;
+        sqlx::query("DELETE FROM quotas").execute(&mut *tx).await?;
+        for (guest, quota) in [(0_i64, tenant), (1, guest)] {
+            sqlx::query("INSERT INTO quotas VALUES ($1, $2, $3, $4)")
+                .bind(guest)
+                .bind(whole(quota.bytes))
+                .bind(whole(quota.objects))
+                .bind(whole(quota.jobs))
+                .execute(&mut *tx)
+                .await?;
+        }
+        apply(&mut tx).await?;
+        tx.commit().await
+    }
+
+    /// Adds a tenant. Its quotas follow the settings of the service that ran last; those of `tenant`
+    /// count for guests, and before a service has ever run.
+    ///
+    /// # Errors
+    /// The database fails, or there is a tenant of this name.
     pub async fn add_tenant(&self, name: &str, tenant: &Tenant) -> Result<()> {
+        self.add_tenant_with(name, tenant, OwnQuota::default()).await
+    }
+
+    /// The same with quotas of its own.
+    ///
+    /// # Errors
+    /// The database fails, or there is a tenant of this name.
+    pub async fn add_tenant_with(&self, name: &str, tenant: &Tenant, own: OwnQuota) -> Result<()> {
         let Quota { bytes, objects, jobs } = tenant.quota;
-        sqlx::query("INSERT INTO tenants VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, 0, 0)")
-            .bind(&tenant.id)
-            .bind(name)
-            .bind(i64::from(tenant.guest))
-            .bind(clock::now())
-            .bind(tenant.expires)
-            .bind(whole(bytes))
-            .bind(whole(objects))
-            .bind(whole(jobs))
-            .execute(&self.pool)
-            .await?;
-        Ok(())
+        let mut tx = self.pool.begin().await?;
+        sqlx::query(
+            "INSERT INTO tenants (id, name, guest, created, expires, max_bytes, max_objects, max_jobs,
+             own_bytes, own_objects, own_jobs, bytes, objects, jobs)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 0, 0, 0)",
+        )
+        .bind(&tenant.id)
+        .bind(name)
+        .bind(i64::from(tenant.guest))
+        .bind(clock::now())
+        .bind(tenant.expires)
+        .bind(whole(bytes))
+        .bind(whole(objects))
+        .bind(whole(jobs))
+        .bind(own.bytes.map(whole))
+        .bind(own.objects.map(whole))
+        .bind(own.jobs.map(whole))
+        .execute(&mut *tx)
+        .await?;
+        // A guest has the quotas that its session told.
+        if !tenant.guest {
+            apply(&mut tx).await?;
+            actions::note(&mut tx, "tenant add", name).await?;
+        }
+        tx.commit().await
     }
 
     /// The tenant of this name for people, who is not a guest.
@@ -77,57 +152,66 @@ impl Database {
         row.bind(name).fetch_optional(&self.pool).await?.map(|row| tenant(&row)).transpose()
     }
 
-    /// Adds a token of a tenant, by its hash.
+    /// All tenants but guests, by their names.
     ///
     /// # Errors
     /// The database fails.
-    pub async fn add_token(&self, hash: &str, id: &str, tenant: &str) -> Result<()> {
-        sqlx::query("INSERT INTO tokens VALUES ($1, $2, $3, $4)")
-            .bind(hash)
-            .bind(id)
-            .bind(tenant)
-            .bind(clock::now())
-            .execute(&self.pool)
-            .await?;
-        Ok(())
-    }
-
-    /// The tokens of all tenants but guests.
-    ///
-    /// # Errors
-    /// The database fails.
-    pub async fn tokens(&self) -> Result<Vec<TokenNote>> {
+    pub async fn tenants(&self) -> Result<Vec<TenantNote>> {
         let rows = sqlx::query(
-            "SELECT k.id, t.name, k.created FROM tokens k JOIN tenants t ON t.id = k.tenant
-             WHERE t.guest = 0 ORDER BY k.created, k.id",
+            "SELECT t.*, (SELECT COUNT(*) FROM tokens k WHERE k.tenant = t.id
+                AND (k.expires IS NULL OR k.expires > $1)) AS tokens
+             FROM tenants t WHERE t.guest = 0 ORDER BY t.name",
         );
-        let note = |row: &sqlx::any::AnyRow| {
-            Ok(TokenNote { id: row.try_get(0)?, tenant: row.try_get(1)?, created: row.try_get(2)? })
-        };
-        rows.fetch_all(&self.pool).await?.iter().map(note).collect()
+        rows.bind(clock::now()).fetch_all(&self.pool).await?.iter().map(note).collect()
     }
 
-    /// Removes a token. Whether there was one.
+    /// Gives a tenant these quotas of its own, in force at once.
     ///
     /// # Errors
     /// The database fails.
-    pub async fn revoke(&self, id: &str) -> Result<bool> {
-        let done = sqlx::query("DELETE FROM tokens WHERE id = $1").bind(id).execute(&self.pool).await?;
-        Ok(done.rows_affected() > 0)
+    pub async fn set_own_quota(&self, id: &str, name: &str, own: OwnQuota) -> Result<()> {
+        let mut tx = self.pool.begin().await?;
+        sqlx::query("UPDATE tenants SET own_bytes = $1, own_objects = $2, own_jobs = $3 WHERE id = $4")
+            .bind(own.bytes.map(whole))
+            .bind(own.objects.map(whole))
+            .bind(own.jobs.map(whole))
+            .bind(id)
+            .execute(&mut *tx)
+            .await?;
+        apply(&mut tx).await?;
+        actions::note(&mut tx, "tenant set", name).await?;
+        tx.commit().await
     }
 
-    /// The tenant of a token, by its hash.
+    /// Gives a tenant another name.
+    ///
+    /// # Errors
+    /// The database fails, or there is a tenant of this name.
+    pub async fn rename_tenant(&self, id: &str, name: &str) -> Result<()> {
+        let mut tx = self.pool.begin().await?;
+        let done = sqlx::query("UPDATE tenants SET name = $1 WHERE id = $2").bind(name).bind(id);
+        done.execute(&mut *tx).await?;
+        actions::note(&mut tx, "tenant set", name).await?;
+        tx.commit().await
+    }
+
+    /// Takes the tokens from a tenant, and makes it a guest whose time has come: the service
+    /// removes its jobs and objects, and then its row.
     ///
     /// # Errors
     /// The database fails.
-    pub async fn tenant_of(&self, hash: &str) -> Result<Option<Tenant>> {
-        let row = sqlx::query(
-            "SELECT t.*, g.address FROM tokens k JOIN tenants t ON t.id = k.tenant
-             LEFT JOIN guests g ON g.tenant = t.id
-             WHERE k.hash = $1 AND (t.expires IS NULL OR t.expires > $2)",
-        );
-        let row = row.bind(hash).bind(clock::now()).fetch_optional(&self.readers).await?;
-        row.map(|row| tenant(&row)).transpose()
+    pub async fn dismiss_tenant(&self, id: &str, name: &str) -> Result<()> {
+        let mut tx = self.pool.begin().await?;
+        let now = clock::now();
+        sqlx::query("DELETE FROM tokens WHERE tenant = $1").bind(id).execute(&mut *tx).await?;
+        for statement in [
+            "UPDATE tenants SET guest = 1, expires = $1 WHERE id = $2",
+            "UPDATE objects SET expires = $1 WHERE tenant = $2",
+        ] {
+            sqlx::query(statement).bind(now).bind(id).execute(&mut *tx).await?;
+        }
+        actions::note(&mut tx, "tenant remove", name).await?;
+        tx.commit().await
     }
 
     /// When a tenant and its objects are removed.
@@ -150,7 +234,7 @@ impl Database {
     }
 }
 
-fn tenant(row: &sqlx::any::AnyRow) -> Result<Tenant> {
+pub(super) fn tenant(row: &AnyRow) -> Result<Tenant> {
     Ok(Tenant {
         id: row.try_get("id")?,
         guest: row.try_get::<i64, _>("guest")? != 0,
@@ -162,5 +246,26 @@ fn tenant(row: &sqlx::any::AnyRow) -> Result<Tenant> {
         },
         // Not in every query.
         address: row.try_get("address").unwrap_or_default(),
+    })
+}
+
+fn note(row: &AnyRow) -> Result<TenantNote> {
+    let own = |column: &str| {
+        let own: Option<i64> = row.try_get(column)?;
+        Result::Ok(own.map(|own| u64::try_from(own).unwrap_or_default()))
+    };
+    let Tenant { id, quota, .. } = tenant(row)?;
+    Ok(TenantNote {
+        id,
+        name: row.try_get("name")?,
+        created: row.try_get("created")?,
+        quota,
+        own: OwnQuota { bytes: own("own_bytes")?, objects: own("own_objects")?, jobs: own("own_jobs")? },
+        used: Quota {
+            bytes: count(row, "bytes")?,
+            objects: count(row, "objects")?,
+            jobs: count(row, "jobs")?,
+        },
+        tokens: count(row, "tokens")?,
     })
 }

@@ -6,6 +6,7 @@ use crate::clock;
 use crate::db::{Kind, Object, Room, Tenant};
 use crate::ids;
 use crate::problem::{Answer, Problem};
+use crate::request;
 use crate::uploads;
 use axum::Json;
 use axum::body::Body;
@@ -117,6 +118,7 @@ async fn create(app: Arc<App>, who: Who, kind: Kind, headers: HeaderMap, body: B
     if let Room::Full(full) = app.db.add_object(&object).await? {
         return Err(Problem::quota(&full));
     }
+    request::audit("upload begin", &object.id);
     let location = HeaderValue::from_str(&format!("{}/{}", kind.route(), object.id));
     let location = (header::LOCATION, location.map_err(Problem::internal)?);
     let id = object.id.clone();
@@ -172,6 +174,7 @@ async fn offset(app: Arc<App>, who: Who, kind: Kind, id: String) -> Answer<Respo
 async fn remove(app: Arc<App>, who: Who, kind: Kind, id: String) -> Answer<Response> {
     let object = found(&app, &who.0, kind, &id).await?;
     uploads::remove(&app, &object).await?;
+    request::audit("object delete", &object.id);
     Ok((StatusCode::NO_CONTENT, [(TUS_RESUMABLE, VERSION)]).into_response())
 }
 

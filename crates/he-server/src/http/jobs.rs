@@ -9,6 +9,7 @@ use crate::ids;
 use crate::jobs::{self, Status};
 use crate::operations::Task;
 use crate::problem::{Answer, Problem};
+use crate::request;
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, HeaderName, StatusCode};
@@ -108,6 +109,7 @@ pub async fn create(
     match app.db.add_job(new).await? {
         Added::Queued => {
             app.jobs.add(&tenant.owner(), &id);
+            request::audit("job ask", &id);
             let job = one(&app, &tenant.id, &id).await?;
             Ok((StatusCode::ACCEPTED, Json(job.json())))
         }
@@ -162,6 +164,7 @@ pub async fn list(State(app): Shared, Who(tenant): Who, ListQuery(part): ListQue
 pub async fn cancel(State(app): Shared, Who(tenant): Who, Path(id): Path<String>) -> Answer<StatusCode> {
     let job = one(&app, &tenant.id, &id).await?;
     if !job.state.has_ended() && jobs::cancel(&app, &job).await? {
+        request::audit("job cancel", &job.id);
         return Ok(StatusCode::ACCEPTED);
     }
     let state = one(&app, &tenant.id, &id).await?.state.name();

@@ -263,7 +263,7 @@ fn schemas() -> Value {
             "type": "object", "required": ["type", "title", "status", "detail", "hint"],
             "properties": {
                 "type": text, "title": maybe, "status": { "type": "integer" },
-                "detail": text, "hint": maybe,
+                "detail": text, "hint": maybe, "request_id": text,
             },
         },
         "Object": {

@@ -3,10 +3,11 @@
 use super::who::{From, limit};
 use crate::app::App;
 use crate::clock;
-use crate::db::Tenant;
+use crate::db::{NewToken, Tenant};
 use crate::ids;
 use crate::problem::{Answer, Problem};
 use crate::rates::Asker;
+use crate::request;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -31,7 +32,10 @@ pub async fn create(State(app): State<Arc<App>>, From(address): From) -> Answer<
             .hint("go on with an earlier session, or ask the operator for a token"));
     }
     let token = ids::token()?;
-    app.db.add_token(&ids::token_hash(&token), &ids::id()?, &tenant.id).await?;
+    let (hash, id) = (ids::token_hash(&token), ids::id()?);
+    let new = NewToken { hash: &hash, id: &id, tenant: &tenant.id, label: None, expires: None };
+    app.db.add_token(new, None).await?;
+    request::audit("session open", &tenant.id);
     let session = json!({
         "token": token,
         "tenant": tenant.id,

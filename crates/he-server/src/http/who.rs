@@ -6,9 +6,10 @@ use crate::db::Tenant;
 use crate::ids;
 use crate::problem::{Answer, Problem};
 use crate::rates::Asker;
+use crate::request;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
-use axum::http::{HeaderName, StatusCode, header};
+use axum::http::{Extensions, HeaderMap, HeaderName, StatusCode, header};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
@@ -17,16 +18,16 @@ use std::sync::Arc;
 pub struct Peer(pub SocketAddr);
 
 /// The address that counts for a request: the client's, which a trusted proxy names.
-fn address(app: &App, parts: &Parts) -> IpAddr {
-    let (peer, header) = (peer(parts), parts.headers.get_all(FORWARDED).iter().next_back());
+pub(super) fn address(app: &App, headers: &HeaderMap, extensions: &Extensions) -> IpAddr {
+    let (peer, header) = (peer(extensions), headers.get_all(FORWARDED).iter().next_back());
     let named = header.and_then(|header| header.to_str().ok()).and_then(address::forwarded);
     let trusted = app.config.proxies.contains(&peer);
     address::counted(named.filter(|_| trusted).unwrap_or(peer))
 }
 
 /// The other end of the connection of a request.
-fn peer(parts: &Parts) -> IpAddr {
-    let peer = parts.extensions.get::<Peer>().map_or(Ipv4Addr::UNSPECIFIED.into(), |peer| peer.0.ip());
+fn peer(extensions: &Extensions) -> IpAddr {
+    let peer = extensions.get::<Peer>().map_or(Ipv4Addr::UNSPECIFIED.into(), |peer| peer.0.ip());
     peer.to_canonical()
 }
 
@@ -42,7 +43,7 @@ impl FromRequestParts<Arc<App>> for Local {
     async fn from_request_parts(parts: &mut Parts, _: &Arc<App>) -> Result<Self, Problem> {
         let forwarded =
             parts.headers.contains_key(FORWARDED) || parts.headers.contains_key(header::FORWARDED);
-        match peer(parts).is_loopback() && !forwarded {
+        match peer(&parts.extensions).is_loopback() && !forwarded {
             true => Ok(Self),
             false => {
                 Err(Problem::new(StatusCode::FORBIDDEN, "local", "only loopback addresses are answered here")
@@ -69,20 +70,21 @@ impl FromRequestParts<Arc<App>> for Who {
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
         let token = parts.headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
         let token = token.and_then(|value| value.split_once(' '));
-        let tenant = match token {
+        let known = match token {
             Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") && token.len() <= 200 => {
                 app.db.tenant_of(&ids::token_hash(token.trim())).await?
             }
             _ => None,
         };
-        let Some(tenant) = tenant else {
-            limit(app, Asker::Address(address(app, parts)))?;
+        let Some(known) = known else {
+            limit(app, Asker::Address(address(app, &parts.headers, &parts.extensions)))?;
             return Err(Problem::unauthorized());
         };
-        for asker in askers(&tenant) {
+        request::identify(&known);
+        for asker in askers(&known.tenant) {
             limit(app, asker)?;
         }
-        Ok(Self(tenant))
+        Ok(Self(known.tenant))
     }
 }
 
@@ -104,7 +106,7 @@ impl FromRequestParts<Arc<App>> for From {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
-        let address = address(app, parts);
+        let address = address(app, &parts.headers, &parts.extensions);
         limit(app, Asker::Address(address))?;
         Ok(Self(address))
     }

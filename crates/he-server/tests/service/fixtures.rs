@@ -129,6 +129,7 @@ pub fn evaluated(operation: &str, input: &[u8], other: Option<&[u8]>) -> Vec<u8>
 pub struct Service {
     pub client: Client,
     pub data: Arc<TempDir>,
+    app: Arc<App>,
     end: Option<oneshot::Sender<()>>,
     ended: Option<std::thread::JoinHandle<()>>,
 }
@@ -167,14 +168,20 @@ impl Service {
             Runtime::new().unwrap().block_on(async {
                 let mut config = Config::new(settings, vec![Device::cpu()]).unwrap();
                 change(&mut config);
-                let server = Server::bind(App::start(config).await.unwrap()).await.unwrap();
-                tell.send(server.address().unwrap()).unwrap();
+                let app = App::start(config).await.unwrap();
+                let server = Server::bind(Arc::clone(&app)).await.unwrap();
+                tell.send((server.address().unwrap(), app)).unwrap();
                 server.run(async { drop(ends.await) }).await;
             });
         });
-        let address = told.recv().unwrap();
+        let (address, app) = told.recv().unwrap();
         let client = Client { address, token: None };
-        Self { client, data, end: Some(end), ended: Some(ended) }
+        Self { client, data, app, end: Some(end), ended: Some(ended) }
+    }
+
+    /// The service itself.
+    pub fn app(&self) -> &Arc<App> {
+        &self.app
     }
 
     /// Somebody without a token.
@@ -216,14 +223,14 @@ impl Service {
         }
     }
 
-    /// All files below the data but the database, with their lengths.
+    /// All files below the data but the database and its lock, with their lengths.
     pub fn stored(&self) -> Vec<(String, u64)> {
         fn walk(folder: &Path, files: &mut Vec<(String, u64)>) {
             for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
                 let (path, name) = (entry.path(), entry.file_name().to_string_lossy().into_owned());
                 match path.is_dir() {
                     true => walk(&path, files),
-                    false if name.contains("sqlite") => {}
+                    false if name.contains("sqlite") || name == "lock" => {}
                     false => files.push((name, entry.metadata().unwrap().len())),
                 }
             }

@@ -10,6 +10,7 @@ mod fixtures;
 mod hostile;
 mod measures;
 mod models;
+mod operating;
 mod restarts;
 mod tenants;
 mod uploads;

@@ -40,7 +40,7 @@ pub(super) fn rotate_and_sum(
     let babies = Babies::new(ring, shape, blocks, c, digits, babies);
     let sums = babies.weighted(ring, group.batch, giants)?;
     let turned = turned(ring, &group, blocks, &sums, giants);
-    // What was left out of it is not seen.
+    // Its words mean something only if it was not ended.
     ring.cpu.check()?;
     Ok(turned)
 }
