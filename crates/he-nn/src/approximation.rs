@@ -1,5 +1,6 @@
 //! Functions as polynomials of values that are divided by their units.
 
+use crate::domain::Domain;
 use crate::error::{Error, Result};
 use crate::function::Function;
 use he_core::backend::RingOps;
@@ -25,13 +26,14 @@ pub enum Approximation {
 
 impl Approximation {
     /// Of a function, to `bits` bits: differences are at most 2^-bits of the function's greatest
-    /// magnitude.
+    /// magnitude. A function with a domain is continued beyond it.
     ///
     /// # Errors
     /// [`Error::Unsupported`], with the name that `unsupported` gives it, where no polynomial
     /// suffices.
     pub fn new(
         function: &Function,
+        domain: Option<Domain>,
         input_unit: f64,
         unit: f64,
         bits: u32,
@@ -52,7 +54,8 @@ impl Approximation {
                 _ => Self::Exact(Polynomial::power(&scaled)?),
             });
         }
-        let single = || Approximate::approximate(|x| function.at(x * input_unit) / unit, -1.0..=1.0, bits);
+        let at = |x| domain.map_or_else(|| function.at(x), |domain| domain.at(function, x));
+        let single = || Approximate::approximate(|x| at(x * input_unit) / unit, -1.0..=1.0, bits);
         let chosen = match function.is_relu() {
             // Where its inputs and outputs have one unit, it is itself.
             true if (input_unit / unit - 1.0).abs() < 1e-12 => {

@@ -201,7 +201,8 @@ impl CompiledModel {
                 Error::Unsupported { operator, node, why, hint }
             };
             let from = layers.list[layer.inputs[0]].unit;
-            Approximation::new(function, from, layer.unit, options.bits, unsupported).map(Some)
+            let domain = layers.domain(layer, &calibration, options.margin);
+            Approximation::new(function, domain, from, layer.unit, options.bits, unsupported).map(Some)
         });
         let functions: Vec<Option<Approximation>> = functions.collect::<Result<_>>()?;
         let depths: Vec<usize> =
@@ -327,25 +328,23 @@ impl CompiledModel {
         let values = self.graph.values(index, example)?;
         for layer in &self.layers.list {
             let of_function = matches!(layer.kind, Kind::Function(_)).then(|| layer.inputs[0]);
-            let refreshed = self.parameters.bootstrapping().map(|_| layer.node);
-            let checked =
-                of_function.map(|input| (self.layers.list[input].node, self.layers.list[input].unit));
-            for (node, unit) in checked.into_iter().chain(refreshed.map(|node| (node, layer.unit))) {
+            let within = |unit: f64| [-unit, unit];
+            let taken = of_function.map(|input| {
+                let input = &self.layers.list[input];
+                let domain = self.layers.domain(layer, &self.calibration, self.options.margin);
+                (input.node, domain.map_or(within(input.unit), |domain| [domain.low, domain.high]))
+            });
+            let refreshed = self.parameters.bootstrapping().map(|_| (layer.node, within(layer.unit)));
+            for (node, [low, high]) in taken.into_iter().chain(refreshed) {
                 // An input is divided by units of its own.
                 if node == 0 && of_function.is_none() {
                     continue;
                 }
-                if let Some(&value) = values[node].iter().find(|value| value.is_nan() || value.abs() > unit) {
+                let outside = |value: &&f64| !(low..=high).contains(*value);
+                if let Some(&value) = values[node].iter().find(outside) {
                     let of = &self.graph.nodes[layer.node];
                     let (operator, node) = (of.operator.clone(), of.name.clone());
-                    return Err(Error::OutOfRange {
-                        example: index,
-                        operator,
-                        node,
-                        value,
-                        low: -unit,
-                        high: unit,
-                    });
+                    return Err(Error::OutOfRange { example: index, operator, node, value, low, high });
                 }
             }
         }

@@ -69,6 +69,14 @@ pub enum Error {
         /// What is wrong.
         why: String,
     },
+    /// The model says or leaves out something with the effect that it is not read.
+    #[error("the model {why}")]
+    Model {
+        /// What about it.
+        why: String,
+        /// What to do about it.
+        hint: &'static str,
+    },
     /// An example has another number of values than the model's input.
     #[error("example {example} has {found} values, and the model takes {expected}")]
     InputLength {
@@ -153,14 +161,17 @@ impl Error {
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::NotOnnx { .. } => "export the model again, as one .onnx file",
-            Self::Unsupported { hint, .. } => hint,
+            Self::Unsupported { hint, .. } | Self::Model { hint, .. } => hint,
             Self::DynamicShape { .. } => {
                 "export the model with fixed dimensions; only the first, of the batch, may be dynamic"
             }
             Self::Weight { .. } => "train the model again: weights must be finite numbers",
-            Self::ElementType { .. } => "export the model with float32 weights, before any quantisation",
+            Self::ElementType { .. } => {
+                "export the model with weights of a floating-point type, before any quantisation"
+            }
             Self::Node { .. } | Self::Graph { .. } => {
-                "export the model again; `onnx.checker.check_model` says more about it"
+                "correct the model: onnx.checker.check_model(onnx.load(\"model.onnx\"), full_check=True) \
+                 finds parts that do not fit"
             }
             Self::InputLength { .. } => "flatten each example in the order of the model's input",
             Self::InputValue { .. } => "replace it by a number, or leave the example out",

@@ -52,6 +52,18 @@ pub enum Named {
     Abs,
     /// x within two bounds, otherwise the nearer one.
     Clip(f64, f64),
+    /// x / (1 + |x|).
+    Softsign,
+    /// sin(x).
+    Sin,
+    /// cos(x).
+    Cos,
+    /// The square root, of numbers that are not negative.
+    Sqrt,
+    /// The natural logarithm, of positive numbers.
+    Log,
+    /// 1 / x.
+    Reciprocal,
 }
 
 impl Named {
@@ -100,6 +112,12 @@ impl Named {
             }
             Self::Abs => x.abs(),
             Self::Clip(low, high) => x.max(low).min(high),
+            Self::Softsign => x / (1.0 + x.abs()),
+            Self::Sin => libm::sin(x),
+            Self::Cos => libm::cos(x),
+            Self::Sqrt => x.sqrt(),
+            Self::Log => libm::log(x),
+            Self::Reciprocal => 1.0 / x,
         }
     }
 }
@@ -185,6 +203,12 @@ impl Function {
     pub fn at(&self, x: f64) -> f64 {
         let value = self.run(|| x, |c| c, |a, b| a + b, |a, b| a * b, |name, x| Some(name.at(x)));
         value.unwrap_or(f64::NAN)
+    }
+
+    /// Whether some numbers have no image: those of roots, logarithms and reciprocals.
+    pub fn is_partial(&self) -> bool {
+        let partial = |step: &Step| matches!(step, Step::Of(Named::Sqrt | Named::Log | Named::Reciprocal));
+        self.0.iter().any(partial)
     }
 
     /// Whether it is max(x, 0).

@@ -6,6 +6,7 @@
 //! functions and refreshes rely on. Units cost nothing: linear maps multiply by them anyway.
 
 use crate::calibration::Calibration;
+use crate::domain::Domain;
 use crate::error::{Error, Result};
 use crate::function::Function;
 use crate::graph::{Graph, Op};
@@ -115,6 +116,16 @@ impl Layers {
         let mut layers = Self { list, input_units: Vec::new() };
         layers.set_units(graph, calibration, margin)?;
         Ok(layers)
+    }
+
+    /// The interval on which the function of a layer is needed, if it does not exist everywhere.
+    pub fn domain(&self, layer: &Layer, calibration: &Calibration, margin: f64) -> Option<Domain> {
+        match &layer.kind {
+            Kind::Function(function) => {
+                Domain::of(function, calibration.nodes[self.list[layer.inputs[0]].node], margin)
+            }
+            _ => None,
+        }
     }
 
     /// Layers whose values lie alike: those of sums, products and functions as what they take.

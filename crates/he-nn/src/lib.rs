@@ -50,6 +50,7 @@
 mod approximation;
 pub mod calibration;
 pub mod compiled;
+mod domain;
 pub mod error;
 pub mod format;
 pub mod function;

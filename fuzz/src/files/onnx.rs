@@ -78,7 +78,7 @@ fn value(field: u8, name: &str, dims: &[u64]) -> Vec<u8> {
 
 fn file(input: &[u64], parts: &[Vec<u8>]) -> Vec<u8> {
     let graph = [parts.concat(), value(11, "x", input), value(12, "y", &[])].concat();
-    [number(1, 8), bytes(7, &graph)].concat()
+    [number(1, 8), bytes(7, &graph), bytes(8, &number(2, 18))].concat()
 }
 
 /// A convolution, a function and a linear layer.

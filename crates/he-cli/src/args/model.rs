@@ -17,6 +17,9 @@ pub struct Compile {
     /// one, black being 0 and white 1. They tell the range of every value inside the model.
     #[arg(long, value_name = "FILE")]
     pub calibrate: PathBuf,
+    /// The output of the model to compute, by its name [default: the first]
+    #[arg(long, value_name = "NAME")]
+    pub output_name: Option<String>,
     /// The compiled model to write
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,

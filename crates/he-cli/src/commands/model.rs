@@ -17,7 +17,7 @@ use he_files::models::{Inference, ModelFile};
 use he_files::scheme::engine::rng;
 use he_files::scheme::{Ckks, OneOf, Scheme};
 use he_files::{models, units};
-use he_nn::{CompiledModel, Facts, Graph, Options};
+use he_nn::{CompiledModel, Facts, Options, onnx};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::Path;
@@ -29,7 +29,8 @@ pub(super) fn compile(args: &Compile) -> Result<Summary> {
     let name = input.name().to_owned();
     let bytes = input.read_all(he_nn::onnx::MAX_BYTES as u64)?;
     let in_model = |error: he_nn::Error| CliError::from(he_files::Error::from(error).in_file_of(&name));
-    let graph = Graph::from_onnx(&bytes).map_err(in_model)?;
+    let onnx::Model { graph, output: computed, others } =
+        onnx::Model::read(&bytes, args.output_name.as_deref()).map_err(in_model)?;
     let options = OutputOptions { force: args.force, ..OutputOptions::default() };
     let mut output = stdio::create(&args.output, options, Text::No, &[&args.model, &args.calibrate])?;
     let examples = Examples::read(&args.calibrate, &graph, &Shown::default())?;
@@ -51,12 +52,18 @@ pub(super) fn compile(args: &Compile) -> Result<Summary> {
         .fact("calibrated_with", examples.rows.len())
         .fact("device", devices.name())
         .fact("parameters", Ckks::params_json(model.parameters().params()))
-        .fact("decision", model.graph().decision.name());
+        .fact("decision", model.graph().decision.name())
+        .fact("computed_output", &*computed)
+        .fact("other_outputs", &*others);
     for line in table(&facts) {
         summary = summary.line(line);
     }
     for (name, value, text) in totals(&facts, seconds) {
         summary = summary.fact(name, value).line(format!("{:<20}{text}", name.replace('_', " ")));
+    }
+    if !others.is_empty() {
+        let others = others.join(", ");
+        summary = summary.line(format!("computes output {computed}; --output-name chooses others: {others}"));
     }
     Ok(summary.fact("layers", layers(&facts)).line(written))
 }

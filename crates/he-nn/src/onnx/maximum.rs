@@ -11,27 +11,38 @@ use crate::function::{Function, Named};
 use crate::graph::{Affine, Differences, Op, Shape, Window};
 
 /// The rectifier of a value, plus another one of the same dimensions.
-fn rectified_sum(reader: &mut Reader, view: &View<'_>, difference: usize, rest: usize) -> Result<usize> {
+fn rectified_sum<'a>(
+    reader: &mut Reader<'a>,
+    view: &View<'a>,
+    difference: usize,
+    rest: usize,
+) -> Result<usize> {
     let shape = reader.shape(difference).clone();
     let relu = Op::Function(Function::named(Named::Relu));
     let relu = reader.push(view, relu, vec![difference], shape.clone())?;
     reader.push(view, Op::Add, vec![relu, rest], shape)
 }
 
-fn negated(reader: &mut Reader, view: &View<'_>, x: usize) -> Result<usize> {
+pub fn negated<'a>(reader: &mut Reader<'a>, view: &View<'a>, x: usize) -> Result<usize> {
     let shape = reader.shape(x).clone();
     let minus = Op::Affine(Affine { run: 1, factors: vec![-1.0], offsets: vec![0.0] });
     reader.push(view, minus, vec![x], shape)
 }
 
-/// The greater of two values element by element; the smaller one for Min, which is
+/// The greater of two values element by element, or else the smaller one, which is
 /// -max(-a, -b) = b - relu(b - a).
-pub fn of_two(reader: &mut Reader, view: &View<'_>, a: usize, b: usize) -> Result<usize> {
+pub fn of_two<'a>(
+    reader: &mut Reader<'a>,
+    view: &View<'a>,
+    a: usize,
+    b: usize,
+    greater: bool,
+) -> Result<usize> {
     let shape = reader.shape(a).clone();
-    let (from, less) = if view.operator == "Min" { (b, a) } else { (a, b) };
+    let (from, less) = if greater { (a, b) } else { (b, a) };
     let minus = negated(reader, view, less)?;
     let difference = reader.push(view, Op::Add, vec![from, minus], shape.clone())?;
-    if view.operator == "Max" {
+    if greater {
         return rectified_sum(reader, view, difference, b);
     }
     let relu = Op::Function(Function::named(Named::Relu));
@@ -41,9 +52,9 @@ pub fn of_two(reader: &mut Reader, view: &View<'_>, a: usize, b: usize) -> Resul
 }
 
 /// The greatest element under each window, of the elements that are not in the border.
-pub fn of_windows(
-    reader: &mut Reader,
-    view: &View<'_>,
+pub fn of_windows<'a>(
+    reader: &mut Reader<'a>,
+    view: &View<'a>,
     input: usize,
     window: &Window,
     shape: Shape,

@@ -1,70 +1,142 @@
 //! Reads ONNX into a [`Graph`].
 //!
 //! The batch is dimension 0 of every value and is left out: models are read as for one example.
-//! What depends on constants alone is computed here, such as the dimensions of a reshape.
+//! Constants keep their type, and what depends on constants alone is computed by ONNX's rules, such
+//! as the dimensions of a reshape. Each operator takes the attributes and inputs that it knows under
+//! the opset of the model, and is refused if anything is left over.
 
+mod arrangement;
 mod constants;
+mod element;
 mod guard;
 mod maximum;
 mod node;
 mod operators;
+mod opsets;
 mod tensor;
 
 use crate::error::{Error, Result};
 use crate::graph::{Decision, Graph, MAX_ELEMENTS, Node, Op, Shape};
+use element::Element;
 use node::View;
-use rten_onnx::onnx::{DataType, GraphProto, ModelProto, ValueInfoProto};
+use opsets::Opsets;
+use rten_onnx::onnx::{DataType, GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto};
 use rten_onnx::protobuf::DecodeMessage;
 use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 use tensor::Tensor;
 
 /// The longest file that is read.
 pub const MAX_BYTES: usize = 1 << 28;
 
+/// A model as read from ONNX: what computes one of its outputs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Model {
+    /// What is computed.
+    pub graph: Graph,
+    /// The name of the output that it computes.
+    pub output: String,
+    /// The other outputs of the model, which are not computed.
+    pub others: Vec<String>,
+}
+
 /// What a name of the model stands for.
 #[derive(Clone, Debug)]
 enum Value {
     /// A constant, which includes the dimensions of values.
-    Constant(Tensor),
+    Constant(Rc<Tensor>),
     /// The value of a node of the graph.
     Node(usize),
+    /// What is made of the value of a node after decryption.
+    Decided(usize, Decision),
+}
+
+impl Value {
+    fn constant(tensor: Tensor) -> Self {
+        Self::Constant(Rc::new(tensor))
+    }
+}
+
+/// The dimension of the batch.
+#[derive(Clone, Copy, Debug)]
+enum Batch {
+    /// Any number of examples.
+    Any,
+    /// The number that the model says.
+    Fixed(usize),
+}
+
+impl Batch {
+    /// The dimension that the model sees: that of one example where any is possible.
+    fn size(self) -> usize {
+        match self {
+            Self::Any => 1,
+            Self::Fixed(size) => size,
+        }
+    }
 }
 
 /// A model on its way from ONNX.
-struct Reader {
+struct Reader<'a> {
     nodes: Vec<Node>,
-    values: HashMap<String, Value>,
-    decision: Decision,
-    /// The size of the batch that dimensions of the model contain.
-    batch: usize,
+    values: HashMap<&'a str, Value>,
+    /// Constants that nothing has asked for yet.
+    initializers: HashMap<&'a str, &'a TensorProto>,
+    batch: Batch,
 }
 
-impl Graph {
-    /// Reads a model.
+impl Model {
+    /// Reads the part of a model that computes one output, by default the first.
     ///
-    /// Supported are Conv, Gemm, MatMul with a constant, BatchNormalization, AveragePool,
-    /// GlobalAveragePool, ReduceMean over planes, Add, Sub, Mul, Div, Neg, Pad, Transpose, Flatten,
-    /// Reshape, Squeeze, Unsqueeze, Identity, Dropout, Cast, Constant and arithmetic of constants;
-    /// MaxPool, GlobalMaxPool, ReduceMax over planes, Max and Min of two values, by comparisons;
-    /// the functions Relu, LeakyRelu, Clip, Sigmoid, HardSigmoid, Tanh, Erf, Gelu, Elu, Exp, Abs,
-    /// Softplus, HardSwish, Pow by small integers, and what Mul and Add make of them; at the end
-    /// Softmax, LogSoftmax and ArgMax, which are computed after decryption.
+    /// Only the nodes that this output depends on are looked at, so that a classifier can be read
+    /// for its labels as well as for its scores.
     ///
     /// # Errors
-    /// [`Error::NotOnnx`]; [`Error::Unsupported`], [`Error::DynamicShape`],
-    /// [`Error::ElementType`], [`Error::Weight`], with the name of what they are about;
-    /// [`Error::Node`] and [`Error::Graph`] for parts that do not fit together.
-    pub fn from_onnx(bytes: &[u8]) -> Result<Self> {
+    /// Those of [`Graph::from_onnx`]; [`Error::Model`] if there is no such output.
+    pub fn read(bytes: &[u8], output: Option<&str>) -> Result<Self> {
         if bytes.len() > MAX_BYTES {
             return Err(Error::NotOnnx {
                 why: format!("{} bytes, at most {MAX_BYTES} are read", bytes.len()),
             });
         }
-        guard::check(bytes).map_err(|why| Error::NotOnnx { why })?;
+        guard::check(bytes)?;
         let model = ModelProto::decode(guard::Bytes::new(bytes));
         let model = model.map_err(|error| Error::NotOnnx { why: error.to_string() })?;
+        let opsets = Opsets::read(&model)?;
         let graph = model.graph.ok_or_else(|| Error::NotOnnx { why: "it has no graph".to_owned() })?;
-        Reader::read(&graph)
+        let names = graph.output.iter().map(|output| output.name.clone().unwrap_or_default());
+        let mut others: Vec<String> = names.collect();
+        let wanted = match output {
+            None => (!others.is_empty()).then_some(0),
+            Some(wanted) => others.iter().position(|name| name == wanted),
+        };
+        let Some(wanted) = wanted else {
+            let why = match output {
+                None => "has no output".to_owned(),
+                Some(wanted) => format!("has no output {wanted:?}, but {others:?}"),
+            };
+            return Err(Error::Model { why, hint: "ask for an output that the model has" });
+        };
+        let output = others.remove(wanted);
+        let graph = Reader::read(&graph, &opsets, &output)?;
+        Ok(Self { graph, output, others })
+    }
+}
+
+impl Graph {
+    /// Reads what a model computes for its first output; [`Model::read`] reads another one.
+    ///
+    /// The [guide](https://docs.rs/he-nn/latest/he_nn/onnx/index.html) lists the operators, of opset
+    /// 1 to 28 of ONNX and 1 to 5 of `ai.onnx.ml`. Everything else is refused by name, and so is
+    /// every attribute and every input that an operator does not read.
+    ///
+    /// # Errors
+    /// [`Error::NotOnnx`]; [`Error::Unsupported`], [`Error::DynamicShape`],
+    /// [`Error::ElementType`], [`Error::Weight`], with the name of what they are about;
+    /// [`Error::Node`], [`Error::Graph`] and [`Error::Model`] for parts that do not fit together, or
+    /// say what is not read.
+    pub fn from_onnx(bytes: &[u8]) -> Result<Self> {
+        Model::read(bytes, None).map(|model| model.graph)
     }
 }
 
@@ -72,78 +144,175 @@ fn graph_error(why: impl Into<String>) -> Error {
     Error::Graph { why: why.into() }
 }
 
-impl Reader {
-    fn read(proto: &GraphProto) -> Result<Graph> {
-        let mut values = HashMap::new();
-        for initializer in &proto.initializer {
-            let name = initializer.name.clone().unwrap_or_default();
-            values.insert(name, Value::Constant(Tensor::read(initializer)?));
-        }
-        let constants: HashSet<&String> = values.keys().collect();
-        let is_input =
-            |value: &&ValueInfoProto| value.name.as_ref().is_some_and(|name| !constants.contains(name));
-        let inputs: Vec<&ValueInfoProto> = proto.input.iter().filter(is_input).collect();
-        let [input] = inputs[..] else {
-            return Err(graph_error(format!("has {} inputs; models of one are supported", inputs.len())));
-        };
-        let (shape, batch) = input_shape(input)?;
-        let name = input.name.clone().unwrap_or_default();
-        values.insert(name.clone(), Value::Node(0));
-        let node = Node { name, operator: "Input".to_owned(), op: Op::Input, inputs: Vec::new(), shape };
-        let mut reader = Self { nodes: vec![node], values, decision: Decision::None, batch };
-        for proto in &proto.node {
-            let view = View::new(proto)?;
-            reader.node(&view)?;
-        }
-        let outputs: Vec<&str> = proto.output.iter().filter_map(|output| output.name.as_deref()).collect();
-        let [output] = outputs[..] else {
-            return Err(graph_error(format!("has {} outputs; models of one are supported", outputs.len())));
-        };
-        match reader.values.get(output) {
-            Some(&Value::Node(output)) => {
-                Ok(Graph { nodes: reader.nodes, output, decision: reader.decision }.pruned())
-            }
-            _ => Err(graph_error(format!("never computes its output {output:?}"))),
+/// The nodes that an output depends on, in the order of the file, and the names that are used.
+fn needed<'a>(graph: &'a GraphProto, output: &'a str) -> (Vec<&'a NodeProto>, HashSet<&'a str>) {
+    let mut used = HashSet::from([output]);
+    let mut nodes = Vec::new();
+    for node in graph.node.iter().rev() {
+        if node.output.iter().any(|name| !name.is_empty() && used.contains(name.as_str())) {
+            used.extend(node.input.iter().map(String::as_str).filter(|name| !name.is_empty()));
+            nodes.push(node);
         }
     }
+    nodes.reverse();
+    (nodes, used)
+}
 
-    /// Adds what a node computes, under the name of its output.
-    fn node(&mut self, view: &View<'_>) -> Result<()> {
-        let value = match constants::fold(self, view)? {
-            Some(tensor) => Value::Constant(tensor),
-            None => Value::Node(operators::node(self, view)?),
+impl<'a> Reader<'a> {
+    fn read(proto: &'a GraphProto, opsets: &Opsets, output: &'a str) -> Result<Graph> {
+        let name_of = |name: &'a Option<String>| name.as_deref().unwrap_or_default();
+        let mut initializers = HashMap::new();
+        for initializer in &proto.initializer {
+            let name = name_of(&initializer.name);
+            if initializers.insert(name, initializer).is_some() {
+                return Err(graph_error(format!("has two constants {name:?}")));
+            }
+        }
+        // Before version 4 of the format, constants are among the inputs.
+        let is_input = |value: &&'a ValueInfoProto| !initializers.contains_key(name_of(&value.name));
+        let inputs: Vec<&'a ValueInfoProto> = proto.input.iter().filter(is_input).collect();
+        let [input] = inputs[..] else {
+            let names: Vec<&str> = inputs.iter().map(|input| name_of(&input.name)).collect();
+            return Err(Error::Model {
+                why: format!("has {} inputs {names:?}, and models of one are supported", names.len()),
+                hint: "export the model with one input, and the others as constants or columns of it",
+            });
         };
-        self.values.insert(view.output.to_owned(), value);
-        Ok(())
+        let (shape, batch) = input_shape(input)?;
+        let name = name_of(&input.name);
+        let node = Node {
+            name: name.to_owned(),
+            operator: "Input".to_owned(),
+            op: Op::Input,
+            inputs: vec![],
+            shape,
+        };
+        let values = HashMap::from([(name, Value::Node(0))]);
+        let mut defined: HashSet<&str> = initializers.keys().copied().chain([name]).collect();
+        let names = proto.node.iter().flat_map(|node| &node.output).filter(|name| !name.is_empty());
+        if let Some(twice) = names.map(String::as_str).find(|&name| !defined.insert(name)) {
+            return Err(graph_error(format!("computes its value {twice:?} twice")));
+        }
+        let mut reader = Self { nodes: vec![node], values, initializers, batch };
+        let (nodes, used) = needed(proto, output);
+        for proto in nodes {
+            let view = View::new(proto, opsets.of(proto)?)?;
+            // Marks of an optimisation of the first opsets.
+            if view.domain.is_empty() && view.opset < 6 {
+                view.integers("consumed_inputs")?;
+            }
+            let values = operators::node(&mut reader, &view)?;
+            view.finish()?;
+            for (index, name) in proto.output.iter().enumerate().filter(|(_, name)| !name.is_empty()) {
+                match values.get(index) {
+                    Some(value) => drop(reader.values.insert(name, value.clone())),
+                    None if used.contains(name.as_str()) => {
+                        let why = format!("its output {index} ({name:?}) is used");
+                        let hint = "use the first output of this operator only";
+                        return Err(view.unsupported(why, hint));
+                    }
+                    None => {}
+                }
+            }
+        }
+        let (output, decision) = match reader.value_of(output)? {
+            Some(Value::Node(output)) => (output, Decision::None),
+            Some(Value::Decided(output, decision)) => (output, decision),
+            Some(Value::Constant(_)) => {
+                return Err(Error::Model {
+                    why: format!("has an output {output:?} that does not depend on its input"),
+                    hint: "ask for an output that does",
+                });
+            }
+            None => return Err(graph_error(format!("never computes its output {output:?}"))),
+        };
+        Ok(Graph { nodes: reader.nodes, output, decision }.pruned())
+    }
+
+    /// What a name stands for; a constant is read when it is first asked for.
+    fn value_of(&mut self, name: &'a str) -> Result<Option<Value>> {
+        if let Some(proto) = self.initializers.remove(name) {
+            self.values.insert(name, Value::constant(Tensor::read(proto)?));
+        }
+        Ok(self.values.get(name).cloned())
     }
 
     /// The value of an input of a node.
-    fn value(&self, view: &View<'_>, index: usize) -> Result<&Value> {
+    fn value(&mut self, view: &View<'a>, index: usize) -> Result<Value> {
         let name = view.input(index)?;
-        self.values
-            .get(name)
-            .ok_or_else(|| view.wrong(format!("its input {name:?} is not computed before it")))
+        let value = self.value_of(name)?;
+        value.ok_or_else(|| view.wrong(format!("its input {name:?} is not computed before it")))
+    }
+
+    /// The values of all inputs, which are at least one.
+    fn all(&mut self, view: &View<'a>) -> Result<Vec<Value>> {
+        (0..view.inputs().max(1)).map(|index| self.value(view, index)).collect()
     }
 
     /// An input that must be a constant.
-    fn constant(&self, view: &View<'_>, index: usize, what: &str) -> Result<&Tensor> {
+    fn constant(&mut self, view: &View<'a>, index: usize, what: &str) -> Result<Rc<Tensor>> {
         match self.value(view, index)? {
             Value::Constant(tensor) => Ok(tensor),
-            Value::Node(_) => Err(view.unsupported(
+            Value::Node(_) | Value::Decided(..) => Err(view.unsupported(
                 format!("its {what} depend on the input"),
                 "use weights that are constants of the model",
             )),
         }
     }
 
+    /// An input that must be a constant of a floating-point type: its dimensions and numbers.
+    fn reals(&mut self, view: &View<'a>, index: usize, what: &str) -> Result<(Vec<usize>, Vec<f64>)> {
+        let tensor = self.constant(view, index, what)?;
+        Ok((tensor.dims.clone(), reals(&tensor, view, index)?.to_vec()))
+    }
+
+    /// An input that must be a constant list of integers.
+    fn list(&mut self, view: &View<'a>, index: usize, what: &str) -> Result<Vec<i64>> {
+        let tensor = self.constant(view, index, what)?;
+        let list = tensor.as_list().filter(|_| tensor.dims.len() <= 1);
+        list.ok_or_else(|| {
+            let (name, dims) = (tensor.element.name(), &tensor.dims);
+            view.wrong(format!(
+                "its {what} are of type {name} and dimensions {dims:?}, and must be a list of INT64"
+            ))
+        })
+    }
+
+    /// Integers that are an attribute before an opset and an input from then on.
+    fn moved_list(
+        &mut self,
+        view: &View<'a>,
+        name: &'static str,
+        since: i64,
+        index: usize,
+    ) -> Result<Option<Vec<i64>>> {
+        match view.opset >= since {
+            false => Ok(view.integers(name)?.map(<[i64]>::to_vec)),
+            true if view.has(index) => self.list(view, index, name).map(Some),
+            true => Ok(None),
+        }
+    }
+
     /// An input that must depend on the input of the model.
-    fn encrypted(&self, view: &View<'_>, index: usize) -> Result<usize> {
-        match self.value(view, index)? {
-            Value::Node(id) => Ok(*id),
+    fn encrypted(&mut self, view: &View<'a>, index: usize) -> Result<usize> {
+        let value = self.value(view, index)?;
+        match value {
+            Value::Node(id) => Ok(id),
+            Value::Decided(_, decision) => Err(after(view, decision)),
             Value::Constant(_) => Err(view.unsupported(
-                "it applies a constant to constants in a way that is not computed here".to_owned(),
-                "let the exporter fold constants",
+                format!("its input {index} is a constant"),
+                "compute what depends on constants alone before the model is exported",
             )),
+        }
+    }
+
+    /// The dimensions of a value, with the batch.
+    fn dims(&self, value: &Value) -> Vec<usize> {
+        match value {
+            Value::Constant(tensor) => tensor.dims.clone(),
+            Value::Node(id) | Value::Decided(id, _) => {
+                std::iter::once(self.batch.size()).chain(self.shape(*id).iter().copied()).collect()
+            }
         }
     }
 
@@ -151,16 +320,10 @@ impl Reader {
         &self.nodes[id].shape
     }
 
-    fn push(&mut self, view: &View<'_>, op: Op, inputs: Vec<usize>, shape: Shape) -> Result<usize> {
+    fn push(&mut self, view: &View<'a>, op: Op, inputs: Vec<usize>, shape: Shape) -> Result<usize> {
         let elements = shape.iter().try_fold(1usize, |product, &dim| product.checked_mul(dim));
         if elements.is_none_or(|elements| elements == 0 || elements > MAX_ELEMENTS) {
             return Err(view.wrong(format!("its value of dimensions {shape:?} is empty or too large")));
-        }
-        if self.decision != Decision::None {
-            return Err(view.unsupported(
-                format!("it comes after {}", self.decision.name()),
-                "Softmax, LogSoftmax and ArgMax are computed after decryption, thus at the end",
-            ));
         }
         let (name, operator) = (view.name.to_owned(), view.operator.to_owned());
         self.nodes.push(Node { name, operator, op, inputs, shape });
@@ -168,16 +331,37 @@ impl Reader {
     }
 }
 
-/// The dimensions of the input without the batch, and the size of the batch.
-fn input_shape(input: &ValueInfoProto) -> Result<(Shape, usize)> {
+/// An operator after a decision.
+fn after(view: &View<'_>, decision: Decision) -> Error {
+    view.unsupported(
+        format!("it comes after {}", decision.name()),
+        "Softmax, LogSoftmax and ArgMax are computed after decryption, thus at the end",
+    )
+}
+
+/// The numbers of a constant of a floating-point type.
+fn reals<'t>(tensor: &'t Tensor, view: &View<'_>, index: usize) -> Result<&'t [f64]> {
+    tensor.as_reals().ok_or_else(|| {
+        let name = if tensor.name.is_empty() {
+            format!("input {index} of {}", view.name)
+        } else {
+            tensor.name.clone()
+        };
+        Error::ElementType { tensor: name, found: tensor.element.name() }
+    })
+}
+
+/// The dimensions of the input without the batch, and the batch.
+fn input_shape(input: &ValueInfoProto) -> Result<(Shape, Batch)> {
     let name = input.name.clone().unwrap_or_default();
     let tensor = input.r#type.as_ref().and_then(|of| of.tensor_type.as_ref());
     let shape = tensor.and_then(|tensor| tensor.shape.as_ref());
     let (Some(tensor), Some(shape)) = (tensor, shape) else {
         return Err(graph_error(format!("does not say which dimensions its input {name:?} has")));
     };
-    if tensor.elem_type != Some(DataType::FLOAT) && tensor.elem_type != Some(DataType::DOUBLE) {
-        let found = tensor.elem_type.as_ref().and_then(DataType::name).unwrap_or("no type").to_owned();
+    let kind = tensor.elem_type.unwrap_or(DataType(0));
+    if !Element::of(kind).is_some_and(Element::is_real) {
+        let found = kind.name().unwrap_or("no type").to_owned();
         return Err(Error::ElementType { tensor: name, found });
     }
     let Some((batch, rest)) = shape.dim.split_first() else {
@@ -195,8 +379,11 @@ fn input_shape(input: &ValueInfoProto) -> Result<(Shape, usize)> {
     if shape.is_empty() || elements.is_none_or(|elements| elements > MAX_ELEMENTS) {
         return Err(graph_error(format!("has an input {name:?} of dimensions {shape:?} besides the batch")));
     }
-    let batch = batch.dim_value.and_then(|value| usize::try_from(value).ok()).unwrap_or(1);
-    Ok((shape, batch.max(1)))
+    let batch = match batch.dim_value {
+        Some(size) if size > 0 => Batch::Fixed(usize::try_from(size).unwrap_or(usize::MAX)),
+        _ => Batch::Any,
+    };
+    Ok((shape, batch))
 }
 
 impl Graph {

@@ -1,30 +1,66 @@
-//! A node of a file: its attributes and its errors.
+//! A node of a file: what its operator reads of it, and what is left over.
+//!
+//! An operator takes the attributes and inputs that it knows, under the opset of the model. Whatever
+//! it has not taken when it is done is an error: nothing that a model says can be overlooked.
 
 use crate::error::{Error, Result};
-use rten_onnx::onnx::{AttributeProto, NodeProto, TensorProto};
+use rten_onnx::onnx::{AttributeProto, AttributeType, NodeProto, TensorProto};
+use std::cell::RefCell;
+use std::collections::HashSet;
+
+/// The operators of machine learning beside neural networks.
+pub const ML: &str = "ai.onnx.ml";
 
 /// A node as the file has it.
 pub struct View<'a> {
     pub name: &'a str,
     pub operator: &'a str,
-    pub output: &'a str,
+    /// The set of operators that its operator belongs to: "" for the standard one.
+    pub domain: &'a str,
+    /// The version of that set.
+    pub opset: i64,
     proto: &'a NodeProto,
+    taken: RefCell<Taken>,
 }
 
+/// What an operator has read.
+#[derive(Default)]
+struct Taken {
+    attributes: HashSet<&'static str>,
+    inputs: HashSet<usize>,
+}
+
+/// The set of operators of a node, under one name.
+pub fn domain(proto: &NodeProto) -> &str {
+    match proto.domain.as_deref().unwrap_or_default() {
+        "ai.onnx" => "",
+        domain => domain,
+    }
+}
+
+const OPSETS: &str = "export the model again with an opset whose operators have these attributes and \
+                      inputs only, or leave them out if they change nothing";
+
 impl<'a> View<'a> {
-    pub fn new(proto: &'a NodeProto) -> Result<Self> {
+    /// Of a node, under a version of its set of operators.
+    ///
+    /// # Errors
+    /// [`Error::Node`] for a node without output, or with two attributes of one name.
+    pub fn new(proto: &'a NodeProto, opset: i64) -> Result<Self> {
         let text = |text: &'a Option<String>| text.as_deref().unwrap_or_default();
-        let output = proto.output.first().map_or("", String::as_str);
+        let output = proto.output.iter().find(|output| !output.is_empty()).map_or("", String::as_str);
         let name = if text(&proto.name).is_empty() { output } else { text(&proto.name) };
-        let view = Self { name, operator: text(&proto.op_type), output, proto };
-        if !["", "ai.onnx"].contains(&text(&proto.domain)) {
-            let why = format!("it belongs to the operators of {:?}", text(&proto.domain));
-            return Err(view.unsupported(why, "export the model with the standard operators of ONNX alone"));
-        }
+        let (operator, domain) = (text(&proto.op_type), domain(proto));
+        let view = Self { name, operator, domain, opset, proto, taken: RefCell::default() };
         if output.is_empty() {
-            return Err(view.wrong("it has no output".to_owned()));
+            return Err(view.wrong("it has no output"));
         }
-        Ok(view)
+        let mut names = HashSet::new();
+        match proto.attribute.iter().map(|attribute| text(&attribute.name)).find(|&name| !names.insert(name))
+        {
+            Some(twice) => Err(view.wrong(format!("it has two attributes {twice:?}"))),
+            None => Ok(view),
+        }
     }
 
     /// The number of inputs, those left out at the end not counted.
@@ -32,62 +68,131 @@ impl<'a> View<'a> {
         self.proto.input.iter().rposition(|name| !name.is_empty()).map_or(0, |last| last + 1)
     }
 
+    /// The number of outputs, named or not.
+    pub fn outputs(&self) -> usize {
+        self.proto.output.len()
+    }
+
+    /// Whether an output has a name.
+    pub fn has_output(&self, index: usize) -> bool {
+        self.proto.output.get(index).is_some_and(|name| !name.is_empty())
+    }
+
     /// Whether an input is given.
     pub fn has(&self, index: usize) -> bool {
         self.proto.input.get(index).is_some_and(|name| !name.is_empty())
     }
 
+    /// The name of an input, which is taken.
     pub fn input(&self, index: usize) -> Result<&'a str> {
+        self.taken.borrow_mut().inputs.insert(index);
         match self.proto.input.get(index).map(String::as_str) {
             Some(name) if !name.is_empty() => Ok(name),
             _ => Err(self.wrong(format!("it has no input {index}"))),
         }
     }
 
-    fn attribute(&self, name: &str) -> Option<&'a AttributeProto> {
-        self.proto.attribute.iter().find(|attribute| attribute.name.as_deref() == Some(name))
-    }
-
-    pub fn integer(&self, name: &str, default: i64) -> i64 {
-        self.attribute(name).map_or(default, |attribute| attribute.i.unwrap_or_default())
-    }
-
-    pub fn number(&self, name: &str, default: f64) -> Result<f64> {
-        let Some(attribute) = self.attribute(name) else { return Ok(default) };
-        let value = f64::from(attribute.f.unwrap_or_default());
-        match value.is_finite() {
-            true => Ok(value),
-            false => Err(Error::Weight { tensor: format!("{name} of {}", self.name), at: 0, value }),
+    fn attribute(&self, name: &'static str, kind: AttributeType) -> Result<Option<&'a AttributeProto>> {
+        self.taken.borrow_mut().attributes.insert(name);
+        let is_it = |attribute: &&AttributeProto| attribute.name.as_deref() == Some(name);
+        let Some(attribute) = self.proto.attribute.iter().find(is_it) else { return Ok(None) };
+        match attribute.r#type == Some(kind) {
+            true => Ok(Some(attribute)),
+            false => Err(self.wrong(format!("its attribute {} is of another type", shown(attribute)))),
         }
     }
 
-    pub fn text(&self, name: &str) -> Option<&'a str> {
-        self.attribute(name)?.s.as_deref()
+    /// Whether there is an attribute of this name, which is not taken.
+    pub fn has_attribute(&self, name: &str) -> bool {
+        self.proto.attribute.iter().any(|attribute| attribute.name.as_deref() == Some(name))
     }
 
-    pub fn integers(&self, name: &str) -> Option<&'a [i64]> {
-        Some(&self.attribute(name)?.ints)
+    pub fn integer(&self, name: &'static str, default: i64) -> Result<i64> {
+        let attribute = self.attribute(name, AttributeType::INT)?;
+        Ok(attribute.map_or(default, |attribute| attribute.i.unwrap_or_default()))
     }
 
-    pub fn numbers(&self, name: &str) -> Option<&'a [f32]> {
-        Some(&self.attribute(name)?.floats)
+    /// An attribute that is 0 or 1.
+    pub fn flag(&self, name: &'static str, default: bool) -> Result<bool> {
+        match self.integer(name, default.into())? {
+            0 => Ok(false),
+            1 => Ok(true),
+            other => Err(self.wrong(format!("{name} is {other}, and must be 0 or 1"))),
+        }
     }
 
-    pub fn tensor(&self, name: &str) -> Option<&'a TensorProto> {
-        self.attribute(name)?.t.as_ref()
-    }
-
-    /// One or two positive numbers along the axes of a plane.
-    pub fn pair(&self, name: &str, default: [usize; 2]) -> Result<[usize; 2]> {
-        let Some(found) = self.integers(name) else { return Ok(default) };
-        let positive = |&x: &i64| usize::try_from(x).ok().filter(|&x| (1..=1 << 16).contains(&x));
-        match found.iter().map(positive).collect::<Option<Vec<_>>>().as_deref() {
-            Some(&[a, b]) => Ok([a, b]),
-            _ => Err(self.unsupported(
-                format!("{name} is {found:?}"),
-                "windows over planes of two axes are supported, with positive sizes and steps",
+    /// An attribute whose other values are not computed.
+    pub fn only(&self, name: &'static str, value: i64, why: &str) -> Result<()> {
+        match self.integer(name, value)? {
+            found if found == value => Ok(()),
+            found => Err(self.unsupported(
+                format!("{name} is {found}: {why}"),
+                "export the model with the attribute at its default",
             )),
         }
+    }
+
+    pub fn number(&self, name: &'static str, default: f64) -> Result<f64> {
+        let Some(attribute) = self.attribute(name, AttributeType::FLOAT)? else { return Ok(default) };
+        let value = f64::from(attribute.f.unwrap_or_default());
+        self.finite(name, &[value])?;
+        Ok(value)
+    }
+
+    fn finite(&self, name: &str, values: &[f64]) -> Result<()> {
+        match values.iter().position(|value| !value.is_finite()) {
+            Some(at) => {
+                Err(Error::Weight { tensor: format!("{name} of {}", self.name), at, value: values[at] })
+            }
+            None => Ok(()),
+        }
+    }
+
+    pub fn text(&self, name: &'static str) -> Result<Option<&'a str>> {
+        let attribute = self.attribute(name, AttributeType::STRING)?;
+        Ok(attribute.map(|attribute| attribute.s.as_deref().unwrap_or_default()))
+    }
+
+    pub fn integers(&self, name: &'static str) -> Result<Option<&'a [i64]>> {
+        Ok(self.attribute(name, AttributeType::INTS)?.map(|attribute| attribute.ints.as_slice()))
+    }
+
+    pub fn numbers(&self, name: &'static str) -> Result<Option<Vec<f64>>> {
+        let Some(attribute) = self.attribute(name, AttributeType::FLOATS)? else { return Ok(None) };
+        let values: Vec<f64> = attribute.floats.iter().map(|&x| x.into()).collect();
+        self.finite(name, &values)?;
+        Ok(Some(values))
+    }
+
+    pub fn texts(&self, name: &'static str) -> Result<Option<&'a [String]>> {
+        Ok(self.attribute(name, AttributeType::STRINGS)?.map(|attribute| attribute.strings.as_slice()))
+    }
+
+    pub fn tensor(&self, name: &'static str) -> Result<Option<&'a TensorProto>> {
+        Ok(self.attribute(name, AttributeType::TENSOR)?.and_then(|attribute| attribute.t.as_ref()))
+    }
+
+    /// Refuses what the operator has not taken.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] with the names and the values of what is left over.
+    pub fn finish(&self) -> Result<()> {
+        let taken = self.taken.borrow();
+        let left = |attribute: &&AttributeProto| {
+            !taken.attributes.contains(attribute.name.as_deref().unwrap_or_default())
+        };
+        let attributes: Vec<String> = self.proto.attribute.iter().filter(left).map(shown).collect();
+        let inputs: Vec<String> = (0..self.inputs())
+            .filter(|index| self.has(*index) && !taken.inputs.contains(index))
+            .map(|index| format!("{index} ({:?})", self.proto.input[index]))
+            .collect();
+        let which = match (attributes.is_empty(), inputs.is_empty()) {
+            (true, true) => return Ok(()),
+            (false, _) => format!("attribute {}", attributes.join(", ")),
+            (true, false) => format!("input {}", inputs.join(", ")),
+        };
+        let why = format!("its {which} has no meaning here in opset {}", self.opset);
+        Err(self.unsupported(why, OPSETS))
     }
 
     /// An axis, counted from 0 with the batch, of a value of so many dimensions.
@@ -95,6 +200,16 @@ impl<'a> View<'a> {
         let counted = if axis < 0 { axis.checked_add(dims as i64) } else { Some(axis) };
         let found = counted.and_then(|axis| usize::try_from(axis).ok()).filter(|&axis| axis < dims);
         found.ok_or_else(|| self.wrong(format!("there is no axis {axis} in {dims} dimensions")))
+    }
+
+    /// Several axes, none of them twice.
+    pub fn axes(&self, axes: &[i64], dims: usize) -> Result<Vec<usize>> {
+        let found = axes.iter().map(|&axis| self.axis(axis, dims)).collect::<Result<Vec<_>>>()?;
+        let distinct: HashSet<&usize> = found.iter().collect();
+        match distinct.len() == found.len() {
+            true => Ok(found),
+            false => Err(self.wrong(format!("axes {axes:?} name an axis twice"))),
+        }
     }
 
     pub fn unsupported(&self, why: impl Into<String>, hint: &'static str) -> Error {
@@ -105,4 +220,23 @@ impl<'a> View<'a> {
     pub fn wrong(&self, why: impl Into<String>) -> Error {
         Error::Node { operator: self.operator.to_owned(), node: self.name.to_owned(), why: why.into() }
     }
+}
+
+/// The name and the value of an attribute, in a few words.
+fn shown(attribute: &AttributeProto) -> String {
+    let name = attribute.name.as_deref().unwrap_or_default();
+    let list = |text: String| {
+        if text.len() > 60 { format!("{}...", text.chars().take(60).collect::<String>()) } else { text }
+    };
+    let value = match attribute.r#type {
+        Some(AttributeType::INT) => attribute.i.unwrap_or_default().to_string(),
+        Some(AttributeType::FLOAT) => attribute.f.unwrap_or_default().to_string(),
+        Some(AttributeType::STRING) => format!("{:?}", attribute.s.as_deref().unwrap_or_default()),
+        Some(AttributeType::INTS) => list(format!("{:?}", attribute.ints)),
+        Some(AttributeType::FLOATS) => list(format!("{:?}", attribute.floats)),
+        Some(AttributeType::STRINGS) => list(format!("{:?}", attribute.strings)),
+        Some(AttributeType::TENSOR) => "a tensor".to_owned(),
+        _ => "of unknown type".to_owned(),
+    };
+    format!("{name} = {value}")
 }

@@ -1,14 +1,15 @@
 //! ONNX files made on the spot.
 
 use rten_onnx::onnx::{
-    AttributeProto, AttributeType, DataType, Dimension, GraphProto, ModelProto, NodeProto, TensorProto,
-    TensorShapeProto, TypeProto, TypeProtoTensor, ValueInfoProto,
+    AttributeProto, AttributeType, DataType, Dimension, GraphProto, ModelProto, NodeProto,
+    OperatorSetIdProto, TensorProto, TensorShapeProto, TypeProto, TypeProtoTensor, ValueInfoProto,
 };
 use std::cell::RefCell;
 
 /// A model under construction.
 pub struct Model {
     graph: GraphProto,
+    opset: i64,
 }
 
 pub fn tensor(name: &str, dims: &[i64], values: &[f32]) -> TensorProto {
@@ -41,6 +42,11 @@ pub fn int(name: &str, value: i64) -> AttributeProto {
     AttributeProto { name, i: Some(value), r#type, ..Default::default() }
 }
 
+pub fn float(name: &str, value: f32) -> AttributeProto {
+    let (name, r#type) = (Some(name.to_owned()), Some(AttributeType::FLOAT));
+    AttributeProto { name, f: Some(value), r#type, ..Default::default() }
+}
+
 pub fn text(name: &str, value: &str) -> AttributeProto {
     let (name, r#type) = (Some(name.to_owned()), Some(AttributeType::STRING));
     AttributeProto { name, s: Some(value.to_owned()), r#type, ..Default::default() }
@@ -66,7 +72,18 @@ impl Model {
             output: vec![value("y", &[])],
             ..Default::default()
         };
-        Self { graph }
+        Self { graph, opset: 18 }
+    }
+
+    /// Of another opset than 18.
+    pub fn of_opset(self, opset: i64) -> Self {
+        Self { opset, ..self }
+    }
+
+    /// With a further output.
+    pub fn with_output(mut self, name: &str) -> Self {
+        self.graph.output.push(value(name, &[]));
+        self
     }
 
     /// With a constant.
@@ -101,6 +118,8 @@ impl Model {
 
     /// The file.
     pub fn bytes(self) -> Vec<u8> {
-        ModelProto { ir_version: Some(8), graph: Some(self.graph), ..Default::default() }.write_buf().unwrap()
+        let opset = OperatorSetIdProto { domain: None, version: Some(self.opset) };
+        let (graph, opset_import) = (Some(self.graph), vec![opset]);
+        ModelProto { ir_version: Some(8), graph, opset_import, ..Default::default() }.write_buf().unwrap()
     }
 }

@@ -6,4 +6,5 @@ mod conformance;
 mod format;
 mod inference;
 mod models;
+mod opsets;
 mod reading;
