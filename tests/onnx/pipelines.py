@@ -34,13 +34,12 @@ def learned():
     x, y = load_iris(return_X_y=True)
     x = x.astype(np.float32)
     both = ["variable"]
-    plain = {"zipmap": False}
     for name, model, target, outputs in [
         ("LinearRegression", LinearRegression(), x @ [0.5, -1, 0.25, 2], both),
         ("several targets", LinearRegression(), x @ RNG.normal(size=(4, 3)), both),
         ("StandardScaler and Ridge", make_pipeline(StandardScaler(), Ridge()), y, both),
         ("MinMaxScaler and LinearSVR", make_pipeline(MinMaxScaler(), LinearSVR()), y, both),
-        ("SVR with a linear kernel", SVR(kernel="linear"), y, both),
+        ("StandardScaler and SVR", make_pipeline(StandardScaler(), SVR(kernel="linear")), y, both),
         ("SVR with RBF", SVR(kernel="rbf"), y, both),
         ("MLPRegressor", MLPRegressor(hidden_layer_sizes=(8,), max_iter=400, random_state=1), y, both),
         ("LogisticRegression", LogisticRegression(max_iter=1000), y, ["label", "probabilities"]),
@@ -55,8 +54,10 @@ def learned():
         ("SVC", SVC(), y, []),
     ]:
         model.fit(x, target)
-        classifier = hasattr(model, "classes_")
-        options = {id(model): plain} if classifier else None
+        last = model[-1] if hasattr(model, "steps") else model
+        # Probabilities as a tensor; LinearSVC has none.
+        named = hasattr(last, "classes_") and not isinstance(last, LinearSVC)
+        options = {id(last): {"zipmap": False}} if named else None
         yield name, to_onnx(model, x[:1], options=options), x[::7], outputs
 
 

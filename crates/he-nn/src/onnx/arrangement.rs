@@ -17,6 +17,8 @@ pub enum From {
     Whole,
     /// The places of the source, in this order; nothing of the source where there is `None`.
     Places(Vec<Option<usize>>),
+    /// The first place, so many times.
+    First(usize),
 }
 
 /// An arrangement: the axes of the result.
@@ -38,12 +40,13 @@ impl Axis {
 
     /// A new axis of so many places.
     pub fn repeated(length: usize) -> Self {
-        Self { source: None, from: From::Places(vec![Some(0); length]) }
+        Self { source: None, from: From::First(length) }
     }
 
     fn length(&self, source: &[usize]) -> usize {
         match (&self.from, self.source) {
             (From::Places(places), _) => places.len(),
+            (From::First(length), _) => *length,
             (From::Whole, Some(axis)) => source[axis],
             (From::Whole, None) => 1,
         }
@@ -70,6 +73,7 @@ impl Arrangement {
             let length = axis.length(source);
             let step = |at: usize| match &axis.from {
                 From::Whole => Some(at * stride),
+                From::First(_) => Some(0),
                 From::Places(places) => places[at].map(|place| place * stride),
             };
             found = found
@@ -112,7 +116,7 @@ pub fn expansion(from: &[usize], to: &[usize]) -> Arrangement {
     let axis = |(at, &length): (usize, &usize)| match at.checked_sub(new) {
         None => Axis::repeated(length),
         Some(source) if from[source] == length => Axis::whole(source),
-        Some(source) => Axis { source: Some(source), from: From::Places(vec![Some(0); length]) },
+        Some(source) => Axis { source: Some(source), from: From::First(length) },
     };
     Arrangement(to.iter().enumerate().map(axis).collect())
 }

@@ -83,6 +83,34 @@ struct Reader<'a> {
     /// Constants that nothing has asked for yet.
     initializers: HashMap<&'a str, &'a TensorProto>,
     batch: Batch,
+    /// Elements of constants that may still be computed, and those that operators may still list.
+    left: Room,
+}
+
+/// What a file may still ask for: a little, and more if it is large. A few bytes can ask for
+/// millions of numbers, and a file has room for many of them.
+#[derive(Clone, Copy, Debug)]
+struct Room {
+    constants: usize,
+    lists: usize,
+}
+
+impl Room {
+    /// Of a file of so many bytes.
+    fn of(bytes: usize) -> Self {
+        Self { constants: MAX_ELEMENTS + bytes, lists: 8 * MAX_ELEMENTS + bytes }
+    }
+}
+
+/// Takes from what is left.
+fn take(left: &mut usize, count: usize, view: &View<'_>) -> Result<()> {
+    *left = left.checked_sub(count).ok_or_else(|| {
+        view.unsupported(
+            "with it, more numbers are computed than the size of the file explains",
+            "fold constants before: onnxruntime does so when it saves an optimised model",
+        )
+    })?;
+    Ok(())
 }
 
 impl Model {
@@ -118,7 +146,7 @@ impl Model {
             return Err(Error::Model { why, hint: "ask for an output that the model has" });
         };
         let output = others.remove(wanted);
-        let graph = Reader::read(&graph, &opsets, &output)?;
+        let graph = Reader::read(&graph, &opsets, &output, Room::of(bytes.len()))?;
         Ok(Self { graph, output, others })
     }
 }
@@ -126,9 +154,9 @@ impl Model {
 impl Graph {
     /// Reads what a model computes for its first output; [`Model::read`] reads another one.
     ///
-    /// The [guide](https://docs.rs/he-nn/latest/he_nn/onnx/index.html) lists the operators, of opset
-    /// 1 to 28 of ONNX and 1 to 5 of `ai.onnx.ml`. Everything else is refused by name, and so is
-    /// every attribute and every input that an operator does not read.
+    /// Read are opset 1 to 28 of ONNX and 1 to 5 of `ai.onnx.ml`; the chapter on models of the
+    /// guide lists the operators. Everything else is refused by name, and so is every attribute and
+    /// every input that an operator does not read.
     ///
     /// # Errors
     /// [`Error::NotOnnx`]; [`Error::Unsupported`], [`Error::DynamicShape`],
@@ -159,7 +187,7 @@ fn needed<'a>(graph: &'a GraphProto, output: &'a str) -> (Vec<&'a NodeProto>, Ha
 }
 
 impl<'a> Reader<'a> {
-    fn read(proto: &'a GraphProto, opsets: &Opsets, output: &'a str) -> Result<Graph> {
+    fn read(proto: &'a GraphProto, opsets: &Opsets, output: &'a str, left: Room) -> Result<Graph> {
         let name_of = |name: &'a Option<String>| name.as_deref().unwrap_or_default();
         let mut initializers = HashMap::new();
         for initializer in &proto.initializer {
@@ -193,7 +221,7 @@ impl<'a> Reader<'a> {
         if let Some(twice) = names.map(String::as_str).find(|&name| !defined.insert(name)) {
             return Err(graph_error(format!("computes its value {twice:?} twice")));
         }
-        let mut reader = Self { nodes: vec![node], values, initializers, batch };
+        let mut reader = Self { nodes: vec![node], values, initializers, batch, left };
         let (nodes, used) = needed(proto, output);
         for proto in nodes {
             let view = View::new(proto, opsets.of(proto)?)?;
@@ -203,6 +231,14 @@ impl<'a> Reader<'a> {
             }
             let values = operators::node(&mut reader, &view)?;
             view.finish()?;
+            for value in &values {
+                // Those that are not another name of one that there is.
+                if let Value::Constant(tensor) = value
+                    && Rc::strong_count(tensor) == 1
+                {
+                    take(&mut reader.left.constants, tensor.len(), &view)?;
+                }
+            }
             for (index, name) in proto.output.iter().enumerate().filter(|(_, name)| !name.is_empty()) {
                 match values.get(index) {
                     Some(value) => drop(reader.values.insert(name, value.clone())),
@@ -325,6 +361,13 @@ impl<'a> Reader<'a> {
         if elements.is_none_or(|elements| elements == 0 || elements > MAX_ELEMENTS) {
             return Err(view.wrong(format!("its value of dimensions {shape:?} is empty or too large")));
         }
+        let listed = match &op {
+            Op::Gather(places) => places.len(),
+            Op::Differences(differences) => differences.places.len(),
+            Op::Affine(affine) => affine.factors.len().max(affine.offsets.len()),
+            _ => 0,
+        };
+        take(&mut self.left.lists, listed, view)?;
         let (name, operator) = (view.name.to_owned(), view.operator.to_owned());
         self.nodes.push(Node { name, operator, op, inputs, shape });
         Ok(self.nodes.len() - 1)

@@ -58,7 +58,13 @@ impl<'a> View<'a> {
         let mut names = HashSet::new();
         match proto.attribute.iter().map(|attribute| text(&attribute.name)).find(|&name| !names.insert(name))
         {
-            Some(twice) => Err(view.wrong(format!("it has two attributes {twice:?}"))),
+            Some(twice) => return Err(view.wrong(format!("it has two attributes {twice:?}"))),
+            None => {}
+        }
+        match proto.attribute.iter().find(|attribute| values(attribute) > 1) {
+            Some(attribute) => {
+                Err(view.wrong(format!("its attribute {} has values of several types", shown(attribute))))
+            }
             None => Ok(view),
         }
     }
@@ -220,6 +226,20 @@ impl<'a> View<'a> {
     pub fn wrong(&self, why: impl Into<String>) -> Error {
         Error::Node { operator: self.operator.to_owned(), node: self.name.to_owned(), why: why.into() }
     }
+}
+
+/// The types that an attribute has values of.
+fn values(attribute: &AttributeProto) -> usize {
+    let given = [
+        attribute.f.is_some(),
+        attribute.s.is_some(),
+        attribute.i.is_some(),
+        attribute.t.is_some(),
+        !attribute.floats.is_empty(),
+        !attribute.ints.is_empty(),
+        !attribute.strings.is_empty(),
+    ];
+    given.into_iter().filter(|&given| given).count()
 }
 
 /// The name and the value of an attribute, in a few words.

@@ -50,9 +50,10 @@ impl Numbers {
     }
 }
 
-/// The product of dimensions, if a constant may have so many elements.
+/// The product of dimensions, if a constant may have so many elements, and so many along each axis.
 pub fn count(dims: &[usize]) -> Option<usize> {
-    let product = dims.iter().try_fold(1usize, |product, &dim| product.checked_mul(dim));
+    let small = |product: usize, &dim: &usize| product.checked_mul(dim).filter(|_| dim <= LIMIT);
+    let product = dims.iter().try_fold(1usize, small);
     product.filter(|&count| count <= LIMIT)
 }
 
@@ -231,7 +232,7 @@ fn from_lists(proto: &TensorProto, element: Element) -> Option<Numbers> {
             Numbers::Reals(bits?.into_iter().map(|bits| bf16::from_bits(bits).to_f64()).collect())
         }
         Element::Signed(64) => Numbers::Integers(proto.int64_data.iter().map(|&x| x.into()).collect()),
-        // The parser leaves out their field, so that their number is wrong.
+        // Files that have their field are refused.
         Element::Unsigned(32 | 64) => Numbers::Integers(Vec::new()),
         _ => {
             let checked = |&x: &i32| Some(i128::from(x)).filter(|&x| element.holds(x));

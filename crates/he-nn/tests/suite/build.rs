@@ -7,6 +7,7 @@ use rten_onnx::onnx::{
 use std::cell::RefCell;
 
 /// A model under construction.
+#[derive(Clone)]
 pub struct Model {
     graph: GraphProto,
     opset: i64,

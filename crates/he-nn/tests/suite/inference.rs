@@ -1,6 +1,6 @@
 //! Encrypted outputs against plain ones.
 
-use crate::build::{Model, ints, tensor};
+use crate::build::{Model, int, integers, ints, tensor};
 use crate::models::{digits, graph, table};
 use he_core::backend::{Cpu, RingOps};
 use he_core::bootstrapping::presets::Preset;
@@ -176,6 +176,39 @@ fn maxima_agree_with_plain_inference() {
         let difference = compare(&model, &data[..3]);
         assert!(difference < 3e-2, "N = 2^{log_n}: {difference}");
     }
+}
+
+/// Lines, an average that scales its channel, bounds, parts that are joined, and a logarithm, which
+/// slots without a value must survive.
+#[test]
+fn parts_and_bounds_agree_with_plain_inference() {
+    let onnx = Model::new(&[0, 2, 8])
+        .with(tensor("w", &[3, 2, 3], &weights(1, 18)))
+        .node_of("Conv", &["x", "w"], "c", vec![ints("pads", &[1, 1])])
+        .with(integers("last", &[-1]))
+        .node("ReduceMean", &["c", "last"], "m")
+        .node("Sigmoid", &["m"], "s")
+        .node("Mul", &["c", "s"], "p")
+        .with(tensor("low", &[], &[-0.2]))
+        .with(tensor("high", &[], &[0.3]))
+        .node("Clip", &["p", "low", "high"], "k")
+        .with(integers("from", &[7]))
+        .with(integers("to", &[-9]))
+        .with(integers("step", &[-2]))
+        .node("Slice", &["k", "from", "to", "last", "step"], "a")
+        .with(tensor("two", &[1], &[1.5]))
+        .node("Add", &["c", "two"], "t")
+        .node("Log", &["t"], "l")
+        .node_of("Concat", &["a", "l"], "y", vec![int("axis", 2)]);
+    let (graph, data) = (Graph::from_onnx(&onnx.bytes()).unwrap(), examples(5, 30, 16));
+    let model =
+        CompiledModel::compile_for(graph, &data, Options { bits: 9, margin: 0.2 }, toy(8, 32)).unwrap();
+    println!("{:#?}", model.facts().unwrap());
+    let difference = compare(&model, &data[..3]);
+    assert!(difference < 1e-2, "{difference}");
+    // Beyond the numbers that have a logarithm.
+    let error = model.check(0, &[4.0; 16]).unwrap_err().to_string();
+    assert!(error.contains("calibration covered"), "{error}");
 }
 
 /// Values that exceed one ciphertext, and examples that share one.

@@ -268,6 +268,32 @@ fn opsets_and_modes_are_read() {
     }
 }
 
+/// A few bytes cannot ask for any number of elements, nor a batch for one that no machine has.
+#[test]
+fn small_files_have_small_constants() {
+    let vast = || Model::new(&[i64::MAX, 4, 4]).with(integers("pads", &[1, 0, 0, 0, 0, 0]));
+    let vast = vast().with(typed("none", &[0, 1 << 60], DataType::INT32, &[]));
+    for (operator, inputs, attributes) in [
+        ("Pad", &["x", "pads"][..], vec![]),
+        ("Split", &["x"], vec![int("axis", 0), int("num_outputs", 1)]),
+        ("Flatten", &["x"], vec![int("axis", 2)]),
+        ("Add", &["x", "none"], vec![]),
+    ] {
+        let model = vast.clone().node_of(operator, inputs, "y", attributes);
+        assert!(Graph::from_onnx(&model.bytes()).is_err(), "{operator}");
+    }
+
+    let mut model = Model::new(&[0, 4]).with(integers("size", &[1 << 20]));
+    let names: Vec<String> = (0..6).map(|at| format!("c{at}")).collect();
+    let mut inputs = vec!["x"];
+    for name in &names {
+        model = model.node("ConstantOfShape", &["size"], name);
+        inputs.push(name);
+    }
+    let error = Graph::from_onnx(&model.node("Sum", &inputs, "y").bytes()).unwrap_err().to_string();
+    assert!(error.contains("than the size of the file explains"), "{error}");
+}
+
 /// One output is computed, and what only others need is not looked at.
 #[test]
 fn an_output_is_chosen_by_its_name() {

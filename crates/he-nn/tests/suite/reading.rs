@@ -352,6 +352,7 @@ fn what_is_not_supported_is_named() {
     }
     let mut quantised = tensor("w", &[4], &[]);
     quantised.data_type = Some(rten_onnx::onnx::DataType::INT8);
+    quantised.raw_data = Some(std::cell::RefCell::new(vec![0; 4]));
     let error =
         Graph::from_onnx(&vector().with(quantised).node("Add", &["x", "w"], "y").bytes()).unwrap_err();
     assert!(matches!(&error, Error::ElementType { tensor, .. } if tensor == "w"), "{error}");

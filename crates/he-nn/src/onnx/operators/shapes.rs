@@ -7,7 +7,7 @@ use super::super::tensor::{LIMIT, Tensor};
 use super::super::{Batch, Reader, Value};
 use super::decisions;
 use crate::error::Result;
-use crate::graph::{Affine, Op};
+use crate::graph::{Affine, MAX_ELEMENTS, Op};
 use std::rc::Rc;
 
 /// What the node makes, if its operator is one of these.
@@ -165,7 +165,10 @@ fn reshape<'a>(reader: &mut Reader<'a>, view: &View<'a>) -> Result<Value> {
         "Flatten" => {
             let axis = view.integer("axis", 1)?;
             let axis = if axis == from.len() as i64 { from.len() } else { view.axis(axis, from.len())? };
-            vec![from[..axis].iter().product(), from[axis..].iter().product()]
+            let product = |dims: &[usize]| dims.iter().try_fold(1usize, |all, &dim| all.checked_mul(dim));
+            let both = product(&from[..axis]).zip(product(&from[axis..]));
+            let (rows, columns) = both.ok_or_else(|| view.wrong("its input has too many elements"))?;
+            vec![rows, columns]
         }
         "Reshape" => {
             let to = reader.moved_list(view, "shape", 5, 1)?.unwrap_or_default();
@@ -259,7 +262,7 @@ pub fn gathered<'a>(
 ) -> Result<usize> {
     let shape = inner.dims(source);
     let count = shape.iter().try_fold(1usize, |count, &dim| count.checked_mul(dim));
-    if count.is_none_or(|count| count == 0 || count > crate::graph::MAX_ELEMENTS) {
+    if count.is_none_or(|count| count == 0 || count > MAX_ELEMENTS) {
         return Err(view.wrong(format!("its value of dimensions {shape:?} is empty or too large")));
     }
     let places = inner.places(source);
@@ -349,11 +352,11 @@ fn slice<'a>(reader: &mut Reader<'a>, view: &View<'a>) -> Result<Value> {
         if (start, end, step) == (0, length, 1) {
             continue;
         }
-        let span = if step > 0 { end - start } else { start - end };
-        let taken = usize::try_from(span.max(0)).unwrap_or(0).div_ceil(step.unsigned_abs() as usize);
-        if taken > LIMIT {
+        if axis == 0 && matches!(value, Value::Node(_)) {
             return Err(view.unsupported("it takes a part of the batch", "leave dimension 0 as it is"));
         }
+        let span = if step > 0 { end - start } else { start - end };
+        let taken = usize::try_from(span.max(0)).unwrap_or(0).div_ceil(step.unsigned_abs() as usize);
         let places = (0..taken).map(|at| usize::try_from(start + at as i64 * step).ok()).collect();
         arrangement.0[axis] = Axis { source: Some(axis), from: From::Places(places) };
     }
@@ -381,8 +384,8 @@ fn pad<'a>(reader: &mut Reader<'a>, view: &View<'a>) -> Result<Value> {
         return Err(view.wrong("its value is not one number"));
     }
     if let (Value::Constant(tensor), Some(fill)) = (&value, &fill)
-        && tensor.element != fill.element
-        && view.opset >= 11
+        && (tensor.element.is_real() != fill.element.is_real()
+            || view.opset >= 11 && tensor.element != fill.element)
     {
         return Err(view.wrong("its value is of another type than its input"));
     }
@@ -402,6 +405,9 @@ fn pad<'a>(reader: &mut Reader<'a>, view: &View<'a>) -> Result<Value> {
             continue;
         }
         let most = LIMIT as i64;
+        if axis == 0 && matches!(value, Value::Node(_)) {
+            return Err(view.unsupported("it pads the batch", "leave dimension 0 as it is"));
+        }
         if !(-most..=most).contains(&before) || !(-most..=most).contains(&after) {
             return Err(view.wrong(format!("it pads by {pads:?}")));
         }
@@ -578,15 +584,15 @@ fn split<'a>(reader: &mut Reader<'a>, view: &View<'a>) -> Result<Vec<Value>> {
     {
         return Err(wrong());
     }
+    if axis == 0 && matches!(value, Value::Node(_)) {
+        return Err(view.unsupported("it divides the batch", "leave dimension 0 as it is"));
+    }
     let mut start = 0;
     let mut values = Vec::new();
     for part in lengths {
         let mut arrangement = Arrangement::identity(dims.len());
         let places = (start..start + part).map(Some).collect();
-        arrangement.0[axis] = match (&value, axis) {
-            (Value::Node(_), 0) => Axis { source: Some(0), from: From::Places(places) },
-            _ => Axis::places(axis, length, places),
-        };
+        arrangement.0[axis] = Axis::places(axis, length, places);
         values.push(arranged(reader, view, value.clone(), &arrangement, None)?);
         start += part;
     }
@@ -625,9 +631,13 @@ fn concat<'a>(reader: &mut Reader<'a>, view: &View<'a>) -> Result<Value> {
         let hint = "leave dimension 0, which is the batch, as it is";
         return Err(view.unsupported("it makes a larger batch", hint));
     }
+    let elements = to[1..].iter().try_fold(1usize, |all, &dim| all.checked_mul(dim));
+    let Some(elements) = elements.filter(|&elements| elements <= MAX_ELEMENTS) else {
+        return Err(view.wrong(format!("its value of dimensions {to:?} is too large")));
+    };
     let (length, mut start) = (to[axis], 0);
     let mut parts: Vec<usize> = Vec::new();
-    let mut offsets = vec![0.0; to[1..].iter().product()];
+    let mut offsets = vec![0.0; elements];
     for (index, (value, dims)) in values.into_iter().zip(&dims).enumerate() {
         let mut arrangement = Arrangement::identity(to.len());
         let at = |at: usize| at.checked_sub(start).filter(|&at| at < dims[axis]);
