@@ -124,6 +124,28 @@ fn a_table_is_decided_without_being_seen() {
     assert!(!["no.he", "no.csv", "no.plan", "no"].iter().any(|name| dir.path().join(name).exists()));
 }
 
+/// One output is computed and the others are named; what is not read is refused, with what to do.
+#[test]
+fn outputs_are_chosen_and_leftovers_refused() {
+    let dir = folder();
+    let at = |args: &[&str]| he(args.iter().copied()).at(dir.path());
+    let onnx = || Model::new(&[0, 2]).node("Neg", &["x"], "y").node("Mul", &["x", "x"], "z").with_output("z");
+    fs::write(dir.path().join("two.onnx"), onnx().bytes()).unwrap();
+    let axis = ints("axes", &[1]);
+    let other = Model::new(&[0, 2]).node_of("ReduceMean", &["x"], "y", vec![axis]).bytes();
+    fs::write(dir.path().join("other.onnx"), other).unwrap();
+    fs::write(dir.path().join("x.csv"), "0.5,-1.0\n2.0,0.25\n").unwrap();
+    let compile = |model, output| {
+        ["compile", model, "--calibrate", "x.csv", "--output-name", output, "-o", "two.plan", "--json"]
+    };
+    let told = json(&at(&compile("two.onnx", "z")).ok());
+    assert_eq!((&told["computed_output"], &told["other_outputs"]), (&"z".into(), &vec!["y"].into()));
+    for (model, output, what) in [("two.onnx", "w", "no output \"w\""), ("other.onnx", "y", "axes = [1]")] {
+        let said = at(&compile(model, output)).refuses();
+        assert!(said.contains(what), "{said}");
+    }
+}
+
 /// Numbers between -0.5 and 0.5 that are the same every time.
 fn weights(seed: u64, count: usize) -> Vec<f32> {
     let mut next = noise(seed);
