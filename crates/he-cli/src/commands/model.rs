@@ -27,7 +27,7 @@ pub(super) fn compile(args: &Compile) -> Result<Summary> {
     stdin_once([&*args.model, &*args.calibrate])?;
     let input = Input::open(&args.model)?;
     let name = input.name().to_owned();
-    let bytes = input.read_all(he_nn::onnx::MAX_BYTES as u64)?;
+    let bytes = input.read_all(onnx::MAX_BYTES as u64)?;
     let in_model = |error: he_nn::Error| CliError::from(he_files::Error::from(error).in_file_of(&name));
     let onnx::Model { graph, output: computed, others } =
         onnx::Model::read(&bytes, args.output_name.as_deref()).map_err(in_model)?;

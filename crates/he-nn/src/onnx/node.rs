@@ -56,10 +56,9 @@ impl<'a> View<'a> {
             return Err(view.wrong("it has no output"));
         }
         let mut names = HashSet::new();
-        match proto.attribute.iter().map(|attribute| text(&attribute.name)).find(|&name| !names.insert(name))
-        {
-            Some(twice) => return Err(view.wrong(format!("it has two attributes {twice:?}"))),
-            None => {}
+        let mut given = proto.attribute.iter().map(|attribute| text(&attribute.name));
+        if let Some(twice) = given.find(|&name| !names.insert(name)) {
+            return Err(view.wrong(format!("it has two attributes {twice:?}")));
         }
         match proto.attribute.iter().find(|attribute| values(attribute) > 1) {
             Some(attribute) => {
