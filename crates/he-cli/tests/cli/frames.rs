@@ -13,10 +13,30 @@ fn frames(channels: usize) -> Vec<DynamicImage> {
     (1..=3).map(|seed| eight(SIDE, SIDE - 1, channels, seed)).collect()
 }
 
+/// A frame of an animation: where it goes, whether over what is there, and what becomes of it (0: it
+/// stays, 1: its place is cleared, 2: its place becomes what it was).
+#[derive(Clone)]
+struct Step {
+    picture: DynamicImage,
+    at: [u32; 2],
+    over: bool,
+    dispose: u8,
+}
+
+/// Frames that cover everything.
+fn whole(frames: &[DynamicImage], over: bool) -> Vec<Step> {
+    let step = |picture: &DynamicImage| Step { picture: picture.clone(), at: [0, 0], over, dispose: 0 };
+    frames.iter().map(step).collect()
+}
+
 /// An animated PNG; the picture that all programs show comes before it, or is its first frame.
 fn animated_png(still: Option<&DynamicImage>, frames: &[DynamicImage]) -> Vec<u8> {
+    png_of_steps(still, &whole(frames, false))
+}
+
+fn png_of_steps(still: Option<&DynamicImage>, frames: &[Step]) -> Vec<u8> {
     let mut out = Vec::new();
-    let first = chunks(&encoded(still.unwrap_or(&frames[0]), ImageFormat::Png));
+    let first = chunks(&encoded(still.unwrap_or(&frames[0].picture), ImageFormat::Png));
     let data = |picture: &DynamicImage| {
         let chunks = chunks(&encoded(picture, ImageFormat::Png));
         chunks
@@ -28,9 +48,11 @@ fn animated_png(still: Option<&DynamicImage>, frames: &[DynamicImage]) -> Vec<u8
     };
     out.push(first[0].clone());
     out.push((*b"acTL", [(frames.len() as u32).to_be_bytes(), [0; 4]].concat()));
-    let control = |picture: &DynamicImage| {
-        let numbers = [picture.width(), picture.height(), 0, 0].map(u32::to_be_bytes).concat();
-        (*b"fcTL", [&[0; 4][..], &numbers, &[0, 1, 0, 10, 0, 0]].concat())
+    let control = |step: &Step| {
+        let (picture, [x, y]) = (&step.picture, step.at);
+        let numbers = [picture.width(), picture.height(), x, y].map(u32::to_be_bytes).concat();
+        let how = [0, 1, 0, 10, step.dispose, u8::from(step.over)];
+        (*b"fcTL", [&[0; 4][..], &numbers, &how].concat())
     };
     let mut moving = Vec::new();
     for (at, frame) in frames.iter().enumerate() {
@@ -40,9 +62,9 @@ fn animated_png(still: Option<&DynamicImage>, frames: &[DynamicImage]) -> Vec<u8
             continue;
         }
         moving.push(head);
-        moving.push((*b"fdAT", data(frame)));
+        moving.push((*b"fdAT", data(&frame.picture)));
     }
-    out.push((*b"IDAT", data(still.unwrap_or(&frames[0]))));
+    out.push((*b"IDAT", data(still.unwrap_or(&frames[0].picture))));
     out.extend(moving);
     out.push((*b"IEND", Vec::new()));
     // Numbers in the order of the file.
@@ -60,22 +82,28 @@ fn animated_png(still: Option<&DynamicImage>, frames: &[DynamicImage]) -> Vec<u8
 
 /// An animated WebP file, without loss.
 fn animated_webp(frames: &[DynamicImage]) -> Vec<u8> {
+    let (w, h) = (frames[0].width(), frames[0].height());
+    webp_of_steps([w, h], &whole(frames, false))
+}
+
+fn webp_of_steps([w, h]: [u32; 2], frames: &[Step]) -> Vec<u8> {
     let three = |value: u32| value.to_le_bytes()[..3].to_vec();
     let chunk = |kind: &[u8; 4], body: &[u8]| [kind, &(body.len() as u32).to_le_bytes()[..], body].concat();
-    let (w, h) = (frames[0].width(), frames[0].height());
     // Flags: an animation, with opacity or not.
-    let alpha = if frames[0].color().has_alpha() { 0x10 } else { 0 };
+    let alpha = if frames.iter().any(|step| step.picture.color().has_alpha()) { 0x10 } else { 0 };
     let mut body =
         [&b"WEBP"[..], &chunk(b"VP8X", &[&[2 | alpha, 0, 0, 0][..], &three(w - 1), &three(h - 1)].concat())]
             .concat();
     body.extend(chunk(b"ANIM", &[0; 6]));
-    for frame in frames {
-        let file = encoded(frame, ImageFormat::WebP);
+    for Step { picture, at: [x, y], over, dispose } in frames {
+        let file = encoded(picture, ImageFormat::WebP);
         let mut image = file[12..].to_vec();
         if image.len() % 2 == 1 {
             image.push(0);
         }
-        let head = [three(0), three(0), three(w - 1), three(h - 1), three(100), vec![2]].concat();
+        let (w, h) = (picture.width(), picture.height());
+        let how = u8::from(!over) << 1 | dispose;
+        let head = [three(x / 2), three(y / 2), three(w - 1), three(h - 1), three(100), vec![how]].concat();
         body.extend(chunk(b"ANMF", &[head, image].concat()));
     }
     chunk(b"RIFF", &body)
@@ -172,15 +200,92 @@ fn frames_of_animations_are_chosen() {
             each_comes_back(dir.path(), &animated_webp(&frames), &frames, "WebP");
         }
     }
-    // The first frame has all its bits; players of more than 8 there are none.
+    // Frames of 16 bits have all of them.
     let deep: Vec<DynamicImage> = (1..=2).map(|seed| sixteen(SIDE, 3, 3, seed)).collect();
     let (keys, path) = (Keys::usual(), |name: &str| dir.path().join(name));
     fs::write(path("in"), animated_png(None, &deep)).unwrap();
     he(["encrypt", "in", "-k", &keys.public, "-o", "x.he", "--frame", "1"]).at(dir.path()).ok();
     he(["decrypt", "x.he", "-k", &keys.secret, "-o", "out.png"]).at(dir.path()).ok();
     assert_eq!(image::open(path("out.png")).unwrap(), deep[0]);
-    let second = he(["encrypt", "in", "-k", &keys.public, "-o", "y.he", "--frame", "2"]);
-    assert!(second.at(dir.path()).refuses().starts_with("cannot read in: "));
+    he(["encrypt", "in", "-k", &keys.public, "-o", "y.he", "--frame", "2"]).at(dir.path()).ok();
+    he(["decrypt", "y.he", "-k", &keys.secret, "-o", "second.png"]).at(dir.path()).ok();
+    assert_eq!(image::open(path("second.png")).unwrap(), deep[1]);
+}
+
+/// What players show after each frame, by the formula in float64.
+fn shown([w, h]: [u32; 2], steps: &[Step]) -> Vec<DynamicImage> {
+    let mut canvas = image::RgbaImage::new(w, h);
+    let mut results = Vec::new();
+    for Step { picture, at: [x, y], over, dispose } in steps {
+        let before = canvas.clone();
+        for (dx, dy, &image::Rgba(above)) in picture.to_rgba8().enumerate_pixels() {
+            let below = canvas.get_pixel_mut(x + dx, y + dy);
+            let (a, d) = (f64::from(above[3]) / 255.0, f64::from(below.0[3]) / 255.0);
+            let opacity = a + d * (1.0 - a);
+            if !over {
+                below.0 = above;
+            } else if above[3] > 0 {
+                for i in 0..3 {
+                    let light = f64::from(above[i]) * a + f64::from(below.0[i]) * d * (1.0 - a);
+                    below.0[i] = (light / opacity).round() as u8;
+                }
+                below.0[3] = (255.0 * opacity).round() as u8;
+            }
+        }
+        results.push(DynamicImage::ImageRgba8(canvas.clone()));
+        match dispose {
+            1 => {
+                for dy in 0..picture.height() {
+                    (0..picture.width()).for_each(|dx| canvas.put_pixel(x + dx, y + dy, image::Rgba([0; 4])));
+                }
+            }
+            2 => canvas = before,
+            _ => {}
+        }
+    }
+    results
+}
+
+/// Opaque frames that are drawn over others are what they were, to the last bit; translucent ones
+/// are blended to the nearest, and frames that go away leave what they should.
+#[test]
+fn frames_are_drawn_as_players_draw_them() {
+    let dir = folder();
+    for channels in [3, 4] {
+        let mut frames = frames(channels);
+        if channels == 4 {
+            for frame in &mut frames {
+                frame.as_mut_rgba8().unwrap().pixels_mut().for_each(|pixel| pixel.0[3] = 255);
+            }
+        }
+        each_comes_back(dir.path(), &webp_of_steps([SIDE, SIDE - 1], &whole(&frames, true)), &frames, "WebP");
+        each_comes_back(dir.path(), &png_of_steps(None, &whole(&frames, true)), &frames, "APNG");
+    }
+    // A single frame is drawn, too.
+    let one = frames(3)[..1].to_vec();
+    fs::write(dir.path().join("one"), webp_of_steps([SIDE, SIDE - 1], &whole(&one, true))).unwrap();
+    let keys = Keys::narrow();
+    he(["encrypt", "one", "-k", &keys.public, "-o", "one.he"]).at(dir.path()).ok();
+    he(["decrypt", "one.he", "-k", &keys.secret, "-o", "one.png"]).at(dir.path()).ok();
+    assert_eq!(image::open(dir.path().join("one.png")).unwrap(), one[0]);
+    ["one", "one.he", "one.png"].iter().for_each(|name| fs::remove_file(dir.path().join(name)).unwrap());
+    let step =
+        |[w, h]: [u32; 2], at, over, dispose, seed| Step { picture: eight(w, h, 4, seed), at, over, dispose };
+    for disposes in [[1, 0, 1], [0, 1, 0], [1, 2, 1], [0, 2, 2]] {
+        // WebP does not restore.
+        let steps = [
+            step([6, 5], [0, 0], false, 0, 1),
+            step([4, 3], [2, 0], true, disposes[0], 2),
+            step([2, 4], [0, 0], true, disposes[1], 3),
+            step([4, 4], [2, 0], false, disposes[2], 4),
+            step([6, 5], [0, 0], true, 0, 5),
+        ];
+        let expected = shown([6, 5], &steps);
+        each_comes_back(dir.path(), &png_of_steps(None, &steps), &expected, "APNG of parts");
+        if !disposes.contains(&2) {
+            each_comes_back(dir.path(), &webp_of_steps([6, 5], &steps), &expected, "WebP of parts");
+        }
+    }
 }
 
 #[test]

@@ -6,6 +6,8 @@
 //! profile and the resolution are kept; the EXIF orientation is applied when reading, and
 //! everything else is dropped.
 
+mod animation;
+mod bmp;
 pub mod decode;
 pub mod encode;
 pub mod format;

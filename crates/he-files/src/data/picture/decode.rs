@@ -3,22 +3,25 @@
 use crate::error::{Error, IoContext, PictureError, Result, io_text, lower_first};
 use std::io::{self, Cursor};
 
-use image::codecs::png::PngDecoder;
-use image::codecs::webp::WebPDecoder;
 use image::metadata::Orientation;
-use image::{AnimationDecoder, ColorType, Frames, ImageDecoder, ImageError, ImageReader, Limits, RgbaImage};
+use image::{ColorType, ImageDecoder, ImageError, ImageReader, Limits};
 
+use super::animation::{self, Frame};
 use super::format::SNIFF_LEN;
 use super::metadata::{Metadata, Profile};
 use super::orientation::{is_sideways, upright};
-use super::png::Chunks;
+use super::png::{Chunks, Moving};
 use super::tiff::Pages;
-use super::{Channels, Format, MAX_SIDE, Picture, Samples, check_size, jpeg, room_for, webp, zeros};
+use super::{
+    Channels, Format, MAX_PIXELS, MAX_SIDE, Picture, Samples, bmp, check_size, jpeg, room_for, webp, zeros,
+};
 use crate::io::input::{Input, ReadSeek};
 
 /// The largest file that is read: the largest picture without compression, and as much again for
 /// the rest.
 const MAX_FILE: u64 = 4 << 30;
+/// The pixels of the frames that are drawn, altogether: some thousands of large ones.
+const MAX_DRAWN: u64 = 64 * MAX_PIXELS;
 /// The memory that a decoder may allocate in addition to the picture (tables, rows, metadata).
 const MAX_ASIDE: u64 = 64 << 20;
 
@@ -27,7 +30,7 @@ impl Picture {
     /// number, from 1 on.
     ///
     /// Peak memory is about twice the samples (decoders of some formats keep a copy of their own;
-    /// turning a picture by its EXIF orientation makes one), of an animation about six times.
+    /// turning a picture by its EXIF orientation makes one), of an animation 16 bytes per pixel more.
     ///
     /// # Errors
     /// The file is not a picture, or of a kind that is not supported (palettes of TIFF, floating
@@ -43,12 +46,15 @@ impl Picture {
         let index = chosen(file.frames, frame, &name)?;
         let read = match file.source {
             Source::Still(source) => decode(source, format, file.aside),
+            Source::Gray(source) => {
+                decode(source, format, file.aside).and_then(|picture| Ok(gray(&picture)?))
+            }
             Source::Pages(pages, mut source) => {
                 let aside = pages.metadata(&mut source, index);
                 source.rewind().at(&name)?;
                 decode(pages.select(source, index), format, aside)
             }
-            Source::Animation(source) => decode_frame(source, format, index, file.aside),
+            Source::Animation(mut source) => decode_frame(&mut *source, format, index, file.aside),
         };
         read.map_err(|problem| problem.with_name(&name))
     }
@@ -66,6 +72,8 @@ struct Opened {
 enum Source {
     /// There is one, or the first is read as if there were.
     Still(Box<dyn ReadSeek>),
+    /// There is one, which the decoder reads as RGB, and all its colours are gray.
+    Gray(Box<dyn ReadSeek>),
     /// Page by page.
     Pages(Pages, Box<dyn ReadSeek>),
     /// Each frame on top of those before it.
@@ -102,7 +110,8 @@ fn open(input: Input, format: Format) -> Result<Opened> {
         Format::WebP => {
             let Some(frames) = webp::frames(&mut source).at(&name)? else { return Err(incomplete()) };
             source.rewind().at(&name)?;
-            let source = if frames > 1 { Source::Animation(source) } else { Source::Still(source) };
+            // A single frame is drawn on a canvas, too.
+            let source = if frames > 0 { Source::Animation(source) } else { Source::Still(source) };
             Opened { source, frames: frames.max(1), aside: sized(None) }
         }
         Format::Tiff => {
@@ -111,7 +120,13 @@ fn open(input: Input, format: Format) -> Result<Opened> {
             let frames = u32::try_from(pages.count()).unwrap_or(u32::MAX).max(1);
             Opened { source: Source::Pages(pages, source), frames, aside: sized(None) }
         }
-        Format::Bmp | Format::Jpeg => still(source),
+        Format::Bmp => {
+            let gray = bmp::is_gray(&mut *source).at(&name)?;
+            source.rewind().at(&name)?;
+            let source = if gray { Source::Gray(source) } else { Source::Still(source) };
+            Opened { source, frames: 1, aside: sized(None) }
+        }
+        Format::Jpeg => still(source),
     };
     Ok(opened)
 }
@@ -165,13 +180,23 @@ impl Problem {
     }
 }
 
-fn decode(source: Box<dyn ReadSeek>, format: Format, aside: Metadata) -> Result<Picture, Problem> {
+/// What a decoder says before it decodes.
+struct Begun {
+    width: u32,
+    height: u32,
+    channels: Channels,
+    orientation: Orientation,
+    profile: Option<Profile>,
+}
+
+/// Begins to decode, within limits.
+fn begin<'a>(
+    source: impl ReadSeek + 'a,
+    format: Format,
+    known: Option<Profile>,
+) -> Result<(impl ImageDecoder + 'a, Begun), Problem> {
     let mut reader = ImageReader::with_format(source, image_format(format));
-    let mut limits = Limits::default();
-    limits.max_image_width = Some(MAX_SIDE);
-    limits.max_image_height = Some(MAX_SIDE);
-    limits.max_alloc = Some(MAX_ASIDE);
-    reader.limits(limits.clone());
+    reader.limits(limits(0));
     let mut decoder = reader.into_decoder()?;
     let (width, height) = decoder.dimensions();
     check_size(width, height)?;
@@ -180,11 +205,25 @@ fn decode(source: Box<dyn ReadSeek>, format: Format, aside: Metadata) -> Result<
         return Err(Error::from(PictureError::SampleKind { kind: format!("{color:?}") }).into());
     };
     let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
-    let profile = profile_of(aside.profile, &mut decoder, channels);
-    let total = decoder.total_bytes();
+    let profile = profile_of(known, &mut decoder, channels);
+    Ok((decoder, Begun { width, height, channels, orientation, profile }))
+}
+
+/// The limits of a decoder of so many bytes of samples.
+fn limits(total: u64) -> Limits {
+    let mut limits = Limits::default();
+    limits.max_image_width = Some(MAX_SIDE);
+    limits.max_image_height = Some(MAX_SIDE);
     // Twice, for CMYK becomes RGB by way of a larger copy.
     limits.max_alloc = Some(MAX_ASIDE + 2 * total);
-    decoder.set_limits(limits)?;
+    limits
+}
+
+fn decode(source: impl ReadSeek, format: Format, aside: Metadata) -> Result<Picture, Problem> {
+    let (mut decoder, begun) = begin(source, format, aside.profile)?;
+    let Begun { width, height, channels, orientation, profile } = begun;
+    let total = decoder.total_bytes();
+    decoder.set_limits(limits(total))?;
     let count = width as usize * height as usize * channels.count();
     let sixteen = total > count as u64;
     let mut samples = if sixteen { Samples::Sixteen(zeros(count)?) } else { Samples::Eight(zeros(count)?) };
@@ -196,12 +235,36 @@ fn decode(source: Box<dyn ReadSeek>, format: Format, aside: Metadata) -> Result<
         Samples::Eight(s) => decoder.read_image(s)?,
         Samples::Sixteen(s) => decoder.read_image(bytemuck::cast_slice_mut(s))?,
     }
+    let picture = Picture::new(width, height, channels, samples)?;
+    finished(picture, orientation, Metadata { profile, ..aside })
+}
+
+/// A picture turned upright, with the metadata of its file.
+fn finished(picture: Picture, orientation: Orientation, metadata: Metadata) -> Result<Picture, Problem> {
     let sideways = is_sideways(orientation);
     let resolution =
-        aside.resolution.map(|resolution| if sideways { resolution.turned() } else { resolution });
+        metadata.resolution.map(|resolution| if sideways { resolution.turned() } else { resolution });
+    let Picture { width, height, channels, samples, .. } = picture;
     let (width, height, samples) = upright(width, height, channels.count(), samples, orientation)?;
-    let metadata = Metadata { profile, resolution };
-    Ok(Picture::new(width, height, channels, samples)?.with_metadata(metadata))
+    Ok(Picture::new(width, height, channels, samples)?.with_metadata(Metadata { resolution, ..metadata }))
+}
+
+/// The first channel of a picture whose channels are alike.
+fn gray(picture: &Picture) -> Result<Picture> {
+    let step = picture.channels.count();
+    let samples = match &picture.samples {
+        Samples::Eight(samples) => {
+            let mut kept = room_for(samples.len() / step)?;
+            kept.extend(samples.iter().step_by(step));
+            Samples::Eight(kept)
+        }
+        Samples::Sixteen(samples) => {
+            let mut kept = room_for(samples.len() / step)?;
+            kept.extend(samples.iter().step_by(step));
+            Samples::Sixteen(kept)
+        }
+    };
+    Picture::new(picture.width, picture.height, Channels::Gray, samples)
 }
 
 /// The profile, if it is one of these channels; CMYK, for instance, became RGB.
@@ -214,70 +277,45 @@ fn profile_of(
     profile.filter(|profile| profile.fits(channels))
 }
 
-/// A frame of an animation, as players show it: 8 bits, over the frames before it.
+/// A frame of an animation, as players show it: drawn with those before it.
 fn decode_frame(
-    mut source: Box<dyn ReadSeek>,
+    source: &mut dyn ReadSeek,
     format: Format,
     index: usize,
     aside: Metadata,
 ) -> Result<Picture, Problem> {
-    if format == Format::Png && index == 0 {
-        let starts_with_still = Chunks::read(&mut source).is_ok_and(|chunks| chunks.starts_with_still);
-        source.rewind().map_err(ImageError::IoError)?;
-        if starts_with_still {
-            return decode(source, format, aside);
+    let (_, begun) = begin(&mut *source, format, aside.profile.clone())?;
+    let Begun { width, height, channels, orientation, profile } = begun;
+    let (mut next, mut drawn) = (0..=index, 0);
+    let mut take = |frame: io::Result<Frame>| -> Result<Option<Frame>, Problem> {
+        let frame = frame.map_err(ImageError::IoError)?;
+        drawn += frame.size.iter().map(|&side| u64::from(side)).product::<u64>();
+        match drawn <= MAX_DRAWN {
+            true => Ok(Some(frame)),
+            false => Err(ImageError::Limits(image::error::LimitError::from_kind(
+                image::error::LimitErrorKind::DimensionError,
+            ))
+            .into()),
         }
-    }
-    let begin = |decoder: &mut dyn ImageDecoder| -> Result<_, Problem> {
-        let (width, height) = decoder.dimensions();
-        let pixels = check_size(width, height)?;
-        // Its own copies, for which it does not check whether there is room: the frame, the
-        // picture, the one before.
-        drop(room_for::<[u8; 4]>(pixels.saturating_mul(6))?);
-        Ok((pixels, channels_of(decoder.color_type()).unwrap_or(Channels::Rgba)))
     };
-    let mut limits = Limits::default();
-    let (channels, profile, frames): (_, _, Frames<'_>) = if format == Format::Png {
-        limits.max_alloc = Some(MAX_ASIDE);
-        let mut decoder = PngDecoder::with_limits(source, limits.clone())?;
-        let (pixels, channels) = begin(&mut decoder)?;
-        let profile = profile_of(aside.profile, &mut decoder, channels);
-        limits.max_alloc = Some(MAX_ASIDE + 6 * 4 * pixels as u64);
-        decoder.set_limits(limits)?;
-        (channels, profile, decoder.apng()?.into_frames())
+    let still = |frame: &mut Frame| {
+        decode(Cursor::new(std::mem::take(&mut frame.still)), format, Metadata::default())
+    };
+    let wrong = || {
+        let error = io::Error::new(io::ErrorKind::InvalidData, "a frame that does not fit");
+        Problem::from(ImageError::IoError(error))
+    };
+    let picture = if format == Format::Png {
+        let mut frames = Moving::new(source).map_err(ImageError::IoError)?;
+        let next = || next.next().map_or(Ok(None), |_| take(frames.frame()));
+        animation::shown([width, height], channels, next, still, wrong)?
     } else {
-        let mut decoder = WebPDecoder::new(source)?;
-        let (_, channels) = begin(&mut decoder)?;
-        let profile = profile_of(aside.profile, &mut decoder, channels);
-        (channels, profile, decoder.into_frames())
+        let mut frames = webp::Chunks::of_animation(source).map_err(ImageError::IoError)?;
+        let next = || next.next().map_or(Ok(None), |_| take(frames.frame()));
+        animation::shown([width, height], channels, next, still, wrong)?
     };
-    let mut frames = frames.skip(index);
-    let frame = frames.next().ok_or_else(|| ImageError::IoError(io::ErrorKind::UnexpectedEof.into()))?;
-    let image = frame?.into_buffer();
-    let (width, height) = image.dimensions();
-    let (channels, samples) = without_needless(channels, image)?;
-    let metadata = Metadata { profile, resolution: aside.resolution };
-    Ok(Picture::new(width, height, channels, Samples::Eight(samples))?.with_metadata(metadata))
-}
-
-/// The channels that the file has, of those that all frames are drawn with; and opacity, if any
-/// pixel is not opaque.
-fn without_needless(channels: Channels, image: RgbaImage) -> Result<(Channels, Vec<u8>)> {
-    let opaque = image.pixels().all(|pixel| pixel.0[3] == u8::MAX);
-    let channels = match (channels, opaque) {
-        (Channels::Gray, false) => Channels::GrayAlpha,
-        (Channels::Rgb, false) => Channels::Rgba,
-        (channels, _) => channels,
-    };
-    let kept: &[usize] = match channels {
-        Channels::Gray => &[0],
-        Channels::GrayAlpha => &[0, 3],
-        Channels::Rgb => &[0, 1, 2],
-        Channels::Rgba => return Ok((channels, image.into_raw())),
-    };
-    let mut samples = room_for(image.as_raw().len() / 4 * kept.len())?;
-    samples.extend(image.pixels().flat_map(|pixel| kept.iter().map(move |&channel| pixel.0[channel])));
-    Ok((channels, samples))
+    let profile = profile.filter(|profile| profile.fits(picture.channels));
+    finished(picture, orientation, Metadata { profile, ..aside })
 }
 
 fn channels_of(color: ColorType) -> Option<Channels> {
@@ -348,7 +386,7 @@ mod tests {
             assert_eq!((back.width(), back.height(), back.depth()), (7, 5, picture.depth()), "{what}");
             // Which channels come back is in the formats' documentation.
             let expected = match (format, picture.channels()) {
-                (Format::Bmp | Format::WebP, Channels::Gray) => Channels::Rgb,
+                (Format::WebP, Channels::Gray) => Channels::Rgb,
                 (Format::Bmp | Format::WebP | Format::Tiff, Channels::GrayAlpha) => Channels::Rgba,
                 (_, same) => same,
             };

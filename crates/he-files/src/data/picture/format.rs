@@ -16,8 +16,7 @@ pub enum Format {
     Png,
     /// 8 bits, gray and RGB; slightly lossy.
     Jpeg,
-    /// 8 bits. Gray with alpha is written as RGBA; gray is written with a palette, and reads as
-    /// RGB.
+    /// 8 bits. Gray with alpha is written as RGBA; gray is written with a palette, and read by it.
     Bmp,
     /// 8 and 16 bits. Gray with alpha is written as RGBA.
     Tiff,
