@@ -49,10 +49,13 @@ pub use server::ServerFlags;
 pub use shell::{Completions, Man};
 #[cfg(feature = "sql")]
 pub use sql::Sql;
-pub use table::TableFlags;
+pub use table::{CsvFlags, TableFlags};
 pub use transcipher::Transcipher;
 
-use clap::{Args, Parser, Subcommand};
+use clap::error::ErrorKind;
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// Encrypt images and tables, compute on them while they stay encrypted, and decrypt the results;
@@ -73,7 +76,7 @@ use std::path::PathBuf;
         he-cli decrypt counts.he -k exact/secret.key -o -\n\n  \
         he-cli keygen aes -o my.key\n  \
         he-cli encrypt movie.mkv -k my.key -o movie.he\n  \
-        he-cli decrypt movie.he -k my.key -o movie.mkv\n\n\
+        he-cli decrypt movie.he -k my.key -o copy.mkv\n\n\
         A file named - is standard input or output. Exit codes: 0 done, 1 failed, 2 wrong usage.\n\
         he-cli help COMMAND describes a command; he-cli help eval blur one of its operations."
 )]
@@ -83,6 +86,50 @@ pub struct Cli {
     pub command: Command,
     #[command(flatten)]
     pub global: Global,
+}
+
+impl Cli {
+    /// Understands a command line, the program's name first.
+    ///
+    /// Where a command's own options conflict with its subcommands (`keygen` and `keygen ckks`),
+    /// clap counts the options of every command among them. So this checks it in clap's place:
+    /// `he-cli keygen -q ckks` is as good as `he-cli keygen ckks -q`.
+    ///
+    /// # Errors
+    /// It is none, or asks for help.
+    pub fn understand(
+        words: impl IntoIterator<Item = impl Into<OsString> + Clone>,
+    ) -> Result<Self, clap::Error> {
+        let mut command = without_conflicts(Self::command());
+        let matches = command.try_get_matches_from_mut(words)?;
+        if let Some(message) = misplaced(&Self::command(), &matches) {
+            return Err(command.error(ErrorKind::ArgumentConflict, message));
+        }
+        Self::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+    }
+}
+
+/// The same command, whose options do not conflict with subcommands.
+fn without_conflicts(command: clap::Command) -> clap::Command {
+    let command = match command.is_args_conflicts_with_subcommands_set() {
+        true => command.args_conflicts_with_subcommands(false).subcommand_negates_reqs(true),
+        false => command,
+    };
+    command.mut_subcommands(without_conflicts)
+}
+
+/// What is wrong with an option of a command's own before a subcommand that it conflicts with.
+fn misplaced(command: &clap::Command, matches: &ArgMatches) -> Option<String> {
+    let (name, below) = matches.subcommand()?;
+    let is_given = |arg: &&clap::Arg| {
+        matches.value_source(arg.get_id().as_str()).is_some_and(|source| source == ValueSource::CommandLine)
+    };
+    if command.is_args_conflicts_with_subcommands_set()
+        && let Some(arg) = command.get_arguments().find(is_given)
+    {
+        return Some(format!("{arg} stands before {name}, and belongs behind it, if {name} has it"));
+    }
+    misplaced(command.find_subcommand(name)?, below)
 }
 
 /// The options of every command.
@@ -124,24 +171,24 @@ pub enum Command {
     /// Compile a model for encrypted inputs: ranges, levels, keys, time and memory
     #[command(after_help = "Examples:\n  \
         he-cli compile model.onnx --calibrate sample.csv -o model.plan\n  \
-        he-cli keygen model.plan -o keys/\n  \
-        he-cli encrypt inputs.csv --model model.plan -k keys/public.key -o x.he\n  \
-        he-cli infer x.he --model model.plan -k keys/eval.key -o y.he\n  \
-        he-cli decrypt y.he -k keys/secret.key -o y.csv")]
+        he-cli keygen model.plan -o model/\n  \
+        he-cli encrypt inputs.csv --model model.plan -k model/public.key -o x.he\n  \
+        he-cli infer x.he --model model.plan -k model/eval.key -o y.he\n  \
+        he-cli decrypt y.he -k model/secret.key -o y.csv")]
     Compile(Compile),
     /// Make the keys of a scheme, or those of a model
     #[command(after_help = "Examples:\n  \
         he-cli keygen ckks --depth 3 -o keys/\n  \
         he-cli keygen bfv --bits 40 -o exact/\n  \
-        he-cli keygen model.plan -o keys/\n  \
+        he-cli keygen model.plan -o model/\n  \
         he-cli keygen aes -o my.key\n\n\
         he-cli help keygen ckks lists the options for keys of ckks, and so on.")]
     Keygen(Keygen),
     /// Encrypt an image or a table to compute on it, or any file to keep it secret
     ///
     /// The key decides. Keys of ckks, bfv, bgv and bigckks encrypt images (PNG, JPEG, BMP, TIFF,
-    /// WebP) and CSV tables of numbers; the secret key of tfhe encrypts images and CSV tables of
-    /// integers. An AES key or a passphrase encrypts any file or folder; an AES key of keygen aes
+    /// WebP) and CSV tables of numbers; keys of tfhe encrypt images and CSV tables of integers. An
+    /// AES key or a passphrase encrypts any file or folder; an AES key of keygen aes
     /// --transcipher encrypts images and tables of integers for he-cli transcipher.
     ///
     /// If you have the secret key, encrypt with it: under ckks, bfv and bgv, -k secret.key makes
@@ -165,7 +212,7 @@ pub enum Command {
         he-cli eval dot prices.he --columns price,amount -k keys/eval.key -o total.he\n  \
         he-cli eval add may.he --with june.he -k keys/eval.key -o both.he\n  \
         he-cli eval count votes.he -k exact/eval.key -o counts.he\n  \
-        he-cli eval lt may.he --with june.he -k bits/eval.key -o rose.he\n\n\
+        he-cli eval lt bids.he --with limits.he -k bits/eval.key -o below.he\n\n\
         he-cli eval blur --help shows the options of blur, and so on."
     )]
     Eval(Eval),
@@ -184,14 +231,14 @@ pub enum Command {
     Transcipher(Transcipher),
     /// Compute the encrypted outputs of a model from encrypted examples
     #[command(after_help = "Example:\n  \
-        he-cli infer x.he --model model.plan -k keys/eval.key -o y.he")]
+        he-cli infer x.he --model model.plan -k model/eval.key -o y.he")]
     Infer(Infer),
     /// Decrypt a file, or the result of a computation
     #[command(after_help = "Examples:\n  \
         he-cli decrypt blurred.he -k keys/secret.key -o blurred.png\n  \
         he-cli decrypt total.he -k keys/secret.key -o -\n  \
         he-cli decrypt sums.he -k exact/secret.key -o sums.csv\n  \
-        he-cli decrypt movie.he -k my.key -o movie.mkv\n  \
+        he-cli decrypt movie.he -k my.key -o copy.mkv\n  \
         he-cli decrypt movie.he -k my.key --range 1000000..2000000 -o part\n  \
         he-cli decrypt papers.he --passphrase -o papers/\n\n\
         What lies beyond black and white is cut off in a picture, whatever the scheme. A table (-o sums.csv) holds the numbers \
@@ -269,7 +316,7 @@ pub enum Command {
     /// Print a script that lets a shell complete commands and options
     #[command(after_help = "Examples:\n  \
         he-cli completions bash > ~/.local/share/bash-completion/completions/he-cli\n  \
-        he-cli completions zsh > ~/.zfunc/_he-cli           (with fpath+=~/.zfunc before compinit in .zshrc)\n  \
+        he-cli completions zsh > ~/.zfunc/_he-cli           # fpath+=~/.zfunc before compinit in .zshrc\n  \
         he-cli completions fish > ~/.config/fish/completions/he-cli.fish\n  \
         he-cli completions powershell >> $PROFILE")]
     Completions(Completions),

@@ -92,7 +92,8 @@ pub enum Remedy {
     },
     /// Compiling the model again, calibrated with examples like those meant.
     Calibrate,
-    /// Nothing: counts and means are those of the rows that are left.
+    /// Encrypting a column by itself, which keeps all rows that it has: counts, sums, means and
+    /// variances are those of the rows that are left.
     RowsLeft,
     /// Giving numbers of unlike size columns of their own, or keys of more precision.
     UnlikeSizes {
@@ -115,7 +116,9 @@ impl fmt::Display for Remedy {
             Self::Calibrate => {
                 f.write_str("their outputs may mean nothing: calibrate the model with examples like them")
             }
-            Self::RowsLeft => f.write_str("counts and means are those of the other rows"),
+            Self::RowsLeft => f.write_str(
+                "counts, sums, means and variances are those of the other rows; a column encrypted by itself keeps all of its own",
+            ),
             Self::UnlikeSizes { precision: None } => f.write_str(COLUMNS),
             Self::UnlikeSizes { precision: Some(bits) } => {
                 write!(f, "use parameters of {bits} bits of precision, or {COLUMNS}")

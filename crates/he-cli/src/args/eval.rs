@@ -1,6 +1,6 @@
 //! The options of `eval`.
 
-use super::{COMMON, DeviceFlag, value};
+use super::{COMMON, CsvFlags, DeviceFlag, value};
 use crate::error::Result;
 use crate::progress::Shown;
 use clap::{Args, Subcommand};
@@ -163,7 +163,7 @@ pub enum Operation {
     /// The first entry is that of 0. Beyond the last entry, and for numbers below 0, the result is
     /// 0. A lookup takes about as many bootstraps as the table has entries.
     #[command(after_help = "Example:\n  \
-        he-cli eval lookup grades.he --table prices.csv --width 16 -k bits/eval.key -o priced.he")]
+        he-cli eval lookup grades.he --table prices.csv --columns price --width 16 -k bits/eval.key -o priced.he")]
     Lookup {
         #[command(flatten)]
         files: EvalFiles,
@@ -174,6 +174,8 @@ pub enum Operation {
         /// Bits of the results, 8 to 256 [default: those of the numbers]
         #[arg(long, value_name = "BITS", value_parser = value::width)]
         width: Option<u32>,
+        #[command(flatten)]
+        csv: CsvFlags,
     },
     /// Image: blur by the mean over a square, or by a Gaussian
     #[command(
@@ -257,8 +259,10 @@ pub enum Operation {
         he-cli eval refresh blurred.he -k deep/bootstrap.key -o fresh.he\n\n\
         Under bfv and bgv it refreshes every file whose integers still decrypt with a few bits of noise budget to spare:\n  \
         he-cli keygen bfv --bootstrap -o exact/\n  \
+        he-cli encrypt a.csv -k exact/public.key -o a.he\n  \
+        he-cli encrypt b.csv -k exact/public.key -o b.he\n  \
         he-cli eval mul a.he --with b.he -k exact/eval.key -o ab.he\n  \
-        he-cli eval refresh ab.he -k exact/bootstrap.key -o fresh.he\n\n\
+        he-cli eval refresh ab.he -k exact/bootstrap.key -o again.he\n\n\
         A refresh takes seconds and the memory of its keys: he-cli params --bootstrap and he-cli params bfv --bootstrap show how much."
     )]
     Refresh {
@@ -383,8 +387,8 @@ impl Operation {
             Self::Max { .. } => Computed::Max {},
             Self::Sort { .. } => Computed::Sort {},
             Self::Select { .. } => Computed::Select {},
-            Self::Lookup { table, width, .. } => {
-                let entries = columns::entries(Input::open(table)?, &Shown::default())?;
+            Self::Lookup { table, width, csv, .. } => {
+                let entries = columns::entries(Input::open(table)?, csv.options(), &Shown::default())?;
                 let entries = entries.iter().map(ToString::to_string).collect();
                 Computed::Lookup { entries, width: *width }
             }

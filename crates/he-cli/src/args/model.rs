@@ -1,8 +1,8 @@
 //! The options of commands on models.
 
-use super::DeviceFlag;
 #[cfg(feature = "client")]
 use super::ServerFlags;
+use super::{CsvFlags, DeviceFlag};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -30,6 +30,8 @@ pub struct Compile {
     /// By which fraction values may exceed those that the examples show
     #[arg(long, value_name = "FRACTION", default_value_t = 0.25, value_parser = margin)]
     pub margin: f64,
+    #[command(flatten)]
+    pub csv: CsvFlags,
     #[command(flatten)]
     pub device: DeviceFlag,
     /// Replace the output file if it exists

@@ -1,4 +1,4 @@
-//! How CSV is read.
+//! How CSV is read, and what is encrypted of it.
 
 use super::value;
 use clap::Args;
@@ -8,9 +8,9 @@ use he_files::data::table;
 /// Heading of options that say how a table is read.
 const TABLES: &str = "Options for tables";
 
-/// How CSV is read.
+/// How CSV is read, wherever there is any.
 #[derive(Clone, Debug, Default, Args)]
-pub struct TableFlags {
+pub struct CsvFlags {
     /// The first row holds the names of the columns
     #[arg(help_heading = TABLES, long, conflicts_with = "no_header")]
     pub header: bool,
@@ -24,23 +24,32 @@ pub struct TableFlags {
     pub delimiter: Option<u8>,
     /// Only these columns, by name or number from 1 on
     ///
-    /// They are encrypted in this order, and column numbers elsewhere (--categories, --offset)
-    /// count only them.
+    /// They are taken in this order, and column numbers elsewhere (--categories, --offset) count
+    /// only them.
     #[arg(help_heading = TABLES, long, value_name = "A,B,...", value_delimiter = ',')]
     pub columns: Vec<String>,
-    /// Gaps: refuse the table, skip the row, or use 0
+    /// Gaps: refuse the table, skip the row in all columns, or use 0
     ///
-    /// A gap is an empty field or, among numbers, NA, N/A, NaN or null.
+    /// A gap is an empty field or, among numbers, NA, N/A, NaN or null. Sums and means are then
+    /// those of the rows that are left, and a warning says how many. With --columns NAME, a column
+    /// keeps all rows in which it has a number.
     #[arg(help_heading = TABLES, long, value_enum, value_name = "error|skip|zero", default_value_t)]
     #[arg(hide_possible_values = true, hide_default_value = true)]
     pub missing: Missing,
     /// What stands before decimals
     ///
-    /// By default a point, or a comma if another character separates the fields and nothing is
-    /// ambiguous.
+    /// By default a point, or a comma if another character separates the fields. A table is refused
+    /// if all its marks could stand between thousands, as in 1.234 and 12,500.
     #[arg(help_heading = TABLES, long, value_enum, value_name = "auto|point|comma", default_value_t)]
     #[arg(hide_possible_values = true, hide_default_value = true)]
     pub decimal: Decimal,
+}
+
+/// How CSV is read and encrypted.
+#[derive(Clone, Debug, Default, Args)]
+pub struct TableFlags {
+    #[command(flatten)]
+    pub csv: CsvFlags,
     /// Leave the names of the columns out of the file, where they are public
     ///
     /// Columns are called 1, 2, ... from then on, and results have no header.
@@ -68,7 +77,7 @@ pub struct TableFlags {
     pub unpacked: bool,
 }
 
-impl TableFlags {
+impl CsvFlags {
     /// The first of these flags that is given.
     pub fn given(&self) -> Option<&'static str> {
         match self {
@@ -78,26 +87,12 @@ impl TableFlags {
             Self { columns, .. } if !columns.is_empty() => Some("--columns"),
             Self { missing: Missing::Skip | Missing::Zero, .. } => Some("--missing"),
             Self { decimal: Decimal::Point | Decimal::Comma, .. } => Some("--decimal"),
-            Self { no_names: true, .. } => Some("--no-names"),
-            Self { categories, .. } if !categories.is_empty() => Some("--categories"),
-            Self { offset, .. } if !offset.is_empty() => Some("--offset"),
-            Self { unpacked: true, .. } => Some("--unpacked"),
             _ => None,
         }
     }
 
-    /// The options for the reader.
-    pub fn flags(&self) -> he_files::contents::options::TableFlags<'_> {
-        he_files::contents::options::TableFlags {
-            options: self.options(),
-            categories: &self.categories,
-            offsets: &self.offset,
-            unpacked: self.unpacked,
-        }
-    }
-
     /// As options of the reader.
-    fn options(&self) -> table::TableOptions<'_> {
+    pub fn options(&self) -> table::TableOptions<'_> {
         let header = match (self.header, self.no_header) {
             (true, _) => table::Header::Yes,
             (_, true) => table::Header::No,
@@ -109,7 +104,35 @@ impl TableFlags {
             columns: &self.columns,
             missing: self.missing.into(),
             decimal: self.decimal.into(),
-            nameless: self.no_names,
+            nameless: false,
+        }
+    }
+}
+
+impl TableFlags {
+    /// The first of these flags that is given.
+    pub fn given(&self) -> Option<&'static str> {
+        self.csv.given().or(self.of_columns())
+    }
+
+    /// The first flag that is given of those that say how columns are encrypted.
+    pub fn of_columns(&self) -> Option<&'static str> {
+        match self {
+            Self { no_names: true, .. } => Some("--no-names"),
+            Self { categories, .. } if !categories.is_empty() => Some("--categories"),
+            Self { offset, .. } if !offset.is_empty() => Some("--offset"),
+            Self { unpacked: true, .. } => Some("--unpacked"),
+            _ => None,
+        }
+    }
+
+    /// The options for the reader.
+    pub fn flags(&self) -> he_files::contents::options::TableFlags<'_> {
+        he_files::contents::options::TableFlags {
+            options: table::TableOptions { nameless: self.no_names, ..self.csv.options() },
+            categories: &self.categories,
+            offsets: &self.offset,
+            unpacked: self.unpacked,
         }
     }
 }
@@ -120,7 +143,7 @@ pub enum Missing {
     /// The table is refused
     #[default]
     Error,
-    /// The row is skipped
+    /// The row is skipped in all columns
     Skip,
     /// The number is 0
     Zero,

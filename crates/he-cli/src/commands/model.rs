@@ -1,7 +1,7 @@
 //! `compile`, `infer`, and what `keygen` and `encrypt` do for a model.
 
 use super::keygen;
-use crate::args::{Compile, Encrypt, Infer, Keygen};
+use crate::args::{Compile, CsvFlags, Encrypt, Infer, Keygen};
 use crate::error::{CliError, IoContext, Result, warn};
 use crate::progress::Shown;
 use crate::stdio::{self, Text, stdin_once};
@@ -33,8 +33,8 @@ pub(super) fn compile(args: &Compile) -> Result<Summary> {
         onnx::Model::read(&bytes, args.output_name.as_deref()).map_err(in_model)?;
     let options = OutputOptions { force: args.force, ..OutputOptions::default() };
     let mut output = stdio::create(&args.output, options, Text::No, &[&args.model, &args.calibrate])?;
-    let examples = Examples::read(&args.calibrate, &graph, &Shown::default())?;
-    let devices = args.device.choice.open()?;
+    let examples = examples(&args.calibrate, &args.csv, &graph)?;
+    let devices = args.device.open()?;
     let how = Options { bits: args.bits, margin: args.margin };
     let model = CompiledModel::compile(graph, &examples.rows, how).map_err(in_model)?;
     let facts = model.facts().map_err(in_model)?;
@@ -66,6 +66,15 @@ pub(super) fn compile(args: &Compile) -> Result<Summary> {
         summary = summary.line(format!("computes output {computed}; --output-name chooses others: {others}"));
     }
     Ok(summary.fact("layers", layers(&facts)).line(written))
+}
+
+/// Reads examples for a model.
+fn examples(path: &Path, csv: &CsvFlags, graph: &Graph) -> Result<Examples> {
+    if let Some(flag) = csv.given().filter(|_| path.is_dir()) {
+        let message = format!("{flag} is for tables, and {} is a folder", path.display());
+        return Err(CliError::usage(message).hint("leave it out"));
+    }
+    Ok(Examples::read(path, graph, csv.options(), &Shown::default())?)
 }
 
 /// The layers, for people.
@@ -131,7 +140,7 @@ pub(super) fn keygen(args: &Keygen, plan: &Path, output: &Path) -> Result<Summar
         Some(_) => files.with_bootstrapping(folder.path(), args.options.force)?,
         None => files,
     };
-    let devices = args.options.device.choice.open()?;
+    let devices = args.options.device.open()?;
     let passphrase = args.options.seal.obtain(&output.join(KEY_NAMES[0]).display().to_string())?;
     warn_of_toy(&model);
     let mut rng = rng()?;
@@ -176,7 +185,7 @@ fn ckks(path: &Path, needed: &str, args: Option<&Encrypt>) -> Result<KeyFile<Ckk
 
 /// Encrypts examples for a model.
 pub(super) fn encrypt(args: &Encrypt, model: &Path) -> Result<Summary> {
-    let (flag, halo) = (args.table.given(), args.halo.map(|_| "--halo"));
+    let (flag, halo) = (args.table.of_columns(), args.halo.map(|_| "--halo"));
     let other = args.frame.map(|_| "--frame").or(args.width.map(|_| "--width"));
     let other = other.or(args.signed.then_some("--signed"));
     if let Some(flag) = flag.or(halo).or(other) {
@@ -190,9 +199,9 @@ pub(super) fn encrypt(args: &Encrypt, model: &Path) -> Result<Summary> {
     let model = ModelFile::open(Input::open(model)?)?;
     let options = OutputOptions { force: args.force, ..OutputOptions::default() };
     let output = stdio::create(&args.output, options, Text::No, &[&args.input, path])?;
-    let examples = Examples::read(&args.input, model.model.graph(), &Shown::default())?;
+    let examples = examples(&args.input, &args.table.csv, model.model.graph())?;
     warn_of_toy(&model);
-    let devices = args.device.choice.open()?;
+    let devices = args.device.open()?;
     let device = devices.lead().clone();
     let written = models::encrypt(&model, &key, &examples, device, output, &mut rng()?, &Shown::default())?;
     let (sizes, count) = (growth(examples.bytes, written.bytes), examples.rows.len());
@@ -230,7 +239,7 @@ pub(super) fn infer(args: &Infer) -> Result<Summary> {
         }
     };
     let key = ckks(&args.key, "an evaluation key", None)?;
-    let devices = args.device.choice.open()?;
+    let devices = args.device.open()?;
     let device = devices.lead().clone();
     let written = inference.evaluate(key, bootstrap, device, &Shown::default(), output)?;
     let size = units::bytes(written.bytes);

@@ -130,6 +130,9 @@ pub fn remedy(remedy: &Remedy) -> String {
         Remedy::Header { names: false } => {
             "give --no-header to confirm it, --header if the row holds names".to_owned()
         }
+        Remedy::RowsLeft => {
+            "counts, sums, means and variances are those of the other rows; --columns NAME encrypts a column by itself, with all rows that it has".to_owned()
+        }
         Remedy::UnlikeSizes { precision: Some(bits) } => {
             format!("make keys with keygen --precision {bits}, or {COLUMNS}")
         }
@@ -210,8 +213,8 @@ fn table(error: &TableError) -> Option<String> {
                 .to_owned()
         }
         TableError::Field { problem, .. } => return field(problem),
-        TableError::DoubtfulComma { .. } => {
-            "give --decimal comma if it is decimal; otherwise remove the commas".to_owned()
+        TableError::DoubtfulMark { mark, .. } => {
+            format!("give --decimal {mark} if it is decimal; otherwise remove the {mark}s")
         }
         TableError::ChosenTwice { .. } => "name each column once in --columns".to_owned(),
         _ => return None,
@@ -229,6 +232,9 @@ fn field(problem: &Problem) -> Option<String> {
         Problem::TwoMarks => "give --decimal point or --decimal comma, and remove what separates thousands",
         Problem::Text => {
             "numbers look like -1.5 or 2e-3, with a decimal point; give --header or --delimiter if they were guessed wrong"
+        }
+        Problem::Grouped => {
+            "remove marks and spaces between thousands, and currencies; give --header if the row holds names"
         }
         Problem::NotWhole => {
             "bfv and bgv take whole numbers: count in smaller units (cents), use keys of ckks, or name the column in --categories"
@@ -377,6 +383,9 @@ fn content(error: &ContentError) -> Option<String> {
 
 fn operation(error: &OperationError) -> Option<String> {
     Some(match error {
+        OperationError::ForTables { images, .. } => format!(
+            "images have {images}; to sum pixels, encrypt the table of them that decrypt -o pixels.csv writes"
+        ),
         OperationError::OneOperand => "give --columns A,B, or --with OTHER".to_owned(),
         OperationError::Columns { .. } => "give two: --columns A,B".to_owned(),
         OperationError::WideGaussian { most, .. } => {
@@ -510,7 +519,6 @@ mod tests {
             remedy(&Remedy::Header { names: true }),
             "give --header to confirm it, --no-header if the row holds numbers"
         );
-        assert_eq!(remedy(&Remedy::RowsLeft), "counts and means are those of the other rows");
         assert_eq!(
             remedy(&Remedy::Offset { finest: Some((40, 0.25)) }),
             "keys of --precision 40 would, down to 2.5e-1; or encrypt the column with --offset if it lies far from zero"

@@ -659,7 +659,7 @@ fn tables_that_do_not_fit_are_refused() {
         (
             &["sum", "in.png.he"],
             "in.png.he is an encrypted image, and sum is for tables",
-            "images have add, sub and mul",
+            "images have add, sub and mul; to sum pixels, encrypt the table of them that decrypt -o pixels.csv writes",
         ),
         (
             &["count", "two.csv.he"],

@@ -130,7 +130,7 @@ fn wrong_kinds_of_files_are_named() {
             "t.he",
             &*keys.eval,
             "t.he is an encrypted table, and blur is for images".to_owned(),
-            "tables have sum, mean, variance and dot",
+            "tables have add, sub, mul, sum, mean, variance and dot",
         ),
     ] {
         in_folder(&dir, &["eval", "blur", input, "-k", key, "-o", "y.he"]).fails(1, &error, hint);
@@ -138,7 +138,7 @@ fn wrong_kinds_of_files_are_named() {
     in_folder(&dir, &["eval", "sum", "x.he", "-k", &keys.eval, "-o", "y.he"]).fails(
         1,
         "x.he is an encrypted image, and sum is for tables",
-        "images have blur, sharpen, edges, brightness, contrast, invert, grayscale, blend and kernel",
+        "images have add, sub, mul, blur, sharpen, edges, brightness, contrast, invert, grayscale, blend and kernel; to sum pixels, encrypt the table of them that decrypt -o pixels.csv writes",
     );
     in_folder(&dir, &["eval", "blend", "x.he", "--with", "t.he", "-k", &keys.eval, "-o", "y.he"]).fails(
         1,

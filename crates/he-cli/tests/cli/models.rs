@@ -280,3 +280,40 @@ fn models_that_need_refreshes_run() {
     assert_eq!(said, format!("x.he is not encrypted under the key set of {integers}"));
     assert_eq!(fs::read(dir.path().join("y.he")).unwrap(), first);
 }
+
+/// What hints about tables say can be done with the tables of models, too.
+#[test]
+fn tables_of_models_are_read_as_asked() {
+    let dir = folder();
+    let path = |name: &str| dir.path().join(name);
+    let at = |args: &[&str], options: &[&str]| he(args.iter().chain(options)).at(dir.path());
+    let model =
+        Model::new(&[0, 2]).with(tensor("w", &[2, 1], &[0.5, -0.25])).node("MatMul", &["x", "w"], "y");
+    fs::write(path("net.onnx"), model.bytes()).unwrap();
+    fs::write(path("sample.csv"), "2021;2022\n1.234;2.345\n3.456;4.567\n").unwrap();
+    let compile = ["compile", "net.onnx", "--calibrate", "sample.csv", "-o", "net.plan", "-q"];
+    at(&compile, &[]).fails(
+        1,
+        "sample.csv, line 2, column 1 (\"2021\"): \"1.234\" may have a decimal point or one between thousands",
+        "give --decimal point if it is decimal; otherwise remove the points",
+    );
+    let told = at(&compile, &["--decimal", "point"]).run();
+    assert_eq!(told.code, Some(0), "{}", told.stderr);
+    assert!(
+        told.stderr.ends_with("hint: give --header to confirm it, --no-header if the row holds numbers\n")
+    );
+    let told = at(&compile, &["--decimal", "point", "--header", "--force"]).run();
+    assert_eq!((told.code, told.stderr.as_str()), (Some(0), ""));
+    at(&["keygen", "net.plan", "-o", "keys"], &[]).ok();
+    fs::write(path("x.csv"), "n;a;b\n1;1,234;2,345\n").unwrap();
+    let encrypt = ["encrypt", "x.csv", "--model", "net.plan", "-k", "keys/secret.key", "-o", "x.he"];
+    at(&encrypt, &["--columns", "a,b"]).refuses();
+    at(&encrypt, &["--columns", "a,b", "--decimal", "comma"]).ok();
+    at(&["infer", "x.he", "--model", "net.plan", "-k", "keys/eval.key", "-o", "y.he"], &[]).ok();
+    let found = numbers(&at(&["decrypt", "y.he", "-k", "keys/secret.key", "-o", "-"], &[]).text());
+    assert!((found[0][0] - (0.5 * 1.234 - 0.25 * 2.345)).abs() < 1e-3, "{found:?}");
+    // Pictures have none of this.
+    fs::create_dir(path("pictures")).unwrap();
+    let compile = ["compile", "net.onnx", "--calibrate", "pictures", "-o", "no.plan", "--header"];
+    at(&compile, &[]).fails(2, "--header is for tables, and pictures is a folder", "leave it out");
+}

@@ -468,9 +468,14 @@ fn columns_gaps_and_decimal_commas_are_read_as_asked() {
     );
     assert_eq!(
         call(ckks, &["--missing", "skip", "-q"]).run().stderr,
-        "he-cli: warning: in.csv: 2 of 4 rows are left out, where something is missing\n\
-         he-cli: hint: counts and means are those of the other rows\n"
+        "he-cli: warning: in.csv: 2 of 4 rows are left out in every column, because something is missing in them\n\
+         he-cli: hint: counts, sums, means and variances are those of the other rows; \
+         --columns NAME encrypts a column by itself, with all rows that it has\n"
     );
+    // By itself, a column has the mean of all its numbers.
+    assert_eq!(round(gaps, &["mean"], &["--missing", "skip"]), "a,b\n3.5,4.5\n");
+    assert_eq!(round(gaps, &["mean"], &["--missing", "skip", "--columns", "a"]), "a\n4\n");
+    assert_eq!(round(gaps, &["mean"], &["--missing", "skip", "--columns", "b"]), "b\n4\n");
     call(ckks, &["--columns", "a,c"]).fails(
         2,
         "there is no column c",
@@ -482,6 +487,39 @@ fn columns_gaps_and_decimal_commas_are_read_as_asked() {
         "in.csv, line 2, column 1 (\"x\"): \"1,500\" may have a decimal comma or one between thousands",
         "give --decimal comma if it is decimal; otherwise remove the commas",
     );
+    fs::write(path("in.csv"), "Preis;Menge\r\n1.234;2\r\n12.500;3\r\n").unwrap();
+    for keys in [ckks, Keys::bfv(), Keys::bigckks()] {
+        keys.on(call(keys, &[])).fails(
+            1,
+            "in.csv, line 2, column 1 (\"Preis\"): \"1.234\" may have a decimal point or one between thousands",
+            "give --decimal point if it is decimal; otherwise remove the points",
+        );
+    }
+    let points = round("Preis;Menge\r\n1.234;2\r\n12.500;3\r\n", &[], &["--decimal", "point"]);
+    assert_eq!(points, "Preis,Menge\n1.234,2\n12.5,3\n");
+    fs::write(path("in.csv"), "1 234;5\n6;7\n").unwrap();
+    call(ckks, &[]).fails(
+        1,
+        "in.csv, line 1, column 1: \"1 234\" is not a number",
+        "remove marks and spaces between thousands, and currencies; give --header if the row holds names",
+    );
+    // Excel's own encodings.
+    let utf_16: Vec<u8> = "\u{feff}a\tb\r\n1\t2\r\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    for (bytes, found, from) in [
+        (&b"Gr\xf6\xdfe;b\r\n1;2\r\n"[..], "Windows-1252 or another encoding of 8 bits", "WINDOWS-1252"),
+        (&utf_16, "UTF-16", "UTF-16"),
+    ] {
+        fs::write(path("in.csv"), bytes).unwrap();
+        for keys in [ckks, Keys::bfv(), Keys::tfhe()] {
+            call(keys, &[]).fails(
+                1,
+                &format!("in.csv, line 1: the text is not in UTF-8, but in {found}"),
+                &format!(
+                    "save it as UTF-8 (in Excel, as CSV UTF-8), or convert it: iconv -f {from} -t UTF-8"
+                ),
+            );
+        }
+    }
     // Words are chosen and left out like numbers, and those of rows that are left out are not told.
     let bfv = Keys::bfv();
     fs::write(path("in.csv"), "id,colour,n\n1,red,2\n2,blue,\n3,,4\n4,red,5\n").unwrap();

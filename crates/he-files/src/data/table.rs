@@ -1,8 +1,10 @@
 //! Tables of numbers as CSV.
 //!
+//! The text is in UTF-8; others are refused.
+//!
 //! *Delimiter*: a tab if the first line holds one (outside quotes), else `;` if it holds one, else
-//! `,`. *Header*: the first row is one if any of its fields is not a number; [`header`] says what
-//! is guessed of numbers. *Decimals* are written with a point, or with a comma where that is no
+//! `,`. *Header*: the first row is one if any of its fields is not a number, nor one as people write
+//! it (`1 234`); [`header`] says what is guessed of numbers. *Decimals* are written with a point, or with a comma where that is no
 //! delimiter ([`decimal`]). All three can be specified instead. Blank lines are skipped, and spaces
 //! around a field and a byte-order mark are ignored.
 //!
@@ -94,16 +96,11 @@ pub fn column_number<'a>(
     }
 }
 
-/// Whether a file that begins with these bytes may be a table: UTF-8 text without control
-/// characters.
+/// Whether a file that begins with these bytes may be a table: text without control characters. The
+/// reader refuses text that is not in UTF-8, and says so.
 pub fn looks_like_table(start: &[u8]) -> bool {
     let control = |b: &u8| b.is_ascii_control() && !matches!(b, b'\n' | b'\r' | b'\t');
-    // A character may be cut off at the end of these bytes.
-    let text = match std::str::from_utf8(start) {
-        Ok(_) => true,
-        Err(e) => e.error_len().is_none(),
-    };
-    text && !start.is_empty() && !start.iter().any(control)
+    rows::is_utf_16(start) || !start.is_empty() && !start.iter().any(control)
 }
 
 impl<T> Table<T> {
@@ -142,7 +139,9 @@ impl<T> Table<T> {
         }
         if self.skipped > 0 {
             let (skipped, all) = (self.skipped, self.skipped + self.rows());
-            let message = format!("{name}: {skipped} of {all} rows are left out, where something is missing");
+            let message = format!(
+                "{name}: {skipped} of {all} rows are left out in every column, because something is missing in them"
+            );
             watch.warn(&Warning { message, remedy: Remedy::RowsLeft });
         }
     }
@@ -195,7 +194,10 @@ mod tests {
         assert!(looks_like_table(b"1,2\n3,4\n"));
         assert!(looks_like_table("größe\n1".as_bytes()));
         assert!(looks_like_table(&"grö".as_bytes()[..3]));
-        for other in [&b""[..], b"HE\0\x01", b"\x89PNG\r\n", b"ab\xff"] {
+        for encoded in [&b"Gr\xf6\xdfe\n1"[..], b"\xff\xfea\0", b"\xfe\xff\0a"] {
+            assert!(looks_like_table(encoded));
+        }
+        for other in [&b""[..], b"HE\0\x01", b"\x89PNG\r\n\x1a\n", b"a\0"] {
             assert!(!looks_like_table(other));
         }
     }

@@ -7,6 +7,10 @@ use std::fmt;
 
 /// What to do about a table without rows.
 const NO_ROWS: &str = "a table has rows of numbers; say so if the first row is data";
+/// The encoding of text that begins with its byte-order mark.
+pub(crate) const UTF_16: &str = "UTF-16";
+/// The encoding of other text, as far as that can be known.
+pub(crate) const EIGHT_BITS: &str = "Windows-1252 or another encoding of 8 bits";
 /// What pictures are read.
 const KNOWN_PICTURES: &str = "PNG, JPEG, BMP, TIFF and WebP are read";
 
@@ -61,10 +65,15 @@ errors! {
         /// A field is not what its column holds.
         Field { place: Place, field: String, problem: Problem }:
             ("{place}: {}", problem.text(field)), ("{}", problem.hint());
-        /// Nobody knows what a comma stands for.
-        DoubtfulComma { place: Place, field: String }:
-            ("{place}: {field} may have a decimal comma or one between thousands"),
-            ("say so if it is decimal; otherwise remove the commas");
+        /// Nobody knows what a mark, `point` or `comma`, stands for.
+        DoubtfulMark { place: Place, field: String, mark: &'static str }:
+            ("{place}: {field} may have a decimal {mark} or one between thousands"),
+            ("say so if it is decimal; otherwise remove the {mark}s");
+        /// It is text, and not in UTF-8.
+        Encoding { name: String, line: u64, found: &'static str }:
+            ("{name}, line {line}: the text is not in UTF-8, but in {found}"),
+            ("save it as UTF-8 (in Excel, as CSV UTF-8), or convert it: iconv -f {} -t UTF-8",
+                if *found == UTF_16 { "UTF-16" } else { "WINDOWS-1252" });
         /// The CSV reader refuses it.
         Csv { name: String, reason: String }: ("cannot read {name}: {reason}");
         /// It cannot be written.
@@ -161,6 +170,8 @@ pub enum Problem {
     Empty,
     /// No number.
     Text,
+    /// No number, but what people write for one, with marks between thousands or a currency.
+    Grouped,
     /// `nan` or `inf`.
     NotFinite,
     /// Beyond the largest number.
@@ -207,7 +218,7 @@ impl Problem {
     fn text(&self, field: &str) -> String {
         match self {
             Self::Empty | Self::NoWord => "the field is empty".to_owned(),
-            Self::Text | Self::CommaForPoint => format!("{} is not a number", field),
+            Self::Text | Self::Grouped | Self::CommaForPoint => format!("{} is not a number", field),
             Self::PointForComma => format!("{} has a decimal point", field),
             Self::TwoMarks => {
                 format!("{} has another decimal mark than the numbers before it", field)
@@ -235,6 +246,9 @@ impl Problem {
             Self::TwoMarks => "say which mark is decimal, and remove what separates thousands",
             Self::Text => {
                 "numbers look like -1.5 or 2e-3, with a decimal point; leave a column of words out, and say what header or delimiter is if it was guessed wrong"
+            }
+            Self::Grouped => {
+                "remove marks and spaces between thousands, and currencies, or say that the first row holds names"
             }
             Self::NotFinite => "remove the row or put a number there",
             Self::TooLarge => "scale the column first",

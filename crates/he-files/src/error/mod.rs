@@ -15,6 +15,7 @@ mod parties;
 mod transcipher;
 
 pub use contents::{ContentError, HaloRemedy};
+pub(crate) use data::{EIGHT_BITS, UTF_16};
 pub use data::{PictureError, Place, Problem, TableError};
 pub use files::{AesFileError, FileError, KeyError, NoteError, Wanted};
 pub use io::{ArchiveError, InputError, OutputError, PassphraseError};

@@ -7,18 +7,22 @@ use super::Error;
 #[non_exhaustive]
 pub enum OperationError {
     /// It is for images.
-    #[error("{name} is an encrypted table, and {operation} is for images")]
+    #[error("{name} is {what}, and {operation} is for images")]
     ForImages {
         /// The file.
         name: String,
+        /// What it is.
+        what: &'static str,
         /// The operation.
         operation: &'static str,
     },
     /// It is for tables.
-    #[error("{name} is an encrypted image, and {operation} is for tables")]
+    #[error("{name} is {what}, and {operation} is for tables")]
     ForTables {
         /// The file.
         name: String,
+        /// What it is.
+        what: &'static str,
         /// The operation.
         operation: &'static str,
         /// The operations that images have.
@@ -107,8 +111,12 @@ impl OperationError {
     /// What to do about it.
     pub fn hint(&self) -> Option<String> {
         Some(match self {
-            Self::ForImages { .. } => "tables have sum, mean, variance and dot".to_owned(),
-            Self::ForTables { images, .. } => format!("images have {images}"),
+            Self::ForImages { .. } => "tables have add, sub, mul, sum, mean, variance and dot".to_owned(),
+            Self::ForTables { images, .. } => {
+                format!(
+                    "images have {images}; their pixels can be summed where they are encrypted as a table"
+                )
+            }
             Self::OfScheme { scheme, operations, .. } => format!("under {scheme} there are: {operations}"),
             Self::Inputs { needed, .. } => format!("give {needed}"),
             Self::OneOperand => "give two columns, or another table".to_owned(),

@@ -27,10 +27,10 @@ impl Examples {
     ///
     /// # Errors
     /// It is neither; it does not fit the input of the model; it cannot be read.
-    pub fn read(path: &Path, graph: &Graph, watch: &dyn Watch) -> Result<Self> {
+    pub fn read(path: &Path, graph: &Graph, options: TableOptions<'_>, watch: &dyn Watch) -> Result<Self> {
         match path.is_dir() {
             true => Self::pictures(path, graph),
-            false => Self::table(Input::open(path)?, graph, watch),
+            false => Self::table(Input::open(path)?, graph, options, watch),
         }
     }
 
@@ -41,13 +41,13 @@ impl Examples {
         Self { rows, names, bytes: size_of_val(numbers) as u64 }
     }
 
-    /// Reads a table. A first row of names is recognised.
+    /// Reads a table.
     ///
     /// # Errors
     /// It is not a table, or has another number of columns than the model takes numbers.
-    pub fn table(input: Input, graph: &Graph, watch: &dyn Watch) -> Result<Self> {
+    pub fn table(input: Input, graph: &Graph, options: TableOptions<'_>, watch: &dyn Watch) -> Result<Self> {
         let (name, length) = (input.name().to_owned(), input.length());
-        let table = Table::read(input, &name, TableOptions::default())?;
+        let table = Table::read(input, &name, options)?;
         table.tell(&name, watch);
         let (found, expected) = (table.columns().len(), graph.input_elements());
         if found != expected {

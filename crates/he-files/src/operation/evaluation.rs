@@ -342,13 +342,17 @@ fn owned<F: FileFormat + KeyFormat>(input: Input, key: &KeyFile<F>) -> Result<Ci
 fn image_note(reader: &CipherReader<Ckks>, operation: &'static str) -> Result<ImageNote> {
     match &reader.payload.content {
         Content::Image(note) => Ok(note.clone()),
-        _ => Err(OperationError::ForImages { name: reader.name.clone(), operation }.into()),
+        other => {
+            let name = reader.name.clone();
+            Err(OperationError::ForImages { name, what: other.name(), operation }.into())
+        }
     }
 }
 
 /// The description of an encrypted table.
 fn table_note(reader: &CipherReader<Ckks>, operation: &'static str) -> Result<TableNote> {
-    const IMAGES: &str = "blur, sharpen, edges, brightness, contrast, invert, grayscale, blend and kernel";
+    const IMAGES: &str =
+        "add, sub, mul, blur, sharpen, edges, brightness, contrast, invert, grayscale, blend and kernel";
     match &reader.payload.content {
         Content::Table(note) => Ok(note.clone()),
         _ => Err(for_tables(reader, operation, IMAGES)),
@@ -364,7 +368,8 @@ fn integers_note<E: Taken>(reader: &CipherReader<E>, operation: &'static str) ->
 }
 
 fn for_tables<S: Scheme>(reader: &CipherReader<S>, operation: &'static str, images: &'static str) -> Error {
-    OperationError::ForTables { name: reader.name.clone(), operation, images }.into()
+    let (name, what) = (reader.name.clone(), reader.payload.content.name());
+    OperationError::ForTables { name, what, operation, images }.into()
 }
 
 /// Two columns by their names or numbers.

@@ -197,11 +197,11 @@ pub fn read(
 ///
 /// # Errors
 /// The input is not a table of integers of at most 256 bits, or has more columns than one.
-pub fn entries(input: Input, watch: &dyn Watch) -> Result<Vec<BigInt>> {
+pub fn entries(input: Input, options: TableOptions<'_>, watch: &dyn Watch) -> Result<Vec<BigInt>> {
     /// The greatest width, and a sign.
     const ANY: Integers = Integers { bits: 257, signed: true };
     let name = input.name().to_owned();
-    let table = read(input, TableOptions::default(), ANY, watch)?;
+    let table = read(input, options, ANY, watch)?;
     match table.columns() {
         [entries] => Ok(entries.clone()),
         columns => Err(ContentError::EntryColumns { name, found: columns.len() }.into()),

@@ -1,6 +1,6 @@
 //! Fields: numbers and words, from their text and back to it.
 
-use super::decimal::Mark;
+use super::decimal::{Mark, is_grouped};
 use crate::data::integers::Integers;
 use crate::error::Problem;
 use num_bigint::{BigInt, BigUint, Sign};
@@ -70,7 +70,11 @@ pub fn unsigned(field: &[u8], bits: u32) -> Result<BigUint, Problem> {
         return Err(Problem::Empty);
     }
     if !digits.iter().all(u8::is_ascii_digit) {
-        return Err(if parse(field).is_ok() { Problem::NotUnsigned } else { Problem::Text });
+        return Err(match parse(field) {
+            Ok(_) => Problem::NotUnsigned,
+            Err(Problem::Grouped) => Problem::Grouped,
+            Err(_) => Problem::Text,
+        });
     }
     let zeros = digits.iter().take_while(|&&digit| digit == b'0').count();
     let significant = &digits[zeros..];
@@ -107,7 +111,8 @@ pub(super) fn parse(field: &[u8]) -> Result<f64, Problem> {
     if text.is_empty() {
         return Err(Problem::Empty);
     }
-    let value: f64 = text.parse().map_err(|_| Problem::Text)?;
+    let no_number = |_| if is_grouped(text) { Problem::Grouped } else { Problem::Text };
+    let value: f64 = text.parse().map_err(no_number)?;
     if value.is_finite() {
         Ok(value)
     } else if text.bytes().any(|b| b.is_ascii_digit()) {

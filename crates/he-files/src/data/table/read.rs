@@ -1,6 +1,6 @@
 //! Reading tables: which rows hold names, which columns are chosen, and what is missing.
 
-use super::decimal::Mark;
+use super::decimal::{Decimal, Mark};
 use super::field::excerpt;
 use super::formula::unguarded;
 use super::header::{self, Header, HeaderGuess, SAMPLE};
@@ -80,7 +80,7 @@ struct Columns<'a, T> {
     values: Vec<Vec<T>>,
     /// Rows that were left out.
     skipped: usize,
-    /// The first field with a comma that may not be decimal.
+    /// The first field with a mark that may not be decimal.
     doubtful: Option<(Place, String)>,
 }
 
@@ -125,7 +125,7 @@ impl<T> Columns<'_, T> {
                 problem,
             })?;
             self.values[index].push(value);
-            if self.mark.is_doubtful() && self.doubtful.is_none() {
+            if self.doubtful.is_none() && self.mark.doubtful().is_some() {
                 self.doubtful = Some((self.place(line, index), excerpt(field)));
             }
         }
@@ -143,10 +143,11 @@ impl<T> Columns<'_, T> {
         }
     }
 
-    /// The table, if it has any rows and nobody needs to guess what its commas stand for.
+    /// The table, if it has any rows and nobody needs to guess what its marks stand for.
     fn finish(self, guess: Option<HeaderGuess>) -> Result<Table<T>> {
-        if let Some((place, field)) = self.doubtful.filter(|_| self.mark.is_doubtful()) {
-            return Err(TableError::DoubtfulComma { place, field }.into());
+        if let (Some((place, field)), Some(mark)) = (self.doubtful, self.mark.doubtful()) {
+            let mark = if mark == Decimal::Comma { "comma" } else { "point" };
+            return Err(TableError::DoubtfulMark { place, field, mark }.into());
         }
         if self.values.first().is_none_or(Vec::is_empty) {
             let name = self.name.to_owned();
@@ -318,8 +319,73 @@ mod tests {
             message("x;y\n1,5;2\n", point),
             "data.csv, line 2, column 1 (\"x\"): \"1,5\" is not a number"
         );
-        // A point is decimal wherever commas do not say otherwise.
-        assert_eq!(read("x;y\n1.500;2\n").unwrap().columns(), [[1.5], [2.0]]);
+        // A German table: points between thousands, and nothing that says so.
+        for text in [
+            "x;y\r\n1.234;2\r\n-12.500;3\r\n",
+            "x\ty\n1.234\t2\n",
+            "x,y\n1.234,2\n",
+            "x,y\n\"1.234\",\"2\"\n",
+            "x\n1.234\n999.999\n",
+            "x;y\n+1.234;2\n",
+            "x|y\n 1.234 |2\n",
+        ] {
+            let delimiter = text.contains('|').then_some(b'|');
+            let auto = TableOptions { delimiter, ..TableOptions::default() };
+            let told = message(text, auto);
+            assert!(told.contains("line 2, column 1 (\"x\"): "), "{told}");
+            assert!(told.ends_with(" may have a decimal point or one between thousands"), "{told}");
+            let given = TableOptions { delimiter, ..point };
+            assert_eq!(read_with(text, given).unwrap().columns()[0][0], 1.234, "{text:?}");
+        }
+        // One number that can only have decimals decides for all.
+        assert_eq!(read("x;y\n1.500;2.25\n").unwrap().columns(), [[1.5], [2.25]]);
+        // Numbers that go on with a comma.
+        assert_eq!(
+            error("x;y\n1.234;0,5\n"),
+            "data.csv, line 2, column 2 (\"y\"): \"0,5\" has another decimal mark than the numbers before it"
+        );
+    }
+
+    /// A first row of numbers in a form that is not read is not a row of names.
+    #[test]
+    fn numbers_that_are_not_read_are_not_names() {
+        for text in ["1 234;5\n2;3\n", "1.234,5;2\n2;3\n", "\"1,234\",5\n6,7\n", "\u{20ac} 5;6\n7;8\n"] {
+            let told = error(text);
+            assert!(
+                told.starts_with("data.csv, line 1, column 1: ") && told.ends_with(" is not a number"),
+                "{told}"
+            );
+        }
+        let named = TableOptions { header: Header::Yes, ..TableOptions::default() };
+        assert_eq!(read_with("1 234;5\n2;3\n", named).unwrap().header().unwrap(), ["1 234", "5"]);
+        assert_eq!(read("2020/21;2021/22\n2;3\n").unwrap().rows(), 1);
+    }
+
+    #[test]
+    fn other_encodings_are_refused() {
+        // "Größe" in Windows-1252, in the header, in a word far down, and in UTF-16.
+        let told = |bytes: &[u8]| Table::read(bytes, "x.csv", TableOptions::default()).unwrap_err();
+        for (bytes, line) in
+            [(&b"Gr\xf6\xdfe\n1\n"[..], 1), (b"a,b\n1,2\n3,4\xa0\n", 3), (b"\xc3,\xa4\n1,2\n", 1)]
+        {
+            let error = told(bytes);
+            assert_eq!(
+                error.to_string(),
+                format!(
+                    "x.csv, line {line}: the text is not in UTF-8, but in Windows-1252 or another encoding of 8 bits"
+                )
+            );
+            assert!(error.hint().unwrap().ends_with("iconv -f WINDOWS-1252 -t UTF-8"));
+        }
+        for swapped in [false, true] {
+            let units = "\u{feff}a\tb\r\n1\t2\r\n".encode_utf16();
+            let bytes: Vec<u8> = units
+                .flat_map(|unit| if swapped { unit.to_be_bytes() } else { unit.to_le_bytes() })
+                .collect();
+            let error = told(&bytes);
+            assert_eq!(error.to_string(), "x.csv, line 1: the text is not in UTF-8, but in UTF-16");
+            assert!(error.hint().unwrap().ends_with("iconv -f UTF-16 -t UTF-8"));
+        }
     }
 
     #[test]

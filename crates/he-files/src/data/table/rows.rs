@@ -2,7 +2,7 @@
 
 use super::TableOptions;
 use super::decimal::Decimal;
-use crate::error::{Error, Result, TableError, lower_first};
+use crate::error::{EIGHT_BITS, Error, Result, TableError, UTF_16, lower_first};
 use crate::io::input::Peek;
 use std::cell::Cell as Counter;
 use std::collections::VecDeque;
@@ -28,7 +28,11 @@ impl<'a, R: Read> Rows<'a, R> {
     pub(super) fn new(input: R, name: &'a str, options: TableOptions<'_>) -> Result<(Self, u8)> {
         let read_error = |e: io::Error| Error::io(e, "read", name);
         let mut peek = Peek::new(input);
-        if peek.peek(3).map_err(read_error)? == b"\xef\xbb\xbf" {
+        let start = peek.peek(3).map_err(read_error)?;
+        if is_utf_16(start) {
+            return Err(TableError::Encoding { name: name.to_owned(), line: 1, found: UTF_16 }.into());
+        }
+        if start == b"\xef\xbb\xbf" {
             peek.read_exact(&mut [0; 3]).map_err(read_error)?;
         }
         let delimiter = match options.delimiter {
@@ -72,7 +76,11 @@ impl<'a, R: Read> Rows<'a, R> {
         }
         // Every line ends with one line break, the record's own ones stand in its fields.
         let breaks = record.as_slice().iter().filter(|&&byte| byte == b'\n').count() as u64;
-        Ok(Some(self.records.position().line().saturating_sub(breaks + 1)))
+        let line = self.records.position().line().saturating_sub(breaks + 1);
+        if !record.as_slice().is_ascii() && record.iter().any(|field| std::str::from_utf8(field).is_err()) {
+            return Err(TableError::Encoding { name: self.name.to_owned(), line, found: EIGHT_BITS }.into());
+        }
+        Ok(Some(line))
     }
 
     /// Looks ahead at this many rows at most, of no more bytes than one may have.
@@ -86,6 +94,11 @@ impl<'a, R: Read> Rows<'a, R> {
         }
         Ok(self.waiting.iter().map(|(_, record)| record))
     }
+}
+
+/// Whether text begins with the byte-order mark of UTF-16.
+pub(super) fn is_utf_16(start: &[u8]) -> bool {
+    start.starts_with(b"\xff\xfe") || start.starts_with(b"\xfe\xff")
 }
 
 fn guess_delimiter(start: &[u8]) -> u8 {
