@@ -22,7 +22,6 @@ mod trust;
 mod usage;
 
 use crate::error::{CliError, Result};
-use clap::Parser;
 use std::ffi::OsString;
 
 /// Computes on this many threads from now on, if a number is given.
@@ -44,14 +43,14 @@ pub fn begin() {
 /// Whether these words, the program's name first, are a command line: the exit code of the answer,
 /// 0 if they are one or ask for help and 2 otherwise. Nothing is carried out or printed.
 pub fn check(words: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> u8 {
-    let parsed = args::Cli::try_parse_from(words);
+    let parsed = args::Cli::understand(words);
     parsed.map_or_else(|answer| u8::try_from(answer.exit_code()).unwrap_or(2), |_| 0)
 }
 
 /// Carries out a command line, the program's name first, and returns the exit code: 0 done, 1
 /// failed, 2 wrong usage.
 pub fn run(arguments: &[OsString]) -> u8 {
-    let cli = match args::Cli::try_parse_from(arguments) {
+    let cli = match args::Cli::understand(arguments) {
         Ok(cli) => cli,
         Err(answer) => return usage::answer(&answer, arguments),
     };

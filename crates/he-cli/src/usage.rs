@@ -54,10 +54,10 @@ pub fn translate(error: &clap::Error) -> CliError {
 mod tests {
     use super::*;
     use crate::args::Cli;
-    use clap::{CommandFactory, Parser};
+    use clap::CommandFactory;
 
     fn told(line: &str) -> (String, String) {
-        let error = translate(&Cli::try_parse_from(line.split(' ')).unwrap_err());
+        let error = translate(&Cli::understand(line.split(' ')).unwrap_err());
         assert_eq!(crate::error::exit_code(&error), 2);
         (error.message().to_owned(), error.hint_text().unwrap_or_default().to_owned())
     }

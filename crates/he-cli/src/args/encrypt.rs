@@ -11,6 +11,9 @@ pub struct Encrypt {
     ///
     /// Images and tables are recognised by their content.
     pub input: PathBuf,
+    /// What a shell makes of *.png: one file at a time is encrypted
+    #[arg(hide = true)]
+    pub more: Vec<PathBuf>,
     #[command(flatten)]
     pub unlock: Unlock,
     /// The encrypted file to write, or - for standard output

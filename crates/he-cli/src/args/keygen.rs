@@ -47,7 +47,7 @@ pub enum Scheme {
     /// Keys for whole numbers, computed exactly: images bit for bit, sums, counts and products
     #[command(after_help = "Examples:\n  \
         he-cli keygen bfv -o exact/\n  \
-        he-cli keygen bfv --depth 4 --plain-modulus 65537 -o exact/\n  \
+        he-cli keygen bfv --depth 4 --plain-modulus 65537 -o counts/\n  \
         he-cli keygen bfv --bootstrap -o deep/\n\n\
         Numbers are integers modulo t. What might not fit t is refused before it is computed.\n\
         Keep secret.key to yourself: it decrypts. public.key encrypts and eval.key computes; anybody may have both.")]
@@ -77,6 +77,7 @@ pub enum Scheme {
     #[command(after_help = "Example:\n  \
         he-cli keygen tfhe -o bits/\n  \
         he-cli encrypt bids.csv --width 16 -k bits/public.key -o bids.he\n  \
+        he-cli encrypt others.csv --width 16 -k bits/public.key -o others.he\n  \
         he-cli eval max bids.he --with others.he -k bits/eval.key -o best.he\n\n\
         Keep secret.key to yourself: it decrypts. public.key encrypts and eval.key computes; anybody may have both.")]
     Tfhe(KeygenTfhe),

@@ -71,13 +71,20 @@ impl SealFlags {
 pub struct Unlock {
     /// The key; to decrypt, the secret key
     ///
-    /// In a key set, public.key and secret.key encrypt, and secret.key decrypts; tfhe has only
-    /// secret.key. An AES key encrypts and decrypts.
-    #[arg(short, long, value_name = "FILE", required_unless_present_any = ["passphrase", "passphrase_file"])]
+    /// In a key set, public.key and secret.key encrypt, and secret.key decrypts. An AES key encrypts
+    /// and decrypts. One of --key, --passphrase and --passphrase-file is needed.
+    #[arg(short, long, value_name = "FILE")]
     pub key: Option<PathBuf>,
     /// Use a passphrase instead of a key, for files under AES
     #[arg(long, conflicts_with = "key")]
     pub passphrase: bool,
     #[command(flatten)]
     pub opening: Opening,
+}
+
+impl Unlock {
+    /// Whether neither a key nor a passphrase is named.
+    pub fn is_missing(&self) -> bool {
+        self.key.is_none() && !self.passphrase && self.passphrase_file.passphrase_file.is_none()
+    }
 }

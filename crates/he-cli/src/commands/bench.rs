@@ -176,7 +176,7 @@ pub(super) fn run(args: &Bench) -> Result<()> {
     };
     let subjects = bootstrapped(&args.subject)?;
     let mut places = Places::open(options)?;
-    let gpu = match options.device.choice.open()?.lead() {
+    let gpu = match options.device.open()?.lead() {
         Device::Cuda(cuda) => Some(cuda.clone()),
         _ => None,
     };

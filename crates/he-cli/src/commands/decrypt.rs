@@ -7,6 +7,7 @@ use crate::progress::Shown;
 use crate::stdio::{self, Text, stdin_once};
 use crate::summary::{Summary, shown, time};
 use he_core::Publisher;
+use he_core::aes::container::Lock;
 use he_core::backend::{Backend, Cpu};
 use he_core::transcipher::SensorKey;
 use he_files::aes_file::{self, Sealed, Secret, Target};
@@ -39,6 +40,9 @@ pub(super) fn run(args: &Decrypt) -> Result<Summary> {
     let key = key.map(|path| AnyKey::read(Input::open(path)?, NEEDED, Some(passphrase))).transpose()?;
     let inputs: Vec<&Path> = inputs().collect();
     let mut input = Input::open(&args.input)?;
+    if args.unlock.is_missing() {
+        return Err(no_secret(input));
+    }
     if aes_file::is_container(input.peek(aes_file::SNIFF_LEN)?) {
         let key = key.map(AnyKey::aes).transpose()?;
         let secret = key.as_ref().map_or(Secret::Passphrase(passphrase), |key| Secret::Key(&key.key));
@@ -49,7 +53,7 @@ pub(super) fn run(args: &Decrypt) -> Result<Summary> {
         // Before anything is written.
         file.check(secret, args.range)?;
         let target = target(args, file.is_folder(), options, &inputs)?;
-        let cipher = |len| Ok(args.device.choice.cipher(len)?);
+        let cipher = |len| Ok(args.device.cipher(len)?);
         let done = file.decrypt(secret, target, args.range, cipher, &Shown::default())?;
         let size = units::bytes(done.written);
         return Ok(summary(args, &size, done.encrypted).fact("scheme", "aes").facts(done.facts()));
@@ -69,6 +73,20 @@ pub(super) fn run(args: &Decrypt) -> Result<Summary> {
         AnyKey::Tfhe(key) => integers(args, input, &key, &inputs),
         key => on_scheme!(key.scheme(NEEDED)?, key => decrypt(args, input, &key, &inputs)),
     }
+}
+
+/// Neither a key nor a passphrase is named: which of them the file needs.
+fn no_secret(mut input: Input) -> CliError {
+    let name = input.name().to_owned();
+    let is_aes = input.peek(aes_file::SNIFF_LEN).is_ok_and(aes_file::is_container);
+    let by_passphrase =
+        is_aes && Sealed::read(input).is_ok_and(|file| matches!(file.header.lock(), Lock::Passphrase(_)));
+    let (what, hint) = match (by_passphrase, is_aes) {
+        (true, _) => ("a passphrase", "give --passphrase, or --passphrase-file FILE"),
+        (_, true) => ("a key", "give the key that it was encrypted with, by -k"),
+        _ => ("a key", "give the secret key with -k"),
+    };
+    CliError::usage(format!("{name} is decrypted by {what}, and none is given")).hint(hint)
 }
 
 /// A passphrase was given for a file that a key decrypts.
@@ -266,7 +284,7 @@ fn integers(args: &Decrypt, input: Input, key: &tfhe::keys::KeyFile, inputs: &[&
     key.check_owner(&reader.params, &reader.payload.key_id, &reader.name)?;
     let (view, format) = columns_view(args, &reader.payload.content)?;
     let mut output = columns_output(args, &reader.payload.content, view, inputs)?;
-    let devices = args.device.choice.open()?;
+    let devices = args.device.open()?;
     let publication = publication(args)?;
     if let Some(publication) = &publication {
         tfhe::columns::publish(secret, &reader.payload.content, publication)?;
@@ -321,7 +339,7 @@ fn decrypt<S: Contents>(args: &Decrypt, input: Input, key: &KeyFile<S>, inputs: 
     let options = OutputOptions { force: args.force, private: true, secret: false };
     let text = if text { Text::Yes } else { Text::No };
     let mut output = stdio::create(&args.output, options, text, inputs)?;
-    let devices = args.device.choice.open()?;
+    let devices = args.device.open()?;
     let team = devices.team::<S>(&reader.params)?;
     let publication = publication(args)?;
     let plain = match &publication {

@@ -219,7 +219,7 @@ pub(super) fn run(args: &Demo) -> Result<()> {
         Ok::<_, CliError>(output)
     };
     let (original, blurred, mut report) = (create("original.png")?, create("blurred.png")?, create(REPORT)?);
-    let devices = args.device.choice.open()?;
+    let devices = args.device.open()?;
     let device = devices.lead();
 
     let refreshes = args.times.saturating_sub(1) / levels(&params);

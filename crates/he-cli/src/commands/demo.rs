@@ -123,7 +123,7 @@ pub(super) fn run(args: &Demo) -> Result<()> {
         placed.add(key_folder.path().join(name));
     }
     let outputs = Outputs { keys: key_files, encrypted, pictures };
-    let devices = args.device.choice.open()?;
+    let devices = args.device.open()?;
     let name = devices.name();
     let steps = steps(&devices, &params, &clear, picture, folder.path(), outputs)?;
     save(&ciphertext_picture(&path("photo.he"), picture)?, seen)?;

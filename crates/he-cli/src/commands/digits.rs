@@ -4,7 +4,6 @@ use super::{decrypt, demo, model};
 use crate::args::{Cli, Command, Demo};
 use crate::console;
 use crate::error::{CliError, IoContext, Result};
-use clap::Parser;
 use he_files::io::output::{Output, OutputOptions, create_dir};
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -50,7 +49,7 @@ pub(super) fn run(args: &Demo) -> Result<()> {
     write(&path("lenet5.onnx"), MODEL, force)?;
     write(&path("sample.csv"), csv(calibration).as_bytes(), force)?;
     write(&path("digits.csv"), csv(test).as_bytes(), force)?;
-    let device = args.device.choice.to_string();
+    let device = args.device.choice()?.to_string();
     // The commands as a person would type them.
     let steps: [&[&str]; 5] = [
         &["compile", "lenet5.onnx", "--calibrate", "sample.csv", "-o", "lenet5.plan"],
@@ -82,7 +81,7 @@ pub(super) fn run(args: &Demo) -> Result<()> {
         words.extend(step.iter().map(word));
         words.extend(["--device".into(), device.clone().into()]);
         words.extend(force.then(|| "--force".into()));
-        let parsed = Cli::try_parse_from(words).map_err(|error| CliError::new(error.to_string()))?;
+        let parsed = Cli::understand(words).map_err(|error| CliError::new(error.to_string()))?;
         let summary = match &parsed.command {
             Command::Compile(args) => model::compile(args)?,
             Command::Keygen(args) => super::keygen::run(args)?,

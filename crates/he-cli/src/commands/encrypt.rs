@@ -28,6 +28,11 @@ use std::path::{Path, PathBuf};
 
 pub(super) fn run(args: &Encrypt) -> Result<Summary> {
     const NEEDED: &str = "a public or secret key";
+    one_input(args)?;
+    if args.unlock.is_missing() {
+        return Err(CliError::usage("a key or a passphrase is missing")
+            .hint("give a key from keygen with -k, or --passphrase for files under AES"));
+    }
     if let Some(model) = &args.model {
         return super::model::encrypt(args, model);
     }
@@ -49,6 +54,27 @@ pub(super) fn run(args: &Encrypt) -> Result<Summary> {
             _ => content(args, &key, path),
         }),
     }
+}
+
+/// Checks that there is one input.
+fn one_input(args: &Encrypt) -> Result<()> {
+    if args.more.is_empty() {
+        return Ok(());
+    }
+    let message = format!("encrypt takes one file, and {} are given", 1 + args.more.len());
+    Err(CliError::usage(message).hint(
+        "call it for each: for FILE in *.png; do he-cli encrypt \"$FILE\" -k public.key -o \"$FILE.he\"; done",
+    ))
+}
+
+/// Checks that a key to compute with is not to encrypt a folder.
+fn no_folder(args: &Encrypt, keys: &str) -> Result<()> {
+    if !args.input.is_dir() {
+        return Ok(());
+    }
+    let message = format!("{} is a folder, and {keys} encrypt images and tables", args.input.display());
+    Err(CliError::new(message)
+        .hint("encrypt the files in it one by one, or the folder as it is with an AES key or --passphrase"))
 }
 
 /// A sensor key is to be encrypted by something else than a key of tfhe.
@@ -76,7 +102,7 @@ fn file(args: &Encrypt, secret: Secret<'_>, inputs: &[&Path]) -> Result<Summary>
     let done = {
         let source = Source::open(&args.input, &args.output)?;
         let output = stdio::create(&args.output, options, Text::No, inputs)?;
-        let cipher = args.device.choice.cipher(source.known_len())?;
+        let cipher = args.device.cipher(source.known_len())?;
         aes_file::encrypt(source, output, secret, cipher, &Shown::default())?
     };
     Ok(summary(args, done.plain, done.encrypted, "").fact("scheme", "aes").facts(done.facts()))
@@ -100,6 +126,7 @@ fn content<S: Contents>(args: &Encrypt, key: &KeyFile<S>, path: &Path) -> Result
         let what = format!("{flag} is for keys of tfhe, and the key is one of {}", S::NAME);
         return Err(CliError::usage(what).hint("leave it out"));
     }
+    no_folder(args, &format!("keys of {}", S::NAME))?;
     let output = stdio::create(&args.output, options, Text::No, &[&args.input, path])?;
     let input = Input::open(&args.input)?;
     let length = input.length();
@@ -112,7 +139,7 @@ fn content<S: Contents>(args: &Encrypt, key: &KeyFile<S>, path: &Path) -> Result
     warn_of_toy(S::is_secure(&key.params));
     let content = S::describe(&clear, &key.params, args.halo, &Shown::default())?;
     let payload = Payload { key_id: key.id.clone(), history: Vec::new(), content };
-    let devices = args.device.choice.open()?;
+    let devices = args.device.open()?;
     let team = devices.team::<S>(&key.params)?;
     let mut rng = rng()?;
     let written = match &key.key {
@@ -148,9 +175,10 @@ fn columns(args: &Encrypt, keys: &str, params: &TfheParams) -> Result<(Clear, u6
         return Err(CliError::usage(format!("{flag} is not for {keys}"))
             .hint("leave it out: they encrypt images and tables of integers"));
     }
+    no_folder(args, keys)?;
     let input = Input::open(&args.input)?;
     let length = input.length();
-    let table = args.table.flags().options;
+    let table = args.table.csv.options();
     let options = ReadOptions { table, width: args.width, signed: args.signed, frame: args.frame };
     let clear = Clear::read(input, options, params, &Shown::default())?;
     Ok((clear, length.bytes()))
@@ -167,7 +195,7 @@ fn integers(args: &Encrypt, key: &tfhe::keys::KeyFile, path: &Path) -> Result<Su
         Payload { key_id: key.id.clone(), history: Vec::new(), content: clear.describe(&key.params)? };
     // A device that is named must exist, although the CPU makes the ciphertexts, which are one word
     // each and a seed, or one and the masks of the list.
-    args.device.choice.open()?;
+    args.device.open()?;
     let writer = tfhe::file::Writer::new(output, &key.params, &payload)?;
     let Clear { table, integers, .. } = &clear;
     let written =
@@ -186,7 +214,7 @@ fn sensor_file(args: &Encrypt, key: &AesKey<SensorKey>, path: &Path) -> Result<S
     let options = OutputOptions { force: args.force, ..OutputOptions::default() };
     let output = stdio::create(&args.output, options, Text::No, &[&args.input, path])?;
     let (clear, length) = columns(args, "sensor keys", transcipher::params(false)?.tfhe())?;
-    args.device.choice.open()?;
+    args.device.open()?;
     let (header, bytes) =
         transcipher::columns::encrypt(&key.key, &clear, output, &mut rng()?, &Shown::default())?;
     let content = &header.content;
@@ -212,7 +240,7 @@ fn sensor_key(args: &Encrypt, key: &tfhe::keys::KeyFile, path: &Path) -> Result<
     let sensor = AnyKey::read(input, "a sensor key", Some(&args.unlock.opening))?.sensor()?;
     let options = OutputOptions { force: args.force, ..OutputOptions::default() };
     let mut output = stdio::create(&args.output, options, Text::No, &[&args.input, path])?;
-    args.device.choice.open()?;
+    args.device.open()?;
     warn_of_toy(key.params.is_secure());
     let name = output.name();
     let bytes = tfhe::keys::write_sensor(&mut output, secret, &sensor.key, &key.id, &mut rng()?, &name)?;

@@ -31,7 +31,7 @@ pub(super) fn run(args: &Operation) -> Result<Summary> {
     let evaluation = Evaluation::new(&operation, sources, &Cancel::default())?;
     check_levels(files, &operation)?;
     let output = output(files, &inputs)?;
-    let devices = files.device.choice.open()?;
+    let devices = files.device.open()?;
     let written = evaluation.evaluate(devices.all(), Arc::new(Shown::default()), output)?;
 
     let (name, size, time) = (shown(&files.output), units::bytes(written.bytes), time());

@@ -82,7 +82,7 @@ fn bootstrapping<P: Refreshing>(
     let folder = create_dir(&args.output)?;
     let files = KeyFiles::create(folder.path(), args.options.force)?
         .with_bootstrapping(folder.path(), args.options.force)?;
-    let devices = args.options.device.choice.open()?;
+    let devices = args.options.device.open()?;
     let passphrase = args.options.seal.obtain(&args.output.join(KEY_NAMES[0]).display().to_string())?;
     if !boot.circuit().is_secure() {
         warn_of_toy();
@@ -145,7 +145,7 @@ fn keys<S: Scheme>(params: &S::Params, rotations: &Rotations, args: &KeyFolder) 
     let folder = create_dir(&args.output)?;
     let files = KeyFiles::create(folder.path(), args.options.force)?;
     // This is checked before anybody is asked for a passphrase.
-    let devices = args.options.device.choice.open()?;
+    let devices = args.options.device.open()?;
     let passphrase = args.options.seal.obtain(&args.output.join(KEY_NAMES[0]).display().to_string())?;
     let engine = Engine::<S>::new(params, devices.lead().clone())?;
     let keys = KeySet::generate(&engine, rotations, &mut rng()?)?;

@@ -1,6 +1,6 @@
 //! `serve`: the service, its tenants and their tokens.
 
-use crate::args::{Quotas, Serve, ServeCommand, ServeFlags, TenantCommand, TokenCommand};
+use crate::args::{DeviceFlag, Quotas, Serve, ServeCommand, ServeFlags, TenantCommand, TokenCommand};
 use crate::compute_on;
 use crate::console;
 use crate::device::Choice;
@@ -79,14 +79,12 @@ pub(super) fn run(args: Serve) -> Result<()> {
 
 /// The device of the settings; the variable of all commands counts where they name none.
 fn device(settings: &Settings) -> Result<Choice> {
-    let (name, text) = match (&settings.device, std::env::var("HE_DEVICE")) {
-        (Some(text), _) => ("device", text.clone()),
-        (None, Ok(text)) => ("HE_DEVICE", text),
-        (None, Err(_)) => return Ok(Choice::Auto),
-    };
-    text.parse().map_err(|expected: String| {
-        CliError::usage(format!("{name}: {text} is not a device")).hint(format!("give {expected}"))
-    })
+    let choice = settings.device.as_ref().map(|text| {
+        text.parse().map_err(|expected: String| {
+            CliError::usage(format!("device: {text} is not a device")).hint(format!("give {expected}"))
+        })
+    });
+    DeviceFlag { choice: choice.transpose()? }.choice()
 }
 
 fn serve(flags: ServeFlags) -> Result<()> {

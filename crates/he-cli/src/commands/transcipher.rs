@@ -26,7 +26,7 @@ pub(super) fn run(args: &Transcipher) -> Result<Summary> {
     let work = Transciphering::new(evaluation, sensor, SensorFile::read(input)?)?;
     let options = OutputOptions { force: args.force, ..OutputOptions::default() };
     let output = stdio::create(&args.output, options, Text::No, &inputs)?;
-    let devices = args.device.choice.open()?;
+    let devices = args.device.open()?;
     let (values, shape) = (work.content().values(), work.content().shape());
     let written = work.write(devices.lead(), output, &Shown::default())?;
 

@@ -111,7 +111,6 @@ fn other_names_of_devices_are_wrong_usage() {
         for call in [
             he(["demo", "in.png", "--device", device]),
             he(["eval", "blur", "x", "-k", "k", "-o", "y", "--device", device]),
-            he(["demo", "in.png"]).env(DEVICE, device),
         ] {
             let outcome = call.at(dir.path()).run();
             assert_eq!((outcome.code, outcome.stdout.as_slice()), (Some(2), &b""[..]), "{device:?}");
@@ -124,6 +123,21 @@ fn other_names_of_devices_are_wrong_usage() {
                     cuda:all; he-cli devices lists them\n";
     assert!(told.starts_with(expected), "{told}");
     assert!(names(dir.path()).is_empty());
+    // The variable is named where it is what is wrong, and only where something computes.
+    he(["keygen", "ckks", "-o", "keys"]).at(dir.path()).env(DEVICE, "gpu").fails(
+        2,
+        "the variable HE_DEVICE is \"gpu\", which is not a device",
+        "unset it, or set it to auto, cpu, cuda, cuda:N with the number of a device, cuda:N+M for several as one, or \
+         cuda:all; he-cli devices lists them",
+    );
+    assert!(names(dir.path()).is_empty());
+    he(["keygen", "aes", "-o", "my.key"]).at(dir.path()).env(DEVICE, "gpu").ok();
+    let small = ["keygen", "ckks", "--depth", "1", "--precision", "10", "--radius", "0", "-o"];
+    he(small.iter().chain(&["a", "--device", "cpu"])).at(dir.path()).env(DEVICE, "gpu").ok();
+    if without_driver() {
+        // Set to nothing, it is not set.
+        he(small.iter().chain(&["b"])).at(dir.path()).env(DEVICE, "").ok();
+    }
 }
 
 #[test]

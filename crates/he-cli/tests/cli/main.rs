@@ -15,6 +15,8 @@ mod build;
 mod corpus;
 mod damage;
 mod devices;
+#[cfg(unix)]
+mod documents;
 mod exact;
 mod exact_bootstrap;
 mod failures;

@@ -46,8 +46,8 @@ fn errors_are_json_where_programs_ask() {
     ] {
         assert_eq!(fails_alike(arguments)["exit_code"], code, "{arguments:?}");
     }
-    let told = fails_alike(&["encrypt", "x", "-o", "y"]);
-    assert_eq!(told["error"], "the following required arguments were not provided: --key <FILE>");
+    let told = fails_alike(&["encrypt", "x", "-k", "y"]);
+    assert_eq!(told["error"], "the following required arguments were not provided: --output <FILE>");
     assert!(told["hint"].as_str().unwrap().starts_with("usage: he-cli encrypt "), "{told}");
     // Help is what it always is, and no command at all is wrong usage.
     assert!(he(["--json", "--help"]).text().contains("\nUsage: he-cli "));
@@ -68,6 +68,91 @@ fn options_of_all_commands_stand_anywhere() {
         let outcome = he(["params", "--threads", wrong]).run();
         assert_eq!((outcome.code, outcome.stdout.as_slice()), (Some(2), &b""[..]), "{wrong:?}");
     }
+    // Between a command and what is below it, too.
+    assert_eq!(he(["params", "-q", "ckks", "--json"]).ok(), told);
+    assert_eq!(he(["params", "--json", "ckks", "-q"]).ok(), told);
+    let dir = folder();
+    for (at, options) in [&["-q"][..], &["--json"], &["--threads", "2"]].into_iter().enumerate() {
+        let key = format!("{at}.key");
+        let call = [&["keygen"], options, &["aes", "-o", &key]].concat();
+        he(call).at(dir.path()).ok();
+        let shallow = ["ckks", "--depth", "1", "--precision", "10", "--radius", "0", "-o", &format!("{at}")];
+        he([&["keygen"], options, &shallow].concat()).at(dir.path()).ok();
+    }
+    // A command's own options are not those of what is below it.
+    for (wrong, option) in [
+        (&["keygen", "--force", "aes", "-o", "0.key"][..], "--force stands before aes"),
+        (&["keygen", "--device", "cpu", "ckks", "-o", "x"], "--device <DEVICE> stands before ckks"),
+        (&["params", "--depth", "3", "bfv"], "--depth <N> stands before bfv"),
+    ] {
+        let outcome = he(wrong).at(dir.path()).run();
+        assert_eq!((outcome.code, outcome.stdout.as_slice()), (Some(2), &b""[..]), "{wrong:?}");
+        assert!(outcome.stderr.contains(option), "{}", outcome.stderr);
+    }
+}
+
+#[test]
+fn what_is_missing_or_too_much_is_told() {
+    let dir = folder();
+    let path = |name: &str| dir.path().join(name);
+    he(["keygen", "aes", "-o", "my.key"]).at(dir.path()).ok();
+    fs::write(path("phrase"), "x y z").unwrap();
+    for name in ["a", "b"] {
+        fs::write(path(name), name).unwrap();
+    }
+    fs::create_dir(path("in")).unwrap();
+    let encrypt = ["encrypt", "a", "--passphrase-file", "phrase", "-o", "phrase.he"];
+    he(encrypt).at(dir.path()).ok();
+    he(["encrypt", "a", "-k", "my.key", "-o", "key.he"]).at(dir.path()).ok();
+    let fails = |call: &[&str], error: &str, hint: &str| he(call).at(dir.path()).fails(2, error, hint);
+    fails(
+        &["encrypt", "a", "-o", "x"],
+        "a key or a passphrase is missing",
+        "give a key from keygen with -k, or --passphrase for files under AES",
+    );
+    fails(
+        &["decrypt", "phrase.he", "-o", "x"],
+        "phrase.he is decrypted by a passphrase, and none is given",
+        "give --passphrase, or --passphrase-file FILE",
+    );
+    fails(
+        &["decrypt", "key.he", "-o", "x"],
+        "key.he is decrypted by a key, and none is given",
+        "give the key that it was encrypted with, by -k",
+    );
+    fails(
+        &["encrypt", "a", "b", "-k", "my.key", "-o", "x"],
+        "encrypt takes one file, and 2 are given",
+        "call it for each: for FILE in *.png; do he-cli encrypt \"$FILE\" -k public.key -o \"$FILE.he\"; done",
+    );
+    he(["encrypt", "in", "-k", &Keys::shallow().public, "-o", "x"]).at(dir.path()).fails(
+        1,
+        "in is a folder, and keys of ckks encrypt images and tables",
+        "encrypt the files in it one by one, or the folder as it is with an AES key or --passphrase",
+    );
+    // What the hints say works.
+    he(["decrypt", "phrase.he", "--passphrase-file", "phrase", "-o", "x"]).at(dir.path()).ok();
+    he(["encrypt", "in", "-k", "my.key", "-o", "in.he"]).at(dir.path()).ok();
+    assert!(!he(["encrypt", "--help"]).text().contains("tfhe has only"));
+}
+
+/// A shell offers files where a file is meant, and else words, or nothing.
+#[test]
+fn completions_offer_files_where_files_are_meant() {
+    let script = he(["completions", "bash"]).text();
+    let after = |command: &str, option: &str| {
+        let part = script.split(&format!("        {command})\n")).nth(1).unwrap();
+        let part = part.split(&format!("                {option})\n")).nth(1).unwrap();
+        part.lines().next().unwrap().trim().to_owned()
+    };
+    let offered = after("he__cli__subcmd__keygen__subcmd__ckks", "--device");
+    assert!(offered.contains("auto cpu cuda cuda:all"), "{offered}");
+    let offered = after("he__cli__subcmd__keygen__subcmd__ckks", "--bootstrap");
+    assert!(offered.contains("fast") && !offered.contains("compgen -f"), "{offered}");
+    let offered = after("he__cli__subcmd__keygen__subcmd__ckks", "--depth");
+    assert!(!offered.contains("compgen -f"), "{offered}");
+    let offered = after("he__cli__subcmd__encrypt", "--key");
+    assert!(script.contains("compgen -f") && !offered.contains("compgen -W"), "{offered}");
 }
 
 #[test]
