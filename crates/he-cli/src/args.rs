@@ -102,7 +102,9 @@ impl Cli {
     ) -> Result<Self, clap::Error> {
         let mut command = without_conflicts(Self::command());
         let matches = command.try_get_matches_from_mut(words)?;
-        if let Some(message) = misplaced(&Self::command(), &matches) {
+        let mut rules = Self::command();
+        rules.build();
+        if let Some(message) = misplaced(&rules, &matches) {
             return Err(command.error(ErrorKind::ArgumentConflict, message));
         }
         Self::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
@@ -122,7 +124,10 @@ fn without_conflicts(command: clap::Command) -> clap::Command {
 fn misplaced(command: &clap::Command, matches: &ArgMatches) -> Option<String> {
     let (name, below) = matches.subcommand()?;
     let is_given = |arg: &&clap::Arg| {
-        matches.value_source(arg.get_id().as_str()).is_some_and(|source| source == ValueSource::CommandLine)
+        !arg.is_global_set()
+            && matches
+                .value_source(arg.get_id().as_str())
+                .is_some_and(|source| source == ValueSource::CommandLine)
     };
     if command.is_args_conflicts_with_subcommands_set()
         && let Some(arg) = command.get_arguments().find(is_given)
@@ -207,7 +212,7 @@ pub enum Command {
         after_help = "he-cli eval --help shows examples, he-cli eval blur --help the options of blur.",
         after_long_help = "Examples:\n  \
         he-cli eval blur photo.he -k keys/eval.key -o blurred.he\n  \
-        he-cli eval blend photo.he --with other.he --alpha 0.25 -k keys/eval.key -o both.he\n  \
+        he-cli eval blend photo.he --with other.he --alpha 0.25 -k keys/eval.key -o mixed.he\n  \
         he-cli eval kernel photo.he --matrix \"0 -1 0; -1 5 -1; 0 -1 0\" -k keys/eval.key -o sharp.he\n  \
         he-cli eval dot prices.he --columns price,amount -k keys/eval.key -o total.he\n  \
         he-cli eval add may.he --with june.he -k keys/eval.key -o both.he\n  \

@@ -493,7 +493,8 @@ fn describe_ciphertexts<S: Scheme>(
     match worst {
         Some(State::Level { level, of, scale_log2 }) => {
             facts.push(("level", json!(level), format!("{level} of {of}")));
-            facts.push(("scale log2", json!(scale_log2), format!("{scale_log2:.4}")));
+            let told = json!(units::four_decimals(scale_log2));
+            facts.push(("scale log2", told, format!("{scale_log2:.4}")));
         }
         Some(State::Budget { level, of, bits }) => {
             facts.push(("level", json!(level), format!("{level} of {of}")));

@@ -42,6 +42,12 @@ pub fn duration(time: Duration) -> String {
     }
 }
 
+/// A number for programs that is not exact, such as a logarithm or a bound: cut off behind four
+/// decimals, which is all that it means.
+pub fn four_decimals(value: f64) -> f64 {
+    (value * 1e4).floor() / 1e4
+}
+
 /// Three significant digits without exponent (four where the number has four before the point).
 fn three_digits(value: f64) -> String {
     if value < 9.995 {
@@ -56,6 +62,14 @@ fn three_digits(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn four_decimals_are_left() {
+        for (value, text) in [(16.000_000_073, "16.0"), (27.011_293, "27.0112"), (-1.5, "-1.5"), (0.0, "0.0")]
+        {
+            assert_eq!(serde_json::json!(four_decimals(value)).to_string(), text);
+        }
+    }
 
     #[test]
     fn bytes_at_the_borders() {

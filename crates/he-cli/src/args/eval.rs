@@ -163,7 +163,7 @@ pub enum Operation {
     /// The first entry is that of 0. Beyond the last entry, and for numbers below 0, the result is
     /// 0. A lookup takes about as many bootstraps as the table has entries.
     #[command(after_help = "Example:\n  \
-        he-cli eval lookup grades.he --table prices.csv --columns price --width 16 -k bits/eval.key -o priced.he")]
+        he-cli eval lookup grades.he --table prices.csv --columns price -k bits/eval.key -o priced.he")]
     Lookup {
         #[command(flatten)]
         files: EvalFiles,

@@ -71,8 +71,8 @@ impl SealFlags {
 pub struct Unlock {
     /// The key; to decrypt, the secret key
     ///
-    /// In a key set, public.key and secret.key encrypt, and secret.key decrypts. An AES key encrypts
-    /// and decrypts. One of --key, --passphrase and --passphrase-file is needed.
+    /// In a key set, public.key and secret.key encrypt, and secret.key decrypts. An AES key
+    /// encrypts and decrypts. One of --key, --passphrase and --passphrase-file is needed.
     #[arg(short, long, value_name = "FILE")]
     pub key: Option<PathBuf>,
     /// Use a passphrase instead of a key, for files under AES

@@ -47,7 +47,11 @@ fn encrypt_names_what_is_wrong_with_its_input() {
     let again = "get the file again, or open and save it with another program";
     for (input, error, hint) in [
         ("none.png", "cannot read none.png: no such file or directory", "check the spelling of the path"),
-        (".", "cannot read .: it is a folder", "name a file inside it"),
+        (
+            ".",
+            ". is a folder, and keys of ckks encrypt images and tables",
+            "encrypt the files in it one by one, or the folder as it is with an AES key or --passphrase",
+        ),
         ("empty", "cannot read empty: it is empty", "PNG, JPEG, BMP, TIFF and WebP are read"),
         (
             "binary",

@@ -13,8 +13,8 @@ fn frames(channels: usize) -> Vec<DynamicImage> {
     (1..=3).map(|seed| eight(SIDE, SIDE - 1, channels, seed)).collect()
 }
 
-/// A frame of an animation: where it goes, whether over what is there, and what becomes of it (0: it
-/// stays, 1: its place is cleared, 2: its place becomes what it was).
+/// A frame of an animation: where it goes, whether over what is there, and what becomes of it (0:
+/// it stays, 1: its place is cleared, 2: its place becomes what it was).
 #[derive(Clone)]
 struct Step {
     picture: DynamicImage,

@@ -104,6 +104,10 @@ fn precision_and_range_reach_beyond_one_prime() {
         let told = json(&he(["params"].iter().chain(&options).chain(&["--json"])).ok());
         assert!(told["scale_log2"].as_f64().unwrap() >= f64::from(scale) - 2.0, "{told}");
         assert!(told["range"].as_f64().unwrap() >= range, "{told}");
+        for name in ["range", "log_q", "log_qp", "fresh_precision_bits"] {
+            let text = told[name].to_string();
+            assert!(text.split_once('.').is_none_or(|(_, decimals)| decimals.len() <= 4), "{told}");
+        }
         assert_eq!(told["depth"], 2);
     }
     let both = json(&he(["params", "--precision", "45", "--range", "30", "--depth", "1", "--json"]).ok());

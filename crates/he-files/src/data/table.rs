@@ -3,10 +3,10 @@
 //! The text is in UTF-8; others are refused.
 //!
 //! *Delimiter*: a tab if the first line holds one (outside quotes), else `;` if it holds one, else
-//! `,`. *Header*: the first row is one if any of its fields is not a number, nor one as people write
-//! it (`1 234`); [`header`] says what is guessed of numbers. *Decimals* are written with a point, or with a comma where that is no
-//! delimiter ([`decimal`]). All three can be specified instead. Blank lines are skipped, and spaces
-//! around a field and a byte-order mark are ignored.
+//! `,`. *Header*: the first row is one if any of its fields is not a number, nor one as people
+//! write it (`1 234`); [`header`] says what is guessed of numbers. *Decimals* are written with a
+//! point, or with a comma where that is no delimiter ([`decimal`]). All three can be specified
+//! instead. Blank lines are skipped, and spaces around a field and a byte-order mark are ignored.
 //!
 //! *Formulas*: spreadsheets compute fields that begin with `=`, `+`, `-`, `@`, a tab or a line end,
 //! and names may come from anybody. Such names and words, unless they are numbers, are written with

@@ -6,6 +6,7 @@ use crate::error::{ContentError, Result};
 use crate::note::{Content, Note, bad};
 use crate::publication::{Numbers, Publication};
 use crate::scheme::engine::Engine;
+use crate::units::four_decimals;
 use he::Device;
 use he_core::bigckks::{
     BigCkksParams, Ciphertext, Complex64, Decryptor, Encryptor, EvaluationKeys, Evaluator, PublicKey,
@@ -66,7 +67,7 @@ impl Scheme for BigCkks {
             "degree": params.ring().n(),
             "slots": params.slots(),
             "scale_log2": params.scale_log2(),
-            "fresh_precision_bits": params.fresh_precision_bits(),
+            "fresh_precision_bits": four_decimals(params.fresh_precision_bits()),
             "log_q": params.log_q(),
             "log_qp": params.log_q() + params.log_p(),
             "security_bits": params.security().bits(),

@@ -6,6 +6,7 @@ use crate::error::Result;
 use crate::note::{Content, Note, bad};
 use crate::publication::{Numbers, Publication};
 use crate::scheme::engine::Engine;
+use crate::units::four_decimals;
 use he::Device;
 use he_core::bootstrapping::BootstrapParams;
 use he_core::ckks::{
@@ -85,10 +86,10 @@ impl Scheme for Ckks {
             "slots": params.slots(),
             "depth": params.max_level(),
             "scale_log2": params.scale_log2(),
-            "range": params.range(),
-            "fresh_precision_bits": params.fresh_precision_bits(),
-            "log_q": params.log_q(params.max_level()),
-            "log_qp": ring.log_qp(),
+            "range": four_decimals(params.range()),
+            "fresh_precision_bits": four_decimals(params.fresh_precision_bits()),
+            "log_q": four_decimals(params.log_q(params.max_level())),
+            "log_qp": four_decimals(ring.log_qp()),
             "security_bits": rlwe.security().bits(),
             "q": ring.q(),
             "p": ring.p(),

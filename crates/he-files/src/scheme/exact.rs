@@ -6,6 +6,7 @@ use crate::error::Result;
 use crate::note::{Content, Note, bad, check_range};
 use crate::publication::Publication;
 use crate::scheme::engine::Engine;
+use crate::units::four_decimals;
 use he::Device;
 use he_core::bfv::Bfv;
 use he_core::bgv::Bgv;
@@ -109,9 +110,9 @@ impl<E: Taken> Scheme for E {
             "degree": ring.n(),
             "slots": if params.has_slots() { ring.n() } else { 0 },
             "plain_modulus": params.plain().value(),
-            "fresh_budget_bits": params.fresh_budget(),
-            "log_q": params.noise().log_q(ring.q().len()),
-            "log_qp": ring.log_qp(),
+            "fresh_budget_bits": four_decimals(params.fresh_budget()),
+            "log_q": four_decimals(params.noise().log_q(ring.q().len())),
+            "log_qp": four_decimals(ring.log_qp()),
             "security_bits": rlwe.security().bits(),
             "q": ring.q(),
             "p": ring.p(),

@@ -30,7 +30,8 @@ impl Picture {
     /// number, from 1 on.
     ///
     /// Peak memory is about twice the samples (decoders of some formats keep a copy of their own;
-    /// turning a picture by its EXIF orientation makes one), of an animation 16 bytes per pixel more.
+    /// turning a picture by its EXIF orientation makes one), of an animation 16 bytes per pixel
+    /// more.
     ///
     /// # Errors
     /// The file is not a picture, or of a kind that is not supported (palettes of TIFF, floating
