@@ -60,8 +60,8 @@ fn encrypt_names_what_is_wrong_with_its_input() {
         ),
         (
             "latin.csv",
-            "latin.csv is neither an image nor a table",
-            "PNG, JPEG, BMP, TIFF and WebP are read, and CSV in UTF-8",
+            "latin.csv, line 1: the text is not in UTF-8, but in Windows-1252 or another encoding of 8 bits",
+            "save it as UTF-8 (in Excel, as CSV UTF-8), or convert it: iconv -f WINDOWS-1252 -t UTF-8",
         ),
         (
             "text",
