@@ -107,7 +107,7 @@ pub struct PartyFolder {
     /// The folder of the party, as party init made it
     pub folder: PathBuf,
     #[command(flatten)]
-    pub passphrase_file: Opening,
+    pub opening: Opening,
 }
 
 /// Messages of other parties.

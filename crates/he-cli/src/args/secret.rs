@@ -85,6 +85,6 @@ pub struct Unlock {
 impl Unlock {
     /// Whether neither a key nor a passphrase is named.
     pub fn is_missing(&self) -> bool {
-        self.key.is_none() && !self.passphrase && self.passphrase_file.passphrase_file.is_none()
+        self.key.is_none() && !self.passphrase && self.opening.file.passphrase_file.is_none()
     }
 }

@@ -17,7 +17,7 @@ use he_files::models::{Inference, ModelFile};
 use he_files::scheme::engine::rng;
 use he_files::scheme::{Ckks, OneOf, Scheme};
 use he_files::{models, units};
-use he_nn::{CompiledModel, Facts, Options, onnx};
+use he_nn::{CompiledModel, Facts, Graph, Options, onnx};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::Path;

@@ -100,7 +100,7 @@ impl Own {
             let path = own.folder.join(name);
             if passphrase.is_none() && path.exists() && is_sealed(Input::open(&path)?.peek(8)?) {
                 let name = path.display().to_string();
-                passphrase = Some(args.passphrase_file.obtain(Purpose::Open, &name)?);
+                passphrase = Some(args.opening.obtain(Purpose::Open, &name)?);
             }
         }
         Ok(Self { passphrase, ..own })
@@ -278,10 +278,11 @@ fn encrypt(args: &PartyEncrypt) -> Result<Summary> {
     }
     // Before anything is encrypted, so that the list can be written.
     let ledger = Ledger::open(&own.folder.join(OWN))?;
-    let (key, passphrase_file) = (Some(own.folder.join(PUBLIC_KEY)), args.folder.passphrase_file.clone());
+    let key = Some(own.folder.join(PUBLIC_KEY));
     let summary = super::encrypt::run(&Encrypt {
         input: args.input.clone(),
-        unlock: Unlock { key, passphrase: false, passphrase_file },
+        more: Vec::new(),
+        unlock: Unlock { key, passphrase: false, opening: args.folder.opening.clone() },
         output: args.output.clone(),
         model: None,
         halo: None,

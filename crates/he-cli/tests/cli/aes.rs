@@ -475,7 +475,8 @@ fn folders_come_back() {
 /// A container of any archive under the key in `my.key`.
 pub fn with_archive(dir: &TempDir, archive: Vec<u8>) {
     let user = user_key(&dir.path().join("my.key"));
-    let (header, key) = Header::with_key(&user, Layout::new(20).unwrap(), Content::Tar, &mut rand::rng());
+    let (header, key) =
+        Header::with_key(&user, Layout::new(20).unwrap(), Content::Tar, &mut he_core::rand::rng());
     let mut data = archive;
     let mut tags = vec![[0; 16]; data.len().div_ceil(MIB).max(1)];
     key.seal(&Cpu::new(), 0, true, Bulk::in_place(&mut data), &mut tags).unwrap();

@@ -109,7 +109,7 @@ fn works() -> Vec<Work> {
 fn moments() -> (ChaCha20Rng, String) {
     const SEED: &str = "HE_FAULTS_SEED";
     let given = std::env::var(SEED).ok().map(|seed| seed.parse().unwrap());
-    let seed: u64 = given.unwrap_or_else(|| rand::rng().random());
+    let seed: u64 = given.unwrap_or_else(he_core::rand::random);
     (ChaCha20Rng::seed_from_u64(seed), format!("{SEED}={seed}"))
 }
 

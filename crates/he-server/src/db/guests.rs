@@ -67,7 +67,8 @@ impl Database {
     /// The database fails.
     pub async fn owner_of(&self, tenant: &str) -> Result<Owner> {
         let row = sqlx::query("SELECT guest FROM tenants WHERE id = $1").bind(tenant);
-        let guest = row.fetch_optional(&self.readers).await?.map(|row| row.try_get::<i64, _>(0)).transpose()?;
+        let guest =
+            row.fetch_optional(&self.readers).await?.map(|row| row.try_get::<i64, _>(0)).transpose()?;
         if guest == Some(0) {
             return Ok(Owner::tenant(tenant));
         }

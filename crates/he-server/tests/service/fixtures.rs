@@ -199,7 +199,10 @@ impl Service {
     pub fn tenant(&self, name: &str) -> Client {
         let settings = Settings { data: Some(self.data.path().to_owned()), ..Settings::default() };
         let config = Config::new(settings, vec![Device::cpu()]).unwrap();
-        let made = Runtime::new().unwrap().block_on(he_server::tokens::create(&config, name, None)).unwrap();
+        let made = Runtime::new()
+            .unwrap()
+            .block_on(he_server::tokens::create(&config, name, &Default::default()))
+            .unwrap();
         Client { token: Some(made.token), ..self.client.clone() }
     }
 
