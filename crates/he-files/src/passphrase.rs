@@ -23,9 +23,9 @@
 //!
 //! The costs are bounded when a file is read, so that a hostile one exhausts neither memory nor
 //! patience: by four times the cost of new files, unless the caller [allows](Passphrase::allowing)
-//! up to 1 GiB and 16 passes. In version 2 they have a lower bound, too. Time depends on the lengths of passphrase
-//! and data and on the costs, not on their contents (Argon2id's memory accesses of the later passes
-//! excepted, as its definition has them).
+//! up to 1 GiB and 16 passes. In version 2 they have a lower bound, too. Time depends on the
+//! lengths of passphrase and data and on the costs, not on their contents (Argon2id's memory
+//! accesses of the later passes excepted, as its definition has them).
 
 use crate::error::{Error, InFile, IoContext, PassphraseError, Result};
 use crate::io::input::Input;
@@ -216,8 +216,8 @@ pub fn seal_with(
 /// # Errors
 /// [`PassphraseError::Version`]; [`ContainerError::Cost`](he_core::aes::container::ContainerError)
 /// for a greater cost than the passphrase allows, before any work; `wrong passphrase or damaged key
-/// file` for anything else that does not fit (which of both cannot be known), or memory is short for
-/// the costs that the file states.
+/// file` for anything else that does not fit (which of both cannot be known), or memory is short
+/// for the costs that the file states.
 pub fn open(sealed: &[u8], passphrase: &Passphrase) -> Result<Zeroizing<Vec<u8>>> {
     open_from(LEAST_MEMORY, sealed, passphrase)
 }

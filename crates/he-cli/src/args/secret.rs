@@ -25,8 +25,8 @@ pub struct Opening {
     pub file: PassphraseFile,
     /// Open files however much memory and time they ask for to stretch the passphrase
     ///
-    /// Without it, up to 256 MiB in 3 passes, four times the cost of new files. With it, up to 1 GiB
-    /// in 16 passes, about a minute.
+    /// Without it, up to 256 MiB in 3 passes, four times the cost of new files. With it, up to 1
+    /// GiB in 16 passes, about a minute.
     #[arg(long)]
     pub allow_cost: bool,
 }

@@ -247,8 +247,8 @@ impl Cost {
     /// The cost for new files: the second recommendation of RFC 9106 (64 MiB, 3 passes) in one
     /// lane.
     pub const USUAL: Self = Self { memory_kib: 64 * 1024, passes: 3, lanes: 1 };
-    /// The greatest cost that is worked for unless more is allowed, since files from elsewhere state
-    /// what they like: four times that of new files, in memory and in time.
+    /// The greatest cost that is worked for unless more is allowed, since files from elsewhere
+    /// state what they like: four times that of new files, in memory and in time.
     pub const LIMIT: Self = Self { memory_kib: 256 * 1024, passes: 3, lanes: 4 };
     /// The greatest cost that is accepted from a file at all: 1 GiB, and 85 times the time of a new
     /// file.
@@ -462,8 +462,8 @@ impl Header {
     }
 
     /// The same for a file under a passphrase, with the `stretch(salt, cost)` of
-    /// [`with_passphrase`](Self::with_passphrase), which is not called for more than `most`, usually
-    /// [`Cost::LIMIT`].
+    /// [`with_passphrase`](Self::with_passphrase), which is not called for more than `most`,
+    /// usually [`Cost::LIMIT`].
     ///
     /// # Errors
     /// [`ContainerError::Cost`]; [`ContainerError::Header`] for a file under a key; those of

@@ -29,12 +29,12 @@ impl<S: Scheme> Params<S> {
 
     /// The b of each flood that hides the noise of a ciphertext over so many primes.
     ///
-    /// A phase that is decrypted takes what [`flood_bits`](Self::flood_bits) states. Of a ciphertext
-    /// that stays one, whose budget is to be used, floods of 2^b take half of the bits between a
-    /// fresh encryption's noise and Q / 4t, and leave the other half to the floods of its own
-    /// decryption; or as much as of a phase that is decrypted, if half is too little for a fresh
-    /// encryption's noise. So b depends on the level and the flooding, and the stated noise can
-    /// only raise it.
+    /// A phase that is decrypted takes what [`flood_bits`](Self::flood_bits) states. Of a
+    /// ciphertext that stays one, whose budget is to be used, floods of 2^b take half of the bits
+    /// between a fresh encryption's noise and Q / 4t, and leave the other half to the floods of its
+    /// own decryption; or as much as of a phase that is decrypted, if half is too little for a
+    /// fresh encryption's noise. So b depends on the level and the flooding, and the stated noise
+    /// can only raise it.
     ///
     /// # Errors
     /// The same as for [`flood_bits`](Self::flood_bits).

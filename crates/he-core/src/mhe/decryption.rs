@@ -18,9 +18,9 @@ use rand::CryptoRng;
 /// together: each party adds as much as one that publishes a decryption alone
 /// ([`Flooding::Statistical`]). This holds for exact schemes as well, because a share has the noise
 /// in it, and not just the message. Both statistical security and number of decryptions are part
-/// of what all parties agree on, and each party counts with a [`Publisher`] of its own. No statement
-/// about the noise narrows a flood ([module](super)): in BFV and BGV floods are as wide as the level
-/// allows.
+/// of what all parties agree on, and each party counts with a [`Publisher`] of its own. No
+/// statement about the noise narrows a flood ([module](super)): in BFV and BGV floods are as wide
+/// as the level allows.
 ///
 /// ```
 /// use he_core::{backend::Cpu, ckks::*, mhe::*, ring::Ring, rlwe::*, Publisher};

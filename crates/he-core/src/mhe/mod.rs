@@ -54,9 +54,9 @@
 //! from the range of the values, not from the values.
 //!
 //! A statement still decides whether the security that was asked for is reached. Noise that is
-//! greater than stated is hidden by as many bits less. Parties that know what was computed state its
-//! noise themselves ([`exact::Ciphertext::from_parts`](crate::exact::Ciphertext::from_parts) with
-//! the noise of an [`exact::State`](crate::exact::State),
+//! greater than stated is hidden by as many bits less. Parties that know what was computed state
+//! its noise themselves ([`exact::Ciphertext::from_parts`](crate::exact::Ciphertext::from_parts)
+//! with the noise of an [`exact::State`](crate::exact::State),
 //! [`ckks::Ciphertext::set_noise`](crate::ckks::Ciphertext::set_noise)).
 //!
 //! # What an active party could do

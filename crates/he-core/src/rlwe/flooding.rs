@@ -171,8 +171,9 @@ impl FloodRoom {
 }
 
 /// The bits of precision that a flood costs at most: by how many bits six standard deviations of a
-/// slot's error grow, for any noise from that of a fresh encryption on. The variance of a uniform integer of `[-2^b, 2^b)` is 4^b / 3,
-/// and b exceeds the noise by the sum of [`Flooding::Statistical`], rounded up.
+/// slot's error grow, for any noise from that of a fresh encryption on. The variance of a uniform
+/// integer of `[-2^b, 2^b)` is 4^b / 3, and b exceeds the noise by the sum of
+/// [`Flooding::Statistical`], rounded up.
 pub(crate) fn flood_cost_log2(security_bits: u32, decryptions: u64, log_n: u32) -> f64 {
     let sum = f64::from(security_bits + log_n) + libm::log2(decryptions as f64) + MARGIN_LOG2;
     sum - libm::log2(3.0) / 2.0

@@ -177,14 +177,16 @@ fn looks_uniform(coefficients: &[i8]) -> bool {
 /// The functions of a server take evaluation keys:
 /// ```
 /// # use he_core::{Result, backend::Cpu, ckks::{Ciphertext, Evaluator}, rlwe::{EvaluationKeys, SecretKey}};
-/// fn serves(ev: &Evaluator<Cpu>, ct: &Ciphertext<Cpu>, keys: &EvaluationKeys<Cpu>, secret: &SecretKey) -> Result<()> {
+/// fn serves(ev: &Evaluator<Cpu>, ct: &Ciphertext<Cpu>, keys: &EvaluationKeys<Cpu>, secret:
+/// &SecretKey) -> Result<()> {
 ///     ev.mul(ct, ct, keys).map(drop)
 /// }
 /// ```
 /// and never a secret:
 /// ```compile_fail
 /// # use he_core::{Result, backend::Cpu, ckks::{Ciphertext, Evaluator}, rlwe::{EvaluationKeys, SecretKey}};
-/// fn serves(ev: &Evaluator<Cpu>, ct: &Ciphertext<Cpu>, keys: &EvaluationKeys<Cpu>, secret: &SecretKey) -> Result<()> {
+/// fn serves(ev: &Evaluator<Cpu>, ct: &Ciphertext<Cpu>, keys: &EvaluationKeys<Cpu>, secret:
+/// &SecretKey) -> Result<()> {
 ///     ev.mul(ct, ct, secret).map(drop)
 /// }
 /// ```
