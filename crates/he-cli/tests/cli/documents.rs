@@ -26,7 +26,6 @@ const SKIPPED: &[(&str, &str)] = &[
     ("he-cli eval add a.he --with b.he -k a/eval.key", "has the keys of parties; party.rs runs it"),
     ("he-cli eval add ab.he --with c.he -k a/eval.key", "has the keys of parties; party.rs runs it"),
     ("he-cli eval mean abc.he -k a/eval.key", "has the keys of parties; party.rs runs it"),
-    ("he-sql ", "is a program of its own workspace, whose tests run it"),
     ("pg_dump ", "needs a database"),
     ("pip ", "builds the Python package, whose tests are in python/tests"),
     ("key=$(xxd ", "needs the programs xxd and openssl, and openssl is checked in he-core"),
@@ -292,7 +291,7 @@ fn pages(words: &[String], found: &mut Vec<(String, Vec<String>)>) {
 fn commands_of_documents_and_help_work_as_they_are_written() {
     let mut runner = Runner::new();
     let mut all: Vec<(String, Vec<String>)> =
-        ["README.md", "crates/he-cli/README.md", "docs/command-line.md"]
+        ["README.md", "crates/he-cli/README.md", "docs/command-line.md", "docs/he-cli.md"]
             .map(|path| (path.to_owned(), blocks(&read(path))))
             .to_vec();
     let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide/src");
