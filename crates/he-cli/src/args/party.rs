@@ -263,6 +263,8 @@ pub enum CombineStep {
         shares: Shares,
     },
     /// The decrypted result, from the shares of all who decrypt
+    #[command(override_usage = "he-cli party combine decrypt [OPTIONS] <FOLDER> <INPUT> \
+        --transcripts <FILE>... --shares <FILE>... -o <FILE>")]
     #[command(after_help = "Example:\n  \
         he-cli party combine decrypt a/ mean.he --transcripts a/mean.transcript \\\n    \
         --shares a/mean.share b/mean.share c/mean.share -o mean.csv")]

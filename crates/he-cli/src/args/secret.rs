@@ -27,7 +27,7 @@ pub struct Opening {
     ///
     /// Without it, up to 256 MiB in 3 passes, four times the cost of new files. With it, up to 1
     /// GiB in 16 passes, about a minute.
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub allow_cost: bool,
 }
 

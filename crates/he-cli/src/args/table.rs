@@ -53,7 +53,7 @@ pub struct TableFlags {
     /// Leave the names of the columns out of the file, where they are public
     ///
     /// Columns are called 1, 2, ... from then on, and results have no header.
-    #[arg(help_heading = TABLES, long)]
+    #[arg(help_heading = TABLES, long, hide_short_help = true)]
     pub no_names: bool,
     /// Under bfv and bgv: a column of words to count
     ///

@@ -22,7 +22,6 @@ const SKIPPED: &[(&str, &str)] = &[
     ),
     ("he-cli completions powershell", "is for another shell, whose variable it names"),
     ("he-cli party ", "is run by several, each in a folder of its own; party.rs runs them all"),
-    ("he-cli encrypt a.csv -k a/public.key", "has the keys of parties; party.rs runs it"),
     ("he-cli eval add a.he --with b.he -k a/eval.key", "has the keys of parties; party.rs runs it"),
     ("he-cli eval add ab.he --with c.he -k a/eval.key", "has the keys of parties; party.rs runs it"),
     ("he-cli eval mean abc.he -k a/eval.key", "has the keys of parties; party.rs runs it"),

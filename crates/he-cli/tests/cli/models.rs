@@ -135,10 +135,9 @@ fn outputs_are_chosen_and_leftovers_refused() {
     let other = Model::new(&[0, 2]).node_of("ReduceMean", &["x"], "y", vec![axis]).bytes();
     fs::write(dir.path().join("other.onnx"), other).unwrap();
     fs::write(dir.path().join("x.csv"), "0.5,-1.0\n2.0,0.25\n").unwrap();
-    let compile = |model, output| {
-        ["compile", model, "--calibrate", "x.csv", "--output-name", output, "-o", "two.plan", "--json"]
-    };
-    let told = json(&at(&compile("two.onnx", "z")).ok());
+    let compile =
+        |model, output| ["compile", model, "--calibrate", "x.csv", "--output-name", output, "-o", "two.plan"];
+    let told = json(&at(&[&compile("two.onnx", "z")[..], &["--json"]].concat()).ok());
     assert_eq!((&told["computed_output"], &told["other_outputs"]), (&"z".into(), &vec!["y"].into()));
     for (model, output, what) in [("two.onnx", "w", "no output \"w\""), ("other.onnx", "y", "axes = [1]")] {
         let said = at(&compile(model, output)).refuses();
