@@ -82,9 +82,9 @@ fn programs_of_every_chapter_are_tested() {
         assert!(fences.len().is_multiple_of(2), "{chapter}: code that does not end");
         for opening in fences.iter().step_by(2) {
             // Tests of the package run `python`; `py` needs a cluster or further packages. Tests of
-            // web/client run `js`.
+            // web/client run `js`. `text` is a file that commands read.
             assert!(
-                ["```rust", "```toml", "```sh", "```python", "```py", "```js"].contains(opening),
+                ["```rust", "```toml", "```sh", "```python", "```py", "```js", "```text"].contains(opening),
                 "{chapter}: {opening}: code of which kind?"
             );
         }

@@ -64,7 +64,7 @@ pub fn rng() -> SystemRng {
 ///
 /// ```
 /// let seed: [u8; 32] = he_core::rand::random();
-/// assert_ne!(seed, he_core::rand::random());
+/// assert_ne!(seed, he_core::rand::random::<[u8; 32]>());
 /// ```
 ///
 /// # Panics

@@ -2,8 +2,8 @@
 //!
 //! Each line of the standard input names a model, a table of examples and possibly an output, with
 //! tabs between them. Each is answered by a line: `ok`, a tab and the outputs of all examples with
-//! commas between them, or `refused`, a tab and why. `tests/onnx/backend.py` compares these with the
-//! outputs that ONNX's own tests state.
+//! commas between them, or `refused`, a tab and why. `tests/onnx/backend.py` compares these with
+//! the outputs that ONNX's own tests state.
 
 use he_nn::onnx::Model;
 use std::error::Error;

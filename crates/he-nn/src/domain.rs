@@ -1,5 +1,5 @@
-//! Functions that have no value for some numbers, such as logarithms: the interval on which they are
-//! needed, and how they go on beyond it.
+//! Functions that have no value for some numbers, such as logarithms: the interval on which they
+//! are needed, and how they go on beyond it.
 //!
 //! Polynomials are fitted on an interval around 0, and slots without a value hold 0. A function is
 //! therefore continued beyond the interval that calibration has seen, with the same value and

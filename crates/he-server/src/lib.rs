@@ -6,8 +6,8 @@
 //! and the deployment.
 //!
 //! - [`settings`]: flags, environment and file as one [`Config`](settings::Config);
-//! - [`app`]: the service; [`serve`]: its connections; [`tenants`] and [`tokens`]: those who may use
-//!   it;
+//! - [`app`]: the service; [`serve`]: its connections; [`tenants`] and [`tokens`]: those who may
+//!   use it;
 //! - `http`: the routes, `uploads`, `arriving`, `jobs` and `queue`: what they do;
 //! - `places`, `rates`, `turns`, `space`: what keeps clients from each other; `host` and `address`:
 //!   by which name they ask, and who counts as one;

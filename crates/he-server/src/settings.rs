@@ -44,8 +44,8 @@ pub enum SettingsError {
 }
 
 /// Calls a macro with the list of all settings: documentation, name, type, the kind of value, the
-/// environment variable, and of a list what separates its values there. Options of a command line, variables and keys of a file come from this
-/// one list.
+/// environment variable, and of a list what separates its values there. Options of a command line,
+/// variables and keys of a file come from this one list.
 #[macro_export]
 macro_rules! with_settings {
     ($then:ident) => {
@@ -104,7 +104,7 @@ macro_rules! with_settings {
             address_guests: u64, "N", "HE_SERVE_ADDRESS_GUESTS";
             /// Unfinished uploads of a tenant; guests have at most 16 [default: 64]
             tenant_uploads: u64, "N", "HE_SERVE_TENANT_UPLOADS";
-            /// Ended jobs that are kept, of a tenant or of the guests of one address [default: 1000]
+            /// Ended jobs that are kept, of a tenant or the guests of one address [default: 1000]
             kept_jobs: u64, "N", "HE_SERVE_KEPT_JOBS";
             /// Names by which clients call the service [default: on loopback addresses localhost]
             hosts: Vec<String>, "NAME,...", "HE_SERVE_HOSTS", ',';

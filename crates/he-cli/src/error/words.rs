@@ -91,6 +91,9 @@ pub fn hint(error: &Error) -> Option<String> {
         Error::Container(ContainerError::WrongKey { .. }) => Some(
             "give the key that it was encrypted with; he-cli info FILE shows which one that is".to_owned(),
         ),
+        Error::Container(ContainerError::Cost { .. }) => {
+            Some("if you know who made the file, open it with --allow-cost".to_owned())
+        }
         Error::Gpu(error) => gpu(error).map(str::to_owned),
         Error::Output(error) => output(error).map(str::to_owned),
         Error::Archive(ArchiveError::TooDeep { .. }) => {

@@ -203,7 +203,7 @@ fn hostile_costs_are_refused_at_once() {
                 "x.he: stretching the passphrase takes {told} as the file states, more than the 256 MiB in 3 \
                  passes allowed"
             ),
-            "if you know who made the file, allow the cost (--allow-cost of he-cli, allow_cost in Python)",
+            "if you know who made the file, open it with --allow-cost",
         );
     }
     let allowed = "decrypt x.he --passphrase --allow-cost -o out";

@@ -69,8 +69,8 @@
 //!   hash of contributions that were committed to;
 //! - have others decrypt what it chose, by encrypting an input as it should not: nothing proves
 //!   that an input is an encryption. **A share of a chosen ciphertext is the secret of its party.**
-//!   Whoever is not a party cannot: shares are made for the results of a [`Transcript`] alone, which
-//!   each party recomputes from inputs that parties say they have encrypted;
+//!   Whoever is not a party cannot: shares are made for the results of a [`Transcript`] alone,
+//!   which each party recomputes from inputs that parties say they have encrypted;
 //! - make a share of nothing with another party's number: shares are not signed. Use authenticated
 //!   channels;
 //! - deal shares that fit no polynomial, so that some quorums decrypt wrongly.

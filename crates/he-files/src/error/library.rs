@@ -85,10 +85,7 @@ pub(super) fn container(error: &ContainerError) -> Text {
         ContainerError::WrongPassphrase => {
             text(own(), "type the passphrase again; if it is right, get an undamaged copy of the file")
         }
-        ContainerError::Cost { .. } => text(
-            own(),
-            "if you know who made the file, allow the cost (--allow-cost of he-cli, allow_cost in Python)",
-        ),
+        ContainerError::Cost { .. } => text(own(), "if you know who made the file, allow the cost"),
         _ => text(own(), DAMAGED),
     }
 }

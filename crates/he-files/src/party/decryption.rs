@@ -51,8 +51,8 @@ pub struct Shared {
 /// [`PartyError::OtherResult`](crate::error::PartyError::OtherResult) for another table;
 /// [`PartyError::Shared`](crate::error::PartyError::Shared) if the party has shared it;
 /// [`MheError::Unstated`](he_core::mhe::MheError::Unstated) if a party with inputs has not stated
-/// them. The file is damaged or of another key set; the flood hides its numbers, or its noise is not
-/// stated; more is decrypted than was agreed on.
+/// them. The file is damaged or of another key set; the flood hides its numbers, or its noise is
+/// not stated; more is decrypted than was agreed on.
 pub fn decryption_shares(
     agreed: &Agreed,
     key: &KeyShare<Device>,
@@ -91,8 +91,8 @@ pub fn decryption_shares(
     Ok(Shared { frames, runs, history: reader.payload.history })
 }
 
-/// The numbers of a table, from the shares of a quorum and the transcripts that they were made with,
-/// and the operations that it says were computed.
+/// The numbers of a table, from the shares of a quorum and the transcripts that they were made
+/// with, and the operations that it says were computed.
 ///
 /// # Errors
 /// Shares are missing, doubled, of another session, or for another file or quorum; the file is

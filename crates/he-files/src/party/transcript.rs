@@ -227,8 +227,8 @@ impl Agreed {
         Ok(digests)
     }
 
-    /// Computes a result again, compares it, and writes down what it is. `own` lists the tables that
-    /// the party has encrypted, by their [`input_digest`].
+    /// Computes a result again, compares it, and writes down what it is. `own` lists the tables
+    /// that the party has encrypted, by their [`input_digest`].
     ///
     /// # Errors
     /// [`PartyError::OtherResult`] if the result is another one; [`PartyError`] for inputs that are

@@ -2,8 +2,8 @@
 //!
 //! The batch is dimension 0 of every value and is left out: models are read as for one example.
 //! Constants keep their type, and what depends on constants alone is computed by ONNX's rules, such
-//! as the dimensions of a reshape. Each operator takes the attributes and inputs that it knows under
-//! the opset of the model, and is refused if anything is left over.
+//! as the dimensions of a reshape. Each operator takes the attributes and inputs that it knows
+//! under the opset of the model, and is refused if anything is left over.
 
 mod arrangement;
 mod constants;
@@ -159,10 +159,9 @@ impl Graph {
     /// every input that an operator does not read.
     ///
     /// # Errors
-    /// [`Error::NotOnnx`]; [`Error::Unsupported`], [`Error::DynamicShape`],
-    /// [`Error::ElementType`], [`Error::Weight`], with the name of what they are about;
-    /// [`Error::Node`], [`Error::Graph`] and [`Error::Model`] for parts that do not fit together, or
-    /// say what is not read.
+    /// [`Error::NotOnnx`]; [`Error::Unsupported`], [`Error::DynamicShape`], [`Error::ElementType`],
+    /// [`Error::Weight`], with the name of what they are about; [`Error::Node`], [`Error::Graph`]
+    /// and [`Error::Model`] for parts that do not fit together, or say what is not read.
     pub fn from_onnx(bytes: &[u8]) -> Result<Self> {
         Model::read(bytes, None).map(|model| model.graph)
     }

@@ -1,7 +1,8 @@
 //! A node of a file: what its operator reads of it, and what is left over.
 //!
-//! An operator takes the attributes and inputs that it knows, under the opset of the model. Whatever
-//! it has not taken when it is done is an error: nothing that a model says can be overlooked.
+//! An operator takes the attributes and inputs that it knows, under the opset of the model.
+//! Whatever it has not taken when it is done is an error: nothing that a model says can be
+//! overlooked.
 
 use crate::error::{Error, Result};
 use rten_onnx::onnx::{AttributeProto, AttributeType, NodeProto, TensorProto};

@@ -1,5 +1,5 @@
-//! What a model says must be read or refused: attributes and inputs of each operator, types, opsets,
-//! and the fields of the format.
+//! What a model says must be read or refused: attributes and inputs of each operator, types,
+//! opsets, and the fields of the format.
 
 use crate::build::{Model, float, int, integers, ints, tensor, text};
 use he_nn::onnx::Model as Read;

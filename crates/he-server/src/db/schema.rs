@@ -177,7 +177,8 @@ mod tests {
         assert_eq!(db.version().await.unwrap(), Found::Version(1));
         db.migrate(Found::Version(1)).await.unwrap();
         assert_eq!(db.version().await.unwrap(), Found::Version(CURRENT));
-        // Tenants, tokens and usage are what they were; quotas are those of the settings from now on.
+        // Tenants, tokens and usage are what they were; quotas are those of the settings from now
+        // on.
         let quota = Quota { bytes: 70, objects: 71, jobs: 72 };
         db.set_quotas(quota, quota).await.unwrap();
         let known = db.tenant_of("hash").await.unwrap().unwrap();

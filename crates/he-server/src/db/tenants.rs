@@ -101,8 +101,8 @@ impl Database {
         tx.commit().await
     }
 
-    /// Adds a tenant. Its quotas follow the settings of the service that ran last; those of `tenant`
-    /// count for guests, and before a service has ever run.
+    /// Adds a tenant. Its quotas follow the settings of the service that ran last; those of
+    /// `tenant` count for guests, and before a service has ever run.
     ///
     /// # Errors
     /// The database fails, or there is a tenant of this name.

@@ -1,4 +1,5 @@
-//! The ground that operators stand on: one service per folder, an upgrade in place, names of requests.
+//! The ground that operators stand on: one service per folder, an upgrade in place, names of
+//! requests.
 
 use crate::client::Client;
 use crate::fixtures::{Service, evaluated, files};

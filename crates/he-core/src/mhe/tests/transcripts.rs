@@ -96,7 +96,7 @@ fn shares_are_made_of_recomputed_results_alone() {
         (not.clone(), not.clone(), not)
     );
     assert_eq!(combined.subject(), run.subject());
-    // Another program, party or order is another run, as is no computation.
+    // Another program, party or order is another run, and so is a run without a computation.
     let results = [digest(&sum)];
     let swapped = [(2, inputs[0].1), (1, inputs[1].1)];
     for other in [

@@ -1,6 +1,6 @@
 //! What depends on constants alone, computed by ONNX's rules for its type: integers are divided
-//! towards zero and wrap, floating-point results are rounded to their type. What has no number, such
-//! as a quotient by zero, is refused.
+//! towards zero and wrap, floating-point results are rounded to their type. What has no number,
+//! such as a quotient by zero, is refused.
 
 mod elementwise;
 
