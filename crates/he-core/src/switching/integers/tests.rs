@@ -190,7 +190,7 @@ fn integers_go_there_and_back<S: Scheme>(t: u64) {
 
 #[test]
 fn integers_of_bfv_go_there_and_back() {
-    integers_go_there_and_back::<Bfv>(257);
+    integers_go_there_and_back::<Bfv>(65537);
     integers_go_there_and_back::<Bfv>(1 << 10);
 }
 

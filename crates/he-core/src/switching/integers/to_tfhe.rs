@@ -9,8 +9,15 @@ use crate::rlwe::KeyParams as _;
 use crate::switching::{SwitchingParams, ToTfhe, ToTfheKey};
 use crate::tfhe::{EncryptedInt, IntegerEvaluator, LweBatch, LweOps, Rounding};
 
-/// The deviations that a Gaussian exceeds with probability 2^-32.
-const DEVIATIONS: f64 = 6.35;
+/// A little less than the 6.34 deviations that a Gaussian exceeds with probability 2^-32.
+///
+/// [`IntegerEvaluator::rounded`] accepts noise up to those 6.34. The noise that stands for an offset
+/// has to leave less room there than there is, also if the offset is nearly the whole margin: by
+/// more than 6.34, such an offset would leave room that there is not.
+const DEVIATIONS: f64 = 6.33;
+
+/// A little more than these deviations, which noise must keep to here.
+const MOST_DEVIATIONS: f64 = 6.35;
 
 /// More bits than any noise leaves, and the most that [`IntegerEvaluator::rounded`] takes.
 const MOST_BITS: u32 = 32;
@@ -94,7 +101,7 @@ fn excess_bits(t: u64, bits: u32, deviation_log2: f64) -> f64 {
     if offset >= margin {
         return f64::INFINITY;
     }
-    with_offset(deviation_log2, offset, margin) + libm::log2(DEVIATIONS / margin)
+    with_offset(deviation_log2, offset, margin) + libm::log2(MOST_DEVIATIONS / margin)
 }
 
 impl<S: Scheme, B: RingOps + LweOps> IntegersToTfhe<S, B> {
@@ -246,5 +253,11 @@ mod tests {
             let both = with_offset(left.log2(), offset, margin);
             assert!((both.exp2() * DEVIATIONS / margin - 1.0).abs() < 1e-9, "{offset}");
         }
+        // The offset of 8 bits modulo 257 is 255/256 of the margin: it is refused here, and by what
+        // rounds its phases.
+        let (margin, offset) = (margin(8), offset(257, 8));
+        let alone = with_offset(f64::NEG_INFINITY, offset, margin).exp2();
+        assert!(libm::erfc(margin / alone / 2f64.sqrt()).log2() > -32.0);
+        assert!(excess_bits(257, 8, -60.0) > 0.0 && excess_bits(257, 7, -60.0) < 0.0);
     }
 }
