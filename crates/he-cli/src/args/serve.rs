@@ -8,6 +8,8 @@ use std::path::PathBuf;
 /// `serve`.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_precedence_over_arg = true)]
+// The option of all commands, here with a variable and a key of the file, is passed on as well.
+#[command(mut_arg("threads", |threads| threads.global(true)))]
 pub struct Serve {
     #[command(subcommand)]
     pub command: Option<ServeCommand>,

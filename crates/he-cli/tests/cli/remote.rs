@@ -258,11 +258,16 @@ fn https_with_a_private_authority() {
     // An authority that is not trusted, another host, and no HTTPS at all.
     let (own, foreign) =
         (format!("https://127.0.0.1:{}", service.port), format!("https://127.0.0.1:{}", foreign.port));
-    for (url, trusted) in [(&own, None), (&own, Some("other.pem")), (&foreign, Some("both.pem"))] {
+    let name = "give the URL with a name that the certificate has";
+    for (url, trusted, hint) in [
+        (&own, None, "--ca-file FILE"),
+        (&own, Some("other.pem"), "--ca-file FILE"),
+        (&foreign, Some("both.pem"), name),
+    ] {
         let outcome = ask(url, trusted);
         assert_eq!(outcome.code, Some(1), "{trusted:?}: {}", outcome.stderr);
         assert!(outcome.stderr.contains("certificate"), "{}", outcome.stderr);
-        assert!(outcome.stderr.contains("--ca-file FILE"), "{}", outcome.stderr);
+        assert!(outcome.stderr.contains(hint), "{}", outcome.stderr);
     }
     let plain = Service::start();
     let outcome = ask(&format!("https://127.0.0.1:{}", plain.port), Some("own.pem"));

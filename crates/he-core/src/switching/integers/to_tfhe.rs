@@ -11,9 +11,9 @@ use crate::tfhe::{EncryptedInt, IntegerEvaluator, LweBatch, LweOps, Rounding};
 
 /// A little less than the 6.34 deviations that a Gaussian exceeds with probability 2^-32.
 ///
-/// [`IntegerEvaluator::rounded`] accepts noise up to those 6.34. The noise that stands for an offset
-/// has to leave less room there than there is, also if the offset is nearly the whole margin: by
-/// more than 6.34, such an offset would leave room that there is not.
+/// [`IntegerEvaluator::rounded`] accepts noise up to those 6.34. The noise that stands for an
+/// offset has to leave less room there than there is, also if the offset is nearly the whole
+/// margin: by more than 6.34, such an offset would leave room that there is not.
 const DEVIATIONS: f64 = 6.33;
 
 /// A little more than these deviations, which noise must keep to here.
