@@ -73,8 +73,8 @@ class Server:
 
 
 def serve_options(folder: pathlib.Path, port: int) -> list[str]:
-    # All tests come from one address, faster than people.
-    rates = ["--request-rate", "100000", "--session-rate", "100000"]
+    # All tests come from one address and one tenant, faster than people and more at a time.
+    rates = ["--request-rate", "100000", "--session-rate", "100000", "--tenant-uploads", "128"]
     places = ["--data", str(folder / "data"), "--page", str(ROOT / "web/dist")]
     return ["--listen", f"127.0.0.1:{port}", *places, *rates]
 
