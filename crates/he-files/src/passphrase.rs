@@ -410,7 +410,7 @@ mod tests {
             let error = open(&stating(memory, passes), &phrase("p")).err().unwrap();
             let text = error.to_string();
             assert!(text.contains(told) && text.contains("256 MiB in 3 passes"), "{text}");
-            assert!(error.hint().unwrap_or_default().contains("--allow-cost"), "{text}");
+            assert!(error.hint().unwrap_or_default().contains("allow the cost"), "{text}");
         }
         // What is allowed is worked for, and tells that the file is another then.
         let allowed = phrase("p").allowing(Cost { memory_kib: 64, passes: 16, lanes: 4 });
