@@ -294,9 +294,10 @@ errors! {
         Argument {
             /// The argument.
             what: &'static str,
-            /// What is wrong.
+            /// The fault.
             why: String,
-            /// What it must be, or what to use instead, unless that goes without saying.
+            /// The value that is expected, or the one to use instead, unless that goes without
+            /// saying.
             hint: Option<String>,
         }:
             ("{what}: {why}"),

@@ -22,7 +22,7 @@ pub trait Overseer: Send + Sync {
     }
 }
 
-/// Those who oversee a back end: nobody, or one or more [`Overseer`]s. Clones share them.
+/// The overseers of a back end: nobody, or one or more [`Overseer`]s. Clones share them.
 ///
 /// Without any, a question costs one branch. Results do not depend on them.
 ///
@@ -49,7 +49,7 @@ pub trait Overseer: Send + Sync {
 #[derive(Clone, Default)]
 pub struct Oversight(Option<Arc<dyn Overseer>>);
 
-/// Of two, both are told, and each may end the work.
+/// Two overseers: both are told, and each may end the work.
 struct Both(Arc<dyn Overseer>, Arc<dyn Overseer>);
 
 impl Overseer for Both {

@@ -17,7 +17,7 @@ mod sequential {
         1
     }
 
-    /// Of `IntoIterator`.
+    /// Loops over `IntoIterator`.
     pub(crate) trait IntoParallelIterator: IntoIterator + Sized {
         fn into_par_iter(self) -> Self::IntoIter {
             self.into_iter()
@@ -26,7 +26,7 @@ mod sequential {
 
     impl<I: IntoIterator> IntoParallelIterator for I {}
 
-    /// Of shared slices.
+    /// Loops over shared slices.
     pub(crate) trait ParallelSlice<T> {
         fn par_iter(&self) -> Iter<'_, T>;
         fn par_chunks(&self, len: usize) -> Chunks<'_, T>;
@@ -47,7 +47,7 @@ mod sequential {
         }
     }
 
-    /// Of mutable slices.
+    /// Loops over mutable slices.
     pub(crate) trait ParallelSliceMut<T> {
         fn par_iter_mut(&mut self) -> IterMut<'_, T>;
         fn par_chunks_mut(&mut self, len: usize) -> ChunksMut<'_, T>;

@@ -25,10 +25,10 @@ use crate::rlwe::Flooding;
 /// - TFHE likewise, by the failure probability of its parameters:
 ///   [`TfheSecretKey::publish`](crate::tfhe::TfheSecretKey::publish).
 ///
-/// What is refused before the secret key is used does not count. Whatever comes after that does,
-/// even if it ends in an error, because errors can be seen, too. A publisher cannot be cloned:
-/// copies would count apart. Those who publish in several runs of a program keep
-/// [`left`](Self::left) and go on with [`resume`](Self::resume).
+/// Publications that are refused before the secret key is used do not count. Whatever comes after
+/// that does, even if it ends in an error, because errors can be seen, too. A publisher cannot be
+/// cloned: copies would count apart. A holder who publishes in several runs of a program keeps
+/// [`left`](Self::left) and goes on with [`resume`](Self::resume).
 ///
 /// ```
 /// # use he_core::{backend::Cpu, bfv::*, ring::Ring, rlwe::*, Publisher};
@@ -97,8 +97,8 @@ impl Publisher {
 
     /// Moves `count` of the decryptions that are left to a publisher of their own, under the same
     /// security and the same number of all decryptions. So a thread can publish while others do,
-    /// and no decryption is counted twice. What a part has left when it is dropped counts as used;
-    /// [`rejoin`](Self::rejoin) brings it back.
+    /// and no decryption is counted twice. The decryptions that a part has left when it is dropped
+    /// count as used; [`rejoin`](Self::rejoin) brings them back.
     ///
     /// # Errors
     /// [`Error::DecryptionsSpent`] if fewer are left: then none are moved.

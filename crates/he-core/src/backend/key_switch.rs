@@ -50,7 +50,7 @@ pub struct Rotation<'a, T> {
 /// A giant step of a sum of rotations: a weighted sum of baby rotations, which is rotated in turn.
 #[derive(Debug)]
 pub struct GiantStep<'a, T> {
-    /// What the sum is rotated by.
+    /// The rotation that the sum undergoes.
     pub rotation: Rotation<'a, T>,
     /// The baby rotations by their index, and their weights.
     pub terms: Vec<(usize, Weight<'a, T>)>,

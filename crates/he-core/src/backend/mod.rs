@@ -1,9 +1,9 @@
 //! Back ends: the memory of one device, and rings that are prepared on it.
 //!
-//! A [`Backend`] is the memory. What it prepares for a [`RingSpec`] is a [`PreparedRing`]: the
-//! constants of that ring on that device, whose methods are the operations ([`PolyOps`],
-//! [`KeySwitchOps`], [`CkksOps`], [`ExactOps`], [`WidePolyOps`]). Types that are generic over the
-//! back end ask for [`RingOps`] or [`WideOps`], which say what its rings can do.
+//! A [`Backend`] is the memory. It prepares a [`PreparedRing`] for a [`RingSpec`]: the constants of
+//! that ring on that device, whose methods are the operations ([`PolyOps`], [`KeySwitchOps`],
+//! [`CkksOps`], [`ExactOps`], [`WidePolyOps`]). Types that are generic over the back end ask for
+//! [`RingOps`] or [`WideOps`], which say what its rings can do.
 //!
 //! # Contract
 //! Every implementation must satisfy this page; `conformance` tests it,

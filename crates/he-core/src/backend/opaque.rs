@@ -43,7 +43,7 @@ macro_rules! opaque {
             /// The same with another buffer.
             ///
             /// # Errors
-            /// That of `to`.
+            /// The error of `to`.
             pub fn try_map<U>(self, to: impl FnOnce(T) -> Result<U>) -> Result<$name<U>> {
                 to(self.0).map($name)
             }

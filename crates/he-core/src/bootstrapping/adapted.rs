@@ -25,8 +25,8 @@ const X: usize = 16;
 /// - q = (q_0 v + q_1 u + q_2) w + q_3 v + q_4 u + q_5;
 /// - p = q x + (r_0 v + r_1 u + r_2) w + r_3 v + r_4 u + r_5.
 ///
-/// q and the rest are the quotient and the remainder of p by x, whose degree in u is 8. Of their
-/// 7 + 8 coefficients, sums of these six monomials lack those of u^3, and the remainder that of
+/// q and the rest are the quotient and the remainder of p by x, whose degree in u is 8. They have
+/// 7 + 8 coefficients, but sums of these six monomials lack those of u^3, and the remainder that of
 /// u^7: shift, center and slope are such that these three vanish.
 ///
 /// Source: Knuth, *The Art of Computer Programming*, vol. 2, 4.6.4 (adaptation of coefficients);
@@ -38,7 +38,7 @@ pub(super) struct Adapted {
     remainder: Sum,
 }
 
-/// What the polynomials u, v, w and x depend on.
+/// The parameters of the polynomials u, v, w and x.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Chain {
     shift: f64,
@@ -115,7 +115,7 @@ impl Adapted {
             + (r.factor[1] * w + r.rest[1])
             + by_v * 2.0 * u
             + by_w * self.chain.slope;
-        // Those by q and by both factors of w, and the last sum's own.
+        // The derivatives by q and by both factors of w, and the last sum's own.
         let all = [by_u, by_v, by_w, by_x, x, w * x, w, 1.0];
         libm::sqrt(all.iter().map(|derivative| derivative * derivative).sum())
     }
@@ -123,8 +123,8 @@ impl Adapted {
     /// p of every slot, five levels lower.
     ///
     /// # Errors
-    /// Those of sums of products: missing levels or relinearisation key, mismatch of keys or ring,
-    /// device errors.
+    /// The errors of sums of products: missing levels or relinearisation key, mismatch of keys or
+    /// ring, device errors.
     pub fn apply<B: RingOps>(
         &self,
         ev: &Evaluator<B>,
@@ -145,7 +145,7 @@ impl Adapted {
         Powers::of(ev, chain, keys).value(&self.part())
     }
 
-    /// Those of the chain and of the sums of products.
+    /// The relinearisations of the chain and of the sums of products.
     pub fn relinearisations(&self) -> usize {
         [U, V, W, X].len() + self.part().relinearisations()
     }
@@ -173,7 +173,7 @@ impl Sum {
         Part { products: vec![(W, of(self.factor))], ..of(self.rest) }
     }
 
-    /// That of a polynomial in u of degree 6, and its coefficient of u^3 that the sum lacks.
+    /// The sum for a polynomial in u of degree 6, and its coefficient of u^3 that the sum lacks.
     fn of(mut polynomial: Vec<f64>, [u, v, w]: [&[f64]; 3]) -> (Self, f64) {
         let mut take = |from: &[f64]| {
             let degree = from.len() - 1;

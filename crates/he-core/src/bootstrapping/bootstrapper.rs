@@ -45,7 +45,7 @@ struct Map<B: RingOps> {
     matrix: PreparedTransform<B>,
 }
 
-/// What takes twice as many slots, real parts and then imaginary ones, apart again.
+/// The transforms that take twice as many slots, real parts and then imaginary ones, apart again.
 #[derive(Debug)]
 struct Joins<B: RingOps> {
     /// To re + i im.
@@ -58,10 +58,10 @@ struct Joins<B: RingOps> {
 #[derive(Debug)]
 pub struct Bootstrapper<B: RingOps = Cpu> {
     params: BootstrapParams,
-    /// Of programs.
+    /// The evaluator for the levels of programs.
     ev: Evaluator<B>,
     lower: Evaluator<B>,
-    /// Of the modular reduction.
+    /// The evaluator for the modular reduction.
     reduction: Evaluator<B>,
     to_coefficients: Vec<PreparedTransform<B>>,
     to_slots: Vec<Map<B>>,
@@ -71,7 +71,7 @@ pub struct Bootstrapper<B: RingOps = Cpu> {
     joins: Option<Joins<B>>,
     /// X^(N/2), which multiplies every slot by i.
     imaginary_unit: Poly<Eval, B>,
-    /// What a refresh adds.
+    /// The noise that a refresh adds.
     noise: NoiseEstimate,
 }
 
@@ -135,12 +135,12 @@ impl<B: RingOps> Bootstrapper<B> {
         self.to_coefficients.iter().chain(to_slots).chain(joins).map(PreparedTransform::bytes).sum()
     }
 
-    /// Of programs.
+    /// The evaluator for the levels of programs.
     pub(super) fn evaluator(&self) -> &Evaluator<B> {
         &self.ev
     }
 
-    /// What a refresh adds to the noise of a ciphertext, at the scale of its result.
+    /// The noise that a refresh adds to a ciphertext, at the scale of its result.
     pub fn added_noise(&self) -> NoiseEstimate {
         self.noise
     }
@@ -378,8 +378,8 @@ impl<B: RingOps> Bootstrapper<B> {
         entered(&self.reduction, matrix.apply_images(ev, &ct, images, keys)?)
     }
 
-    /// What the modular reduction leaves, as a ciphertext of programs: re + i im, re, or both parts
-    /// as two batches.
+    /// Joins the results of the modular reduction into a ciphertext of programs: re + i im, re, or
+    /// both parts as two batches.
     pub(super) fn join(
         &self,
         ct: Ciphertext<B>,

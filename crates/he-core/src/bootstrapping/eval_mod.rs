@@ -33,8 +33,8 @@ pub struct EvalMod {
     adapted: Option<Adapted>,
     /// c_0, the cosine's amplitude.
     root: f64,
-    /// What is subtracted from 2 y^2 by each doubling: c_1 = c_0^2, c_2 = c_1^2 ... of which the
-    /// last is the sine's amplitude. To that is added what the sine at an integer would be on
+    /// The constants that the doublings subtract from 2 y^2: c_1 = c_0^2, c_2 = c_1^2 ... of which
+    /// the last is the sine's amplitude. To that is added what the sine at an integer would be on
     /// average, which would add up over many refreshes.
     subtracted: Vec<f64>,
     arcsine: Option<Polynomial>,
@@ -105,12 +105,12 @@ impl EvalMod {
         Ok(Self { shape, cosine, adapted, root, subtracted, arcsine, reach, remainder, amplitude })
     }
 
-    /// What the argument of [`apply`](Self::apply) is a multiple of: x = reach t.
+    /// The factor of the argument of [`apply`](Self::apply): x = reach t.
     pub fn reach(&self) -> f64 {
         self.reach
     }
 
-    /// What x mod 1 is multiplied by.
+    /// The factor of x mod 1 in the result.
     pub fn amplitude(&self) -> f64 {
         self.amplitude
     }
@@ -124,9 +124,9 @@ impl EvalMod {
         offsets.map(|f| near(i, f).max(near(-i, f))).fold(0.0, f64::max)
     }
 
-    /// What the roundings of the cosine, of the doublings and of the arcsine leave in the result
-    /// near `integer`, as root mean square: `rounding` is what one leaves in a slot of a level,
-    /// counted up from the result's.
+    /// The error that the roundings of the cosine, of the doublings and of the arcsine leave in the
+    /// result near `integer`, as root mean square: `rounding` is what one leaves in a slot of a
+    /// level, counted up from the result's.
     pub(super) fn noise(&self, integer: u32, rounding: impl Fn(usize) -> f64) -> f64 {
         let after = self.shape.doublings as usize + if self.shape.arcsine { 2 } else { 0 };
         let t = (f64::from(integer) - 0.25) / self.reach;
@@ -240,7 +240,7 @@ mod tests {
         assert!(even.iter().all(|&error| error < -30.0), "{even:?}");
         let doubled = errors(EvalModShape { focus: 0.0, doublings: 4, ..shape });
         assert!(doubled.iter().all(|&error| error < -43.0), "{doubled:?}");
-        // What the arcsine leaves: 3 (2 pi f)^4 / 40 of f, below 2^-43 here.
+        // The arcsine leaves 3 (2 pi f)^4 / 40 of f, below 2^-43 here.
         let arcsine = errors(EvalModShape { focus: 0.0, doublings: 4, arcsine: true, ..shape });
         assert!(arcsine.iter().all(|&error| error < -42.0), "{arcsine:?}");
     }

@@ -1,4 +1,4 @@
-//! What parameters with bootstrapping offer and cost, in numbers.
+//! The capabilities and costs of parameters with bootstrapping, in numbers.
 
 use super::bootstrapper::eval_mod;
 use super::overflow::{log2_integer, log2_tail};
@@ -11,7 +11,7 @@ use crate::rlwe::RlweParams;
 /// An error of a value above this counts as a failure in [`BootstrapFacts::failure_log2`].
 const FAILURE: f64 = 1.0 / 1024.0;
 
-/// What parameters with bootstrapping offer and cost.
+/// The capabilities and costs of parameters with bootstrapping.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct BootstrapFacts {
@@ -41,9 +41,9 @@ pub struct BootstrapFacts {
 /// -log2 of the error of a real or imaginary part of a bootstrapped value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Precision {
-    /// Of the root mean square.
+    /// The value for the root mean square.
     pub rms_bits: f64,
-    /// Of the greatest error in all runs.
+    /// The value for the greatest error in all runs.
     pub worst_bits: f64,
 }
 
@@ -74,8 +74,8 @@ impl SecretFacts {
 }
 
 impl BootstrapParams {
-    /// What they offer and cost. Matrices of CoeffsToSlots are computed in order to count keys,
-    /// which takes about as long as a transform of every diagonal.
+    /// Computes the capabilities and costs of these parameters. Matrices of CoeffsToSlots are
+    /// computed in order to count keys, which takes about as long as a transform of every diagonal.
     ///
     /// # Errors
     /// None in practice: the reduction and the matrices of checked parameters exist.
@@ -125,7 +125,7 @@ impl BootstrapParams {
     }
 }
 
-/// What the reduction makes of a value of one.
+/// The result of the reduction for a value of one.
 pub(super) fn value_unit(params: &BootstrapParams, map: &EvalMod) -> f64 {
     let base = params.params().levels()[0].scale;
     map.amplitude() * base / params.ring_spec().q()[0] as f64

@@ -57,7 +57,8 @@ impl<B: RingOps> Bootstrapper<B> {
         let input = ev.lowered_to(ct, level)?;
         let input: &Ciphertext<B> = input.borrow();
         for _ in 1..iterations {
-            // What is found so far is right by definition: the rest is what differs from it.
+            // The part that is found so far is right by definition: the rest is its difference from
+            // the whole.
             parts.iter_mut().for_each(|part| part.set_noise(part.noise().map(exact)));
             let lowered = parts.iter().map(|part| ev.mod_switch_to(part, level + 1));
             let lowered = lowered.collect::<Result<Vec<_>>>()?;

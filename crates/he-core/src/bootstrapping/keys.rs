@@ -13,7 +13,7 @@ use derive_where::derive_where;
 use rand::CryptoRng;
 use std::fmt;
 
-/// What a key of bootstrapping is for. Keys are made and written in this order.
+/// The purpose of a key of bootstrapping. Keys are made and written in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum BootstrapKeyUse {
     /// ModRaise: from the secret of programs to the sparse one, over q_0 p_0 alone.
@@ -143,7 +143,7 @@ impl<B: RingOps> BootstrapKey<B> {
         Ok(Self { purpose, key })
     }
 
-    /// What it is for.
+    /// The purpose of the key.
     pub fn purpose(&self) -> BootstrapKeyUse {
         self.purpose
     }
@@ -188,9 +188,9 @@ impl<B: RingOps> RaiseKey<B> {
     }
 }
 
-/// What the server needs to bootstrap: evaluation keys for the levels of CoeffsToSlots and the
-/// modular reduction, for those of SlotsToCoeffs (over fewer primes), and the two keys that lead to
-/// the sparse secret and back.
+/// The keys with which the server bootstraps: evaluation keys for the levels of CoeffsToSlots and
+/// the modular reduction, for those of SlotsToCoeffs (over fewer primes), and the two keys that
+/// lead to the sparse secret and back.
 ///
 /// The sparse secret is drawn for these keys and wiped when they are made. The key that leads to it
 /// is over q_0 p_0 alone, and there is no other under it; the one that leads back holds it as a
@@ -207,11 +207,11 @@ pub struct BootstrapKeys<B: RingOps = Cpu> {
     pub(super) to_sparse: SparseKey<B>,
     /// Under the dense secret, over all primes.
     pub(super) to_dense: RaiseKey<B>,
-    /// Of the modular reduction.
+    /// The keys for the modular reduction.
     pub(super) reduction: EvaluationKeys<B>,
-    /// Of each matrix of CoeffsToSlots.
+    /// The keys for each matrix of CoeffsToSlots.
     pub(super) maps: Vec<EvaluationKeys<B>>,
-    /// Of SlotsToCoeffs.
+    /// The keys for SlotsToCoeffs.
     pub(super) lower: EvaluationKeys<B>,
 }
 
@@ -342,7 +342,7 @@ impl<B: RingOps> KeyCollector<B> {
         })
     }
 
-    /// What the next key has to be for.
+    /// The purpose that the next key must have.
     pub(crate) fn next_use(&self) -> Option<BootstrapKeyUse> {
         self.needed.as_slice().first().copied()
     }

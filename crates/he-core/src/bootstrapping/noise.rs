@@ -1,8 +1,8 @@
 //! The noise of a bootstrapped ciphertext, estimated from the parameters.
 //!
-//! All noises are root mean squares of the complex error of a slot, relative to a value of one.
-//! A rounding leaves sqrt(N) times its root mean square over the coefficients, divided by the
-//! scale. What each stage adds, and what becomes of it:
+//! All noises are root mean squares of the complex error of a slot, relative to a value of one. A
+//! rounding leaves sqrt(N) times its root mean square over the coefficients, divided by the scale.
+//! Each stage adds, and does to noise, the following:
 //!
 //! - *SlotsToCoeffs*, on either side of the others: one rounding per matrix, which the following
 //!   stages of the transform treat as they treat the values, and the switch of its rotations, where
@@ -32,18 +32,18 @@ use crate::rlwe::noise::{key_switch_log2, rounding_log2};
 /// to have, as for all estimates ([`NoiseEstimate`]).
 const PEAK: f64 = 16.0;
 
-/// The same for coefficients. What a rounding leaves in a slot is a product of two complex numbers,
-/// that of the rounding and that of the secret, and both parts of it have the distribution of
-/// Laplace: beyond this many deviations with probability exp(-24 sqrt(2)) = 2^-49, as far as a
+/// The same for coefficients. The error of a rounding in a slot is a product of two complex
+/// numbers, that of the rounding and that of the secret, and both parts of it have the distribution
+/// of Laplace: beyond this many deviations with probability exp(-24 sqrt(2)) = 2^-49, as far as a
 /// normal one beyond [`TAIL`](crate::exact::TAIL).
 const COEFFICIENT_PEAK: f64 = 24.0;
 
 /// Integers that occur in fewer bootstraps than one of 2^this count as never, in the bound.
 const RARE_LOG2: f64 = -20.0;
 
-/// What the rounding of a matrix's entries leaves in its product, relative to that, for ciphertexts
-/// of a level: half of a unit for each coefficient of a diagonal, of which there are about as many
-/// as the product's magnitude grows by, twice.
+/// The error that the rounding of a matrix's entries leaves in its product, relative to the
+/// product, for ciphertexts of a level: half of a unit for each coefficient of a diagonal, of which
+/// there are about as many as the product's magnitude grows by, twice.
 fn weights(params: &CkksParams, level: usize) -> f64 {
     rounded(params, level, params.rlwe().ring().n() as f64)
 }
@@ -53,8 +53,8 @@ fn rounded(params: &CkksParams, level: usize, coefficients: f64) -> f64 {
     libm::sqrt(coefficients / 6.0) / params.multiplier_scale(level).unwrap_or(1.0)
 }
 
-/// What a refresh adds to values of magnitude up to one in real and imaginary part, at the scale of
-/// its result.
+/// The noise that a refresh adds to values of magnitude up to one in real and imaginary part, at
+/// the scale of its result.
 pub(super) fn added(params: &BootstrapParams, map: &EvalMod) -> NoiseEstimate {
     let errors = errors(params, map, RARE_LOG2);
     // The errors of both parts are one complex error.
@@ -71,8 +71,9 @@ pub(super) fn added(params: &BootstrapParams, map: &EvalMod) -> NoiseEstimate {
     }
 }
 
-/// What a refresh adds to coefficients of magnitude up to one: root mean square, and bound. Every
-/// integer up to the bound of the reduction counts, and so does the division to q_0 in front.
+/// The noise that a refresh adds to coefficients of magnitude up to one: root mean square, and
+/// bound. Every integer up to the bound of the reduction counts, and so does the division to q_0 in
+/// front.
 pub(crate) fn added_to_coefficients(params: &BootstrapParams) -> Result<(f64, f64)> {
     let map = &eval_mod(params)?;
     let errors = errors(params, map, f64::NEG_INFINITY);
@@ -86,7 +87,7 @@ pub(crate) fn added_to_coefficients(params: &BootstrapParams) -> Result<(f64, f6
     Ok((rms, peak))
 }
 
-/// What the stages add, relative to values of one.
+/// The errors that the stages add, relative to values of one.
 struct Errors {
     /// The square of what the maps and ModRaise add, as a complex error of a slot.
     before: f64,
@@ -188,7 +189,7 @@ pub(super) fn refreshed(
     NoiseEstimate { value_log2, ..kept.plus(added) }
 }
 
-/// What CoeffsToSlots multiplies slots by in all.
+/// The product of all factors by which CoeffsToSlots multiplies slots.
 fn factor(params: &BootstrapParams, map: &EvalMod) -> f64 {
     let upper = params.upper();
     let scale = upper.levels()[upper.max_level()].scale;

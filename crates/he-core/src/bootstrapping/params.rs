@@ -221,7 +221,7 @@ struct Inner {
     sparse: RlweParams,
     raise: RlweParams,
     secure: bool,
-    /// What keys are for, once it was asked for.
+    /// The purposes of the keys, once they were asked for.
     key_uses: OnceLock<Vec<BootstrapKeyUse>>,
 }
 
@@ -355,7 +355,7 @@ impl BootstrapParams {
                 (params, part(top..top + maps + 1, few, groups[top..].to_vec())?, top + maps)
             }
         };
-        // What is left at the end, at the number of primes of the level that takes it.
+        // The remainder comes at the end, at the number of primes of the level that takes it.
         let mut upper_groups = vec![group(1, spec.landing_log2())];
         upper_groups.extend(spec.upper_groups());
         let upper = part(landed..whole.level_primes.len(), all, upper_groups)?;
@@ -390,13 +390,13 @@ impl BootstrapParams {
         &self.0.spec
     }
 
-    /// What is refreshed.
+    /// The order of the linear maps, and hence the quantities that are refreshed.
     pub(crate) fn order(&self) -> Order {
         self.0.order
     }
 
-    /// What programs compute with: level 0, those of SlotsToCoeffs, and those of programs, which
-    /// end at [`input_level`](Self::input_level).
+    /// The parameters that programs compute with: level 0, those of SlotsToCoeffs, and those of
+    /// programs, which end at [`input_level`](Self::input_level).
     pub fn params(&self) -> &CkksParams {
         &self.0.params
     }
@@ -419,7 +419,7 @@ impl BootstrapParams {
         self.params().levels()[self.output_level()].scale
     }
 
-    /// What the phase of a ciphertext modulo q_0 is multiplied by where coefficients are refreshed.
+    /// The factor that the phase of a ciphertext modulo q_0 gains where coefficients are refreshed.
     pub(crate) fn coefficient_gain(&self) -> f64 {
         self.output_scale() / self.params().levels()[0].scale
     }
@@ -489,7 +489,7 @@ impl BootstrapParams {
         &self.0.reduction
     }
 
-    /// What keys are for, which takes matrices to find.
+    /// The purposes of the keys, which takes matrices to find.
     pub(super) fn known_key_uses(&self) -> &OnceLock<Vec<BootstrapKeyUse>> {
         &self.0.key_uses
     }

@@ -54,7 +54,8 @@ impl Preset {
         }
     }
 
-    /// What they offer and cost: slots, levels, precision, failure probability, keys, security.
+    /// Computes the capabilities and costs of the preset: slots, levels, precision, failure
+    /// probability, keys, security.
     ///
     /// # Errors
     /// None in practice: the primes exist.

@@ -14,7 +14,7 @@ pub struct RefreshWith<'a, B: RingOps = Cpu> {
 }
 
 impl<B: RingOps> Bootstrapper<B> {
-    /// What circuits of any depth refresh with.
+    /// Pairs the bootstrapper with its keys, as a refresher for circuits of any depth.
     pub fn with_keys<'a>(&'a self, keys: &'a BootstrapKeys<B>) -> RefreshWith<'a, B> {
         RefreshWith { bootstrapper: self, keys }
     }

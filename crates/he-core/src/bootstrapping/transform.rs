@@ -67,7 +67,7 @@ pub(super) fn coefficients_to_parts(
     all.map(|(dimension, diagonals)| transform(dimension, &diagonals, to)).collect()
 }
 
-/// What takes the halves (x, y) of twice as many slots to a x + b y, in both halves.
+/// The transform that takes the halves (x, y) of twice as many slots to a x + b y, in both halves.
 pub(super) fn joining(log_slots: u32, [a, b]: [Complex64; 2]) -> Result<LinearTransform> {
     let n = 1 << log_slots;
     let halves = |first, second| [vec![first; n], vec![second; n]].concat();
@@ -112,7 +112,7 @@ fn diagonals(log_slots: u32, matrices: usize, factor: f64, to: Direction) -> Res
     let fft = SpecialFft::new(n);
     let part = libm::pow(factor, 1.0 / matrices as f64);
     let stages = |range: Range<u32>| -> Diagonals {
-        // What is applied first is the right factor of the product.
+        // The stage that is applied first is the right factor of the product.
         let identity = BTreeMap::from([(0, vec![Complex64::new(part, 0.0); n])]);
         range.fold(identity, |product, i| {
             let half = match to {

@@ -1,10 +1,10 @@
 //! Circuits: whole computations on ciphertexts, written once for every back end.
 //!
 //! Each room holds the circuits of one kind of ciphertext: [`ckks`] those on vectors of complex
-//! numbers, [`bits`] those of gates, over TFHE and over the slots of BFV and BGV. What lies here
-//! serves all of them and knows no ciphertext: what a circuit needs ([`Requirements`]: levels and
-//! keys), images in tiles with a halo ([`TileLayout`]) and filters on them ([`Kernel`]), and
-//! columns of numbers over batches of slots ([`pack_column`]).
+//! numbers, [`bits`] those of gates, over TFHE and over the slots of BFV and BGV. The items of this
+//! module serve all of them and know no ciphertext: the requirements of a circuit
+//! ([`Requirements`]: levels and keys), images in tiles with a halo ([`TileLayout`]) and filters on
+//! them ([`Kernel`]), and columns of numbers over batches of slots ([`pack_column`]).
 
 pub mod bits;
 pub mod ckks;
@@ -23,7 +23,7 @@ use crate::error::{Error, Result};
 use crate::rlwe::{EvaluationKeys, KeyRequirements};
 use std::collections::BTreeSet;
 
-/// What a circuit needs of parameters and evaluation keys.
+/// The parameters and evaluation keys that a circuit needs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Requirements {
     /// Levels that it consumes.

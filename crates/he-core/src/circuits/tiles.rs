@@ -38,7 +38,7 @@ pub struct TileSpec {
     pub tile_h: usize,
     /// The pixels on each side of a tile that repeat those of its neighbours.
     pub halo: usize,
-    /// Those of them that filters have not consumed yet, counted from the useful part.
+    /// The pixels of the halo that filters have not consumed yet, counted from the useful part.
     pub halo_left: usize,
     /// How tiles share a ciphertext.
     pub packing: Packing,

@@ -356,9 +356,9 @@ struct Widths {
     scale: u32,
     /// The primes of level 0.
     base: Vec<u32>,
-    /// Those that each chosen level adds.
+    /// The primes that each chosen level adds.
     level: Vec<u32>,
-    /// Those of every level above 0.
+    /// The primes of every level above 0.
     levels: Vec<Vec<u32>>,
 }
 
@@ -449,7 +449,7 @@ mod tests {
             let params = builder.clone().published(security, decryptions).build().unwrap();
             let n = params.rlwe().ring().n();
             let fresh = fresh_noise_log2(params.rlwe().ring().log_n());
-            // Of a coefficient: the deviation of a slot is that of N / 2 of them.
+            // The deviation of a coefficient: that of a slot is the one of N / 2 of them.
             let rms = fresh - libm::log2(6.0 * libm::sqrt(n as f64 / 2.0)) + growth_log2(depth);
             let flooding = crate::rlwe::Flooding::Statistical { security_bits: security, decryptions };
             let bits = flooding.bits(n, 1, Some(rms)).unwrap();

@@ -13,7 +13,7 @@ use num_complex::Complex64;
 /// ([`ExtendedCiphertext`](crate::rlwe::ExtendedCiphertext)).
 ///
 /// A vector that repeats after n values is a polynomial in X^(N / 2n), whose evaluation form comes
-/// in runs of N / 2n equal words. Of each run one word is stored, so that it takes 2n words for
+/// in runs of N / 2n equal words. One word of each run is stored, so that it takes 2n words for
 /// each prime.
 #[derive_where(Clone; B::Buf)]
 pub struct ExtendedPlaintext<B: RingOps = Cpu> {
@@ -66,7 +66,7 @@ impl<B: RingOps> ExtendedPlaintext<B> {
         self.meta.slots
     }
 
-    /// What is known of the encoding's rounding.
+    /// The estimate of the encoding's rounding, if known.
     pub fn noise(&self) -> Option<NoiseEstimate> {
         self.meta.noise
     }

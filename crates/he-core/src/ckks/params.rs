@@ -243,7 +243,7 @@ impl CkksParams {
     }
 }
 
-/// What stands for the parameters in files: version 1 of levels of one group, version 2 of more.
+/// The fingerprint of the parameters in files: version 1 of levels of one group, version 2 of more.
 fn fingerprint(rlwe: &RlweParams, table: &LevelTable) -> Fingerprint {
     let mut hasher = blake3::Hasher::new();
     let one = table.groups.len() == 1;
@@ -366,7 +366,7 @@ mod tests {
             let spec = CkksSpec::from_bits(log_n, &q_bits, &[60; 3], 50.0).unwrap();
             let above: Vec<u64> = spec.q[1..].iter().copied().filter(|&q| q >= 1 << 50).collect();
             assert!(above.len() <= most_above, "N = 2^{log_n}, {levels} levels: {above:?}");
-            // Those are computed in float64 on devices that have it.
+            // Primes of this size are computed in float64 on devices that have it.
             assert!(above.iter().all(|&q| q < (1 << 50) + (1 << 44)), "{above:?}");
             for level in CkksParams::insecure(spec).unwrap().levels() {
                 let away = (level.scale / 50f64.exp2() - 1.0).abs();

@@ -163,7 +163,7 @@ macro_rules! broken {
     };
 }
 
-/// What an operation leaves, or its result, after damage.
+/// The buffer that an operation leaves, or its result, after damage.
 macro_rules! rebound {
     (fill $arg:ident) => {
         let mut $arg = $arg;
@@ -363,7 +363,7 @@ fn every_broken_operation_is_found_by_the_suite() {
         (suite::gathers, "gather"),
     ];
     for (body, op) in coarse {
-        // What is in a key is compared by reading it, and an empty key is the first.
+        // The contents of a key are compared by reading it, and an empty key is the first.
         let found = if op == "read_key" { "empty_key" } else { op };
         assert_eq!(op_of(body(&faulty(op), 4)), Some(found));
     }

@@ -38,7 +38,7 @@ macro_rules! errors {
         }
 
         impl $name {
-            /// What is wrong, without what to do about it.
+            /// States the fault, without the remedy.
             #[allow(unused_variables)]
             pub fn message(&self) -> String {
                 match self {
@@ -47,7 +47,7 @@ macro_rules! errors {
                 }
             }
 
-            /// What to do about it, where there is something to do.
+            /// States the remedy, where there is one.
             #[allow(unused_variables)]
             pub fn hint(&self) -> Option<String> {
                 match self {

@@ -11,8 +11,8 @@ const MOST_SECURITY: u32 = 256;
 impl<S: Scheme> Params<S> {
     /// The b of each of `floods` floods, uniform integers of `[-2^b, 2^b)` per coefficient, that
     /// hide the noise of a ciphertext of this state, all of which fit beside it: as many as there
-    /// are parties of a [shared decryption](crate::mhe::Decryption). What is left is the budget
-    /// that a decryption is checked for.
+    /// are parties of a [shared decryption](crate::mhe::Decryption). The remaining budget is the
+    /// one that a decryption is checked for.
     ///
     /// Floods are as wide as the level allows, not as narrow as the state does: all together take
     /// half of the Q / 4t that decryption tolerates, and the noise may take the other half, so
@@ -29,8 +29,8 @@ impl<S: Scheme> Params<S> {
 
     /// The b of each flood that hides the noise of a ciphertext over so many primes.
     ///
-    /// A phase that is decrypted takes what [`flood_bits`](Self::flood_bits) states. Of a
-    /// ciphertext that stays one, whose budget is to be used, floods of 2^b take half of the bits
+    /// A phase that is decrypted takes what [`flood_bits`](Self::flood_bits) states. If the
+    /// ciphertext stays one, whose budget is to be used, floods of 2^b take half of the bits
     /// between a fresh encryption's noise and Q / 4t, and leave the other half to the floods of its
     /// own decryption; or as much as of a phase that is decrypted, if half is too little for a
     /// fresh encryption's noise. So b depends on the level and the flooding, and the stated noise

@@ -225,7 +225,7 @@ impl NoiseModel {
     }
 
     /// The noise after a key switch over the first `primes` primes with any key: digits of size D_j
-    /// against errors, divided by P, and rounded. Of several parties the relinearisation key has
+    /// against errors, divided by P, and rounded. The relinearisation key of several parties has
     /// the most noise.
     #[must_use]
     pub fn key_switched(&self, noise: Noise, primes: usize) -> Noise {

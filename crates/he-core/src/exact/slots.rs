@@ -15,7 +15,7 @@ use crate::secret_words::SecretWords;
 pub struct SlotEncoder<B: RingOps = Cpu> {
     plain: PlainModulus,
     ring: Ring<B>,
-    /// Of the same degree, modulo t.
+    /// The ring of the same degree, modulo t.
     slots: Ring<B>,
     /// The slot of each value in evaluation form.
     slot_of: B::Buf,

@@ -5,8 +5,8 @@ use super::{Ciphertext, Noise, Params, Scheme};
 use crate::backend::RingOps;
 use crate::error::{Error, Result};
 
-/// What decides about the next operations on a ciphertext: its level, its correction factor and its
-/// predicted noise.
+/// The state that decides about the next operations on a ciphertext: its level, its correction
+/// factor and its predicted noise.
 ///
 /// The methods of [`Params`] on states are the predictions of [`Evaluator`](super::Evaluator):
 /// a ciphertext that was computed has the state that was predicted from those of its operands.
@@ -125,7 +125,7 @@ mod tests {
     use rand::SeedableRng;
     use rand::rngs::ChaCha20Rng;
 
-    /// What was computed has the state that was predicted, to the last bit.
+    /// The computed ciphertexts have the states that were predicted, to the last bit.
     fn predictions_are_those_of_the_evaluator<S: Scheme>() {
         let params = Params::<S>::for_depth(65537, 2).slots().build().unwrap();
         let ring = Ring::new(Cpu::new(), params.rlwe().ring().clone()).unwrap();
@@ -144,7 +144,7 @@ mod tests {
         let predicted = params.state_of_product(fresh, fresh).unwrap();
         assert_eq!(product.state(), predicted);
         assert_eq!(product.predicted_budget(&params), params.budget_of(predicted));
-        // Of two levels and correction factors.
+        // The operands have two levels and correction factors.
         let sum = ev.add(&x, &product).unwrap();
         assert_eq!(sum.state(), params.state_of_sum(fresh, predicted).unwrap());
         for value in [-7, 65536, 30000] {

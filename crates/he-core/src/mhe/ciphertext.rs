@@ -1,4 +1,4 @@
-//! What the protocols ask of the ciphertexts of CKKS, BFV and BGV.
+//! The interface of the ciphertexts of CKKS, BFV and BGV that the protocols use.
 
 use super::hash_poly;
 use super::share::sealed::Sealed;
@@ -110,7 +110,7 @@ fn errors_log2(parties: usize) -> f64 {
     libm::log2(parties as f64 * ERROR_VARIANCE) / 2.0
 }
 
-/// What the sums of so many representatives of messages modulo t leave in the noise.
+/// The noise that the sums of so many representatives of messages modulo t leave.
 fn carry(messages: usize) -> Noise {
     (0..messages).fold(Noise::ZERO, |noise, _| noise.plus(Noise::ZERO))
 }

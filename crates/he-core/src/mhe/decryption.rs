@@ -104,7 +104,7 @@ impl<'a, C: Encrypted> Decryption<'a, C> {
     /// and `statements` are those of the other parties that have inputs in it: see [`Transcript`].
     ///
     /// # Errors
-    /// Those of [`Transcript::check_statements`];
+    /// The errors of [`Transcript::check_statements`];
     /// [`MheError::ForeignSession`](super::MheError::ForeignSession);
     /// [`Error::DecryptionsSpent`](crate::Error::DecryptionsSpent);
     /// [`Error::Argument`](crate::Error::Argument) for the secret in another quorum and a publisher

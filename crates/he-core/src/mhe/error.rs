@@ -1,4 +1,4 @@
-//! What can be wrong with the messages of several parties.
+//! Errors in the messages of several parties.
 
 use super::{Digest, ProtocolKind, SessionId};
 use crate::error::errors;
@@ -46,7 +46,7 @@ errors! {
         Outsider {
             /// The party.
             party: u32,
-            /// Those that have.
+            /// The parties that take part.
             parties: Vec<u32>,
         }:
             ("party {party} takes no part, which {} do", list(parties));

@@ -9,8 +9,8 @@ use crate::ring::{Eval, Poly, Span};
 use crate::rlwe::{Flooded, Flooding, Floods, flood_poly};
 use rand::CryptoRng;
 
-/// What the runs of protocols on a ciphertext, which have an [`Input`] and a subject, say of
-/// themselves.
+/// The accessors that the runs of protocols on a ciphertext, which have an [`Input`] and a subject,
+/// share.
 macro_rules! on_input {
     () => {
         fn session(&self) -> &crate::mhe::Session {
@@ -51,7 +51,7 @@ pub(super) struct Input<'a, C: Encrypted> {
 }
 
 impl<'a, C: Encrypted> Input<'a, C> {
-    /// Of a ciphertext whose phase is decrypted.
+    /// Makes the input of a run that decrypts the ciphertext's phase.
     pub fn new(
         transcript: &Transcript,
         params: &'a C::Params,
@@ -62,7 +62,7 @@ impl<'a, C: Encrypted> Input<'a, C> {
         Self::for_phase(transcript, params, ct, quorum, flooding, Flooded::Plaintext)
     }
 
-    /// Of a ciphertext whose phase becomes that of another.
+    /// Makes the input of a run that turns the ciphertext's phase into that of another.
     pub fn for_ciphertext(
         transcript: &Transcript,
         params: &'a C::Params,

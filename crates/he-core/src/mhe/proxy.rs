@@ -13,9 +13,9 @@ use crate::rlwe::{
 };
 use rand::CryptoRng;
 
-/// What a recipient publishes so that others can make re-encryption keys to it: (b, a) over Q P,
-/// with b = -a s + e and a from a public seed. A [`PublicKey`](crate::rlwe::PublicKey) has the
-/// primes of Q alone, and switching keys those of P as well.
+/// The public key from which others make re-encryption keys to its recipient: (b, a) over Q P, with
+/// b = -a s + e and a from a public seed. A [`PublicKey`](crate::rlwe::PublicKey) has the primes of
+/// Q alone, and switching keys those of P as well.
 #[derive(Debug)]
 pub struct RecipientKey<B: RingOps = Cpu> {
     pub(crate) params: RlweParams,

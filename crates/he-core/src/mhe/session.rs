@@ -1,4 +1,4 @@
-//! What the parties agree on before they make keys.
+//! The agreement between the parties that precedes their keys.
 
 use super::{MheError, ProtocolKind};
 use crate::error::{Error, Result};
@@ -7,8 +7,8 @@ use crate::ring::Seed;
 use crate::rlwe::{KeyParams as _, RlweParams};
 use std::sync::Arc;
 
-/// What the runs of protocols that make keys, which have a session, a subject and a ring, say of
-/// themselves.
+/// The accessors that the runs of protocols that make keys, which have a session, a subject and a
+/// ring, share.
 macro_rules! in_session {
     () => {
         fn session(&self) -> &crate::mhe::Session {
@@ -61,8 +61,8 @@ struct Inner {
     key_set: KeySetId,
 }
 
-/// What the parties agree on before they make keys, as a cheap handle: the parameters, the numbers
-/// of the parties, how many of them it takes to decrypt, and a public seed.
+/// The agreement between the parties that precedes their keys, as a cheap handle: the parameters,
+/// the numbers of the parties, how many of them it takes to decrypt, and a public seed.
 ///
 /// All common random polynomials come from the seed, apart for each protocol, and every message
 /// carries the identity of the session, a hash of all of this. Everything under the collective key
@@ -200,7 +200,7 @@ impl Session {
         Seed(*hasher.finalize().as_bytes())
     }
 
-    /// What a share concerns.
+    /// The subject of a share.
     pub(super) fn subject(&self, protocol: ProtocolKind, hash: impl FnOnce(&mut blake3::Hasher)) -> Subject {
         let mut hasher = blake3::Hasher::new_derive_key(SUBJECT);
         hasher.update(&self.id().0).update(&[protocol as u8]);

@@ -1,4 +1,4 @@
-//! What parties know of ciphertexts before they make shares of them.
+//! The facts about ciphertexts that parties know before they make shares of them.
 
 use super::session::{check_party, hash_parties};
 use super::{Encrypted, MheError, PartyKey, Session, SessionId};
@@ -19,8 +19,8 @@ const TAG: &str = "he 2026-11 session of several parties: key of a party's trans
 pub struct Digest(pub [u8; 32]);
 
 impl Digest {
-    /// That of a ciphertext: of its level, scale or correction factor, noise as far as decryptions
-    /// depend on it, and all words.
+    /// The digest of a ciphertext: of its level, scale or correction factor, noise as far as
+    /// decryptions depend on it, and all words.
     ///
     /// # Errors
     /// Device errors.
@@ -56,7 +56,7 @@ enum Origin {
     Unchecked,
 }
 
-/// What ciphertexts are the results of: the inputs of a computation, each with the party that
+/// The origin of ciphertexts as results: the inputs of a computation, each with the party that
 /// encrypted it, its program and its results, as digests. Shares of ciphertexts are made for
 /// results of a transcript alone, and name it: those of two transcripts do not fit each other.
 ///
@@ -164,7 +164,7 @@ impl Transcript {
     /// is made.
     ///
     /// # Errors
-    /// Those of [`recompute`](Self::recompute).
+    /// The errors of [`recompute`](Self::recompute).
     pub fn received(
         session: &Session,
         program: &[u8],
@@ -243,7 +243,7 @@ impl Transcript {
         &self.session
     }
 
-    /// What the results depend on besides the inputs.
+    /// The program that the results depend on besides the inputs.
     pub fn program(&self) -> &[u8] {
         &self.program
     }
@@ -275,8 +275,9 @@ impl Transcript {
         Ok(Statement { session: self.session.id(), party, transcript: self.id })
     }
 
-    /// What lets the party take the transcript up again, by [`kept`](Self::kept): a message
-    /// authentication code, which nobody can make without the party's secret, and which is public.
+    /// Computes the tag with which the party takes the transcript up again, by
+    /// [`kept`](Self::kept): a message authentication code, which nobody can make without the
+    /// party's secret, and which is public.
     ///
     /// # Errors
     /// [`MheError::NotRecomputed`] for a transcript from somebody else;

@@ -1,4 +1,4 @@
-//! What the parameters of all schemes share: their errors and the security table.
+//! The errors and the security table that the parameters of all schemes share.
 
 mod security;
 
@@ -68,7 +68,7 @@ errors! {
         /// The digits of key switching do not cover the chain, or are wider than the special
         /// modulus.
         Digits {
-            /// What is wrong.
+            /// The fault.
             why: String,
         }:
             ("key-switching digits: {why}");
@@ -240,14 +240,14 @@ errors! {
     }
 }
 
-/// What to request instead of a precision and a security that are not possible together.
+/// The advice for a precision and a security that are not possible together.
 fn publishable(most_precision: Option<u32>, most_security: Option<u32>) -> String {
     let precision = most_precision.map(|most| format!("at most {most} bits of precision"));
     let security = most_security.map(|most| format!("at most {most} bits of statistical security"));
     ask_for([precision, security], "less precision, fewer decryptions or less statistical security")
 }
 
-/// What to request instead of a depth and a precision that are not possible together.
+/// The advice for a depth and a precision that are not possible together.
 fn possible(
     depth: usize,
     precision_bits: u32,
@@ -259,7 +259,7 @@ fn possible(
     ask_for([precision, depth], "less depth, precision or range")
 }
 
-/// What is possible, or else what is asked for in general.
+/// The advice to ask for one of the possible values, or else for `otherwise`.
 fn ask_for(possible: [Option<String>; 2], otherwise: &str) -> String {
     let parts: Vec<String> = possible.into_iter().flatten().collect();
     let wanted = if parts.is_empty() { otherwise.to_owned() } else { parts.join(", or for ") };

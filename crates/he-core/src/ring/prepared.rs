@@ -46,8 +46,9 @@ impl<B: RingOps> Ring<B> {
     /// ones, on the same constants: nothing is prepared, uploaded or copied.
     ///
     /// Polynomials of both are operands of each other wherever their spans fit, since a span means
-    /// the same primes in both; [`Poly::into_ring`](super::Poly::into_ring) hands one over. What was
-    /// made for parameters of one of them, such as an evaluator, still asks for its own ring.
+    /// the same primes in both; [`Poly::into_ring`](super::Poly::into_ring) hands one over. An
+    /// evaluator, or anything else that was made for parameters of one of them, still asks for its
+    /// own ring.
     ///
     /// ```
     /// use he_core::{backend::Cpu, ring::*};
@@ -130,7 +131,7 @@ impl<B: RingOps> Ring<B> {
         self.prepared.backend()
     }
 
-    /// What the device prepared, with the operations of the ring as methods: this ring, or the one
+    /// The ring that the device prepared, with the operations as methods: this ring, or the one
     /// that it is a prefix of.
     pub fn prepared(&self) -> &B::Ring {
         &self.prepared

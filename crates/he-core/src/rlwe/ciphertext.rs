@@ -198,7 +198,7 @@ impl<B: RingOps> RlweCiphertext<B> {
         })
     }
 
-    /// What a division leaves on the first `keep` primes.
+    /// The quotient that a division leaves on the first `keep` primes.
     fn divided(
         &self,
         keep: usize,

@@ -144,7 +144,7 @@ impl<B: RingOps> ExtendedCiphertext<B> {
         self.c.iter_mut().zip(&ct.c).try_for_each(|(sum, c)| sum.mul_add_assign(c, plain))
     }
 
-    /// What this and another ciphertext have in common.
+    /// Checks that this and another ciphertext fit each other, and joins their key sets.
     fn join(&mut self, rhs: &Self) -> Result<()> {
         self.c.iter().zip(&rhs.c).try_for_each(|(a, b)| a.check(b))?;
         self.key_set = common(OPERAND, rhs.key_set, self.key_set)?;
@@ -186,7 +186,7 @@ pub(crate) type KeyedElement<'a, B> = (u64, Option<&'a SwitchKey<B>>);
 /// A giant step, and the weights of its baby steps by their index.
 pub(crate) type WeightedStep<'a, B> = (KeyedElement<'a, B>, Vec<(usize, Weight<'a, <B as Backend>::Buf>)>);
 
-/// What an image is multiplied by in a sum: X^(N/2) multiplies slots of complex numbers by i.
+/// The factor of an image in a sum: X^(N/2) multiplies slots of complex numbers by i.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Factor {
     One,
@@ -225,7 +225,7 @@ pub(crate) struct ImageSums<B: RingOps> {
     elements: Vec<u64>,
     /// The factor of each image, for each sum.
     sums: Vec<Vec<Factor>>,
-    /// What the factors other than one are.
+    /// The factors other than one.
     units: Option<Units<B>>,
 }
 

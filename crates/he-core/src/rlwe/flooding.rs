@@ -105,11 +105,11 @@ pub struct Floods {
 }
 
 impl Floods {
-    /// That of one owner of the secret.
+    /// The floods of one owner of the secret.
     pub(crate) const ONE: Self = Self { count: 1, parties: 1 };
 }
 
-/// What is to come of a phase after floods are added to it.
+/// The use of a phase after floods are added to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flooded {
     /// It is decrypted, and needs no more room than that.
@@ -306,7 +306,8 @@ mod tests {
         for bits in [6, 45, 63, 64, 70, 130] {
             let planes = flood_planes(bits, count, 4, &mut ChaCha20Rng::seed_from_u64(bits.into()));
             let word = |k: usize, w: usize| u128::from(planes[w * count + k]);
-            // Of the integer modulo 2^(bits + 1), which its two's complement begins with.
+            // The highest bits of the integer modulo 2^(bits + 1), which its two's complement
+            // begins with.
             let highest = |k: usize| {
                 let (low, bit) = ((bits as usize - 5) / 64, (bits - 5) % 64);
                 ((word(k, low) | word(k, low + 1) << 64) >> bit) as usize % classes

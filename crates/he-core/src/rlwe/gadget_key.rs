@@ -1,4 +1,4 @@
-//! What the switching keys of every scheme consist of.
+//! The gadget ciphertexts of which the switching keys of every scheme consist.
 
 use super::sealed::Sealed;
 use super::{Fingerprint, KeyParams, TernarySecret};
@@ -9,7 +9,7 @@ use crate::ring::{Ring, Seed};
 use derive_where::derive_where;
 use rand::CryptoRng;
 
-/// What a [switching key](GadgetKey) leads away from. It always leads to a secret.
+/// The source of a [switching key](GadgetKey). It always leads to a secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SwitchSource {
     /// Another secret, of this key set if that is known: for
@@ -69,7 +69,7 @@ impl<P: KeyParams, B: RingOps> GadgetKey<P, B> {
         self.seed.as_ref()
     }
 
-    /// What it leads away from; `None` if it was made of words and not said.
+    /// The source of the key; `None` if it was made of words and not said.
     pub fn source(&self) -> Option<SwitchSource> {
         self.source
     }

@@ -100,7 +100,8 @@ impl<B: RingOps> RlweProduct<B> {
     }
 }
 
-/// What `switch` makes of triples like `part` of a key set: a pair over the first `keep` primes.
+/// The result of `switch` for triples like `part` of a key set: a pair over the first `keep`
+/// primes.
 fn relinearized<B: RingOps>(
     part: &Poly<Eval, B>,
     key_set: Option<KeySetId>,

@@ -9,8 +9,9 @@ use derive_where::derive_where;
 use rand::CryptoRng;
 use std::collections::BTreeMap;
 
-/// What a server needs to compute: a relinearisation key and Galois keys. It cannot name a secret.
-/// [`EvaluationKeys`] of `rlwe` and of [`bigckks`](crate::bigckks::EvaluationKeys) are such tables.
+/// The keys with which a server computes: a relinearisation key and Galois keys. It cannot name a
+/// secret. [`EvaluationKeys`] of `rlwe` and of [`bigckks`](crate::bigckks::EvaluationKeys) are such
+/// tables.
 #[derive_where(Clone; B::Buf)]
 #[derive(Debug)]
 pub struct KeyTable<P: KeyParams, B: RingOps> {

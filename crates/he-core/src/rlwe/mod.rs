@@ -1,4 +1,4 @@
-//! What every ring-LWE scheme shares: keys, encryption of zero, key switching.
+//! The base of every ring-LWE scheme: keys, encryption of zero, key switching.
 
 mod aligned;
 mod ciphertext;

@@ -145,8 +145,8 @@ impl RlweParams {
         (0..len).step_by(alpha).map(|start| start..len.min(start + alpha)).collect()
     }
 
-    /// What a builder says about its choice of digits: `special` special primes of a chain of
-    /// `chain` primes, beside the least choice.
+    /// The explanation that a builder gives for its choice of digits: `special` special primes of a
+    /// chain of `chain` primes, beside the least choice.
     pub(crate) fn explain_digits(log_n: u32, chain: usize, special: usize) -> String {
         let products = |special| Self::key_switch_products(log_n, chain, special);
         let digits = Self::even_digits(chain, chain.div_ceil(special)).len();

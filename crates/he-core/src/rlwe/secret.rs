@@ -69,7 +69,7 @@ impl sealed::Sealed for RlweParams {}
 pub trait KeyParams: Clone + PartialEq + std::fmt::Debug + sealed::Sealed {
     /// The ring that keys live in.
     fn key_ring(&self) -> &RingSpec;
-    /// What stands for the parameters in files.
+    /// The fingerprint of the parameters in files.
     fn key_fingerprint(&self) -> Fingerprint;
     /// How their secrets are drawn.
     fn distribution(&self) -> SecretDistribution;
@@ -215,10 +215,10 @@ impl<P: KeyParams> TernarySecret<P> {
     /// at least 128-bit security, each of the three values occurs c times with
     /// (3 c - N)^2 <= 409 N. Constant time for secrets that are accepted.
     ///
-    /// The security of parameters is that of uniform ternary secrets. Of these, by Hoeffding's
-    /// inequality, a value occurs c times with |c - N/3| > d with probability 2 exp(-2 d^2 / N) at
-    /// most, so that the bound refuses one of 2^128: 6 exp(-2 x 409 / 9) < 2^-128. It refuses zero,
-    /// constant and sparse secrets: at N = 8192, a weight below 4852.
+    /// The security of parameters is that of uniform ternary secrets. In such a secret, by
+    /// Hoeffding's inequality, a value occurs c times with |c - N/3| > d with probability 2 exp(-2
+    /// d^2 / N) at most, so that the bound refuses one of 2^128: 6 exp(-2 x 409 / 9) < 2^-128. It
+    /// refuses zero, constant and sparse secrets: at N = 8192, a weight below 4852.
     ///
     /// # Errors
     /// [`Error::Argument`] for another number of coefficients or other values, for another weight

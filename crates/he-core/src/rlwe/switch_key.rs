@@ -337,7 +337,7 @@ mod tests {
         RlweParams::insecure(ring, vec![0..2, 2..4, 4..5]).unwrap()
     }
 
-    /// Those over the first `q` primes of the chain and the first `p` special ones.
+    /// The parameters over the first `q` primes of the chain and the first `p` special ones.
     fn prefix(params: &RlweParams, q: usize, p: usize) -> RlweParams {
         let ring = params.ring().prefix(q, p).unwrap();
         let digits = RlweParams::greedy_digits(ring.q(), ring.p());

@@ -19,7 +19,7 @@ pub struct SwitchingKeys<'a, B: RingOps = Cpu> {
     pub to_tfhe: &'a ToTfheKey<B>,
     /// From TFHE.
     pub from_tfhe: &'a FromTfheKey<B>,
-    /// Of the bootstrapping that gives results their levels.
+    /// The keys of the bootstrapping that gives results their levels.
     pub bootstrapping: &'a BootstrapKeys<B>,
 }
 
@@ -61,7 +61,7 @@ impl<'a, B: RingOps + LweOps> ExactFunctions<'a, B> {
         Ok(Self { ev, there, integers, back, keys, bits })
     }
 
-    /// What one of the integers counts in slots.
+    /// The value of one of the integers in slots.
     pub fn unit(&self) -> f64 {
         self.there.spec().range * libm::exp2(-(self.bits as f64))
     }
@@ -69,14 +69,14 @@ impl<'a, B: RingOps + LweOps> ExactFunctions<'a, B> {
     /// The numbers of the slots as integers, in units: what [`IntegerEvaluator`] computes on.
     ///
     /// # Errors
-    /// Those of [`SlotsToTfhe::switch`] and of [`IntegerEvaluator::rounded`].
+    /// The errors of [`SlotsToTfhe::switch`] and of [`IntegerEvaluator::rounded`].
     pub fn integers(&self, x: &Ciphertext<B>, rounding: Rounding) -> Result<EncryptedInt<B>> {
         let phases = self.phases(x)?;
         let deviation = self.deviation_log2();
         Ok(self.integers.rounded(&phases, self.bits, deviation, rounding)?.reinterpret())
     }
 
-    /// What the switch adds, and half as much again for the noise of ciphertexts.
+    /// The deviation that the switch adds, and half as much again for the noise of ciphertexts.
     fn deviation_log2(&self) -> f64 {
         let params: &SwitchingParams = self.there.params();
         params.noise_log2() + 0.5
@@ -86,7 +86,7 @@ impl<'a, B: RingOps + LweOps> ExactFunctions<'a, B> {
     /// level of bootstrapping.
     ///
     /// # Errors
-    /// Those of [`IntegerEvaluator::phases`] and of [`TfheToSlots::switch`].
+    /// The errors of [`IntegerEvaluator::phases`] and of [`TfheToSlots::switch`].
     pub fn numbers(&self, x: &EncryptedInt<B>, unit: f64) -> Result<Ciphertext<B>> {
         self.slots(&self.integers.phases(x, self.word(unit))?)
     }
@@ -111,7 +111,7 @@ impl<'a, B: RingOps + LweOps> ExactFunctions<'a, B> {
     /// 1 where x < y, and 0 elsewhere. The difference is within plus and minus half of the range.
     ///
     /// # Errors
-    /// Those of [`integers`](Self::integers) and [`numbers`](Self::numbers); mismatch of
+    /// The errors of [`integers`](Self::integers) and [`numbers`](Self::numbers); mismatch of
     /// parameters, batches or slots.
     pub fn less(&self, x: &Ciphertext<B>, y: &Ciphertext<B>) -> Result<Ciphertext<B>> {
         let difference = self.phases(&self.ev.sub(x, y)?)?;
@@ -122,7 +122,7 @@ impl<'a, B: RingOps + LweOps> ExactFunctions<'a, B> {
     /// -1, 0 or 1: the sign of the nearest integer.
     ///
     /// # Errors
-    /// Those of [`integers`](Self::integers) and [`numbers`](Self::numbers).
+    /// The errors of [`integers`](Self::integers) and [`numbers`](Self::numbers).
     pub fn sign(&self, x: &Ciphertext<B>) -> Result<Ciphertext<B>> {
         let phases = self.phases(x)?;
         let word = self.word(1.0);
@@ -137,7 +137,7 @@ impl<'a, B: RingOps + LweOps> ExactFunctions<'a, B> {
     /// at most one in magnitude.
     ///
     /// # Errors
-    /// Those of [`integers`](Self::integers) and [`numbers`](Self::numbers).
+    /// The errors of [`integers`](Self::integers) and [`numbers`](Self::numbers).
     pub fn floor(&self, x: &Ciphertext<B>) -> Result<Ciphertext<B>> {
         self.numbers(&self.integers(x, Rounding::Down)?, self.unit())
     }

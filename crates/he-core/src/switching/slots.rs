@@ -13,7 +13,7 @@ use crate::ring::{Ring, bit_reverse};
 use crate::rlwe::{EvaluationKeys, KeyParams, KeyRequirements};
 use crate::tfhe::{LweBatch, LweOps, TfheParams};
 
-/// What is switched, and how.
+/// The choices of a switch from slots.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SlotsToTfheSpec {
     /// log2 of the slots of the ciphertexts.
@@ -89,7 +89,7 @@ impl<B: RingOps + LweOps> SlotsToTfhe<B> {
         Ok(Self { spec, ev, matrices, requirements, to, coefficients })
     }
 
-    /// What is switched.
+    /// The choices of the switch.
     pub fn spec(&self) -> SlotsToTfheSpec {
         self.spec
     }
@@ -167,8 +167,8 @@ impl<B: RingOps + LweOps> TfheToSlots<B> {
         self.indices.len()
     }
 
-    /// What a phase of one would be in a slot: q_0 over the scale of level 0. Phases are at most
-    /// the inverse of that in magnitude, so that slots are at most one.
+    /// The value that a phase of one would have in a slot: q_0 over the scale of level 0. Phases
+    /// are at most the inverse of that in magnitude, so that slots are at most one.
     pub fn gain(&self) -> f64 {
         let params = self.bootstrapper.params().params();
         params.rlwe().ring().q()[0] as f64 / params.levels()[0].scale

@@ -231,7 +231,7 @@ fn phases_are_packed() {
     for count in [1usize, 2, 3, 64, 100, 1024] {
         let messages: Vec<u64> = (0..count).map(|_| rng.next_u64()).collect();
         let samples = from.encrypt(&Cpu::new(), &messages, &mut rng).unwrap();
-        // What is encrypted is off by the noise of encryption.
+        // The encrypted values are off by the noise of encryption.
         let phases = from.phases(&samples).unwrap();
         let packed = packer.pack(&samples, &key).unwrap();
         assert_eq!(packed.key_set(), Some(to.key_set()));

@@ -77,11 +77,11 @@ impl Masks for GlweMasks {
 /// A key that anybody may have, to encrypt for the holder of the secret key. It takes k N words and
 /// a seed, 16 KiB for [`presets::digits_2m128`](super::presets::digits_2m128).
 ///
-/// What it encrypts is a *compact list*, which is sent as it is and expanded for computing. No key
-/// is switched, and the noise is below that of a bootstrap's result
+/// Its encryption is a *compact list*, which is sent as it is and expanded for computing. No key is
+/// switched, and the noise is below that of a bootstrap's result
 /// ([`Noise::public`](super::Noise::public)): everything is computed as with encryptions by the
-/// secret key, and fails as rarely. Those are smaller, one word per ciphertext, where this takes 2
-/// for whole lists at k = 1, and k N + 1 for a list of one.
+/// secret key, and fails as rarely. Encryptions by the secret key are smaller, one word per
+/// ciphertext, where this takes 2 for whole lists at k = 1, and k N + 1 for a list of one.
 ///
 /// # Security
 /// The key consists of GLWE encryptions of zero, as a [`BootstrapKey`](super::BootstrapKey) does,

@@ -12,7 +12,7 @@ pub(super) mod sealed {
     pub trait Sealed {}
 }
 
-/// What the masks of fresh ciphertexts come from: the seed of
+/// The source of the masks of fresh ciphertexts: the seed of
 /// [`TfheSecretKey`](super::TfheSecretKey), or the polynomials of
 /// [`CompactPublicKey`](super::CompactPublicKey).
 pub trait Masks: sealed::Sealed + Clone + Send + Sync {
@@ -68,7 +68,7 @@ impl<M> FreshLwe<M> {
         Self { params: params.clone(), masks, bodies, key_set: None }
     }
 
-    /// What the masks come from, and the bodies.
+    /// The source of the masks, and the bodies.
     pub(crate) fn bodies(&self) -> (&M, &[u64]) {
         (&self.masks, &self.bodies)
     }

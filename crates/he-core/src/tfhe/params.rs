@@ -183,7 +183,7 @@ impl TfheParams {
     }
 }
 
-/// Predefined parameter sets. Those of 128-bit security lie on [`least_sigma_log2`]; the name
+/// Predefined parameter sets. The sets of 128-bit security lie on [`least_sigma_log2`]; the name
 /// states their purpose, and the failure probability of one bootstrap as a power of two. They are
 /// near the least work that `tests/estimates/tfhe.py` finds for it.
 pub mod presets {

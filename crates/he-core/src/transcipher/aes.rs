@@ -9,7 +9,8 @@ use std::collections::HashMap;
 
 /// The bits of a byte.
 const BITS: usize = 8;
-/// What is looked up of a byte x: S(x), 2 S(x) and 3 S(x), the multiples in MixColumns.
+/// The multiples in the lookup tables of a byte x: S(x), 2 S(x) and 3 S(x), the multiples in
+/// MixColumns.
 const MULTIPLES: [u8; 3] = [1, 2, 3];
 /// The blocks that go through the rounds together: 4096 bootstraps per round, which fill a GPU.
 pub const BLOCKS: usize = 32;
@@ -41,7 +42,7 @@ fn entries(multiples: &[u8]) -> Vec<Vec<u64>> {
 struct State {
     /// `[block][byte]`.
     places: Vec<usize>,
-    /// What each byte of the batch is the sum of.
+    /// The terms of the sum that is each byte of the batch.
     sums: Vec<Sum>,
 }
 

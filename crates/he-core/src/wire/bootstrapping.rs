@@ -118,7 +118,7 @@ fn decode_params(frame: &Frame) -> Result<Described, WireError> {
     take_circuit(fields)
 }
 
-/// What follows the version, to the end of the body.
+/// Takes the fields that follow the version, to the end of the body.
 fn take_circuit(mut fields: Fields<'_>) -> Result<Described, WireError> {
     let (log_n, log_slots) = (fields.u8("degree")?.into(), fields.u8("number of slots")?.into());
     let (base_bits, base_scale_log2) = (fields.u8("width")?.into(), fields.f64("scale")?);
@@ -198,7 +198,7 @@ impl WireParams for BootstrapParams {
         }) as u64
     }
 
-    /// That of the parameters of programs.
+    /// The limit of the parameters of programs.
     fn ciphertext_frame_limit(&self, max_batch: usize) -> u64 {
         self.params().ciphertext_frame_limit(max_batch)
     }
@@ -280,7 +280,7 @@ impl<S: WireScheme> WireParams for ExactBootstrapParams<S> {
         self.circuit().key_frame_limit(kind)
     }
 
-    /// That of the parameters of programs.
+    /// The limit of the parameters of programs.
     fn ciphertext_frame_limit(&self, max_batch: usize) -> u64 {
         self.params().ciphertext_frame_limit(max_batch)
     }
@@ -366,7 +366,7 @@ impl<B: RingOps> BootstrapKeys<B> {
     /// [`BootstrapParams::key_uses`].
     ///
     /// # Errors
-    /// Of each frame: [`Error::ParamsMismatch`] for keys of other parameters; device errors.
+    /// For each frame: [`Error::ParamsMismatch`] for keys of other parameters; device errors.
     pub fn to_frames(&self, params: &BootstrapParams) -> impl Iterator<Item = Result<Frame>> {
         self.keys().map(|(purpose, key)| encode_key(params, purpose, key))
     }
@@ -375,8 +375,9 @@ impl<B: RingOps> BootstrapKeys<B> {
     /// a time, so that the memory is that of the keys and of one frame.
     ///
     /// # Errors
-    /// What `frames` yields; [`WireError::UnexpectedKey`] if keys are missing, repeated, out of
-    /// order, or not among those that bootstrapping takes; the same as for [`Wire::from_frame`].
+    /// The errors that `frames` yields; [`WireError::UnexpectedKey`] if keys are missing, repeated,
+    /// out of order, or not among those that bootstrapping takes; the same as for
+    /// [`Wire::from_frame`].
     pub fn from_frames<E: From<Error>>(
         params: &BootstrapParams,
         ring: &Ring<B>,

@@ -273,7 +273,7 @@ impl std::fmt::Display for FrameKind {
 /// The first bytes of a frame, before its body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameHeader {
-    /// What the frame holds.
+    /// The kind of object that the frame holds.
     pub kind: FrameKind,
     /// The fingerprint of the parameters to which it belongs.
     pub fingerprint: Fingerprint,
@@ -317,7 +317,7 @@ impl FrameHeader {
 /// One frame: kind, fingerprint of the parameters, body. Bodies of secret keys, AES keys,
 /// secrets of parties and attachments are wiped on drop; the others are public.
 pub struct Frame {
-    /// What it holds.
+    /// The kind of object that it holds.
     pub kind: FrameKind,
     /// The fingerprint of the parameters to which it belongs.
     pub fingerprint: Fingerprint,

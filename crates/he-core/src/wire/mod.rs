@@ -150,9 +150,9 @@ errors! {
             ("frames are missing, repeated or out of order");
         /// Another key of bootstrapping than the one that comes next, or none.
         UnexpectedKey {
-            /// What the key found is for.
+            /// The purpose of the key that was found.
             found: String,
-            /// What the needed one is for.
+            /// The purpose of the key that is needed.
             expected: String,
         }:
             ("{found} where {expected} comes next"),

@@ -19,7 +19,7 @@ pub trait WireParams: Sized {
     /// The longest body of their frame.
     const MAX_BODY: u64;
 
-    /// What stands for the parameters in the frames of their objects.
+    /// The fingerprint of the parameters in the frames of their objects.
     fn fingerprint(&self) -> Fingerprint;
 
     /// The parameters as a frame.

@@ -172,7 +172,7 @@ params_as_bytes! {
     [] TfheParams;
 }
 
-/// What lies on a ring or a device, and fresh ciphertexts, which lie on the host: one frame.
+/// Objects on a ring or a device, and fresh ciphertexts, which lie on the host: one frame.
 macro_rules! objects_as_bytes {
     ($([$($generics:tt)*] $type:ty, $params:ty $(, $place:ident: $of:ty)?;)*) => {$(
         impl<$($generics)*> $type {

@@ -414,7 +414,7 @@ fn decode_fresh<M: WireMasks>(
     Ok(FreshLwe::from_bodies(params, M::read(masks), words(bodies)))
 }
 
-/// What errors call what is written.
+/// The name of the object in errors.
 const BATCH: &str = "batch of LWE ciphertexts";
 
 /// The fields of a batch of integers.

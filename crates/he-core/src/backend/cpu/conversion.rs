@@ -34,7 +34,7 @@ pub(super) fn for_groups(words: &mut [u64], limb_words: usize, f: impl Fn(usize,
     }
 }
 
-/// What all targets of a [`BaseConversion`] have in common, for every batch entry: the y_i and v,
+/// The inputs that all targets of a [`BaseConversion`] share, for every batch entry: the y_i and v,
 /// `[entry][chunk][i][k]` and `[entry][k]`, or the centred words of a single source prime.
 pub(super) struct Lifted {
     conversion: Arc<BaseConversion>,

@@ -425,7 +425,7 @@ struct PackedOrder {
 }
 
 impl PackedOrder {
-    /// Of a key of these words, which tell its digits.
+    /// Makes the order of a key of this many words, which tell its digits.
     fn of(shape: &KeyShape, n: usize, words: usize) -> Self {
         Self { n, digits: words / (2 * shape.span.limbs() * n) }
     }

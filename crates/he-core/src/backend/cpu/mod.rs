@@ -81,14 +81,14 @@ impl Cpu {
     }
 
     /// The same back end, overseen by another one as well. The operations of TFHE ask between their
-    /// ciphertexts. Those of rings do not ask by themselves, since few take long; those of
+    /// ciphertexts. The operations of rings do not ask by themselves, since few take long; those of
     /// `he::Device` do.
     #[must_use]
     pub fn overseen(&self, overseer: Arc<dyn Overseer>) -> Self {
         Self { oversight: self.oversight.and(overseer), ..self.clone() }
     }
 
-    /// Those who oversee it.
+    /// The overseers of this back end.
     pub(crate) fn oversight(&self) -> &Oversight {
         &self.oversight
     }

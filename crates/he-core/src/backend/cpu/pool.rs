@@ -37,7 +37,7 @@ struct Waiting {
     /// The lengths by age, the oldest last.
     by_age: BTreeMap<u64, usize>,
     words: usize,
-    /// Of the pool's buffers that do not wait.
+    /// The words of the pool's buffers that do not wait.
     in_use: usize,
     /// Counts down, so that what comes later is less.
     clock: u64,
@@ -107,8 +107,8 @@ impl Pool {
         buf
     }
 
-    /// What waits and has these words, or up to a quarter more. If nothing does, the words count
-    /// as in use, since the caller allocates them.
+    /// Takes a waiting buffer that has these words, or up to a quarter more. If nothing does, the
+    /// words count as in use, since the caller allocates them.
     fn find(self: &Arc<Self>, words: usize) -> Option<CpuBuf> {
         if words < LEAST_WORDS {
             return None;
@@ -139,7 +139,7 @@ impl Pool {
 
 /// A buffer of [`Cpu`](super::Cpu): words, whose memory is used again after they are dropped.
 ///
-/// What is dropped stays in the memory of the process, as with any allocator, until other words
+/// A dropped buffer stays in the memory of the process, as with any allocator, until other words
 /// overwrite it; secrets are wiped before.
 pub struct CpuBuf {
     /// At least `len` words from the first on.
@@ -264,7 +264,7 @@ mod tests {
         assert!(zeros.as_ptr() == place && zeros.iter().all(|&word| word == 0));
     }
 
-    /// What is wiped is nowhere in the memory that is used again, not even where it was cut off.
+    /// Wiped words are nowhere in the memory that is used again, not even where it was cut off.
     #[test]
     fn wiped_words_do_not_come_back() {
         let pool = Arc::new(Pool::default());

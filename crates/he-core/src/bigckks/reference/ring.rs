@@ -92,7 +92,7 @@ pub struct QuotientRing {
 }
 
 impl QuotientRing {
-    /// Of degree `n`, modulo `q`.
+    /// Makes the ring of degree `n`, modulo `q`.
     pub fn new(n: usize, q: BigInt) -> Self {
         Self { n, q, by_transform: false }
     }

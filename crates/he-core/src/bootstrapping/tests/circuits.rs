@@ -131,7 +131,7 @@ fn circuits_are_refreshed_where_levels_run_out() {
     });
     assert!(matches!(refused, Err(Error::SlotCount { found: 8, .. })));
     assert_eq!(steps.get(), 0);
-    // What fits is computed without a refresh, whatever the packing.
+    // Steps that fit are computed without a refresh, whatever the packing.
     assert_eq!(refresher.repeat(&few, 2, 1, |_, x| ev.mul_scalar(x, 0.5)).unwrap().level(), few.level() - 2);
     assert_eq!(refresher.repeat(&few, 0, 1, |_, x| ev.mul_scalar(x, 0.5)).unwrap().level(), few.level());
 }

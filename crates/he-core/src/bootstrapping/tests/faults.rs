@@ -102,7 +102,7 @@ fn precision_is_what_it_was() {
     }
 }
 
-/// A ciphertext does not show its values. Those beyond one come back as the sine has it: too small
+/// A ciphertext does not show its values. Values beyond one come back as the sine has it: too small
 /// by the third power of the value, and wrapped around beyond a quarter of the modulus.
 #[test]
 fn values_beyond_the_range_follow_the_sine() {
@@ -125,7 +125,7 @@ fn values_beyond_the_range_follow_the_sine() {
             }
         }
     }
-    // What is stated for magnitude one.
+    // The error that is stated for magnitude one.
     let error = (1.0 - map.apply_plain(base / q0 / map.reach()) / unit).abs();
     assert!((-libm::log2(error) - 17.3).abs() < 0.1, "{error}");
 }

@@ -122,7 +122,7 @@ fn noise_depends_on_the_integer_as_estimated() {
         for (i, (sum, count)) in squares.into_iter().enumerate() {
             let off = libm::log2(libm::sqrt(sum / count as f64) / map.noise(i as u32, rounding));
             println!("{preset}, {i}: {off:+.2} bits beside the estimate");
-            // Of those above 8, which are rare, some are near angles where the factors vanish.
+            // Some integers above 8, which are rare, are near angles where the factors vanish.
             let highest = if i <= 8 { 1.0 } else { 2.0 };
             assert!((-2.2..highest).contains(&off), "{preset}, {i}: {off:+.2} bits");
         }

@@ -133,7 +133,8 @@ fn pairs_are_refreshed() {
     }
     let odd = w.bootstrapper.refresh_pairs(&ct.slice_batch(0..3).unwrap(), &w.keys);
     assert!(matches!(odd, Err(Error::Argument { .. })), "{odd:?}");
-    // What a circuit refreshes with does the same, and without a bootstrapper it is refused.
+    // The pair that a circuit refreshes with does the same, and without a bootstrapper it is
+    // refused.
     let same = w.bootstrapper.with_keys(&w.keys).refresh_pairs(&ct).unwrap();
     assert_eq!(w.decrypt(&same), w.decrypt(&fresh));
     assert!(matches!(NeverRefresh.refresh_pairs(&ct), Err(Error::LevelExhausted { .. })));
@@ -264,7 +265,7 @@ fn check_estimate(w: &World, ct: &Ciphertext<Cpu>, values: &[Complex64], what: &
     let noise = ct.noise().unwrap();
     let (worst, rms) = w.precision(ct, values);
     let scale_log2 = ct.scale().log2();
-    // Of a real or imaginary part, over the slots.
+    // The estimate for a real or imaginary part, over the slots.
     let estimated = scale_log2 - noise.rms_log2 - 0.5 * (w.ring.n() as f64).log2() + 0.5;
     println!(
         "{what}: {rms:.1} bits, {estimated:.1} estimated; {worst:.1} at worst, {:.1} bounded",

@@ -175,7 +175,7 @@ impl TensorLayout {
     pub fn after_windows(&self, shape: [usize; 3], stride: [usize; 2]) -> Result<Vec<Self>> {
         let grid = self.grid();
         let gap = [0, 1].map(|axis| grid.gap[axis].saturating_mul(stride[axis]));
-        // What of a gap fits behind the last pixel.
+        // The part of a gap that fits behind the last pixel.
         let room = |length: usize, gap: usize, extent: usize| {
             let room = extent.checked_sub(length.saturating_sub(1).saturating_mul(gap))?;
             Some(room.min(gap)).filter(|&room| room > 0)

@@ -8,12 +8,12 @@ use crate::error::{Error, Result};
 use crate::rlwe::{Aligned, EvaluationKeys};
 use std::borrow::Borrow;
 
-/// What gives a ciphertext new levels: a bootstrapper with its keys
+/// A source of new levels for ciphertexts: a bootstrapper with its keys
 /// ([`RefreshWith`](crate::bootstrapping::RefreshWith)), or nothing ([`NeverRefresh`]).
 ///
 /// Circuits that are given one say how many levels each of their steps takes. Before a step that
 /// would not fit, the ciphertext is refreshed; a step that fits is computed as without a refresher,
-/// to the same words. What a refresh asks of values, it asks of those between two steps.
+/// to the same words. The conditions of a refresh on values apply to those between two steps.
 pub trait Refresher<B: RingOps> {
     /// The levels that a ciphertext must keep so that it can be refreshed later: steps end on this
     /// level or above.
@@ -25,13 +25,13 @@ pub trait Refresher<B: RingOps> {
     /// Whether the ciphertext is one that [`refresh`](Self::refresh) takes.
     ///
     /// # Errors
-    /// What `refresh` returns before any work.
+    /// Returns the errors of `refresh` that are found before any work.
     fn check(&self, ct: &Ciphertext<B>) -> Result<()>;
 
     /// The same values on level [`top`](Self::top).
     ///
     /// # Errors
-    /// Those of the implementation; [`Error::LevelExhausted`] where there are no refreshes.
+    /// The errors of the implementation; [`Error::LevelExhausted`] where there are no refreshes.
     fn refresh(&self, ct: &Ciphertext<B>) -> Result<Ciphertext<B>>;
 
     /// [`refresh`](Self::refresh) of values that are real: imaginary parts, which are noise, may
@@ -215,8 +215,8 @@ impl Polynomial {
     }
 }
 
-/// One polynomial after the other. Those that are deeper than a refreshed ciphertext count as steps
-/// of one level, and find the rest themselves.
+/// One polynomial after the other. Polynomials that are deeper than a refreshed ciphertext count as
+/// steps of one level, and find the rest themselves.
 fn refreshed<'p, B: RingOps>(
     polynomials: impl Iterator<Item = &'p Polynomial> + Clone,
     ev: &Evaluator<B>,

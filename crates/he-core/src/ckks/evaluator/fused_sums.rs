@@ -221,7 +221,7 @@ impl<B: RingOps> Evaluator<B> {
 /// How far the scale of a factor may lie from that of the product's level.
 const GREATEST_OFFSET_LOG2: f64 = 2.0;
 
-/// What this thread has computed.
+/// Counts of the work that this thread has computed.
 #[cfg(test)]
 pub(crate) mod counts {
     use std::cell::Cell;

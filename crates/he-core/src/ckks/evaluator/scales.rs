@@ -83,8 +83,8 @@ impl<B: RingOps> Evaluator<B> {
         if level_of(&ct) == level { Ok(ct) } else { Ok(Aligned::Copy(self.lower(ct.borrow(), level)?)) }
     }
 
-    /// What a polynomial of this scale on level `above` is multiplied by on its way to a lower
-    /// level's exact scale.
+    /// The factor by which a polynomial of this scale on level `above` is multiplied on its way to
+    /// a lower level's exact scale.
     pub(super) fn lowering_constant(&self, scale: f64, above: usize, level: usize) -> f64 {
         self.scale_at(level) * self.dropped_between(above, level) / scale
     }

@@ -39,7 +39,7 @@ pub fn split_rings<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
     Ok(())
 }
 
-/// What is computed in a ring from seeds.
+/// The values that are computed in a ring from seeds.
 fn values<B: RingOps>(ring: &Ring<B>) -> Result<Vec<u64>> {
     let (q, p) = (ring.spec().q().len(), ring.spec().p().len());
     let span = Span::extended(q, p);

@@ -38,7 +38,7 @@ const FACTOR_BITS: f64 = 3.0;
 /// The bits that products between two refreshes leave beside what a refresh needs: for sums and
 /// rotations, as in parameters without bootstrapping.
 pub(super) const MARGIN_BITS: f64 = 10.0;
-/// What is lost of each bootstrap's precision by working with powers of two.
+/// The bits of each bootstrap's precision that are lost by working with powers of two.
 const LOST_BITS: f64 = 1.0;
 
 /// A plain, unchecked description of parameters with bootstrapping.
@@ -287,7 +287,7 @@ impl<S: Scheme> BootstrapParams<S> {
         &self.0.spec
     }
 
-    /// What programs compute with.
+    /// The parameters that programs compute with.
     pub fn params(&self) -> &Params<S> {
         &self.0.params
     }

@@ -52,8 +52,8 @@ impl<S: Scheme, B: RingOps> Clone for RefreshWith<'_, S, B> {
 impl<S: Scheme, B: RingOps> Copy for RefreshWith<'_, S, B> {}
 
 impl<S: Scheme, B: RingOps> Bootstrapper<S, B> {
-    /// What programs of any depth refresh with. Sums and rotations between two products may take
-    /// the ten bits of budget that
+    /// Pairs the bootstrapper with its keys, as a refresher for programs of any depth. Sums and
+    /// rotations between two products may take the ten bits of budget that
     /// [`BootstrapParams::for_depth`](super::BootstrapParams::for_depth) leaves for them.
     pub fn with_keys<'a>(&'a self, keys: &'a BootstrapKeys<B>) -> RefreshWith<'a, S, B> {
         RefreshWith { bootstrapper: self, keys, reserve_bits: MARGIN_BITS }
@@ -90,7 +90,7 @@ impl<S: Scheme, B: RingOps> RefreshWith<'_, S, B> {
     /// Whether the ciphertext is one that [`refresh`](Self::refresh) takes.
     ///
     /// # Errors
-    /// What `refresh` returns before any work.
+    /// Returns the errors of `refresh` that are found before any work.
     pub fn check(&self, ct: &Ciphertext<S, B>) -> Result<()> {
         self.bootstrapper.check(ct, self.keys)
     }

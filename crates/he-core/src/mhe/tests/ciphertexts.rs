@@ -153,7 +153,7 @@ fn bgv_ciphertexts_switch_and_refresh() {
     switches_and_refreshes::<Bgv>();
 }
 
-/// What a refresh makes public is uniform whatever the message is.
+/// The words that a refresh makes public are uniform whatever the message is.
 #[test]
 fn masked_messages_are_uniform() {
     let mut rng = seeded(14);
@@ -174,7 +174,7 @@ fn masked_messages_are_uniform() {
             sum.add_assign(&share.polys()[0]).unwrap();
         }
         sum.add_assign(x.pair().parts()[0]).unwrap();
-        // What everybody can decode of it.
+        // The part of it that everybody can decode.
         let zero = Poly::zeros(&world.ring, Span::chain(6), 1).unwrap();
         let open = exact::Ciphertext::<Bfv>::with_meta(RlweCiphertext::new(sum, zero).unwrap(), x.meta);
         let anybody = outsider(params.rlwe(), &mut rng);

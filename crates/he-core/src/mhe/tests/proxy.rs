@@ -36,7 +36,7 @@ fn ckks_reaches_the_recipient() {
     let stated = params.noise().switched(x.noise().unwrap(), chain.q, excess);
     assert!(switched.log2() < stated.rms_log2 && switched.log2() > stated.rms_log2 - 4.0, "{switched}");
     assert!(flooded > switched * f64::from(SECURITY).exp2(), "{flooded} and {switched}");
-    // What is stated is the width of the flood, and a little for the rest.
+    // The stated noise is the width of the flood, and a little for the rest.
     let bits = f64::from(y.noise().unwrap().rms_log2 as u32);
     let found = flooded / (bits.exp2() / 3f64.sqrt());
     assert!((0.87..1.13).contains(&found), "{found}");

@@ -1,5 +1,5 @@
-//! What ciphertexts state about their noise is a server's word: it narrows no flood, and shares of
-//! different statements do not fit each other.
+//! Statements of ciphertexts about their noise are a server's word: they narrow no flood, and
+//! shares of different statements do not fit each other.
 
 use super::*;
 use crate::bfv::Bfv;
@@ -142,7 +142,7 @@ fn files_narrow_no_flood<S: WireScheme>() {
     let found = solved(&shares[0], &c1, &guess);
     let hits = found.iter().zip(&secret).filter(|(a, b)| a == b).count();
     assert!(hits < 8, "{hits} of 256 coefficients");
-    // What is left of the flood is as wide as a third of it: nothing of its lower bits is known.
+    // The rest of the flood is as wide as a third of it: nothing of its lower bits is known.
     let left: Vec<BigInt> = flood.iter().zip(&guess).map(|(f, guess)| f - guess).collect();
     assert!(rms(&left).log2() > f64::from(runs[0].flood_bits()) - 4.0);
 
@@ -169,7 +169,7 @@ fn files_narrow_no_flood_of_bgv() {
 }
 
 /// Switches leave half of the bits to the result, by the level alone; where that is too little,
-/// floods are as wide as those of a decryption. What is stated can only widen them.
+/// floods are as wide as those of a decryption. The stated noise can only widen them.
 #[test]
 fn floods_of_switches_follow_from_the_level() {
     let params = exact::<Bfv>(8).for_parties(3);

@@ -1,4 +1,4 @@
-//! What a party must know of a ciphertext before it makes a share of it.
+//! The facts about a ciphertext that a party must know before it makes a share of it.
 
 use super::*;
 use crate::ckks;

@@ -10,11 +10,11 @@ use crate::tfhe::{EncryptedInteger, IntegerEvaluator, LweBatch, LweOps, Signedne
 
 /// Packs ciphertexts of TFHE into coefficients of BFV and BGV, on level 0; knows no secret.
 ///
-/// What is packed has phases m / t of the torus. Multiplied by q_0, the first prime, that is [-q_0
-/// m]_t / t modulo q_0 and a rounding: a ciphertext of the correction factor -q_0 modulo t, of
-/// either scheme (see [`exact`](crate::exact)). Phases of TFHE are multiples of 2^-64, so that an
-/// integer's is m [`unit`](Self::unit) / 2^64, which is off by m / 2^65 at most; for a t that is a
-/// power of two it is exact.
+/// The packed ciphertexts have phases m / t of the torus. Multiplied by q_0, the first prime, that
+/// is [-q_0 m]_t / t modulo q_0 and a rounding: a ciphertext of the correction factor -q_0 modulo
+/// t, of either scheme (see [`exact`](crate::exact)). Phases of TFHE are multiples of 2^-64, so
+/// that an integer's is m [`unit`](Self::unit) / 2^64, which is off by m / 2^65 at most; for a t
+/// that is a power of two it is exact.
 ///
 /// The noise is that of the phases, times q_0, and that of packing. The former dominates with
 /// [`phases_2m128`](crate::tfhe::presets::phases_2m128): at N = 2^16 it leaves a budget of 16.9 -

@@ -17,10 +17,12 @@ use crate::tfhe::{
 const MOST_ITERATIONS: usize = 8;
 const MOST_PRIMES: usize = 8;
 
-/// What a shared decryption of integers of TFHE asks of the ciphertext that they are packed into.
+/// The conditions of a shared decryption of integers of TFHE on the ciphertext that they are packed
+/// into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SquashSpec {
-    /// The plaintext modulus t. What is decrypted are integers modulo t: [`limbs`] cuts wider ones.
+    /// The plaintext modulus t. The decrypted values are integers modulo t: [`limbs`] cuts wider
+    /// ones.
     pub plain_modulus: u64,
     /// The flood of each party.
     pub flooding: Flooding,
@@ -73,7 +75,7 @@ impl SquashSpec {
     }
 }
 
-/// What a refresh leaves at most of noise.
+/// The state of greatest noise that a refresh leaves.
 fn refreshed<S: Scheme>(boot: &BootstrapParams<S>) -> Result<State> {
     let params = boot.params();
     let (level, model) = (params.max_level(), params.noise());
@@ -86,14 +88,14 @@ fn refreshed<S: Scheme>(boot: &BootstrapParams<S>) -> Result<State> {
 /// Squashes the noise of integers of TFHE, thousands at once, for a decryption that is shared;
 /// knows no secret.
 ///
-/// What a decryption of several parties reveals of the noise, a flood has to hide
+/// A flood has to hide the noise from a decryption of several parties
 /// ([`mhe::Decryption`](crate::mhe::Decryption)): 40 bits of statistical security take noise some
 /// 60 bits below what decryption tolerates. Ciphertexts of TFHE have 64 bits in all. So the phases
 /// are packed into one ciphertext of BFV or BGV ([`TfheToIntegers`]), which has the noise of TFHE,
 /// and that is refreshed ([`exact::bootstrapping`](crate::exact::bootstrapping)), which leaves as
 /// little as the flood needs, for all integers by the same bootstraps: what the floods then reach
-/// is [`flood_security`](crate::exact::Params::flood_security). TFHE-rs has a bootstrap
-/// modulo 2^128 for this, which takes a key of its own, ciphertext by ciphertext.
+/// is [`flood_security`](crate::exact::Params::flood_security). TFHE-rs has a bootstrap modulo
+/// 2^128 for this, which takes a key of its own, ciphertext by ciphertext.
 ///
 /// The results are ciphertexts of integers modulo t, integer i at coefficient
 /// [`TfheToIntegers::coefficient`]. A refresh needs 8 bits of budget, which
@@ -112,8 +114,8 @@ fn refreshed<S: Scheme>(boot: &BootstrapParams<S>) -> Result<State> {
 /// and there is no protocol for that: **a dealer has both secrets** while it makes these keys. It
 /// deals that of the ring to the parties
 /// ([`Session::deal_secret`](crate::mhe::Session::deal_secret)) and then forgets both. A dealer
-/// that keeps them decrypts alone. Of those who encrypt, whoever has the secret of TFHE can read
-/// all that is encrypted under it.
+/// that keeps them decrypts alone. Everybody who has the secret of TFHE, such as an encryptor, can
+/// read all that is encrypted under it.
 ///
 /// ```
 /// use he_core::{Publisher, backend::Cpu, bfv::*, bootstrapping::BootstrapKeys, mhe::*, rlwe::*};
@@ -181,12 +183,12 @@ impl<S: Scheme, B: RingOps + LweOps> NoiseSquasher<S, B> {
         Ok(Self { packer, bootstrapper: Bootstrapper::new(params, ring)? })
     }
 
-    /// What packs: its [`key_params`](TfheToIntegers::key_params), and where integers are.
+    /// The packer: its [`key_params`](TfheToIntegers::key_params), and where integers are.
     pub fn packer(&self) -> &TfheToIntegers<S, B> {
         &self.packer
     }
 
-    /// What refreshes.
+    /// The bootstrapper that refreshes.
     pub fn bootstrapper(&self) -> &Bootstrapper<S, B> {
         &self.bootstrapper
     }

@@ -220,7 +220,7 @@ fn packed_noise_is_predicted<S: Scheme>() {
                 values[packer.coefficient(count, i)] = if 2 * m >= t as i64 { m - t as i64 } else { m };
             }
             assert_eq!(w.decrypt(&packed), values, "t = {t}");
-            // What the phase has beside the message.
+            // The noise that the phase has beside the message.
             let secret = w.secret.on(&w.ring, Span::chain(1)).unwrap();
             let mut noise: Poly<_> = packed.pair().message(&secret).unwrap();
             let plain = w.ev.encoder().encode_coefficients(&values).unwrap();
@@ -402,7 +402,7 @@ fn shared_decryption<S: Scheme>(
     for ct in [&packed, &squashed] {
         assert!(bits(ct).2 >= bits(ct).1);
     }
-    // What is not squashed has no room for the flood, and what is, has.
+    // A ciphertext that is not squashed has no room for the flood, and a squashed one has.
     let transcript = Transcript::unchecked_insecure(&session);
     let before = Decryption::new(&transcript, params, &packed, &parties, spec.flooding);
     assert!(matches!(before, Err(Error::FloodTooWide { .. })));
@@ -567,7 +567,7 @@ fn slots_of_bgv_become_coefficients() {
     slots_become_coefficients::<Bgv>();
 }
 
-/// Of slots in both rows.
+/// The slots of both rows are switched.
 #[test]
 fn slots_become_integers_of_tfhe() {
     let mut w = World::<Bfv>::new(deep(9, 12289), presets::insecure_phases().unwrap());

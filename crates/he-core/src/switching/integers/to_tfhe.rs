@@ -140,7 +140,7 @@ impl<S: Scheme, B: RingOps + LweOps> IntegersToTfhe<S, B> {
         offset(self.params.plain().value(), self.bits)
     }
 
-    /// What the ciphertext is multiplied by: s -Q / f modulo t, in `[-t/2, t/2)`.
+    /// The factor of the ciphertext: s -Q / f modulo t, in `[-t/2, t/2)`.
     fn multiplier(&self, ct: &Ciphertext<S, B>) -> Result<i64> {
         let (plain, f) = (self.params.plain(), ct.correction_factor());
         let t = plain.modulus();
@@ -185,8 +185,8 @@ impl<S: Scheme, B: RingOps + LweOps> IntegersToTfhe<S, B> {
     /// batch. Coefficients of one are switched together, so that more of them cost little.
     ///
     /// # Errors
-    /// Those of [`deviation_log2`](Self::deviation_log2); [`Error::Argument`] for an index that is
-    /// not below N or a key of other parameters; [`Error::KeyMismatch`]; device errors.
+    /// The errors of [`deviation_log2`](Self::deviation_log2); [`Error::Argument`] for an index
+    /// that is not below N or a key of other parameters; [`Error::KeyMismatch`]; device errors.
     pub fn switch(
         &self,
         ct: &Ciphertext<S, B>,
@@ -210,7 +210,7 @@ impl<S: Scheme, B: RingOps + LweOps> IntegersToTfhe<S, B> {
     /// bootstraps each ([`IntegerEvaluator::rounded`]).
     ///
     /// # Errors
-    /// Those of [`switch`](Self::switch) and of [`IntegerEvaluator::rounded`].
+    /// The errors of [`switch`](Self::switch) and of [`IntegerEvaluator::rounded`].
     pub fn integers(
         &self,
         ct: &Ciphertext<S, B>,

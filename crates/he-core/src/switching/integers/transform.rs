@@ -19,11 +19,11 @@ pub(super) enum Direction {
     ToSlots,
 }
 
-/// What the n slots of both rows are of the 2n coefficients m_k of a polynomial in X^(N / 2n), for
-/// a root psi of degree 4n: slot j of the first row is the sum of u_k psi^(5^j k) over k < n with
-/// u_k = m_k + i m_(k+n), i = psi^n, since psi^(5^j n) = i for all j. The second row is the same
-/// with 1 / psi and -i. These sums are the special FFT of CKKS, modulo t, whose butterflies take
-/// u_k in bit-reversed order.
+/// The map between the n slots of both rows and the 2n coefficients m_k of a polynomial in X^(N /
+/// 2n), for a root psi of degree 4n: slot j of the first row is the sum of u_k psi^(5^j k) over k <
+/// n with u_k = m_k + i m_(k+n), i = psi^n, since psi^(5^j n) = i for all j. The second row is the
+/// same with 1 / psi and -i. These sums are the special FFT of CKKS, modulo t, whose butterflies
+/// take u_k in bit-reversed order.
 pub(super) struct Transform {
     t: Modulus,
     log_slots: u32,
@@ -47,8 +47,8 @@ impl Transform {
         self.t.inv(2)
     }
 
-    /// What the slots of each row, and those of the other, are multiplied by, so that their sums
-    /// are m_k + i m_(k+n) and m_k - i m_(k+n), where m_k and m_(k+n) were; or back.
+    /// The factors of the slots of each row, and of those of the other, with which their sums are
+    /// m_k + i m_(k+n) and m_k - i m_(k+n), where m_k and m_(k+n) were; or back.
     pub fn mixing(&self) -> [[u64; 2]; 2] {
         let (t, half) = (&self.t, self.half());
         let i = t.pow(self.roots[0], self.slots() as u64);
@@ -71,7 +71,7 @@ impl Transform {
 
     fn product(&self, stages: Range<u32>) -> Diagonals {
         let identity = BTreeMap::from([(0, [(); 2].map(|()| vec![1; self.slots()]))]);
-        // What is applied first is the right factor.
+        // The stage that is applied first is the right factor.
         stages.fold(identity, |product, i| self.multiplied(&self.stage(i), &product))
     }
 

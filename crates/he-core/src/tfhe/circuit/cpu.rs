@@ -16,7 +16,7 @@ pub struct CpuCircuitKey {
     transform: Transform,
     /// `[polynomials that are switched together]`, [interleaved](Transform::interleave).
     automorphisms: Vec<Vec<f64>>,
-    /// Those of the products by each polynomial of the secret.
+    /// The rows of the products by each polynomial of the secret.
     products: Vec<Vec<f64>>,
 }
 

@@ -52,7 +52,7 @@ impl CircuitKey {
         let glwe = secret.expose_secrets()[1];
         let exact = ExactProduct::new(glwe, tfhe.spec().log_degree);
 
-        // What is switched: minus the images of the polynomials, then products of two.
+        // The sources of the switches: minus the images of the polynomials, then products of two.
         let mut sources = Zeroizing::new(vec![0u64; params.key_rows() / switch.levels as usize * n]);
         let (images, products) = sources.split_at_mut(tfhe.spec().log_degree as usize * k * n);
         for (index, image) in images.chunks_exact_mut(n).enumerate() {

@@ -135,7 +135,7 @@ impl<B: LweOps> CircuitBootstrapper<B> {
         &self.params
     }
 
-    /// What bootstraps single ciphertexts with the same key.
+    /// The bootstrapper of single ciphertexts with the same key.
     pub fn bootstrapper(&self) -> &Bootstrapper<B> {
         &self.boot
     }

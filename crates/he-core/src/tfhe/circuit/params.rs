@@ -10,9 +10,9 @@ use crate::tfhe::{Gadget, TfheParams};
 /// [`phases_2m128`](crate::tfhe::presets::phases_2m128).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CircuitSpec {
-    /// Of the external products by bits. Each digit is a function of the blind rotation.
+    /// The gadget of the external products by bits. Each digit is a function of the blind rotation.
     pub select: Gadget,
-    /// Of the key switches of automorphisms, and of products by the secret.
+    /// The gadget of the key switches of automorphisms, and of products by the secret.
     pub switch: Gadget,
 }
 
@@ -32,11 +32,11 @@ pub struct CircuitParams {
 /// Predicted variances on the torus R/Z; see [`CircuitParams::noise`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CircuitNoise {
-    /// What one key switch leaves in each coefficient.
+    /// The noise that one key switch leaves in each coefficient.
     pub key_switch: f64,
     /// The squared norm of the noise of a row's polynomial: the rotation's and the trace's.
     pub row: f64,
-    /// What one external product by a bit adds.
+    /// The noise that one external product by a bit adds.
     pub selection: f64,
 }
 
@@ -104,8 +104,8 @@ impl CircuitParams {
     ///   transform adds;
     /// - a trace doubles constants log2 N times. Noise of the key switch at step s is doubled by
     ///   those after it in the constant coefficient, and adds up in the others unless a later step
-    ///   removes it: (N^2 - 1)/3 e and 2/3 N^2 e, together N^2 e. What the rotation left, v, is in
-    ///   the constant coefficient alone: the ciphertext is divided by N before;
+    ///   removes it: (N^2 - 1)/3 e and 2/3 N^2 e, together N^2 e. The noise v that the rotation
+    ///   left is in the constant coefficient alone: the ciphertext is divided by N before;
     /// - rows for mask components are multiplied by a secret polynomial, N/2 in the squared norm.
     ///   An external product by a bit adds l (B^2 + 2)/12 ((v + N^2 e)(1 + k N / 2) + k^2 N e) and
     ///   its rounding, (1 + k N / 2) / (12 B^2l).

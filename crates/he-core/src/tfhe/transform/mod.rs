@@ -36,7 +36,7 @@ pub(super) struct Transform {
     m: usize,
     /// Real and imaginary parts of w_t, t < M; entry 0 is not used.
     w: [Vec<f64>; 2],
-    /// Those of w_2t, t < M/2.
+    /// The parts of w_2t, t < M/2.
     w_even: [Vec<f64>; 2],
 }
 

@@ -45,7 +45,7 @@ pub(super) fn each_bit<T>(f: impl FnMut(usize) -> Result<T>) -> Result<[T; BITS]
     Ok(all.try_into().unwrap_or_else(|_| unreachable!("one per bit")))
 }
 
-/// What computes on bits.
+/// The evaluator of functions on bits.
 #[derive(Debug)]
 pub(super) struct Bits<'a, B: RingOps> {
     pub ev: &'a Evaluator<B>,

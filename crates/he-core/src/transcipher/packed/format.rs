@@ -41,7 +41,7 @@ impl NumberFormat {
         self.bits as usize / 8
     }
 
-    /// What bit `place` of a number stands for.
+    /// The value of bit `place` of a number.
     pub(super) fn weight(self, place: usize) -> f64 {
         let weight = libm::exp2(place as f64 - f64::from(self.fraction));
         if self.signed && place + 1 == self.bits as usize { -weight } else { weight }

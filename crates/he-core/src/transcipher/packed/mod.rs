@@ -65,7 +65,7 @@
 //! no noise estimate. A refresh whose error exceeds about 2^-6 would turn bits, which is rarer than
 //! the presets' failure.
 //!
-//! What the [`transcipher`](super) module says of AES-CTR holds here as well.
+//! The statements of the [`transcipher`](super) module on AES-CTR hold here as well.
 
 mod bytes;
 mod format;
@@ -165,7 +165,7 @@ impl<'a, B: RingOps, R: Refresher<B>> PackedTranscipher<'a, B, R> {
         for round in 1..=self.rounds {
             let last = round == self.rounds;
             let depth = Bits::<B>::SUBSTITUTE + if last { Bits::<B>::XOR + 1 } else { Bits::<B>::MIX };
-            // What one round makes of the noise of encryption needs no cleaning.
+            // The noise of encryption needs no cleaning after one round.
             let cleaning = round > 1;
             let depth = depth + if cleaning { Bits::<B>::CLEAN } else { 0 };
             if !self.refresher.fits(state[0].0.level(), depth)? {

@@ -8,7 +8,7 @@ use std::ops::Range;
 pub trait Arithmetic {
     /// Vectors side by side.
     type Batch;
-    /// What vectors of one batch must have in common.
+    /// The properties that vectors of one batch must share.
     type Kind: Copy + Eq + Hash + Ord;
 
     /// The modulus t of the slots, a prime.

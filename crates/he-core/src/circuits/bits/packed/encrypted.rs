@@ -17,7 +17,7 @@ pub struct Encrypted<'a, S: Scheme, B: RingOps = Cpu> {
     refreshing: Option<Refreshing<'a, S, B>>,
 }
 
-/// What refreshes products.
+/// The bootstrapper and keys that refresh products.
 #[derive(Debug)]
 struct Refreshing<'a, S: Scheme, B: RingOps> {
     refresher: RefreshWith<'a, S, B>,

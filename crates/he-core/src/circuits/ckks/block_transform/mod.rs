@@ -151,7 +151,7 @@ impl BlockTransform {
         let candidates = candidates.filter_map(|slots| output.with_slots(slots).ok());
         let chosen = candidates
             .map(|output| (Self::split(input, &output, entries.clone()), output))
-            // Of equal ones the one with the fewest slots, which leaves the next map fewer
+            // Ties go to the choice with the fewest slots, which leaves the next map fewer
             // diagonals.
             .min_by_key(|((_, cost), _)| *cost);
         match chosen {

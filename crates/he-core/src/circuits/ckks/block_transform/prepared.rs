@@ -146,7 +146,7 @@ fn repeated(values: &[Complex64], examples: usize) -> Vec<Complex64> {
 }
 
 impl<B: RingOps> PreparedBlocks<B> {
-    /// What the map needs.
+    /// The levels and keys that the map needs.
     pub fn requirements(&self) -> &Requirements {
         &self.requirements
     }

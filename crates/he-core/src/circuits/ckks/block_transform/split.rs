@@ -4,13 +4,13 @@ use super::BlockTransform;
 use crate::circuits::ckks::TensorLayout;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What a giant step costs in baby steps: beside an inner product with a key it takes a division
+/// The cost of a giant step in baby steps: beside an inner product with a key it takes a division
 /// and a decomposition.
 const GIANT: usize = 2;
-/// What a rotation by itself costs, which folds partial sums.
+/// The cost of a rotation by itself, which folds partial sums.
 const FOLD: usize = 2;
 
-/// What rotations cost together, in baby steps.
+/// The cost of rotations together, in baby steps.
 pub(super) fn cost(babies: usize, giants: usize, folds: usize) -> usize {
     babies + GIANT * giants + FOLD * folds
 }
@@ -123,7 +123,7 @@ impl Classes {
             .chain([1])
             .flat_map(|start| doubled(start).take_while(|&babies| babies <= modulus))
             .collect();
-        // Of equal ones the one with the most baby steps, which need no division.
+        // Ties go to the choice with the most baby steps, which need no division.
         let costs = candidates.into_iter().rev().map(|babies| (babies, self.cost(babies)));
         costs.min_by_key(|&(_, cost)| cost).unwrap_or((1, 0))
     }

@@ -77,7 +77,7 @@ fn sparse_maps_are_sums_of_their_entries() {
         let entries = entries(&mut rng, &input, &output);
         let x = vectors(&mut rng, &input);
         let chosen = BlockTransform::cheapest(&input, &output, entries.iter().copied()).unwrap();
-        // What was chosen is made again without a search.
+        // The choice is made again without a search.
         let again =
             BlockTransform::with_babies(&input, chosen.output(), entries.iter().copied(), chosen.babies());
         assert_eq!(again.unwrap(), chosen);
@@ -185,7 +185,7 @@ fn bytes_are_those_of_the_words() {
     for examples in [1, 4] {
         let layout = TensorLayout::batched([64 / examples, 1, 1], examples, 64).unwrap();
         let count = 64 / examples;
-        // Of each period, the diagonals that count up to it.
+        // Each period keeps the diagonals that count up to it.
         for period in [1, 2, count] {
             let entries = (0..count * count).map(|i| {
                 let (row, column) = (i / count, i % count);

@@ -145,7 +145,7 @@ impl Comparison {
         self.program.apply(ev, &[a, b], keys, refresher)
     }
 
-    /// What is computed, in float64.
+    /// Evaluates the same program in float64.
     pub fn apply_plain(&self, a: f64, b: f64) -> f64 {
         self.program.apply_plain(&[&[a], &[b]]).first().copied().unwrap_or(f64::NAN)
     }

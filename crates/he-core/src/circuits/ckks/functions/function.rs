@@ -180,7 +180,7 @@ impl Function {
         self.program.apply(ev, &[ct], keys, refresher)
     }
 
-    /// What is computed, at x, in float64.
+    /// Evaluates the same program at x, in float64.
     pub fn apply_plain(&self, x: f64) -> f64 {
         self.apply_plain_all(&[x]).first().copied().unwrap_or(f64::NAN)
     }
@@ -196,7 +196,7 @@ impl Function {
     }
 }
 
-/// What candidates are compared by: depth, then relinearisations.
+/// The measure by which candidates are compared: depth, then relinearisations.
 pub(super) fn cost(program: &Program) -> (usize, usize) {
     (program.requirements().depth, program.relinearisations())
 }

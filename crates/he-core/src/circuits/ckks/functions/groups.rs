@@ -14,8 +14,8 @@ use std::ops::RangeInclusive;
 ///
 /// Slot i holds entry (i / stride) mod size of a group. All slots of a ciphertext are in groups; a
 /// group that spans all of them (`size * stride` = slots) rotates by itself, where others take a
-/// mask, and a level, for each rotation within groups. What the slots beyond `count` hold does not
-/// matter, as long as it is within the interval.
+/// mask, and a level, for each rotation within groups. The values in the slots beyond `count` do
+/// not matter, as long as they are within the interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Groups {
     slots: usize,
@@ -250,7 +250,7 @@ impl GroupFunction {
         self.program.apply(ev, &[ct], keys, refresher)
     }
 
-    /// What is computed of the values of all slots, in float64.
+    /// Evaluates the same steps on the values of all slots, in float64.
     ///
     /// # Panics
     /// Never; vectors of another length than the slots give an empty one.

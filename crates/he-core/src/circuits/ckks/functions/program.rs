@@ -159,7 +159,7 @@ impl Program {
         self
     }
 
-    /// What it takes without refreshes.
+    /// The levels and keys that the program takes without refreshes.
     pub fn requirements(&self) -> Requirements {
         let mut rotations = BTreeSet::new();
         let mut relinearisation = false;
@@ -291,7 +291,7 @@ impl Program {
     /// The refreshes for operands of these levels, and the level of the result.
     ///
     /// # Errors
-    /// Those of [`Refresher::fits`].
+    /// The errors of [`Refresher::fits`].
     pub fn plan<B: RingOps>(
         &self,
         levels: &[usize],
@@ -344,7 +344,7 @@ fn known<V>(values: &[Option<V>], at: Value) -> Result<&V> {
     values.get(at).and_then(Option::as_ref).ok_or_else(missing)
 }
 
-/// What runs the steps of a program.
+/// A machine that runs the steps of a program.
 trait Machine {
     type Value;
 

@@ -77,13 +77,13 @@ impl GroupFunction {
             let one = program.sum(&[(x, 0)], 1.0);
             return Ok(Self::new(name, groups, (a, b), program.output(one), 0.0));
         }
-        // What fills groups is below every number.
+        // The entries that fill groups are below every number.
         let low = if groups.count() < n { a - gap } else { a };
         let width = b - low;
         let x = program.affine(x, 1.0 / width, -low / width);
         let x = groups.filled(&mut program, x, 0.0);
-        // The sum of signs is off by a quarter at most, where the nearest ranks are two apart.
-        // Those that fill groups compare equal to each other, and their ranks do not matter.
+        // The sum of signs is off by a quarter at most, where the nearest ranks are two apart. The
+        // entries that fill groups compare equal to each other, and their ranks do not matter.
         let first = CompositeSign::new((gap / width).min(0.9), 0.25 / n as f64)?;
         // Over 2 n, members have a sum of n - 2 k + 1 at least, and others n - 2 k - 1 at most.
         let divisor = 2.0 * n as f64;

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 /// up to one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Normaliser {
-    /// What values are multiplied by.
+    /// The factor by which values are multiplied.
     pub factor: f64,
     /// The integer factor that undoes it, and the fraction beside it, at most one.
     pub back: (i64, f64),
@@ -35,7 +35,7 @@ impl Normaliser {
     }
 }
 
-/// What is computed from a sign.
+/// The functions that are computed from a sign.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Rectified {
     Abs,

@@ -91,7 +91,7 @@ fn goldschmidt(range: Range, log: u32, relative: f64) -> Result<Option<(Program,
     Ok(Some((steps.output(result), divisor)))
 }
 
-/// What is computed from a first approximation of the inverse square root.
+/// The functions that are computed from a first approximation of the inverse square root.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Root {
     Sqrt,

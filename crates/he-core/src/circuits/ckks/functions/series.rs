@@ -50,8 +50,8 @@ pub(super) fn largest_error(f: &impl Fn(f64) -> f64, polynomial: &Polynomial) ->
 pub(super) fn approximate(f: &impl Fn(f64) -> f64, tolerance: f64) -> Result<Option<Polynomial>> {
     for count in [128, 1024, Polynomial::MAX_DEGREE + 1] {
         let all = coefficients(f, count)?;
-        // What lies beyond a degree bounds the error of the series that ends there. The upper half
-        // holds what the nodes confuse.
+        // The coefficients beyond a degree bound the error of the series that ends there. The upper
+        // half holds what the nodes confuse.
         let mut tail = 0.0;
         let mut degree = count;
         while degree > 0 && tail + all[degree - 1].abs() <= 0.9 * tolerance {

@@ -15,7 +15,7 @@ const MAX_SQUARINGS: u32 = 10;
 /// The relative error of a sum's inverse where another step follows, which needs its range alone.
 const ROUGH: f64 = 1.0 / 32.0;
 
-/// What is left below the least sum and above the greatest one for errors.
+/// The margin for errors that is left below the least sum and above the greatest one.
 const MARGIN: f64 = 0.1;
 
 impl GroupFunction {

@@ -9,8 +9,8 @@ use super::sign::CompositeSign;
 use crate::error::Result;
 use std::ops::RangeInclusive;
 
-/// What widens the interval to, so that numbers that have gathered errors in all stages, and those
-/// of refreshes, are still where the sign is one.
+/// The bound to which the interval widens, so that numbers that have gathered errors in all stages,
+/// and those of refreshes, are still where the sign is one.
 fn widened(precision: Precision) -> f64 {
     1.0 + 2.0 * precision.tolerance(1.0) + 1.0 / 64.0
 }

@@ -25,7 +25,7 @@ impl Tensor {
     }
 }
 
-/// What a convolution is asked for, in the terms of its definition.
+/// A convolution in the terms of its definition.
 #[derive(Clone, Debug)]
 struct Case {
     shape: [usize; 3],

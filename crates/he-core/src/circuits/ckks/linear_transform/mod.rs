@@ -489,7 +489,7 @@ pub struct PreparedTransform<B: RingOps = Cpu> {
 }
 
 impl<B: RingOps> PreparedTransform<B> {
-    /// What the transform needs.
+    /// The levels and keys that the transform needs.
     pub fn requirements(&self) -> &Requirements {
         &self.requirements
     }

@@ -23,15 +23,15 @@ impl Steps {
         Self { unit: 1, babies: babies as i64, lowest: 0, modulus: 0 }
     }
 
-    /// Those with the fewest rotations among powers of two up to `highest`, and of several with the
-    /// most baby steps, which need no division.
+    /// The steps with the fewest rotations among powers of two up to `highest`, and of several with
+    /// the most baby steps, which need no division.
     pub(super) fn fewest<'a>(diagonals: impl Iterator<Item = &'a usize> + Clone, highest: usize) -> Self {
         let powers = (0..=highest.ilog2()).rev().map(|log| Self::of_babies(1 << log));
         powers.min_by_key(|steps| steps.cost(diagonals.clone(), 1)).unwrap_or(Self::of_babies(1))
     }
 
-    /// Those for which baby steps and `giant_cost` times the giant steps are fewest, for a square
-    /// matrix of this many diagonals or fewer, whose indices may be taken as negative ones.
+    /// The steps for which baby steps and `giant_cost` times the giant steps are fewest, for a
+    /// square matrix of this many diagonals or fewer, whose indices may be taken as negative ones.
     pub(super) fn cheapest<'a>(
         diagonals: impl Iterator<Item = &'a usize> + Clone,
         dimension: usize,

@@ -17,7 +17,7 @@ pub(super) struct Strides {
 }
 
 impl Strides {
-    /// Those of the fewest rotations for diagonals of these indices, in ascending order.
+    /// The strides of the fewest rotations for diagonals of these indices, in ascending order.
     pub(super) fn new(indices: &[usize], slots: usize) -> Self {
         // The origin follows the widest gap, around which nothing needs to be rotated.
         let following = indices.iter().skip(1).copied().chain(indices.first().map(|first| first + slots));

@@ -1,8 +1,8 @@
-//! What the two ways of hoisting cost.
+//! The costs of the two ways of hoisting.
 
 use crate::ckks::CkksParams;
 
-/// What the transform of a row costs in multiply-adds per coefficient: about that on the CPU from
+/// The cost of the transform of a row in multiply-adds per coefficient: about that on the CPU from
 /// N = 2^12 to 2^16; the choice that it enters changes time alone.
 const TRANSFORM: usize = 5;
 

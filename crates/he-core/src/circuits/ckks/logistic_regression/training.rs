@@ -18,7 +18,7 @@ struct State<B: RingOps> {
     unit: Complex64,
 }
 
-/// What is made once for a level.
+/// The constants that are made once for a level.
 struct Made<'a, B: RingOps> {
     maps: BTreeMap<(Map, usize), PreparedBlocks<B>>,
     operands: BTreeMap<(usize, Side, usize), Vec<Ciphertext<B>>>,

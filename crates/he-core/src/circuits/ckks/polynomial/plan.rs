@@ -139,10 +139,10 @@ pub(crate) struct Part {
 
 impl Part {
     /// Plans within a budget of levels that fits the degree. Powers below `babies` (a power of two)
-    /// and powers of two are available. Those whose depth fits are terms; of the others, everything
-    /// from the highest power of two on is a product with that power. The other factor, of half
-    /// the degree, has one level less. The depth is therefore that of the degree, and only the few
-    /// sums along these factors are shortened for it.
+    /// and powers of two are available. Powers whose depth fits are terms; of the others,
+    /// everything from the highest power of two on is a product with that power. The other factor,
+    /// of half the degree, has one level less. The depth is therefore that of the degree, and only
+    /// the few sums along these factors are shortened for it.
     fn new(coefficients: &[f64], budget: usize, babies: usize, chebyshev: bool) -> Self {
         let fits = |k: usize| (k < babies || k.is_power_of_two()) && levels(k - 1) < budget;
         let factor = |quotient: &[f64]| Self::new(quotient, budget - 1, babies, chebyshev);

@@ -28,7 +28,7 @@ impl<'a, B: RingOps> Powers<'a, B> {
         Self { ev, keys, powers }
     }
 
-    /// Those of a plan.
+    /// Computes the powers of a plan.
     pub(super) fn new(
         ev: &'a Evaluator<B>,
         x: Ciphertext<B>,
@@ -118,7 +118,7 @@ impl<'a, B: RingOps> Powers<'a, B> {
         for (k, factor) in &part.products {
             let power = self.ev.product_operand(&self.powers[k], level, self.keys)?;
             let own: &Scaled<B> = power.borrow();
-            // What this factor's scale lacks, the power's has.
+            // The power's scale makes up for the scale that this factor lacks.
             let factor = self.value_at(factor, level, before.divide(own.scale()))?;
             factors.push((factor, power));
         }

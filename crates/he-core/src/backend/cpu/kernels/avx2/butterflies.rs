@@ -1,4 +1,4 @@
-//! What the transforms ask of an arithmetic.
+//! The arithmetic that the transforms are generic over.
 
 use crate::arith::ShoupFactor;
 
