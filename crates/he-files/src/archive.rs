@@ -103,7 +103,7 @@ fn shown(path: &Path) -> String {
 /// archive is damaged.
 pub fn unpack(drain: &mut Drain, folder: &Path, name: &str) -> Result<()> {
     let unpacked = unpack_from(drain, folder, name)?;
-    // What follows the archive is verified, too.
+    // The bytes that follow the archive are verified, too.
     io::copy(drain, &mut io::sink()).map_err(|error| unpacked.failed(None, &error))?;
     unpacked.finish()
 }

@@ -20,14 +20,14 @@ use he_core::wire::{Frame, FrameKind, FrameReader, WireParams, first_frame_limit
 use serde_json::Value;
 use std::io::Read;
 
-/// What reading and writing the files of a scheme depends on, be it one over rings ([`Scheme`]) or
-/// [`Tfhe`].
+/// The properties of a scheme that reading and writing its files depend on, be it one over rings
+/// ([`Scheme`]) or [`Tfhe`].
 pub trait FileFormat: Sized {
     /// Its name, as in `keygen NAME`.
     const NAME: &'static str;
     /// Its parameters.
     type Params: WireParams + Clone + PartialEq;
-    /// What its encrypted files hold.
+    /// The description of the contents of its encrypted files.
     type Content: Described;
 
     /// The start of a file of this scheme, or `None` if it belongs to another.

@@ -1,4 +1,5 @@
-//! What a file is: its kind, its parameters, what it holds and what is left of it to compute with.
+//! The description of a file: its kind, its parameters, its contents, and the levels or budget left
+//! to compute with.
 
 use crate::aes_file::{self, Sealed};
 use crate::bootstrap::{self, Refreshing};

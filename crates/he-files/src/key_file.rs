@@ -402,7 +402,7 @@ pub fn write_aes_key(out: impl Write, key: &Frame, name: &str) -> Result<u64> {
 
 /// Bytes of a file of keys that take so many: parameters, key set and end mark as well.
 pub fn file_bytes(params: &Frame, keys: u64) -> u64 {
-    /// Of the key set.
+    /// Bytes of the note about the key set.
     const NOTE: u64 = 45;
     Frame::size(params.body.len() as u64) + Frame::size(NOTE) + keys + Frame::size(END_MARK)
 }

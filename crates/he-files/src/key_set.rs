@@ -19,7 +19,7 @@ pub use files::KeyFiles;
 
 /// The three keys of a key set.
 pub struct KeySet<S: Scheme> {
-    /// What marks files of this set.
+    /// The mark of files of this set.
     pub id: KeyId,
     /// For decryption.
     pub secret: S::Secret,

@@ -7,7 +7,7 @@ pub enum LayoutError {
     /// No values.
     #[error("{what}: an array of shape {} is empty", shown(.shape))]
     Empty {
-        /// What was to be encrypted.
+        /// The data that were to be encrypted.
         what: String,
         /// Its shape.
         shape: Vec<usize>,
@@ -18,7 +18,7 @@ pub enum LayoutError {
          one dimension) takes as many as it needs"
     )]
     Row {
-        /// What was to be encrypted.
+        /// The data that were to be encrypted.
         what: String,
         /// The values of a row.
         size: usize,
@@ -30,7 +30,7 @@ pub enum LayoutError {
         "{what}: an array of {found} dimensions, where one or two are expected: a column, or a batch of rows"
     )]
     Dimensions {
-        /// What was to be encrypted.
+        /// The data that were to be encrypted.
         what: String,
         /// The dimensions found.
         found: usize,
@@ -60,11 +60,11 @@ pub struct Layout {
     /// Whether every slot holds the same value, one for the column or one per row: the result of a
     /// sum.
     pub splat: bool,
-    /// What the slots after the values hold, if that is known.
+    /// The value in the slots after the values, if that is known.
     pub padding: Option<f64>,
 }
 
-/// What two operands become.
+/// An operation on two operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
     /// A sum.

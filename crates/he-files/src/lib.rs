@@ -26,11 +26,11 @@
 //! - [`team`]: several devices that share the work of a file.
 //!
 //! # Platforms
-//! On WebAssembly there are neither threads nor files. What runs on several threads elsewhere runs
-//! on the calling one there, to the same bytes, and what reads and writes folders is missing.
-//! Without the feature `cuda` the CPU is the only device. Without `os-rng`, whatever draws from the
-//! operating system's generator is [`Error::NoRandomness`], and generators that the caller passes
-//! in do the rest.
+//! On WebAssembly there are neither threads nor files. Work of several threads runs on the calling
+//! one there, to the same bytes, and functions that read and write folders are missing. Without the
+//! feature `cuda` the CPU is the only device. Without `os-rng`, whatever draws from the operating
+//! system's generator is [`Error::NoRandomness`], and generators that the caller passes in do the
+//! rest.
 //!
 //! # Examples
 //! A table in memory: encrypted by the public key, and decrypted by the secret one.

@@ -1,4 +1,4 @@
-//! What parameters are chosen from: the needs of a program, with the defaults of `he-cli keygen`.
+//! The needs of a program, from which parameters are chosen, with the defaults of `he-cli keygen`.
 
 use crate::error::{ContentError, Error, Result};
 use crate::scheme::Taken;
@@ -15,7 +15,7 @@ const SUM_BITS: u32 = 26;
 /// Twice the least degree whose slots are all of use.
 const LEAST_ORDER: usize = 1 << 13;
 
-/// What parameters of CKKS are chosen from.
+/// The needs from which parameters of CKKS are chosen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RealNeeds {
     /// Filters, products or weighted sums that can follow one another.
@@ -66,7 +66,7 @@ impl RealNeeds {
     }
 }
 
-/// What parameters of BFV and BGV are chosen from.
+/// The needs from which parameters of BFV and BGV are chosen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IntegerNeeds {
     /// Products that can follow one another; sums are free.

@@ -1,4 +1,4 @@
-//! What the application says about an encrypted file or a key, in the attachment frame behind the
+//! The application's description of an encrypted file or a key, in the attachment frame behind the
 //! parameters.
 
 mod content;
@@ -39,7 +39,7 @@ impl KeyId {
         Self(format!("{:032x}", (u128::from(rng.next_u64()) << 64) | u128::from(rng.next_u64())))
     }
 
-    /// That of a key set of the library.
+    /// The mark of a key set of the library.
     pub fn of(key_set: KeySetId) -> Self {
         Self(key_set.to_string())
     }
@@ -80,7 +80,7 @@ pub struct KeyNote {
 }
 
 impl KeyNote {
-    /// Of a key that belongs to a key set.
+    /// Describes a key that belongs to a key set.
     pub fn of(key_id: &KeyId) -> Self {
         Self { key_id: key_id.clone(), sensor: None }
     }
@@ -115,7 +115,7 @@ impl<C> Payload<C> {
 /// it can hold.
 const VERSION: u64 = 3;
 
-/// What encrypted files can hold, as their descriptions say it.
+/// The contents of encrypted files, as their descriptions state them.
 pub trait Described: Serialize + DeserializeOwned {
     /// The least version of a description that can say it, unless that is the first.
     fn version(&self) -> Option<u64> {
@@ -125,13 +125,13 @@ pub trait Described: Serialize + DeserializeOwned {
 
 impl Described for Content {}
 
-/// What descriptions of all versions have.
+/// The fields that descriptions of all versions have.
 #[derive(Deserialize)]
 struct Versioned {
     version: Option<u64>,
 }
 
-/// What the attachment behind the parameters says.
+/// The content of the attachment behind the parameters.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 pub enum Note<C = Content> {
@@ -178,7 +178,8 @@ impl<C: Described> Note<C> {
                 payload.content.version()
             }
         };
-        // What a version cannot hold is not read under its number, nor under a later one.
+        // A description that a version cannot hold is not read under its number, nor under a later
+        // one.
         if version != least {
             return Err(bad("version"));
         }

@@ -139,8 +139,8 @@ pub fn is_sealed(start: &[u8]) -> bool {
     start.starts_with(&MAGIC)
 }
 
-/// Reads and opens a sealed file of at most so many bytes. What `obtain` gives, for the name of the
-/// file, is its passphrase.
+/// Reads and opens a sealed file of at most so many bytes. The passphrase is the one that `obtain`
+/// gives for the name of the file.
 ///
 /// # Errors
 /// The file is too large, damaged or of another version; the passphrase is wrong; the errors of
@@ -258,7 +258,7 @@ fn open_from(least: u32, sealed: &[u8], passphrase: &Passphrase) -> Result<Zeroi
     plain.map(Zeroizing::new).map_err(|_| refused())
 }
 
-/// What is derived from a stretched passphrase.
+/// The keys that are derived from a stretched passphrase.
 struct Keys {
     commitment: blake3::Hash,
     cipher: XChaCha20Poly1305,
@@ -412,7 +412,7 @@ mod tests {
             assert!(text.contains(told) && text.contains("256 MiB in 3 passes"), "{text}");
             assert!(error.hint().unwrap_or_default().contains("allow the cost"), "{text}");
         }
-        // What is allowed is worked for, and tells that the file is another then.
+        // An allowed cost is worked for, and tells that the file is another then.
         let allowed = phrase("p").allowing(Cost { memory_kib: 64, passes: 16, lanes: 4 });
         assert_eq!(fails(&stating(64, 16), &allowed), REFUSED);
         assert!(fails(&stating(65, 16), &allowed).contains("more than the 1 MiB in 16 passes"));
@@ -464,8 +464,7 @@ mod tests {
         assert_eq!(fails(&sealed, &phrase("p")), REFUSED);
     }
 
-    /// What the commitment is for: the header is bound to one stretched passphrase before the tag
-    /// is looked at.
+    /// The commitment binds the header to one stretched passphrase before the tag is looked at.
     #[test]
     fn a_tag_under_another_key_is_not_enough() {
         let (a, b) = (phrase("a"), phrase("b"));

@@ -360,7 +360,7 @@ mod tests {
     const LENGTHS: [usize; 9] =
         [0, 1, CHUNK - 1, CHUNK, CHUNK + 1, PIECE - 1, PIECE, PIECE + 1, 7 * PIECE + CHUNK + 5];
 
-    /// What comes out, and that pieces are numbered, full, and end once.
+    /// The bytes that come out; asserts that pieces are numbered, full, and end once.
     fn passed(source: impl FnOnce(&mut Filler) -> Result<()> + Send, by_reading: bool) -> Vec<u8> {
         let (mut found, mut next, mut ends) = (Vec::new(), 0, 0);
         let work = |piece: &mut Piece| {

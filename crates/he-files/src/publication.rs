@@ -35,7 +35,7 @@ pub(crate) struct Numbers {
 }
 
 impl Numbers {
-    /// Of a content whose fresh numbers have so many bits of precision.
+    /// Describes the numbers of a content whose fresh numbers have so many bits of precision.
     ///
     /// # Errors
     /// [`Error::NoiseUnknown`] for the outputs of models, whose noise is not described.
@@ -159,7 +159,7 @@ mod tests {
         Publication::new(Publisher::new(40, decryptions).unwrap(), ChaCha20Rng::seed_from_u64(1))
     }
 
-    /// What counts a decryption, as the library does: the part is not brought back.
+    /// Counts a decryption, as the library does: the part is not brought back.
     fn take(publisher: &mut Publisher, count: u64) {
         publisher.split(count).unwrap();
     }
@@ -248,8 +248,8 @@ mod tests {
         assert!(publication.error_log2().is_some());
     }
 
-    /// What does not fit, or hides the numbers, is refused without being counted, and with the bits
-    /// that would leave something.
+    /// A flood that does not fit, or hides the numbers, is refused without being counted, and with
+    /// the bits that would leave something.
     #[test]
     fn wide_floods_are_not_counted() {
         let publication = publication(10);

@@ -158,7 +158,7 @@ pub struct Jobs<'a, J> {
 enum To<'a, J> {
     /// The engines, each on a thread of its own.
     Threads(Vec<SyncSender<J>>),
-    /// What does a job of this number at once, and says whether there may be more.
+    /// A function that does a job of this number at once, and says whether there may be more.
     Here(&'a mut dyn FnMut(usize, J) -> bool),
 }
 

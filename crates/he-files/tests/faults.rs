@@ -35,7 +35,7 @@ fn seed() -> u64 {
     seed
 }
 
-/// What is at the other end of a transfer, and how it misbehaves.
+/// The other end of a transfer, which misbehaves.
 struct Flaky {
     rng: ChaCha20Rng,
     /// The bytes that pass before it fails.
@@ -203,7 +203,7 @@ fn operations() -> Vec<(&'static str, Operation, Vec<u8>, Vec<Operation>)> {
     ]
 }
 
-/// What the results of an operation are in plain.
+/// The results of an operation in plain.
 fn plain(operations: &[Operation], bytes: Vec<u8>) -> Vec<u8> {
     operations.iter().fold(bytes, |bytes, operation| plainly(*operation, &bytes))
 }

@@ -62,7 +62,7 @@ fn expand(tree: &str, prefix: &str, paths: &mut Vec<String>) {
 }
 
 impl Imports {
-    /// Of the sources in a folder; what tests import does not count.
+    /// Collects the imports of the sources in a folder; those of tests do not count.
     fn of(root: &Path) -> Self {
         let files = sources(root);
         let modules: BTreeSet<String> = files.iter().map(|file| module(root, file)).collect();

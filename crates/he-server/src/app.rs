@@ -1,4 +1,4 @@
-//! What all requests share.
+//! The state that all requests share.
 
 use crate::clock;
 use crate::db::{Bounds, CURRENT, Database, Tenant};
@@ -27,7 +27,7 @@ pub enum StartError {
     /// A folder or the store cannot be used.
     #[error("cannot use {what}: {source}")]
     Io {
-        /// What cannot be used.
+        /// The folder or store.
         what: String,
         /// Why.
         source: std::io::Error,
@@ -39,13 +39,13 @@ pub enum StartError {
         place: String,
         /// Why.
         reason: String,
-        /// What to do about it.
+        /// The advice.
         hint: &'static str,
     },
     /// Another process uses the folder or the database.
     #[error("{what} is in use by {by}")]
     InUse {
-        /// What is used.
+        /// The folder or database.
         what: String,
         /// Who uses it, and since when.
         by: String,
@@ -105,7 +105,7 @@ pub enum StartError {
     Tls {
         /// The file.
         path: String,
-        /// What is wrong with it.
+        /// The fault.
         reason: String,
     },
 }
@@ -125,7 +125,7 @@ impl StartError {
         }
     }
 
-    /// What to do about it.
+    /// The advice on this error, if there is any.
     pub fn hint(&self) -> Option<String> {
         Some(match self {
             Self::Database { hint, .. } => (*hint).to_owned(),
@@ -173,7 +173,7 @@ pub struct App {
     pub jobs: Jobs,
     /// Models for encrypted examples.
     pub models: Models,
-    /// What is counted.
+    /// The counters.
     pub metrics: Metrics,
     /// Who may ask how often.
     pub rates: Rates,
@@ -197,7 +197,7 @@ const LONG: usize = 32;
 /// As many sessions of one address as guests may fill its quota.
 const SESSIONS_PER_GUEST: u64 = 64;
 
-/// What the guests of one address hold together, and so on.
+/// The bounds of the guests of one address together, and so on.
 fn bounds(config: &Config) -> Bounds {
     let share = |of: u64| of.saturating_mul(config.address_guests);
     let Quota { bytes, objects, jobs } = config.guest;

@@ -1,5 +1,5 @@
 //! The states of uploads: in memory while somebody writes, and of the last few afterwards. No file
-//! stays open between requests. What is forgotten is read again from what is staged.
+//! stays open between requests. A forgotten state is read again from the staged bytes.
 
 use crate::db::Kind;
 use crate::store::append_to;
@@ -9,7 +9,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What errors call an upload.
+/// The name of an upload in errors.
 pub const NAME: &str = "the upload";
 
 /// States that are kept between requests, and the bytes that they hold back: in all, and of an
@@ -19,7 +19,7 @@ const OF_ACCOUNT: Share = Share { states: 64, bytes: 16 << 20 };
 
 /// How far an upload is.
 pub struct Arriving {
-    /// What is known of it.
+    /// The scan of the bytes so far.
     pub scan: Scan,
     /// The bytes that are staged.
     stored: u64,
@@ -55,7 +55,7 @@ impl Arriving {
                 break;
             }
         }
-        // Of a header that was cut off, what is staged is not held.
+        // If a header was cut off, the staged bytes of it are not held.
         let held = scan.held();
         if held > 0 {
             file.set_len(stored - held).map_err(at)?;

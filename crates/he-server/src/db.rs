@@ -1,8 +1,8 @@
 //! The metadata: tenants, tokens, objects and jobs, in SQLite or PostgreSQL by the same statements.
 //!
 //! Numbers are 64-bit, texts are text; the statements are those that both databases understand, so
-//! that there is one path of code. What a tenant uses is counted in its row, and every change of it
-//! is one conditional update: two requests at once cannot exceed a quota.
+//! that there is one path of code. The usage of a tenant is counted in its row, and every change of
+//! it is one conditional update: two requests at once cannot exceed a quota.
 
 mod actions;
 mod guests;
@@ -35,9 +35,9 @@ pub type Result<T> = sqlx::Result<T>;
 /// A database.
 #[derive(Clone, Debug)]
 pub struct Database {
-    /// What writes.
+    /// Connections that write.
     pool: AnyPool,
-    /// What reads only: of SQLite, readers do not wait for writers.
+    /// Connections that only read: with SQLite, readers do not wait for writers.
     readers: AnyPool,
     bounds: Bounds,
     is_sqlite: bool,
@@ -92,7 +92,7 @@ impl Database {
     /// # Errors
     /// It does not.
     pub async fn ping(&self) -> Result<()> {
-        // Of no row, but a database that may not be written refuses the statement.
+        // The update concerns no row, but a database that may not be written refuses the statement.
         sqlx::query("UPDATE tenants SET id = id WHERE id = ''").execute(&self.pool).await.map(|_| ())
     }
 

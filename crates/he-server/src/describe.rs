@@ -1,4 +1,4 @@
-//! What complete files say of themselves.
+//! The descriptions in complete files.
 
 use he_files::Result;
 use he_files::info;

@@ -6,10 +6,10 @@ use tokio::sync::Mutex;
 
 /// Nobody makes the service look more often.
 const FRESH: Duration = Duration::from_secs(1);
-/// What does not answer within this time is down.
+/// The time after which a part that has not answered is down.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What was found last.
+/// The last result of the check.
 #[derive(Debug, Default)]
 pub struct Health(Mutex<Option<(Instant, Result<(), &'static str>)>>);
 
@@ -17,7 +17,7 @@ impl Health {
     /// Whether the service is ready, or what is wrong.
     ///
     /// # Errors
-    /// What is wrong.
+    /// The fault.
     pub async fn check(&self, app: &App) -> Result<(), &'static str> {
         let mut last = self.0.lock().await;
         if let Some((at, found)) = *last

@@ -34,7 +34,7 @@ pub fn token() -> std::io::Result<String> {
     Ok(format!("{PREFIX}{}", random::<32>()?))
 }
 
-/// What is kept of a token. The token cannot be guessed, so a plain hash hides it.
+/// The hash under which a token is kept. The token cannot be guessed, so a plain hash hides it.
 pub fn token_hash(token: &str) -> String {
     let key = blake3::derive_key("he-server 2026 tokens of tenants", token.as_bytes());
     blake3::Hash::from_bytes(key).to_hex().to_string()

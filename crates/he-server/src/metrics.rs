@@ -1,4 +1,4 @@
-//! What is counted, in the text format of Prometheus.
+//! The counters, in the text format of Prometheus.
 
 use crate::app::App;
 use crate::db::JobState;

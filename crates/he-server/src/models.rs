@@ -14,7 +14,7 @@ pub struct Model {
     pub file: ModelFile,
     /// The bytes of its file.
     pub bytes: Bytes,
-    /// What clients are told of it.
+    /// The description of the model for clients.
     pub info: Value,
 }
 
@@ -69,7 +69,7 @@ impl Models {
         self.0.keys().map(String::as_str).collect()
     }
 
-    /// What clients are told of all.
+    /// The descriptions of all models for clients.
     pub fn json(&self) -> Value {
         json!({ "models": self.0.values().map(|model| &model.info).collect::<Vec<_>>() })
     }

@@ -16,7 +16,7 @@ include!(concat!(env!("OUT_DIR"), "/page.rs"));
 const POLICY: &str = "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; \
                       img-src 'self' blob: data:; object-src 'none'; base-uri 'none'; \
                       form-action 'none'; frame-ancestors 'none'";
-/// What is at `/` if there is no page.
+/// The answer at `/` if there is no page.
 const MISSING: &str = "<!doctype html>\n<meta charset=\"utf-8\">\n<title>he-server</title>\n\
     <h1>The service runs; its page was not built.</h1>\n\
     <p>Run <code>web/build.sh</code> and compile again, or start with <code>--page web/dist</code>.\n\
@@ -42,8 +42,8 @@ impl Page {
         }
     }
 
-    /// A file by its path below the root. Of a folder, only names that were found in it are
-    /// opened, so that no path of a client reaches the file system.
+    /// A file by its path below the root. In a folder, only names that were found in it are opened,
+    /// so that no path of a client reaches the file system.
     fn file(&self, name: &str) -> Option<Cow<'static, [u8]>> {
         let Some(folder) = &self.folder else {
             let (_, bytes) = EMBEDDED.iter().find(|(path, _)| *path == name)?;

@@ -17,7 +17,7 @@ const HEAD: Duration = Duration::from_secs(10);
 /// An answer that nobody has read for so long may lose its place to a newcomer.
 const STALLED: Duration = Duration::from_secs(5);
 
-/// What a connection does.
+/// The activity of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 enum Phase {
@@ -193,9 +193,9 @@ impl Places {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A place for a connection of this address, which is a proxy for others if `shared`. Of an
-    /// address that has too many, or else of the one that has the most, the connection gives way
-    /// that is not busy and has waited the longest; there is none if all are busy.
+    /// A place for a connection of this address, which is a proxy for others if `shared`. If an
+    /// address has too many, its connection that is not busy and has waited the longest gives way,
+    /// or else that of the address that has the most; there is none if all are busy.
     pub fn enter(self: &Arc<Self>, address: IpAddr, shared: bool) -> Option<Place> {
         let mut state = self.state();
         let own = state.open.get(&address).map_or(0, BTreeMap::len);
@@ -238,7 +238,7 @@ pub struct Place {
     places: Arc<Places>,
     address: IpAddr,
     id: u64,
-    /// What it does.
+    /// The seat, with the activity of the connection.
     pub seat: Arc<Seat>,
 }
 

@@ -13,12 +13,12 @@ use std::io::{self, ErrorKind};
 /// The result of a handler.
 pub type Answer<T> = Result<T, Problem>;
 
-/// What is wrong, and what to do about it.
+/// The fault, and the advice.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cause {
-    /// What is wrong.
+    /// The fault.
     pub detail: String,
-    /// What to do about it.
+    /// The advice.
     pub hint: Option<String>,
 }
 
@@ -29,7 +29,7 @@ pub struct Problem {
     pub status: StatusCode,
     /// The kind of problem, the end of its `type`.
     pub kind: &'static str,
-    /// What is wrong, and what to do.
+    /// The fault, and the advice.
     pub cause: Cause,
     headers: Vec<(HeaderName, HeaderValue)>,
 }

@@ -51,7 +51,7 @@ pub struct Places {
 }
 
 impl Places {
-    /// Those that guests can have: one of several is left to others.
+    /// The places that guests can have: one of several is left to others.
     fn of_guests(self) -> usize {
         self.all.saturating_sub(1).max(1)
     }

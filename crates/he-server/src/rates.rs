@@ -18,7 +18,7 @@ pub enum Asker {
     Sessions(IpAddr),
 }
 
-/// What is left for one of them, as of a time.
+/// The requests that are left for one of them, as of a time.
 #[derive(Clone, Copy, Debug)]
 struct Bucket {
     left: f64,

@@ -29,7 +29,7 @@ fn server(url: &str) -> Option<String> {
     None
 }
 
-/// What is wrong, and what to do about it.
+/// Names the fault, and the advice.
 pub fn words(url: &str, error: &sqlx::Error) -> (String, &'static str) {
     use std::io::ErrorKind;
     const NETWORK: &str = "check that it runs and listens there, and host and port of the setting database";

@@ -21,7 +21,7 @@ pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// The longest name of a request that is taken from outside.
 const LONGEST: usize = 128;
 
-/// What is known of a request while it is answered.
+/// The facts about a request while it is answered.
 #[derive(Debug)]
 pub struct Context {
     /// Its name.
@@ -42,7 +42,7 @@ tokio::task_local! {
 }
 
 impl Context {
-    /// Of a request with these headers, from this address.
+    /// Makes the context of a request with these headers, from this address.
     pub fn new(headers: &HeaderMap, address: IpAddr) -> Arc<Self> {
         let sane = |id: &&str| {
             let known = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:/+=".contains(&byte);
@@ -112,7 +112,7 @@ pub struct Line {
 }
 
 impl Line {
-    /// Of a request that has just come.
+    /// Makes the line of a request that has just come.
     pub fn new(context: &Arc<Context>, method: &str, route: &str) -> Self {
         Self {
             context: Arc::clone(context),

@@ -44,7 +44,7 @@ const HANDSHAKE: Duration = Duration::from_secs(10);
 pub struct Server {
     app: Arc<App>,
     listener: TcpListener,
-    /// That of the metrics, if they have one.
+    /// The listener of the metrics, if they have one.
     metrics: Option<TcpListener>,
 }
 
@@ -157,7 +157,7 @@ impl Server {
     }
 }
 
-/// What a listener's connections share.
+/// The state that a listener's connections share.
 #[derive(Clone)]
 struct Door {
     app: Arc<App>,

@@ -28,9 +28,9 @@ pub enum SettingsError {
         line: usize,
         /// The column, likewise.
         column: usize,
-        /// What is wrong there.
+        /// The fault.
         reason: String,
-        /// What to do about it.
+        /// The advice.
         hint: String,
     },
     /// A value cannot be used.
@@ -124,7 +124,7 @@ macro_rules! with_settings {
             shutdown_seconds: u64, "S", "HE_SERVE_SHUTDOWN_SECONDS";
             /// Form of the log on standard error [default: text]
             log: $crate::logs::Form, "text|json", "HE_SERVE_LOG";
-            /// What is logged: off, error, warn, info or debug [default: info]
+            /// Level of the log: off, error, warn, info or debug [default: info]
             log_level: $crate::logs::Level, "LEVEL", "HE_SERVE_LOG_LEVEL";
             /// Where jobs are computed: auto, cpu, cuda, cuda:N, cuda:N+M or cuda:all [default:
             /// HE_DEVICE, or auto]
@@ -284,7 +284,7 @@ pub struct Config {
     pub seconds: Seconds,
 }
 
-/// What a tenant may hold.
+/// The quotas of a tenant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quota {
     /// Bytes.
@@ -298,38 +298,38 @@ pub struct Quota {
 /// Lifetimes in hours.
 #[derive(Clone, Copy, Debug)]
 pub struct Hours {
-    /// Of guests.
+    /// The lifetime of guests.
     pub guest: u64,
-    /// Of uploads that are not complete.
+    /// The lifetime of uploads that are not complete.
     pub upload: u64,
-    /// Of jobs that have ended.
+    /// The lifetime of jobs that have ended.
     pub job: u64,
 }
 
 /// The greatest times from the start of a job to its end.
 #[derive(Clone, Copy, Debug)]
 pub struct JobTimes {
-    /// Of tenants that are not guests.
+    /// The time for tenants that are not guests.
     pub tenant: Duration,
-    /// Of guests.
+    /// The time for guests.
     pub guest: Duration,
 }
 
 /// Timeouts in seconds.
 #[derive(Clone, Copy, Debug)]
 pub struct Seconds {
-    /// Of connections without a request.
+    /// The time that a connection may be without a request.
     pub idle: u64,
     /// Between pieces of a body.
     pub body: u64,
-    /// Of answers.
+    /// The time for an answer.
     pub answer: u64,
-    /// Of running jobs at the end.
+    /// The time that running jobs get at the end.
     pub shutdown: u64,
 }
 
 impl SettingsError {
-    /// What to do about it.
+    /// The advice on this error.
     pub fn hint(&self) -> String {
         match self {
             Self::Read { .. } => "give the file of settings with --config FILE".to_owned(),

@@ -11,7 +11,7 @@ pub struct Space {
 }
 
 impl Space {
-    /// That of this folder, of which so many bytes stay free.
+    /// Watches the space of this folder, of which so many bytes stay free.
     pub fn new(folder: &Path, reserve: u64) -> Self {
         Self { folder: folder.to_owned(), reserve }
     }

@@ -33,11 +33,11 @@ impl Change {
 /// Changes of the quotas of a tenant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
-    /// Of bytes.
+    /// The change of bytes.
     pub bytes: Change,
-    /// Of objects and key sets.
+    /// The change of objects and key sets.
     pub objects: Change,
-    /// Of unfinished jobs.
+    /// The change of unfinished jobs.
     pub jobs: Change,
 }
 

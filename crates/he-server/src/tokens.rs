@@ -1,4 +1,4 @@
-//! What an operator does with tokens, beside the service or while it runs.
+//! The operator's work with tokens, beside the service or while it runs.
 
 use crate::app::StartError;
 use crate::clock;
@@ -12,7 +12,7 @@ pub use crate::db::TokenNote;
 /// How a token is made.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// What it is for.
+    /// The purpose of the token.
     pub label: Option<String>,
     /// It ends after so many days.
     pub days: Option<u32>,

@@ -2,8 +2,8 @@
 //! and valid.
 //!
 //! The length of the staged file is what was accepted, so that nothing else must be kept to resume
-//! an upload, after a restart either. What a scan holds back is not staged: a client whose server
-//! restarts sends it again.
+//! an upload, after a restart either. Bytes that a scan holds back are not staged: a client whose
+//! server restarts sends them again.
 
 use crate::app::App;
 pub use crate::arriving::NAME;
@@ -32,9 +32,9 @@ const SMALL: u64 = 64 << 20;
 /// Uploads on their way.
 pub struct Uploads {
     states: States,
-    /// Of files that are read in a moment, and of others.
+    /// Turns for files that are read in a moment, and for others.
     validations: [Arc<Turns>; 2],
-    /// Of states that are read again from what is staged.
+    /// Turns for states that are read again from the staged bytes.
     openings: Arc<Turns>,
 }
 

@@ -11,7 +11,7 @@ use zeroize::Zeroizing;
 /// Consecutive records of one length, of which the last may be shorter and is known to be the last
 /// only when the data end.
 struct Records {
-    /// What is left of a record; at most one whole record, which may be the last.
+    /// The rest of a record; at most one whole record, which may be the last.
     held: Zeroizing<Vec<u8>>,
     length: usize,
     /// The number of the next record.
@@ -195,7 +195,7 @@ mod tests {
         Ok(out)
     }
 
-    /// What is encrypted here is decrypted by the pipeline, and the other way round.
+    /// Files that are encrypted here are decrypted by the pipeline, and the other way round.
     #[test]
     fn both_ways_make_the_same_files() {
         for len in [0, 1, CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK, 3 * CHUNK + 17] {

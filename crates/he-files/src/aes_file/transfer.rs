@@ -65,7 +65,7 @@ impl FileCipher {
     }
 }
 
-/// What is encrypted.
+/// The data to encrypt.
 pub enum Source {
     /// A file, or anything else that can be read.
     Input(Input),

@@ -22,7 +22,7 @@ const GREATEST: f64 = 1.0 + 1e-9;
 /// Parameters with bootstrapping, by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Named {
-    /// Those of the library.
+    /// A preset of the library.
     Preset(Preset),
     /// The chain of `fast` at N = 2^10, which protects nothing: for tests, and for a first look.
     InsecureToy,

@@ -69,7 +69,7 @@ impl<P> KeyFile<P> {
         Self { name: name.to_owned(), params, id, reader }
     }
 
-    /// What it says of itself, and the rest of it.
+    /// Splits the file into its description and the rest of it.
     pub fn into_parts(self) -> (FrameReader<BufReader<Input>>, P, KeyId, String) {
         (self.reader, self.params, self.id, self.name)
     }

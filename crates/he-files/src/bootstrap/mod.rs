@@ -30,20 +30,21 @@ pub const TOY: &str = "insecure_toy";
 pub trait Refreshing: WireParams + Clone + Send + Sync + 'static {
     /// The scheme of the files that are refreshed.
     type Scheme: Scheme<Secret = SecretKey>;
-    /// What refreshes ciphertexts.
+    /// The circuit that refreshes ciphertexts.
     type Bootstrapper;
 
-    /// Those of [`TOY`]. They are the only insecure ones that files may have: whoever makes such
-    /// keys asks for them by name.
+    /// The parameters of [`TOY`]. They are the only insecure ones that files may have: whoever
+    /// makes such keys asks for them by name.
     fn toy() -> Option<&'static Self>;
 
-    /// What programs compute with.
+    /// The parameters that programs compute with.
     fn programs(&self) -> &<Self::Scheme as Scheme>::Params;
 
-    /// What the keys are made for.
+    /// The parameters that the keys are made for.
     fn circuit(&self) -> &BootstrapParams;
 
-    /// What a refresh takes and leaves: each fact with its name, for programs and for people.
+    /// The facts about a refresh, its needs and its results: each with its name, for programs and
+    /// for people.
     fn facts(&self) -> Vec<(&'static str, Value, String)>;
 
     /// Checks that a content can be refreshed.
@@ -64,7 +65,7 @@ pub trait Refreshing: WireParams + Clone + Send + Sync + 'static {
     /// The device fails.
     fn bootstrapper(&self, ring: &Ring<Device>) -> he_core::Result<Self::Bootstrapper>;
 
-    /// What a refreshed file says of a content.
+    /// The description of a content once it is refreshed.
     fn refreshed(bootstrapper: &Self::Bootstrapper, content: Content) -> Content;
 
     /// Refreshes ciphertexts.

@@ -17,7 +17,7 @@ use std::thread::JoinHandle;
 /// Reads the fields of a frame, and whether its second half is a seed.
 type ReadHeader = Box<dyn Fn(&Frame) -> he_core::Result<(Header, bool)> + Send>;
 
-/// What is known of the ciphertexts of a file that is being written.
+/// The facts known of the ciphertexts of a file that is being written.
 struct Tally {
     /// The pixels left for filters and their total number, if the content has them.
     halo: Option<(u32, u32)>,

@@ -37,7 +37,7 @@ pub type Batches<'a, T> = Box<dyn Iterator<Item = Result<Vec<Vec<T>>>> + Send + 
 
 /// A kind of content as a scheme encrypts it.
 pub trait Kind<S: Scheme> {
-    /// What is encrypted.
+    /// The data that are encrypted.
     type Clear;
     /// Its description.
     type Note;
@@ -74,7 +74,7 @@ pub trait Kind<S: Scheme> {
     /// They do not fit together; the results exceed all numbers.
     fn pair(operator: Operator, left: &Self::Note, right: &Self::Note) -> Result<(Content, Vec<Pairing>)>;
 
-    /// What a file of this description is decrypted into.
+    /// Returns the unpacker that decrypts a file of this description.
     ///
     /// # Errors
     /// The description is impossible; there is not enough memory.
@@ -90,7 +90,7 @@ pub trait Columns<S: Scheme>: Kind<S, Clear = Self> + Sized {
     fn read(input: Input, flags: TableFlags<'_>, watch: &dyn Watch) -> Result<Self>;
 }
 
-/// What is encrypted and computed under a scheme.
+/// The data that are encrypted and computed on under a scheme.
 pub trait Contents: Scheme {
     /// How it encrypts images.
     type Pictures: Kind<Self, Clear = Picture>;
@@ -176,7 +176,7 @@ pub trait Contents: Scheme {
         Ok((content, pairings))
     }
 
-    /// What a file of this description is decrypted into.
+    /// Returns the unpacker that decrypts a file of this description.
     ///
     /// # Errors
     /// The description is impossible; there is not enough memory.

@@ -1,5 +1,4 @@
-//! What is encrypted under CKKS with a modulus of 2^l: images sample by sample, columns of real
-//! numbers.
+//! The contents under CKKS with a modulus of 2^l: images sample by sample, columns of real numbers.
 
 use super::Contents;
 use super::operator::{Operator, Pairing};

@@ -1,4 +1,4 @@
-//! What is encrypted under CKKS: images in tiles, columns of real numbers.
+//! The contents under CKKS: images in tiles, columns of real numbers.
 
 use super::clear::Plain;
 use super::images::{Tiles, multiply};

@@ -1,4 +1,4 @@
-//! What is encrypted under BFV and BGV: images sample by sample, columns of integers.
+//! The contents under BFV and BGV: images sample by sample, columns of integers.
 
 use super::Contents;
 use super::integers::{IntegerTable, lift};

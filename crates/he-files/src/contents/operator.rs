@@ -61,23 +61,23 @@ pub enum Pairing {
     Complex,
     /// Slot by slot, each side first multiplied by this whole number.
     Multiplied {
-        /// Of the first file.
+        /// The factor of the first file.
         left: i64,
-        /// Of the second.
+        /// The factor of the second.
         right: i64,
     },
     /// Slot by slot, with each side first multiplied by weights, if it has any.
     Weighted {
-        /// Of the first file.
+        /// The weights of the first file.
         left: Option<Weights>,
-        /// Of the second.
+        /// The weights of the second.
         right: Option<Weights>,
     },
     /// Slot by slot the product, and these multiples of the factors: what public offsets add to it.
     Shifted {
-        /// Of the first file.
+        /// The multiples of the first file.
         left: Weights,
-        /// Of the second.
+        /// The multiples of the second.
         right: Weights,
     },
 }

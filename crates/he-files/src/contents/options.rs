@@ -24,7 +24,7 @@ pub struct TableFlags<'a> {
 pub struct ColumnOffset {
     /// The column by name or by number from 1 on; all others if not given.
     pub column: Option<String>,
-    /// What.
+    /// The offset.
     pub offset: Offset,
 }
 

@@ -48,7 +48,7 @@ pub trait OverRows<S: Contents>: Sized {
 
 /// The rows of a table, and where the results go.
 pub struct Rows<'a, S: Contents> {
-    /// What computes.
+    /// The workers that compute.
     pub team: &'a Team<S>,
     /// The keys of its lead.
     pub keys: &'a S::Evaluation,

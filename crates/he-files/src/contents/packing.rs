@@ -19,7 +19,7 @@ pub struct Place {
 /// The places of all columns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Places {
-    /// Of each column.
+    /// The place of each column.
     pub of: Vec<Place>,
     /// The columns of each vector, by their slots.
     pub vectors: Vec<Vec<usize>>,

@@ -15,12 +15,12 @@ use crate::watch::{Meter, Stage, Watch};
 
 /// How a scheme puts samples into slots.
 pub trait Sampled: Scheme {
-    /// What a decrypted slot is.
+    /// The number in a decrypted slot.
     type Number: Number;
 
     /// The number that the largest sample becomes.
     fn white(peak: u32) -> u32;
-    /// What a slot holds of a sample, if `peak` is the largest one.
+    /// The value of a sample in a slot, if `peak` is the largest one.
     fn slot(sample: u16, peak: u32) -> Self::Slot;
     /// The number of a slot of an image of this description.
     fn number(params: &Self::Params, note: &SamplesNote, slot: Self::Slot) -> Self::Number;
@@ -152,7 +152,7 @@ pub struct Shade {
 }
 
 impl Shade {
-    /// Of an image; `precision_bits` counts where its numbers are real.
+    /// Makes the unpacker of an image; `precision_bits` counts where its numbers are real.
     ///
     /// # Errors
     /// There is no such picture.
@@ -243,7 +243,7 @@ struct SamplesUnpacker<'a, S: Sampled> {
     progress: Meter<'a>,
 }
 
-/// What is made of an image.
+/// The form in which an image is decrypted.
 enum Made {
     Numbers(Numbers),
     Picture(PictureBuilder),

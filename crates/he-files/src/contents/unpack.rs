@@ -10,8 +10,8 @@ use crate::team::{Jobs, Team};
 use crate::watch::Watch;
 use he_core::wire::SealedFrame;
 
-/// What a file is decrypted into. It takes the vectors of one batch after the other, so whoever has
-/// them decides where they come from, and when.
+/// The destination of a decrypted file. It takes the vectors of one batch after the other, so
+/// whoever has them decides where they come from, and when.
 pub trait Unpack<T> {
     /// Takes the vectors of the next batch of
     /// [`Content::batches`](crate::note::Content::batches), which is of this part.
@@ -42,7 +42,7 @@ pub struct Opened<'a, S: Scheme> {
 }
 
 impl<'a, S: Scheme> Opened<'a, S> {
-    /// What is being read.
+    /// Describes the file that is being read.
     pub fn new(reader: &CipherReader<S>, view: View, watch: &'a dyn Watch) -> Self {
         let (params, name, history) =
             (reader.params.clone(), reader.name.clone(), reader.payload.history.clone());

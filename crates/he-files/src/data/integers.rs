@@ -12,7 +12,7 @@ pub struct Integers {
 }
 
 impl Integers {
-    /// Those from 0 on.
+    /// Integers from 0 on.
     pub fn unsigned(bits: u32) -> Self {
         Self { bits, signed: false }
     }
@@ -42,7 +42,7 @@ impl Integers {
         bits.into()
     }
 
-    /// What they are, for people.
+    /// Describes the integers for people.
     pub fn text(self) -> String {
         format!("{} bits{}", self.bits, if self.signed { " with a sign" } else { "" })
     }

@@ -1,4 +1,4 @@
-//! What data in the clear are: pictures or tables, recognised by their first bytes.
+//! The kind of data in the clear: pictures or tables, recognised by their first bytes.
 
 use super::picture::Format;
 use super::table::looks_like_table;
@@ -11,7 +11,7 @@ use he_core::aes::container;
 /// The bytes by which data are recognised.
 pub const PEEK: usize = 4096;
 
-/// What data are.
+/// The kind of data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A picture, or nothing at all.

@@ -54,13 +54,13 @@ impl Channels {
         }
     }
 
-    /// Those of so many samples in a pixel.
+    /// The channels with so many samples in a pixel.
     pub fn of_count(count: usize) -> Option<Self> {
         let all = [Self::Gray, Self::GrayAlpha, Self::Rgb, Self::Rgba];
         all.into_iter().find(|channels| channels.count() == count)
     }
 
-    /// What each sample of a pixel is, as columns of numbers are called.
+    /// The names of the samples of a pixel, as names of columns of numbers.
     pub fn names(self) -> &'static [&'static str] {
         match self {
             Self::Gray => &["gray"],

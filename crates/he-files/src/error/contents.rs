@@ -3,10 +3,10 @@
 use super::{DAMAGED, errors};
 use std::fmt;
 
-/// What to do about a file that does not decrypt to what it says.
+/// The advice for a file that does not decrypt to what it says.
 const RIGHT_KEY: &str = "use the secret key of the key set that it was encrypted with";
 
-/// What makes room for filters that reach further than the halo of an image.
+/// The ways to make room for filters that reach further than the halo of an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HaloRemedy {
     /// Encrypting the image with a wider halo.
@@ -168,7 +168,7 @@ errors! {
         /// There are no integers of TFHE of this width.
         [request] NoWidth { width: u32 }:
             ("there are no integers of {width} bits"), ("choose 8, 16, 32, 64, 128 or 256");
-        /// Of two tables of TFHE one has numbers with a sign.
+        /// One of two tables of TFHE has numbers with a sign.
         Signs { signed: String, unsigned: String }:
             ("{signed} holds numbers with a sign, and {unsigned} numbers without one"),
             ("encrypt both with a sign, or both without");

@@ -5,13 +5,13 @@ use crate::units::bytes;
 use std::borrow::Cow;
 use std::fmt;
 
-/// What to do about a table without rows.
+/// The advice for a table without rows.
 const NO_ROWS: &str = "a table has rows of numbers; say so if the first row is data";
 /// The encoding of text that begins with its byte-order mark.
 pub(crate) const UTF_16: &str = "UTF-16";
 /// The encoding of other text, as far as that can be known.
 pub(crate) const EIGHT_BITS: &str = "Windows-1252 or another encoding of 8 bits";
-/// What pictures are read.
+/// The formats of pictures that are read.
 const KNOWN_PICTURES: &str = "PNG, JPEG, BMP, TIFF and WebP are read";
 
 /// Where a field of a table is.

@@ -3,7 +3,7 @@
 use super::errors;
 use crate::units::bytes;
 
-/// What to do about an archive that cannot be unpacked here.
+/// The advice for an archive that cannot be unpacked here.
 pub(crate) const ELSEWHERE: &str = "decrypt to a .tar file, and unpack that with another program";
 
 errors! {
@@ -31,7 +31,7 @@ errors! {
         /// Several files are written, and no folder is named for them.
         [request] NeedsFolder:
             ("the results are several files and need a folder"), ("name a folder, such as out/");
-        /// What should be a folder is something else.
+        /// The path of a folder leads to something else.
         NotAFolder { path: String }:
             ("cannot write into {path}: it is not a folder"), ("choose another folder");
         /// A file exists.
@@ -40,7 +40,7 @@ errors! {
         /// A folder, or something in its place, exists.
         FolderExists { path: String }:
             ("{path} exists already"), ("choose another name; a folder is never replaced");
-        /// What should be the folder above is something else.
+        /// The path of the folder above leads to something else.
         ParentNotAFolder { path: String, folder: String }:
             ("cannot write {path}: {folder} is not a folder"), ("choose another path");
         /// The folder above does not exist.
@@ -102,7 +102,7 @@ errors! {
         /// Argon2id does not get its memory.
         NoMemory { mebibytes: u32 }:
             ("not enough memory to make a key of the passphrase"), ("this takes {mebibytes} MiB");
-        /// What is to be sealed is too large.
+        /// The secret that is to be sealed is too large.
         TooLarge: ("the secret is too large to seal");
     }
 }

@@ -25,7 +25,7 @@ macro_rules! errors {
         }
 
         impl $name {
-            /// What to do about it.
+            /// The advice on this error, if there is any.
             #[allow(unused_variables)]
             pub fn hint(&self) -> Option<String> {
                 match self {

@@ -50,9 +50,9 @@ pub enum Error {
     /// The operating system cannot do something to a file.
     #[error("cannot {verb} {name}: {}", io_text(source))]
     Io {
-        /// What was to be done: `read`, `write`, ...
+        /// The action that failed: `read`, `write`, ...
         verb: &'static str,
-        /// What it was to be done to.
+        /// The file that the action was for.
         name: String,
         /// The operating system's error.
         source: std_io::Error,
@@ -70,7 +70,7 @@ pub enum Error {
     InFile {
         /// The file.
         name: String,
-        /// What is wrong.
+        /// The fault.
         source: Box<Self>,
     },
     /// A file cannot be read.
@@ -94,7 +94,8 @@ pub enum Error {
     #[cfg(feature = "cuda")]
     #[error("{}", library::gpu(.0).0)]
     Gpu(gpu::Error),
-    /// What the caller passed in failed: a source of passphrases, the opening of a device.
+    /// Something that the caller passed in failed: a source of passphrases, the opening of a
+    /// device.
     #[error("{0}")]
     Caller(Box<dyn std::error::Error + Send + Sync>),
     /// There is no device to compute on.
@@ -103,7 +104,7 @@ pub enum Error {
     /// The operating system gives no random numbers.
     #[error("the operating system gives no random bytes: {reason}")]
     NoRandomness {
-        /// What it says.
+        /// The reason that it gives.
         reason: String,
     },
     /// Another part of the work has failed; its error is the one that counts.
@@ -163,7 +164,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// What to do about it.
+    /// The advice on this error, if there is any.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Io { source, .. } => io_hint(source).map(str::to_owned),
@@ -350,7 +351,7 @@ impl<T> IoContext<T> for std_io::Result<T> {
     }
 }
 
-/// What to do about an error of the operating system.
+/// The advice for an error of the operating system.
 fn io_hint(error: &std_io::Error) -> Option<&'static str> {
     match error.kind() {
         std_io::ErrorKind::NotFound => Some("check the spelling of the path"),
@@ -420,7 +421,7 @@ mod tests {
         assert_eq!(text(range), pair("depth is 99", "it must be in 0 ..= 60"));
     }
 
-    /// What a program calls its options and commands is the program's own.
+    /// The names of options and commands are the program's own.
     #[test]
     fn texts_name_no_options() {
         fn option(line: &str) -> bool {

@@ -11,7 +11,7 @@ pub enum OperationError {
     ForImages {
         /// The file.
         name: String,
-        /// What it is.
+        /// The kind of the file.
         what: &'static str,
         /// The operation.
         operation: &'static str,
@@ -21,7 +21,7 @@ pub enum OperationError {
     ForTables {
         /// The file.
         name: String,
-        /// What it is.
+        /// The kind of the file.
         what: &'static str,
         /// The operation.
         operation: &'static str,
@@ -94,21 +94,21 @@ pub enum OperationError {
     AfterStatistic {
         /// The statistic.
         statistic: String,
-        /// What is not left.
+        /// The lack that the library found.
         source: Box<Error>,
     },
     /// Too little is left for a refresh.
     #[error("{source}")]
     TooLate {
-        /// What a refresh takes: levels, or bits of noise budget.
+        /// The needs of a refresh: levels, or bits of noise budget.
         needed: String,
-        /// What is not left.
+        /// The lack that the library found.
         source: Box<Error>,
     },
 }
 
 impl OperationError {
-    /// What to do about it.
+    /// The advice on this error, if there is any.
     pub fn hint(&self) -> Option<String> {
         Some(match self {
             Self::ForImages { .. } => "tables have add, sub, mul, sum, mean, variance and dot".to_owned(),

@@ -2,7 +2,7 @@
 
 use super::errors;
 
-/// What to do about a result that is not what it is said to be.
+/// The advice for a result that is not what it is said to be.
 const EVIL: &str =
     "make no share of it: a share of a ciphertext that somebody chose is the secret key of the party";
 

@@ -27,7 +27,7 @@ impl<R: Read> Peek<R> {
     /// The next `count` bytes, fewer only at the end of the data. They remain to be read.
     ///
     /// # Errors
-    /// What the inner reader reports.
+    /// The errors that the inner reader reports.
     pub fn peek(&mut self, count: usize) -> io::Result<&[u8]> {
         let have = self.buffer.len() - self.taken;
         if have < count {

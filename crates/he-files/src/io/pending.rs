@@ -25,12 +25,12 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub struct Pending(PathBuf);
 
 impl Pending {
-    /// Of a file or folder with a temporary name.
+    /// Registers a file or folder with a temporary name.
     pub fn new(path: PathBuf) -> Self {
         Self::of(path, Kind::Temporary)
     }
 
-    /// Of a folder that was made for results, and goes if there are none.
+    /// Registers a folder that was made for results, and goes if there are none.
     pub fn folder(path: PathBuf) -> Self {
         Self::of(path, Kind::Folder)
     }
@@ -72,7 +72,7 @@ fn take_away(pending: &BTreeMap<PathBuf, Kind>) {
     for (path, _) in pending.iter().filter(|&(_, &kind)| kind == Kind::Temporary) {
         let _ = if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) };
     }
-    // What lies inside a folder comes behind it.
+    // The contents of a folder come behind it.
     for (path, _) in pending.iter().rev().filter(|&(_, &kind)| kind == Kind::Folder) {
         let _ = std::fs::remove_dir(path);
     }

@@ -79,7 +79,7 @@ impl<'m> Encryption<'m> {
 /// Encrypts examples for a model, by a public or a secret key.
 ///
 /// # Errors
-/// Those of [`Encryption::new`]; the key is neither public nor secret; the output cannot be
+/// The errors of [`Encryption::new`]; the key is neither public nor secret; the output cannot be
 /// written; the device fails.
 pub fn encrypt(
     model: &ModelFile,

@@ -79,7 +79,7 @@ impl ModelFile {
         self.model.parameters().params()
     }
 
-    /// Those of refreshes, if it takes any.
+    /// The parameters of refreshes, if it takes any.
     pub fn bootstrapping(&self) -> Option<&BootstrapParams> {
         self.model.parameters().bootstrapping()
     }
@@ -94,12 +94,14 @@ impl ModelFile {
         Ok(Rotations { steps: keys.rotation_steps().to_vec(), conjugation: keys.needs_conjugation() })
     }
 
-    /// What whoever makes keys for it and encrypts examples should know, for programs: dimensions
-    /// of an input and number of outputs, what is done with these after decryption, examples that
-    /// share a ciphertext, parameters, rotations that the keys need, and bytes of these keys.
+    /// Describes the model for those who make keys for it and encrypt examples, as input of
+    /// programs: dimensions of an input and number of outputs, what is done with these after
+    /// decryption, examples that share a ciphertext, parameters, rotations that the keys need, and
+    /// bytes of these keys.
     ///
     /// # Errors
-    /// Those of [`rotations`](Self::rotations); keys for refreshes whose size exceeds all numbers.
+    /// The errors of [`rotations`](Self::rotations); keys for refreshes whose size exceeds all
+    /// numbers.
     pub fn json(&self) -> Result<Value> {
         let (graph, params, rotations) = (self.model.graph(), self.params(), self.rotations()?);
         let kinds = [FrameKind::RelinKey, FrameKind::GaloisKey];

@@ -1,4 +1,4 @@
-//! What an encrypted file holds, of any kind.
+//! The content of an encrypted file, of any kind.
 
 use super::examples::ExamplesNote;
 use super::images::{ImageNote, SamplesNote, pixel_format};

@@ -56,7 +56,7 @@ impl ExamplesNote {
         self.examples.div_ceil(self.shared) as usize
     }
 
-    /// What it holds, for people.
+    /// Describes the content for people.
     pub fn shape(&self) -> String {
         let s = if self.examples == 1 { "" } else { "s" };
         let what = if self.outputs.is_some() { "outputs" } else { "inputs" };

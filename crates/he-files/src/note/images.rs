@@ -77,7 +77,7 @@ impl ImageNote {
         pixel_format(&self.channels, self.depth)
     }
 
-    /// What the picture's file says beside.
+    /// The metadata of the picture's file.
     pub fn metadata(&self) -> Metadata {
         Metadata { profile: self.profile.clone(), resolution: self.resolution }
     }
@@ -154,7 +154,7 @@ impl SamplesNote {
         pixel_format(&self.channels, self.depth)
     }
 
-    /// What the picture's file says beside.
+    /// The metadata of the picture's file.
     pub fn metadata(&self) -> Metadata {
         Metadata { profile: self.profile.clone(), resolution: self.resolution }
     }

@@ -24,7 +24,7 @@ pub struct IntegersNote {
     pub packed: Option<u64>,
     /// The columns.
     pub columns: Vec<IntegerColumnNote>,
-    /// What the first row of the table was taken for, if that was not certain.
+    /// The guess about the first row of the table, if it was not certain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub header: Option<HeaderGuess>,
 }

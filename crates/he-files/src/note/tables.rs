@@ -31,7 +31,7 @@ pub struct TableNote {
     pub packed: Option<u64>,
     /// The columns.
     pub columns: Vec<ColumnNote>,
-    /// What the first row of the table was taken for, if that was not certain.
+    /// The guess about the first row of the table, if it was not certain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub header: Option<HeaderGuess>,
 }
@@ -91,8 +91,8 @@ pub struct ColumnNote {
     pub exponent: i32,
     /// A bound on the magnitude of the encrypted ones: 1 when fresh, the number of rows in a sum.
     pub count: u64,
-    /// What values exceed the encrypted ones times 2^exponent by: public. Not zero in columns that
-    /// lie far from zero beside their spread.
+    /// The public difference between the values and the encrypted ones times 2^exponent. Not zero
+    /// in columns that lie far from zero beside their spread.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub offset: f64,
     /// -log2 of six standard deviations of a value's error, before the exponent, where it differs
@@ -118,7 +118,7 @@ pub fn scale(x: f64, exponent: i32) -> f64 {
     x * f64::from(half).exp2() * f64::from(exponent - half).exp2()
 }
 
-/// What the product or another mix of two columns is called.
+/// The name of the product or another mix of two columns.
 pub fn pair_name(a: &Option<String>, b: &Option<String>) -> Option<String> {
     Some(format!("{} {}", a.as_ref()?, b.as_ref()?))
 }

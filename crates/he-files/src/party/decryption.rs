@@ -38,7 +38,7 @@ fn numbers(agreed: &Agreed, content: &Content) -> Result<Numbers> {
 pub struct Shared {
     /// The shares.
     pub frames: Vec<Frame>,
-    /// What is to be [recorded](Ledger::record) before they leave the party.
+    /// The runs to be [recorded](Ledger::record) before the shares leave the party.
     pub runs: Vec<([u8; 32], u64)>,
     /// The operations that the table says were computed.
     pub history: Vec<String>,

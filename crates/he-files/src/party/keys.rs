@@ -112,7 +112,7 @@ pub fn combined_keys(
     Ok((public, keys))
 }
 
-/// What a party deals to each party, with the party's number.
+/// The shares that a party deals to each party, with the party's number.
 ///
 /// # Errors
 /// The secret is of other parameters.

@@ -1,6 +1,6 @@
-//! What a party has done: the shares of decryptions that it has made, so that it makes none twice
-//! and no more than were agreed on; and the tables that it has encrypted, so that it calls no other
-//! its own.
+//! The record of a party's acts: the shares of decryptions that it has made, so that it makes none
+//! twice and no more than were agreed on; and the tables that it has encrypted, so that it calls no
+//! other its own.
 
 use super::Plan;
 use super::hex;

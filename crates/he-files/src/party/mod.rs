@@ -41,7 +41,7 @@ use std::io::{BufReader, Write};
 /// The largest batch of a share of a decryption, which is that of an encrypted file.
 const MAX_BATCH: usize = 64;
 
-/// What the parties agree on besides the session: the Galois keys that they make, and how results
+/// The agreement of the parties beside the session: the Galois keys that they make, and how results
 /// are protected.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -82,9 +82,9 @@ pub struct Agreed {
     pub params: CkksParams,
     /// The session.
     pub session: Session,
-    /// What is made in it.
+    /// The keys that are made in it, and the protection of results.
     pub plan: Plan,
-    /// What marks its keys and files.
+    /// The mark of its keys and files.
     pub id: KeyId,
 }
 

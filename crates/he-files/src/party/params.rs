@@ -63,7 +63,7 @@ mod tests {
     use super::*;
     use crate::needs::Published;
 
-    /// What is possible instead is possible, and one bit more is not; a wish gets it at once.
+    /// The values that hints suggest are possible, and one bit more is not; a wish gets it at once.
     #[test]
     fn hints_can_be_followed() {
         let published = Some(Published { decryptions: 1024, security_bits: 40 });

@@ -54,7 +54,7 @@ pub struct Computation {
     pub inputs: Vec<(u32, Input)>,
     /// The steps, in order.
     pub steps: Vec<Step>,
-    /// What the result is said to be.
+    /// The file that is said to be the result.
     pub result: Input,
     /// The evaluation key, as the party combined it.
     pub key: Option<Input>,
@@ -65,7 +65,7 @@ pub struct Computation {
 #[serde(deny_unknown_fields)]
 struct Program {
     steps: Vec<Step>,
-    /// Of the file of the evaluation key.
+    /// The digest of the file of the evaluation key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     key: Option<Key>,
     #[serde(with = "hex")]
@@ -97,7 +97,7 @@ struct Record {
     inputs: Vec<InputNote>,
     program: Program,
     results: Vec<Entry>,
-    /// What the party knows its own transcripts by.
+    /// The tag by which the party knows its own transcripts.
     #[serde(with = "hex")]
     tag: Digest,
 }
@@ -178,7 +178,7 @@ impl Memory {
     }
 }
 
-/// What an encrypted table is known by in a list of those that a party has encrypted.
+/// The digest of an encrypted table in a list of those that a party has encrypted.
 ///
 /// # Errors
 /// It cannot be read.
@@ -389,7 +389,7 @@ fn compare(name: &str, computed: (Digest, &[Digest]), stated: (Digest, &[Digest]
     }
 }
 
-/// What is known of a table that is decrypted: its transcript, and what the parties state.
+/// The facts about a table that is decrypted: its transcript, and what the parties state.
 pub struct Known {
     pub(super) transcript: mhe::Transcript,
     pub(super) statements: Vec<Statement>,
@@ -474,7 +474,7 @@ impl Record {
         &self,
         make: impl FnOnce(&[u8], &[(u32, Digest)], &[Digest]) -> he_core::Result<T>,
     ) -> he_core::Result<T> {
-        // What was read is written to the same bytes.
+        // A record that was read is written to the same bytes.
         let program = serde_json::to_vec(&self.program).unwrap_or_default();
         let inputs: Vec<_> = self.inputs.iter().map(|input| (input.party, input.digest)).collect();
         let results: Vec<_> = self.results.iter().map(|entry| entry.0).collect();

@@ -23,7 +23,7 @@ use rand::rngs::ChaCha20Rng;
 use serde_json::{Value, json};
 use std::sync::LazyLock;
 
-/// What needs the names of both schemes.
+/// The parts that need the names of both schemes.
 pub trait Taken: WireScheme {
     /// The start of a file, if it is this scheme's: as [`Scheme::take`].
     fn taken(start: Start) -> Option<(Params<Self>, Note)>;
@@ -179,7 +179,7 @@ impl<E: Taken> Scheme for E {
 
     fn decryptor<'a>(engine: &'a Engine<Self>, key: &SecretKey) -> Result<Decrypt<'a, Self>> {
         let decryptor = Decryptor::new(&engine.params, key, &engine.ring)?;
-        // What the file claims of its noise counts for nothing here.
+        // The file's claim about its noise counts for nothing here.
         let plain = move |ct: &Ciphertext<E, Device>| decryptor.decrypt_checked(ct, DECRYPTION_MARGIN);
         Ok(Box::new(move |ct| engine.evaluator.encoder().decode(&plain(ct)?)))
     }

@@ -76,7 +76,7 @@ pub enum State {
     Bits {
         /// Bits of the modulus.
         log_q: u32,
-        /// Those of a fresh ciphertext.
+        /// Bits of the modulus of a fresh ciphertext.
         of: u32,
         /// log2 of the scale.
         scale_log2: u32,
@@ -84,8 +84,8 @@ pub enum State {
 }
 
 impl State {
-    /// What is left, for programs: levels of how many; bits of noise budget that are predicted;
-    /// bits of the modulus of how many.
+    /// The rest for programs: levels of how many; bits of noise budget that are predicted; bits of
+    /// the modulus of how many.
     pub fn json(self) -> Map<String, Value> {
         let facts = match self {
             Self::Level { level, of, .. } => vec![("level", json!(level)), ("levels", json!(of))],
@@ -97,7 +97,7 @@ impl State {
         facts.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
     }
 
-    /// What is left, for people.
+    /// The rest for people.
     pub fn text(self) -> String {
         match self {
             Self::Level { level, of, .. } => format!("{level} of {of} levels"),
@@ -208,7 +208,7 @@ pub trait Scheme: Sized + Send + Sync + 'static {
     /// Frames of its ciphertexts: whole ones, and those whose second half is a seed, if there are
     /// such.
     const CIPHERTEXTS: (FrameKind, Option<FrameKind>);
-    /// What `eval` can do with its files.
+    /// The operations of `eval` on its files.
     const OPERATIONS: &'static str;
     /// Its parameters.
     type Params: WireParams + Clone + PartialEq + Send + Sync;
@@ -226,7 +226,7 @@ pub trait Scheme: Sized + Send + Sync + 'static {
     type Ciphertext: for<'a> Wire<Self::Params, Place<'a> = &'a Ring<Device>> + OfKeySet + Send;
     /// The arithmetic.
     type Evaluator: Send + Sync;
-    /// What a slot holds.
+    /// The value of a slot.
     type Slot: Copy + Send + Sync;
 
     /// The start of a file of this scheme, or `None` if it belongs to another.
@@ -255,7 +255,7 @@ pub trait Scheme: Sized + Send + Sync + 'static {
     /// The parameters for people: lines of a name and a text.
     fn params_text(params: &Self::Params) -> Vec<(&'static str, String)>;
 
-    /// What key a frame holds, if any.
+    /// The part of a key that a frame holds, if any.
     fn key_part(frame: &Frame) -> Option<KeyPart>;
     /// The fields of a ciphertext frame.
     ///
@@ -343,7 +343,7 @@ pub const SPARE_BITS: u32 = 8;
 
 /// The parts of files of one kind, by scheme.
 pub trait Family {
-    /// Of this scheme.
+    /// The part of this scheme.
     type Of<S: Scheme>;
 }
 

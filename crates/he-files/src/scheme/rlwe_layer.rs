@@ -1,10 +1,10 @@
-//! What CKKS, BFV and BGV share: frames of keys, and primes of the RLWE layer.
+//! The parts that CKKS, BFV and BGV share: frames of keys, and primes of the RLWE layer.
 
 use super::KeyPart;
 use he_core::ring::RingSpec;
 use he_core::wire::{Frame, FrameKind};
 
-/// What key a frame holds.
+/// The part of a key that a frame holds.
 pub(super) fn key_part(frame: &Frame) -> Option<KeyPart> {
     match frame.kind {
         FrameKind::SecretKey => Some(KeyPart::Secret),

@@ -31,7 +31,7 @@ impl Field for BigInt {
 pub struct Clear {
     /// The columns.
     pub table: Table<BigInt>,
-    /// What the integers are.
+    /// The width and sign of the integers.
     pub integers: Integers,
     /// The picture whose channels they are.
     pub picture: Option<Pixels>,
@@ -40,7 +40,7 @@ pub struct Clear {
 /// How columns are read.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ReadOptions<'a> {
-    /// Of a table.
+    /// Options for tables.
     pub table: TableOptions<'a>,
     /// Bits of each integer of a table; [`WIDTH`] if not given.
     pub width: Option<u32>,
@@ -96,7 +96,7 @@ impl Clear {
         Ok(Self { table, integers, picture: Some(pixels) })
     }
 
-    /// What a description says, of these columns.
+    /// Makes the data that a description states of these columns.
     ///
     /// # Errors
     /// The columns are not of one length.

@@ -49,7 +49,7 @@ pub enum Operator {
 }
 
 impl Operator {
-    /// Of the bits of two integers, with or without a sign.
+    /// Applies the operator to the bits of two integers, with or without a sign.
     fn of<S: Signedness, B: LweOps>(
         self,
         evaluator: &IntegerEvaluator<B>,
@@ -74,13 +74,13 @@ impl Operator {
 
 /// The computation.
 pub enum Job {
-    /// Of two tables.
+    /// An operator on two tables.
     Pair(Operator, Box<Reader>),
     /// Each column in ascending order.
     Sort,
     /// The sum of each column, modulo 2^width.
     Sum,
-    /// Of two tables the numbers of the first where a condition holds, those of the second
+    /// The numbers of the first of two tables where a condition holds, those of the second
     /// elsewhere.
     Select(Box<[Reader; 2]>),
     /// The entries of a table at the numbers of a file.

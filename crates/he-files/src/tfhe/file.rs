@@ -18,9 +18,10 @@ use serde_json::json;
 
 /// A column.
 pub enum Column<B: LweOps = Device> {
-    /// Of integers: the description says whether their bits are those of numbers with a sign.
+    /// A column of integers: the description says whether their bits are those of numbers with a
+    /// sign.
     Integers(EncryptedUint<B>),
-    /// Of conditions.
+    /// A column of conditions.
     Conditions(EncryptedFlags<B>),
 }
 

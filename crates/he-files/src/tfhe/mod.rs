@@ -63,7 +63,7 @@ impl FileFormat for Tfhe {
 
 /// Its name, as in `keygen NAME`.
 pub const NAME: &str = "tfhe";
-/// What `eval` can do with its files.
+/// The operations of `eval` on its files.
 pub const OPERATIONS: &str = "add, sub, mul, lt, eq, min, max, sort, sum, select and lookup";
 
 /// log2 of the probability that a lookup of a digit errs.

@@ -74,7 +74,7 @@ impl Described for ColumnsNote {
 }
 
 impl ColumnsNote {
-    /// Of integers.
+    /// Describes columns of integers.
     ///
     /// # Errors
     /// A column is too large.
@@ -112,12 +112,12 @@ impl ColumnsNote {
         Self { picture, ..self }
     }
 
-    /// What samples the numbers are, if they can be those of a picture.
+    /// The samples that the numbers are, if they can be those of a picture.
     pub fn samples(&self) -> Option<(Channels, Depth)> {
         Channels::of_count(self.columns.len()).zip(sample_depth(self.integers()))
     }
 
-    /// What comparisons of it leave.
+    /// The description of the results of comparisons.
     #[must_use]
     pub fn conditions(self) -> Self {
         Self { width: CONDITION, signed: false, ..self }
@@ -193,7 +193,7 @@ impl ColumnsNote {
         format!("{}, {}", rows_and_columns(self.rows, self.columns.len()), self.width_text())
     }
 
-    /// What each number is, for people.
+    /// Describes the numbers for people.
     pub fn width_text(&self) -> String {
         if self.is_conditions() { "conditions, 0 or 1".to_owned() } else { self.integers().text() }
     }

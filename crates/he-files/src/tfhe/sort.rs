@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn networks_sort_all_zeros_and_ones() {
-        // What sorts all of these sorts everything (Knuth, 5.3.4, theorem Z).
+        // A network that sorts all of these sorts everything (Knuth, 5.3.4, theorem Z).
         for n in 1..=12 {
             for pattern in 0..1u32 << n {
                 let mut bits: Vec<u32> = (0..n).map(|i| pattern >> i & 1).collect();

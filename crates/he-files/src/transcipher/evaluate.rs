@@ -15,7 +15,7 @@ use he_core::aes::BLOCK;
 use he_core::tfhe::{CircuitBootstrapper, EncryptedUint};
 use he_core::transcipher::{BLOCKS, EncryptedAesKey, Transcipher};
 
-/// What the result says of its history.
+/// The entry in the history of the result.
 pub const NAME: &str = "transcipher";
 /// The blocks that the CPU works on at once: few, so that progress is seen. Most of what blocks
 /// have in common, few of them have in common as well.
@@ -49,7 +49,8 @@ impl<'a> Numbers<'a> {
         Ok(Self { boot, transcipher, counter: u128::from_be_bytes(*counter), width })
     }
 
-    /// Those of the next piece: whole numbers, and whole blocks unless it is the last piece.
+    /// Evaluates the numbers of the next piece: whole numbers, and whole blocks unless it is the
+    /// last piece.
     ///
     /// # Errors
     /// The device fails.
@@ -86,7 +87,7 @@ impl Transciphering {
         Ok(Self { evaluation, sensor, file, payload })
     }
 
-    /// What the result will hold.
+    /// The content of the result.
     pub fn content(&self) -> &ColumnsNote {
         &self.payload.content
     }

@@ -13,7 +13,7 @@ use std::io::{ErrorKind, Read};
 pub const MAGIC: [u8; 8] = *b"HEAESCTR";
 /// The version that is written and read.
 const VERSION: u8 = 1;
-/// What a file holds.
+/// The content of a file.
 const TABLE: u8 = 1;
 const PICTURE: u8 = 2;
 /// The length of a name that is missing.
@@ -117,7 +117,7 @@ impl Header {
     }
 }
 
-/// What is impossible of a content, whatever the parameters that it is transciphered under.
+/// Refuses a content that is impossible whatever the parameters that it is transciphered under.
 fn check(content: &ColumnsNote) -> Result<(), &'static str> {
     if !WIDTHS.contains(&content.width) {
         return Err("width");

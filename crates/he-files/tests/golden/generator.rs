@@ -1,5 +1,5 @@
-//! What wrote the golden files: smallest parameters that are secure, fixed seeds, and the code that
-//! writes every file.
+//! The generator of the golden files: smallest parameters that are secure, fixed seeds, and the
+//! code that writes every file.
 
 use he::Device;
 use he_core::aes::container::{Content as Kept, Cost, Header, Layout, UserKey};
@@ -38,19 +38,19 @@ use zeroize::Zeroizing;
 
 /// Numbers of a table of CKKS and of bigckks.
 pub const REALS: &str = "a,b\n1.5,-2\n-0.25,4\n";
-/// Those of a table of BFV.
+/// Numbers of a table of BFV.
 pub const INTEGERS: &str = "n\n17\n-4\n100\n";
 /// Categories of a table of BGV.
 pub const CATEGORIES: &str = "kind\nred\nblue\nred\n";
-/// Those of a table of TFHE, of 8 bits.
+/// Numbers of a table of TFHE, of 8 bits.
 pub const UNSIGNED: &str = "x,y\n200,7\n";
 /// The same with a sign: the least and the greatest.
 pub const SIGNED: &str = "x,y\n-128,127\n";
-/// Those of a sensor, of 16 bits with a sign; the block of AES ends within the second column.
+/// Numbers of a sensor, of 16 bits with a sign; the block of AES ends within the second column.
 pub const READINGS: &str = "in,out\n2150,-340\n-1,32767\n0,-32768\n1875,12\n7,8\n";
 /// Examples of the model, a row each.
 pub const EXAMPLES: [f64; 6] = [0.5, -1.0, 0.25, 1.0, 0.0, -0.5];
-/// What the passphrase of sealed files is.
+/// The passphrase of sealed files.
 pub const PASSPHRASE: &[u8] = b"correct horse";
 /// The files of the archive.
 pub const ENTRIES: [(&str, &[u8]); 2] = [("one", b"first\n"), ("sub/two", b"second\n")];
@@ -107,7 +107,7 @@ impl Write for Memory {
     }
 }
 
-/// What is written into an output.
+/// The bytes that are written into an output.
 fn written<T>(write: impl FnOnce(Output) -> T) -> Vec<u8> {
     let memory = Memory::default();
     write(Output::to_writer("memory", memory.clone()));
@@ -145,7 +145,7 @@ fn scheme<S: Contents>(params: &S::Params, seed: u64, contents: &[(&str, &[u8])]
         files.push((
             name(content),
             written(|output| match <S as Scheme>::CIPHERTEXTS.1 {
-                // What has a seed is half as large.
+                // A ciphertext with a seed is half as large.
                 Some(_) => {
                     encrypt::by_secret_key(&team, &keys.secret, &clear, &payload, output, rng).unwrap()
                 }

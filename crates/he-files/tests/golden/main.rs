@@ -184,7 +184,7 @@ fn todays_readers_open_the_golden_files_of_tfhe() {
     assert!(matches!(public.encryptor().unwrap(), Encryptor::Public(_)) && public.id == key.id);
 }
 
-/// What a sensor sent, and an image under TFHE.
+/// The readings of a sensor, and an image under TFHE.
 #[test]
 fn todays_readers_open_the_golden_sensor_files() {
     let key = any_key("sensor_key.he").sensor().unwrap();

@@ -41,7 +41,7 @@ fn with(name: &str, number: usize, change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8>
     frames.concat()
 }
 
-/// What is wrong, without the names of files around it.
+/// The cause of an error, without the names of files around it.
 fn cause<T>(result: Result<T, Error>) -> Error {
     let mut error = result.err().expect("an unknown version is refused");
     let (text, hint) = (error.to_string(), error.hint());
@@ -85,7 +85,7 @@ fn frames_of_other_versions() {
     }
     let error = cause(key(with("aes_key.he", 0, newer)));
     assert!(matches!(wire(&error), WireError::UnsupportedVersion { found: 2, supported: 1 }), "{error}");
-    // Of files, in each place.
+    // Newer versions of files are refused in each place.
     let read = |bytes: Vec<u8>| -> Result<(), Error> {
         let mut reader = CipherReader::<Ckks>::new(input(bytes))?;
         reader.verified()?;

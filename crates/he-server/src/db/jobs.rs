@@ -50,7 +50,7 @@ pub struct Job {
     pub id: String,
     /// Whose it is.
     pub tenant: String,
-    /// What was asked for: `operation`, `inputs`, `key_set`.
+    /// The request: `operation`, `inputs`, `key_set`.
     pub request: Value,
     /// How far it is.
     pub state: JobState,
@@ -68,7 +68,7 @@ pub struct Job {
     pub times: (i64, Option<i64>, Option<i64>),
 }
 
-/// What came of adding a job.
+/// The outcome of adding a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Added {
     /// It waits for its turn.
@@ -96,11 +96,11 @@ pub struct NewJob<'a> {
     pub id: &'a str,
     /// Whose it is.
     pub tenant: &'a str,
-    /// What was asked for.
+    /// The request.
     pub request: &'a Value,
     /// The idempotency key that its tenant chose.
     pub key: Option<&'a str>,
-    /// What it uses.
+    /// The objects that it uses.
     pub uses: Vec<&'a str>,
 }
 
@@ -111,7 +111,7 @@ const CAUSE: usize = 2048;
 /// Bytes of long requests that are kept per ended job that may be kept.
 const LONG_PER_JOB: u64 = 4096;
 
-/// What lists show of a request: long ones without the parameters of their operation, and with
+/// The form of a request in lists: long ones without the parameters of their operation, and with
 /// `abbreviated`.
 fn abbreviated(request: &Value) -> String {
     let text = request.to_string();
@@ -195,8 +195,8 @@ fn job(row: &AnyRow) -> Result<Job> {
 }
 
 impl Database {
-    /// Adds a job, if the quota of its tenant has room for it and its key is new. Of two at once
-    /// with one key, one is added.
+    /// Adds a job, if the quota of its tenant has room for it and its key is new. If two come at
+    /// once with one key, one is added.
     ///
     /// # Errors
     /// The database fails.
@@ -481,7 +481,7 @@ mod tests {
         assert_eq!(add(&db, "a", "1", Some("key")).await, Added::Queued);
         assert_eq!(add(&db, "a", "2", Some("key")).await, Added::Repeated);
         assert_eq!(add(&db, "a", "3", None).await, Added::Queued);
-        // What the quota refuses takes no key.
+        // A job that the quota refuses takes no key.
         let full = Full { what: "jobs", needed: 3, of: 2, shared: false };
         assert_eq!(add(&db, "a", "4", Some("other")).await, Added::Full(full));
         assert_eq!(of_key("a", "other").await, None);

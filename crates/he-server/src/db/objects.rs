@@ -41,7 +41,7 @@ pub struct Object {
     pub id: String,
     /// Whose it is.
     pub tenant: String,
-    /// What it is.
+    /// The kind of object.
     pub kind: Kind,
     /// Whether all of it has arrived and was found to be valid.
     pub ready: bool,
@@ -51,8 +51,8 @@ pub struct Object {
     pub created: i64,
     /// When it is removed.
     pub expires: Option<i64>,
-    /// What it says of itself, if that is known here: reading an object leaves it out, for it may
-    /// have a megabyte.
+    /// The description in its file, if that is known here: reading an object leaves it out, for it
+    /// may have a megabyte.
     pub info: Value,
 }
 
@@ -145,7 +145,7 @@ impl Database {
         row.fetch_optional(&self.readers).await?.map(|row| object(&row)).transpose()
     }
 
-    /// What an object says of itself, in JSON.
+    /// The description in an object's file, in JSON.
     ///
     /// # Errors
     /// The database fails.

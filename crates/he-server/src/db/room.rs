@@ -1,5 +1,4 @@
-//! What there is room for: the quotas of a tenant, and what the guests of one address hold
-//! together.
+//! The room that is left: the quotas of a tenant, and what the guests of one address hold together.
 
 use super::{Database, Object, Result, count, whole};
 use crate::settings::Quota;
@@ -10,7 +9,7 @@ use sqlx::{AnyConnection, Row};
 pub struct Bounds {
     /// Uploads that are not complete, of a tenant and of a guest.
     pub uploads: (u64, u64),
-    /// What the guests of one address hold together.
+    /// The quota of the guests of one address together.
     pub address: Quota,
     /// Their uploads that are not complete.
     pub address_uploads: u64,
@@ -31,14 +30,14 @@ impl Bounds {
     };
 }
 
-/// What is used up.
+/// A quota that is used up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Full {
-    /// Of what: `bytes`, `objects`, `jobs` or `uploads`.
+    /// The name of the quota: `bytes`, `objects`, `jobs` or `uploads`.
     pub what: &'static str,
-    /// What there is of it, with what is asked for.
+    /// The amount in use, with the amount that is asked for.
     pub needed: u64,
-    /// What there may be.
+    /// The amount that is allowed.
     pub of: u64,
     /// Whether the guests of one address hold it together.
     pub shared: bool,
@@ -90,7 +89,7 @@ pub(super) async fn lock(tx: &mut AnyConnection, address: &str) -> Result<()> {
     sqlx::query(statement).bind(address).execute(tx).await.map(|_| ())
 }
 
-/// What the guests of an address hold, with what a transaction has taken so far.
+/// The amounts that the guests of an address hold, with those that a transaction has taken so far.
 async fn shared(tx: &mut AnyConnection, bounds: &Bounds, tenant: &str) -> Result<(Room, Option<String>)> {
     let Some(address) = address_of(tx, tenant).await? else { return Ok((Room::Taken, None)) };
     lock(tx, &address).await?;
@@ -104,7 +103,7 @@ async fn shared(tx: &mut AnyConnection, bounds: &Bounds, tenant: &str) -> Result
     Ok((held(&row)?.beyond(bounds.address, true), Some(address)))
 }
 
-/// What a tenant would hold with more, against its quotas.
+/// The amounts that a tenant would hold with more, against its quotas.
 async fn own(tx: &mut AnyConnection, tenant: &str, more: Held) -> Result<Room> {
     let row = sqlx::query("SELECT * FROM tenants WHERE id = $1").bind(tenant).fetch_one(tx).await?;
     let now = held(&row)?;

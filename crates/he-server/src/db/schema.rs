@@ -67,7 +67,7 @@ const VERSIONS: [&[&str]; 2] = [
 /// The version that this program makes and needs.
 pub const CURRENT: u64 = VERSIONS.len() as u64;
 
-/// What the program finds in a database.
+/// The tables that the program finds in a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
     /// No tables.

@@ -16,7 +16,7 @@ pub struct Tenant {
     pub guest: bool,
     /// When that is.
     pub expires: Option<i64>,
-    /// What it may hold.
+    /// The quota.
     pub quota: Quota,
     /// The address whose guest it is.
     pub address: Option<String>,
@@ -57,11 +57,11 @@ pub struct TenantNote {
     pub name: String,
     /// When it was made.
     pub created: i64,
-    /// What it may hold.
+    /// The quota.
     pub quota: Quota,
-    /// What of that is its own.
+    /// The parts of the quota that are its own.
     pub own: OwnQuota,
-    /// What it holds.
+    /// The amounts in use.
     pub used: Quota,
     /// Its tokens that have not expired.
     pub tokens: u64,

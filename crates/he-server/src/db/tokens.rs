@@ -17,7 +17,7 @@ pub struct NewToken<'a> {
     pub id: &'a str,
     /// Whose it is.
     pub tenant: &'a str,
-    /// What it is for, in the operator's words.
+    /// The purpose, in the operator's words.
     pub label: Option<&'a str>,
     /// When it ends.
     pub expires: Option<i64>,
@@ -30,7 +30,7 @@ pub struct TokenNote {
     pub id: String,
     /// The name of its tenant, for people.
     pub tenant: String,
-    /// What it is for.
+    /// The purpose.
     pub label: Option<String>,
     /// When it was made.
     pub created: i64,

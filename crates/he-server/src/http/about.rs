@@ -1,4 +1,4 @@
-//! What the service is, can do, and how it is.
+//! The description of the service, its abilities and its health.
 
 use super::openapi;
 use super::sessions::limits;

@@ -128,7 +128,7 @@ async fn create(app: Arc<App>, who: Who, kind: Kind, headers: HeaderMap, body: B
     };
     let (offset, object) = match begun {
         Ok(begun) => begun,
-        // What has arrived counts: it can be continued, or removed.
+        // The bytes that have arrived count: the upload can be continued, or removed.
         Err(problem) if app.db.object(&who.0.id, kind, &id).await?.is_some() => {
             return Err(problem.header(location.0, location.1));
         }
@@ -240,7 +240,7 @@ async fn list(app: Arc<App>, who: Who, kind: Kind, part: Part) -> Answer<Json<Va
     Ok(page(&app, &who.0, objects.iter().map(Object::summary).collect(), most))
 }
 
-/// What an object is, with what it says of itself.
+/// Describes an object, with the description in its file.
 async fn one(app: Arc<App>, who: Who, kind: Kind, id: String) -> Answer<Response> {
     let object = found(&app, &who.0, kind, &id).await?;
     let info = app.db.info(&object.id).await?.unwrap_or_else(|| "null".to_owned());

@@ -30,7 +30,7 @@ const BETWEEN_EVENTS: Duration = Duration::from_millis(100);
 /// The longest idempotency key, in characters.
 const MAX_KEY: usize = 255;
 
-/// What is asked for.
+/// The body of a request for a job.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
@@ -171,7 +171,7 @@ pub async fn cancel(State(app): Shared, Who(tenant): Who, Path(id): Path<String>
     Err(Problem::conflict(format!("the job has ended: it is {state}")))
 }
 
-/// What is still to be told of a job.
+/// The events of a job that are still to be told.
 enum Tell {
     Changes(watch::Receiver<Status>, bool),
     End,

@@ -45,7 +45,7 @@ pub async fn create(State(app): State<Arc<App>>, From(address): From) -> Answer<
     Ok((StatusCode::CREATED, Json(session)))
 }
 
-/// What a tenant may hold.
+/// The quotas of a tenant.
 pub(super) fn limits(app: &App, tenant: &Tenant) -> Value {
     json!({
         "bytes": tenant.quota.bytes,

@@ -88,7 +88,7 @@ impl FromRequestParts<Arc<App>> for Who {
     }
 }
 
-/// Those who ask with a tenant.
+/// The askers that requests of a tenant count for.
 fn askers(tenant: &Tenant) -> impl Iterator<Item = Asker> {
     let guests = tenant.address.clone().map(Asker::Guests);
     std::iter::once(Asker::Tenant(tenant.id.clone())).chain(guests)

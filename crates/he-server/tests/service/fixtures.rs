@@ -25,7 +25,7 @@ use tempfile::TempDir;
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 
-/// What clients have.
+/// The files that clients have.
 pub struct Files {
     pub evaluation: Vec<u8>,
     pub secret: Vec<u8>,
@@ -35,7 +35,7 @@ pub struct Files {
     pub table: Vec<u8>,
     /// A table whose description is long.
     pub wide: Vec<u8>,
-    /// Of other keys.
+    /// An image under other keys.
     pub other_image: Vec<u8>,
 }
 
@@ -108,7 +108,7 @@ pub fn files() -> &'static Files {
     })
 }
 
-/// What `he-cli eval` makes of these files: the same code, and the same bytes.
+/// The result of `he-cli eval` for these files: the same code, and the same bytes.
 pub fn evaluated(operation: &str, input: &[u8], other: Option<&[u8]>) -> Vec<u8> {
     let open = |bytes: &[u8]| Input::from_reader("file", std::io::Cursor::new(bytes.to_vec()));
     let operation: Operation = serde_json::from_str(operation).unwrap();

@@ -250,7 +250,7 @@ fn uploads_that_break_off_at_their_creation_are_named() {
     assert!(guest.whole(OBJECTS, &files().secret).expect(422).header("location").is_none());
 }
 
-/// What one hostile guest does, all at once, until `ended`: uploads that are not continued,
+/// The requests of one hostile guest, all at once, until `ended`: uploads that are not continued,
 /// connections with unfinished requests, jobs that fail at once, lists and descriptions.
 fn attack(guest: &Client, ended: &AtomicBool) {
     let keys = guest.upload("/v1/key-sets", &files().evaluation);
@@ -294,7 +294,7 @@ fn attack(guest: &Client, ended: &AtomicBool) {
     });
 }
 
-/// What honest tenants do beside it, so many times: the seconds of each request, in order.
+/// The work of honest tenants beside it, so many times: the seconds of each request, in order.
 fn honest(who: &Client, rounds: usize) -> Vec<f64> {
     let mut times = Vec::new();
     let mut timed = |work: &mut dyn FnMut()| {

@@ -16,7 +16,7 @@ fn memory() -> [f64; 2] {
     })
 }
 
-/// What a file would be if its ciphertexts were repeated so often.
+/// Writes the file as it would be if its ciphertexts were repeated so often.
 fn repeated(out: impl Write, times: u64) {
     let mut reader = FrameReader::new(&files().image[..]);
     let mut frames = Vec::new();

@@ -46,7 +46,7 @@ impl Write for Bytes {
     }
 }
 
-/// What is written to an output.
+/// The bytes that are written to an output.
 fn written(write: impl FnOnce(Output)) -> Vec<u8> {
     let bytes = Bytes::default();
     write(Output::to_writer("file", bytes.clone()));
@@ -137,7 +137,7 @@ fn outputs_are_those_of_the_library() {
         }
     }
 
-    // What is not for the model, in words that say so.
+    // Files that are not for the model are refused in words that say so.
     let (image, foreign) =
         (guest.upload("/v1/objects", &files().image), guest.upload("/v1/key-sets", &files().evaluation));
     let outputs = guest.upload("/v1/objects", &result);

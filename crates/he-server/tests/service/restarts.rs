@@ -1,4 +1,4 @@
-//! What survives the end of a service, a graceful one here; he-cli's tests end it by force.
+//! The data that survive the end of a service, a graceful one here; he-cli's tests end it by force.
 
 use crate::client::Client;
 use crate::fixtures::{Service, evaluated, files};

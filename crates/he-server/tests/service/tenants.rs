@@ -20,7 +20,7 @@ fn other_tenants_find_nothing_on_any_route() {
     let missing = "0".repeat(32);
     let patch = [TUS, PIECE, ("Upload-Offset", "0")];
     for (kind, own) in [("objects", &image), ("objects", &begun), ("key-sets", &keys)] {
-        // What exists and what does not are answered alike.
+        // An object of another tenant and a missing one are answered alike.
         for id in [own, &missing] {
             let url = format!("/v1/{kind}/{id}");
             let what = other.get(&url).problem(404);
@@ -137,7 +137,7 @@ fn tokens_are_made_listed_and_revoked() {
     let url = format!("/v1/objects/{object}");
     by(&second.token).get(&url).expect(200);
     by(&other.token).get(&url).problem(404);
-    // What is on the disk does not contain them.
+    // The bytes on the disk do not contain the tokens.
     for entry in std::fs::read_dir(service.data.path()).unwrap().map(Result::unwrap) {
         if entry.path().is_file() {
             let bytes = std::fs::read(entry.path()).unwrap();

@@ -230,7 +230,7 @@ impl<E: Taken> Aggregate<E> {
     }
 }
 
-/// What lies from a slot on is brought to the first slots.
+/// Brings the values from a slot on to the first slots.
 fn first_block<E: Taken>(
     ev: &Evaluator<E, Device>,
     ct: &Ciphertext<E, Device>,

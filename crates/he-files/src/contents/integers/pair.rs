@@ -28,7 +28,7 @@ pub(super) fn pair(
         let name = if x.name == y.name { x.name.clone() } else { pair_name(&x.name, &y.name) };
         columns.push(IntegerColumnNote { name, low, high, categories: x.categories.clone() });
     }
-    // Of columns, or of the vectors that they share: fewer.
+    // One pairing per column, or per vector that columns share: fewer.
     let pairings = vec![Pairing::Slots; columns.len()];
     Ok((Content::Integers(IntegersNote { columns, ..a.clone() }), pairings))
 }

@@ -1,5 +1,5 @@
-//! What a statistic of a table is: the description of its result, with bounds of its numbers and
-//! of their errors.
+//! The statistics of a table: the description of the result, with bounds of its numbers and of
+//! their errors.
 
 use super::pair::{check_shapes, product_bound, with_noises};
 use crate::cipher_file::CipherReader;

@@ -7,8 +7,8 @@ use he_core::circuits::ckks::{dot, sum};
 use he_core::ckks::{Ciphertext, Evaluator};
 use he_core::rlwe::EvaluationKeys;
 
-/// What the public offsets a of x and b of y add to an inner product: sum (x + a) (y + b) = sum x y
-/// + b sum x + a sum y + rows a b.
+/// The terms that the public offsets a of x and b of y add to an inner product:
+/// sum (x + a) (y + b) is the sum of sum x y, b sum x, a sum y and rows a b.
 pub(super) struct Shifts {
     /// b, in units of y.
     left: Weights,

@@ -24,11 +24,11 @@ pub(super) struct Frame {
     pub size: [u32; 2],
     /// Whether it is drawn over what is there; otherwise it replaces that.
     pub over: bool,
-    /// What becomes of it before the next one.
+    /// The treatment of the frame before the next one.
     pub dispose: Dispose,
 }
 
-/// What becomes of a frame before the next one is drawn.
+/// The treatment of a frame before the next one is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Dispose {
     /// It stays.
@@ -42,7 +42,7 @@ pub(super) enum Dispose {
 /// Red, green, blue, opacity.
 type Pixel = [u16; 4];
 
-/// What a player shows.
+/// The picture that a player shows.
 pub(super) struct Canvas {
     width: u32,
     height: u32,
@@ -80,7 +80,7 @@ impl Canvas {
         rows.map(move |row| &mut row[x..x + width])
     }
 
-    /// What is in a frame's place.
+    /// Copies the pixels in a frame's place.
     ///
     /// # Errors
     /// There is not enough memory.

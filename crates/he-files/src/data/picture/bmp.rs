@@ -1,4 +1,4 @@
-//! What the decoder of BMP does not say: whether a picture of a palette is gray.
+//! A fact that the decoder of BMP does not tell: whether a picture of a palette is gray.
 
 use crate::io::input::ReadSeek;
 use std::io::{self, Read, SeekFrom};

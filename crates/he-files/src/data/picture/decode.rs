@@ -181,7 +181,7 @@ impl Problem {
     }
 }
 
-/// What a decoder says before it decodes.
+/// The properties that a decoder states before it decodes.
 struct Begun {
     width: u32,
     height: u32,

@@ -1,9 +1,10 @@
-//! What the decoder of JPEG does not say: whether a file is whole, and its pixels per length.
+//! Facts that the decoder of JPEG does not tell: whether a file is whole, and its pixels per
+//! length.
 
 use super::metadata::{Resolution, Unit};
 
 /// A JPEG's markers with their segments, as far as there are any, over its entropy-coded data.
-/// What looks like a marker inside a segment (a thumbnail's) does not count.
+/// Bytes that look like a marker inside a segment (a thumbnail's) do not count.
 fn segments(bytes: &[u8]) -> impl Iterator<Item = (u8, &[u8])> {
     let mut at = 2;
     std::iter::from_fn(move || {

@@ -5,8 +5,8 @@ use super::Channels;
 use crate::units;
 use serde::{Deserialize, Serialize};
 
-/// The longest ICC profile that is kept. Those of screens and cameras have hundreds to thousands of
-/// bytes.
+/// The longest ICC profile that is kept. Profiles of screens and cameras have hundreds to thousands
+/// of bytes.
 pub const MAX_PROFILE: usize = 1 << 18;
 /// Bytes of an ICC profile's header.
 const HEADER: usize = 128;

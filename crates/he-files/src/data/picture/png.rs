@@ -150,7 +150,7 @@ impl<'a> Moving<'a> {
                     None
                 }
                 b"IEND" => Some(self.begun.take().ok_or(io::ErrorKind::UnexpectedEof)?),
-                // What concerns the whole picture is read from the file itself.
+                // Chunks that concern the whole picture are read from the file itself.
                 b"acTL" | b"eXIf" | b"iCCP" | b"pHYs" => None,
                 _ => {
                     if !self.pixels_began {

@@ -1,4 +1,5 @@
-//! What the decoder of WebP does not say: how many frames there are, and what each of them is.
+//! Facts that the decoder of WebP does not tell: how many frames there are, and what each of them
+//! is.
 //!
 //! The frames of an animation are taken out as files of their own, because the decoder's way of
 //! drawing one over another rounds down, and leaves what a frame is to clear.
@@ -30,8 +31,8 @@ pub(super) fn frames(source: &mut dyn ReadSeek) -> io::Result<Option<u32>> {
 }
 
 impl<'a> Chunks<'a> {
-    /// Those of a file: nothing if it is shorter than its header says, and `None` in it if it is
-    /// not an animation.
+    /// The chunks of a file: nothing if it is shorter than its header says, and `None` in it if it
+    /// is not an animation.
     #[allow(clippy::option_option)]
     fn of(source: &'a mut dyn ReadSeek) -> io::Result<Option<Option<Self>>> {
         let mut header = [0; 21];
@@ -54,7 +55,7 @@ impl<'a> Chunks<'a> {
         Ok(Some(Some(Self { source, at: 12, end: said })))
     }
 
-    /// Those of an animation.
+    /// The chunks of an animation.
     ///
     /// # Errors
     /// It is none.

@@ -28,7 +28,7 @@ pub enum Decimal {
 /// The decimal mark while a table is read.
 #[derive(Debug)]
 pub struct Mark {
-    /// What is known from the start.
+    /// The mark that is known from the start.
     given: Decimal,
     /// Whether the caller says so, so that no mark is doubtful.
     certain: bool,

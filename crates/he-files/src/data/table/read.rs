@@ -401,7 +401,7 @@ mod tests {
             (&["size".to_owned(), "age".to_owned()][..], &[vec![1.5, 1.75], vec![31.0, 42.0]][..])
         );
         assert_eq!(chosen(&["2"], text).unwrap().header().unwrap(), ["age"]);
-        // What is not chosen may be anything, and decides nothing.
+        // A column that is not chosen may hold anything, and decides nothing.
         let table = chosen(&["2"], "Ann,31\nBob,42\n").unwrap();
         assert_eq!((table.header(), table.columns()), (None, &[vec![31.0, 42.0]][..]));
         assert_eq!(chosen(&["2024"], "2023,2024\n1,2\n").unwrap().columns(), [[2.0]]);

@@ -111,7 +111,7 @@ mod tests {
                 assert_eq!(back.header().unwrap(), [name.replace('\r', "\n"), "b".to_owned()], "{text:?}");
             }
         }
-        // What no table may hold is spelt out.
+        // Characters that no table may hold are spelt out.
         let table = Table::new(Some(vec!["a\u{1b}]0;\u{7}\u{9b}".to_owned()]), vec![vec![1.0]]).unwrap();
         let mut out = Vec::new();
         table.write(&mut out, b',').unwrap();

@@ -392,7 +392,7 @@ mod tests {
         use std::os::unix::fs::PermissionsExt;
         let dir = tempfile::tempdir().unwrap();
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
-        // What the umask of this process makes of an ordinary file.
+        // An ordinary file, whose mode follows from the umask of this process.
         let ordinary = dir.path().join("ordinary");
         fs::write(&ordinary, b"").unwrap();
 
@@ -462,7 +462,7 @@ mod tests {
         assert!(names(dir.path()).is_empty());
         create_dir(&deep).unwrap().keep();
         assert!(deep.is_dir());
-        // What was there before stays, kept or not.
+        // Files that were there before stay, kept or not.
         drop(create_dir(&deep).unwrap());
         assert!(deep.is_dir());
         fs::write(dir.path().join("f"), b"").unwrap();

@@ -52,7 +52,7 @@ impl Temporary {
         Ok(Self::Named { file, pending })
     }
 
-    /// What is written to.
+    /// The file that is written to.
     pub fn file(&self) -> &File {
         match self {
             #[cfg(target_os = "linux")]
@@ -83,7 +83,7 @@ impl Temporary {
     }
 }
 
-/// What happens to a file on its way to its name, for tests of the order.
+/// The steps of a file on its way to its name, for tests of the order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Its bytes reach the disk.
@@ -143,7 +143,7 @@ pub fn move_file(from: &Path, to: &Path) -> io::Result<()> {
 
 /// Waits until everything in a folder is on the disk: files and folders, not what links point to.
 pub fn sync_all(folder: &Path) -> io::Result<()> {
-    // What may not be read, for the mode that it was given, gets there by itself in a while.
+    // A file that may not be read, for the mode that it was given, gets there by itself in a while.
     fn readable<T>(opened: io::Result<T>) -> io::Result<Option<T>> {
         match opened {
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(None),
@@ -300,7 +300,7 @@ mod tests {
                 .unwrap();
             assert_eq!(STEPS.take(), whole);
         }
-        // What cannot be placed is not placed.
+        // A file that cannot be placed is not placed.
         fs::remove_file(&path).unwrap();
         fs::create_dir_all(path.join("full")).unwrap();
         assert!(Temporary::create(dir.path(), false).unwrap().place(&path, true).is_err());
@@ -326,7 +326,7 @@ mod tests {
             assert_eq!(fs::read_to_string(path("new/file")).unwrap(), content);
             assert!(!path("staged").exists());
         }
-        // What cannot be moved stays where it is.
+        // A file that cannot be moved stays where it is.
         fs::write(path("staged"), "third").unwrap();
         STEPS.take();
         assert!(move_file(&path("staged"), &path("none/file")).is_err());
