@@ -120,7 +120,7 @@ fn without_conflicts(command: clap::Command) -> clap::Command {
     command.mut_subcommands(without_conflicts)
 }
 
-/// What is wrong with an option of a command's own before a subcommand that it conflicts with.
+/// The error of an option of a command's own before a subcommand that it conflicts with.
 fn misplaced(command: &clap::Command, matches: &ArgMatches) -> Option<String> {
     let (name, below) = matches.subcommand()?;
     let is_given = |arg: &&clap::Arg| {
@@ -266,8 +266,8 @@ pub enum Command {
     /// Make keys together with other parties, and decrypt together, so that nobody has the key
     ///
     /// Each party has a folder with session.he, which all have, and party.key, which it alone has.
-    /// It makes messages for the others (share), and combines theirs (combine). What the keys
-    /// encrypt and compute is like with the keys of keygen ckks.
+    /// It makes messages for the others (share), and combines theirs (combine). These keys encrypt
+    /// and compute as those of keygen ckks do.
     #[command(after_help = "Examples:\n  \
         he-cli party init --parties 3 --party 1 -o a/\n  \
         he-cli party share keys a/\n  \

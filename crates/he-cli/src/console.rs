@@ -1,8 +1,8 @@
 //! How the person or the program that called wants to be told: in text or in JSON, with or without
 //! progress.
 //!
-//! Set once, from the command line. What a command answers goes to standard output; notes,
-//! summaries and errors go to standard error.
+//! Set once, from the command line. A command's answer goes to standard output; notes, summaries
+//! and errors go to standard error.
 
 use crate::error::one_line;
 use std::io::Write;

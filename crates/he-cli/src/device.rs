@@ -14,7 +14,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// What is asked for.
+/// The device that is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Choice {
     /// The first CUDA device that opens, otherwise the CPU.
@@ -97,7 +97,7 @@ impl Devices {
 }
 
 impl Choice {
-    /// Opens the device. Of `Auto`, standard error tells which GPU was taken, or why one that
+    /// Opens the device. For `Auto`, standard error tells which GPU was taken, or why one that
     /// exists was not.
     ///
     /// # Errors
@@ -128,7 +128,7 @@ impl Choice {
 const WORTH_A_GPU: u64 = 64 << 20;
 
 impl Choice {
-    /// What encrypts a file of `len` bytes, if that is known.
+    /// The cipher for a file of `len` bytes, if that is known.
     ///
     /// `auto` is the CPU where it has AES instructions, as two of its threads encrypt faster than
     /// files are read and written, and a GPU has its data only by way of the host. Otherwise it is

@@ -33,8 +33,8 @@ pub(crate) fn compute_on(threads: Option<u16>) -> Result<()> {
     })
 }
 
-/// What has to happen before anything else, while the process has a single thread: a passphrase
-/// leaves the environment, and limits on the size of files become errors.
+/// Does the work that must precede everything else, while the process has a single thread: a
+/// passphrase leaves the environment, and limits on the size of files become errors.
 pub fn begin() {
     passphrase::take_from_environment();
     interrupt::fail_at_limits();

@@ -1,9 +1,9 @@
 //! The service of `he-cli serve` as seen from here: uploads that resume, jobs, downloads.
 //!
 //! Files go up by tus 1.0 in pieces. After an interruption the service is asked how far it got, and
-//! the upload goes on from there; downloads go on likewise. What fails in passing (no answer, a
-//! busy service) is tried again for about half a minute. A secret key is refused before a
-//! connection is opened.
+//! the upload goes on from there; downloads go on likewise. Requests that fail in passing (no
+//! answer, a busy service) are tried again for about half a minute. A secret key is refused before
+//! a connection is opened.
 
 use crate::args::ServerFlags;
 use crate::error::{CliError, IoContext, Result, one_line, warn};
@@ -257,7 +257,7 @@ impl Remote {
     /// No answer.
     fn silent(&self, error: &ureq::Error) -> Failure {
         let what = format!("{} does not answer: {error}", self.base);
-        // What TLS finds wrong at the start comes as invalid data.
+        // Errors that TLS finds at the start come as invalid data.
         let of_tls = match error {
             ureq::Error::Tls(_) | ureq::Error::Rustls(_) | ureq::Error::Pem(_) => true,
             ureq::Error::Io(error) => {

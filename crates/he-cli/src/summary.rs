@@ -18,7 +18,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Of a command, by its name.
+    /// Begins the summary of a command, by its name.
     pub fn new(command: &str) -> Self {
         let facts = Map::from_iter([("command".to_owned(), json!(command))]);
         Self { facts, lines: Vec::new(), stdout_has_data: false }

@@ -184,7 +184,7 @@ mod tests {
     use rustls::pki_types::pem::PemObject;
     use std::time::Duration;
 
-    /// Of `openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 100
+    /// Made by `openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 100
     /// -subj /CN=localhost -addext subjectAltName=DNS:localhost,IP:127.0.0.1`: CA:TRUE.
     const OWN: &str = "\
 -----BEGIN CERTIFICATE-----\n\

@@ -1,4 +1,4 @@
-//! What `params` says of parameters with bootstrapping.
+//! The description of parameters with bootstrapping that `params` prints.
 
 use crate::console;
 use crate::error::{IoContext, Result};
@@ -18,7 +18,7 @@ pub struct Circuit {
 }
 
 impl Circuit {
-    /// Of these parameters.
+    /// Computes the facts of these parameters.
     ///
     /// # Errors
     /// None in practice.
@@ -83,12 +83,12 @@ pub fn why_exact<E: Taken>(boot: &exact::BootstrapParams<E>) -> String {
 pub struct Facts {
     named: Named,
     params: BootstrapParams,
-    /// What it has in common with parameters of integers.
+    /// The facts that parameters of integers have as well.
     pub circuit: Circuit,
 }
 
 impl Facts {
-    /// Of these parameters.
+    /// Computes the facts of these parameters.
     ///
     /// # Errors
     /// None in practice.

@@ -12,8 +12,8 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// What a shell may offer for an argument: files only where it is one, and words where there are
-/// some.
+/// Tells shells what to offer for an argument: files only where it is one, and words where there
+/// are some.
 fn hinted(arg: Arg) -> Arg {
     let takes = arg.get_action().takes_values() && arg.get_possible_values().is_empty();
     let of_type = arg.get_value_parser().type_id();

@@ -149,7 +149,7 @@ fn view(args: &Decrypt) -> Result<View> {
     }
 }
 
-/// What `--publish` allows.
+/// The publication that `--publish` allows.
 fn publication(args: &Decrypt) -> Result<Option<Publication>> {
     if !args.publish {
         return Ok(None);
@@ -164,7 +164,8 @@ const KEPT_BITS: u32 = 10;
 /// Bits of statistical security below which there is little protection.
 const LITTLE_SECURITY: u32 = 20;
 
-/// Of a flood that hides the numbers: what would leave something of this file's `vectors`.
+/// Adds to the error of a flood that hides the numbers the flood that would leave something of this
+/// file's `vectors`.
 fn too_wide(error: he_files::Error, asked: Published, scheme: &str, vectors: u64) -> CliError {
     let he_files::Error::Core(he_core::Error::FloodTooWide { needed_bits, available_bits }) = error else {
         return error.into();

@@ -93,7 +93,7 @@ fn blur_plain(values: &[f64], terms: &[(i64, f64)]) -> Vec<f64> {
     (0..n).map(|i| terms.iter().map(|&(step, weight)| weight * at(i + step)).sum()).collect()
 }
 
-/// What happened.
+/// The results of the run.
 struct Outcome {
     blurred: Vec<f64>,
     refreshes: u32,

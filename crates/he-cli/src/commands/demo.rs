@@ -143,7 +143,7 @@ pub(super) fn run(args: &Demo) -> Result<()> {
     printed.writing("standard output")
 }
 
-/// What the steps write, begun but not yet named.
+/// The files that the steps write, begun but not yet named.
 struct Outputs {
     keys: KeyFiles,
     encrypted: [Output; 2],
@@ -221,7 +221,7 @@ pub(super) fn save(picture: &Picture, mut output: Output) -> Result<()> {
     Ok(output.commit()?)
 }
 
-/// What the channels should hold, in float64.
+/// The values that the channels should hold, in float64.
 fn planes(picture: &Picture, filter: Option<&Kernel>) -> Result<Vec<Vec<f64>>> {
     let (width, height) = (picture.width() as usize, picture.height() as usize);
     let plane = |channel: usize| {

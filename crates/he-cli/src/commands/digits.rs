@@ -15,9 +15,9 @@ const MODEL: &[u8] = include_bytes!("../../models/lenet5_square.onnx");
 /// Digits of MNIST: a byte for the label and one for each pixel. The first are for calibration,
 /// from the training set; the others are from the test set.
 const DIGITS: &[u8] = include_bytes!("../../models/digits.bin");
-/// Of a record.
+/// The bytes of a record.
 const RECORD: usize = 785;
-/// Those for calibration.
+/// The records for calibration.
 const CALIBRATION: usize = 60;
 
 /// Writes a file of the demo.

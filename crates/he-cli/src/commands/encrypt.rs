@@ -151,7 +151,7 @@ fn content<S: Contents>(args: &Encrypt, key: &KeyFile<S>, path: &Path) -> Result
     };
     let (values, more) = (payload.content.values(), format!("; {}", payload.content.shape()));
     let mut summary = summary(args, length.bytes(), written.bytes, &more);
-    // Those who have both keys should use the one that makes smaller files.
+    // Users who have both keys should use the one that makes smaller files.
     let half_as_large = matches!(key.key, Key::Public(_)) && S::CIPHERTEXTS.1.is_some();
     if let Some(secret) = secret_beside(path).filter(|_| half_as_large) {
         summary = summary.hint(&format!("-k {} would make the file half as large", secret.display()));

@@ -112,7 +112,7 @@ fn layers(facts: &Facts) -> Vec<Value> {
     facts.layers.iter().map(layer).collect()
 }
 
-/// What inference takes: names, values for programs, texts for people.
+/// The needs of inference: names, values for programs, texts for people.
 fn totals(facts: &Facts, seconds: f64) -> Vec<(&'static str, Value, String)> {
     let keys = facts.key_bytes + facts.bootstrap_key_bytes;
     let duration = units::duration(std::time::Duration::from_secs_f64(seconds.clamp(0.0, 1e9)));

@@ -80,7 +80,7 @@ struct Own {
     folder: PathBuf,
     agreed: Agreed,
     ring: Ring<Device>,
-    /// What seals the secrets that the party keeps, if they are sealed.
+    /// The passphrase that seals the secrets that the party keeps, if they are sealed.
     passphrase: Option<Passphrase>,
 }
 
@@ -162,7 +162,7 @@ impl Own {
     }
 }
 
-/// Those who decrypt.
+/// The parties that decrypt.
 fn named(own: &Own, quorum: &Quorum) -> Result<Vec<u32>> {
     let session = &own.agreed.session;
     let (threshold, all) = (session.threshold(), session.parties().len());

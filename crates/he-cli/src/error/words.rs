@@ -1,4 +1,4 @@
-//! What to do about errors of `he-files`, in the options and commands of this program.
+//! The advice for errors of `he-files`, in the options and commands of this program.
 //!
 //! The library speaks of what a program passes to it. Where the user of this program passes it by
 //! an option, or a command makes it, the error is told in these words.
@@ -37,10 +37,10 @@ const DEEPER: &str = "make keys with a larger keygen --depth, and encrypt again"
 const USE_CPU: &str = "use the CPU: --device cpu";
 /// The remedy for a table that seems to have no rows.
 const NO_ROWS: &str = "a table has rows of numbers; use --no-header if the first row is data";
-/// What counts categories.
+/// The command that counts categories.
 const COUNTS: &str = "eval count counts them";
 
-/// What is wrong, where the library's own words are not those of this program.
+/// The fault, where the library's own words are not those of this program.
 pub fn message(error: &Error) -> Option<String> {
     Some(match error {
         Error::InFile { name, source } => format!("{name}: {}", message(source)?),
@@ -81,7 +81,7 @@ pub fn message(error: &Error) -> Option<String> {
     })
 }
 
-/// What to do about it, where the library's own words are not those of this program.
+/// The advice, where the library's own words are not those of this program.
 pub fn hint(error: &Error) -> Option<String> {
     match error {
         Error::InFile { source, .. } | Error::Unreadable { source, .. } => hint(source),
@@ -122,7 +122,7 @@ fn any_hint(error: &Error) -> Option<String> {
     hint(error).or_else(|| error.hint())
 }
 
-/// What to do about a warning.
+/// The advice for a warning.
 pub fn remedy(remedy: &Remedy) -> String {
     const COLUMNS: &str = "put numbers of unlike size into columns of their own";
     const OFFSET: &str = "encrypt the column with --offset if it lies far from zero";

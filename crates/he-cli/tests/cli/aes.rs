@@ -189,7 +189,7 @@ fn hostile_costs_are_refused_at_once() {
             DAMAGED,
         );
     }
-    // What is possible, but more than four times the cost of new files, only if it is allowed.
+    // A cost that is possible, but more than four times that of new files, only if it is allowed.
     for (memory, passes, told) in
         [(1024 * 1024, 16, "1024 MiB in 16 passes"), (256 * 1024 + 1, 1, "257 MiB in 1 pass")]
     {
@@ -695,7 +695,7 @@ fn sealed_keys_of_earlier_versions_open() {
     assert_eq!((old[8], new[8], new.len()), (1, 2, old.len() + 32));
 }
 
-/// What is decrypted is for nobody else, whatever the umask.
+/// Decrypted files are for nobody else, whatever the umask.
 #[cfg(unix)]
 #[test]
 fn decrypted_files_are_the_owners_alone() {
@@ -815,7 +815,7 @@ fn nothing_is_left_by_a_kill() {
         child.wait().unwrap();
         assert_eq!(names(dir.path()), before);
     }
-    // What is there is replaced when all is done, and not before.
+    // The file that is there is replaced when all is done, and not before.
     fs::write(dir.path().join("out"), b"old").unwrap();
     let mut child = run(&dir, "encrypt - -k my.key -o out --force").start();
     await_output(&dir, &names(dir.path()), &child);

@@ -58,7 +58,7 @@ fn tables_of_unlike_size_combine() {
         for file in ["a", "b"] {
             let (input, output) = (name(&format!("{file}.csv")), name(&format!("{file}.he")));
             encrypt(keys, &input, &output, &[]);
-            // What is not computed on comes back to the digit.
+            // Values that are not computed on come back to the digit.
             assert_eq!(decrypt_text(keys, &output), fs::read_to_string(&input).unwrap());
         }
         let with = |file: &str| name(file).to_str().unwrap().to_owned();

@@ -30,7 +30,7 @@ fn keys_with_bootstrapping() {
         let size = fs::metadata(dir.path().join(file["path"].as_str().unwrap())).unwrap().len();
         assert_eq!(file["bytes"], size);
     }
-    // What params says is what keygen writes.
+    // The sizes that params states are those that keygen writes.
     let said = json(&he(["params", "--bootstrap", "insecure_toy", "--json"]).ok());
     assert_eq!(said["bootstrap_key_bytes"], files[3]["bytes"]);
     assert_eq!(said["evaluation_key_bytes"], files[2]["bytes"]);

@@ -54,7 +54,7 @@ fn changed(bytes: &[u8], count: usize) -> impl Iterator<Item = (String, Vec<u8>)
     })
 }
 
-/// What stands behind the end is refused too.
+/// Bytes behind the end are refused, too.
 fn extended(bytes: &[u8]) -> impl Iterator<Item = (String, Vec<u8>)> {
     [&b"\0"[..], b"HEWF"].map(|more| ("more bytes".to_owned(), [bytes, more].concat())).into_iter()
 }

@@ -51,7 +51,7 @@ fn the_cpu_is_the_default_without_a_driver() {
         let run = |start: &[&str]| {
             let outcome = unset(&[start, option].concat()).at(dir.path()).run();
             assert_eq!(outcome.code, Some(0), "{start:?} {option:?}");
-            // What was written, and nothing of devices.
+            // The summary names the file, and nothing of devices.
             let told = outcome.stderr.lines().last().unwrap_or_default();
             assert!(told.contains(&format!("{at}.")), "{}", outcome.stderr);
             assert!(!outcome.stderr.contains("using"), "{}", outcome.stderr);

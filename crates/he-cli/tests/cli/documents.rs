@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
-/// What is not run: how commands begin, and why.
+/// Commands that are not run: how they begin, and why.
 const SKIPPED: &[(&str, &str)] = &[
     ("cargo ", "builds programs, which the tests around this one are"),
     ("target/release/he-cli serve", "serves until it is stopped; tests/serve runs it"),
@@ -33,7 +33,7 @@ const SKIPPED: &[(&str, &str)] = &[
     ("node ", "belongs to the line before"),
 ];
 
-/// What is run in another form: a part of a command, what stands for it, and why.
+/// Commands that are run in another form: a part of a command, what stands for it, and why.
 const STAND_INS: &[(&str, &str, &str)] = &[
     ("--bootstrap fast", "--bootstrap insecure_toy", "keys of gigabytes"),
     (
@@ -47,7 +47,7 @@ const STAND_INS: &[(&str, &str, &str)] = &[
     ("--device cuda", "--device cpu", "a GPU"),
 ];
 
-/// What pages need that others make: of each page, the commands that make it.
+/// Files that pages need and others make: for each page, the commands that make them.
 const GIVEN: &[(&str, &[&str])] = &[
     ("docs/command-line.md", &["he-cli keygen ckks -o keys/", BLURRED]),
     ("transciphering.md", &["he-cli keygen aes -o way.key"]),
@@ -154,7 +154,7 @@ fn commands<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<String> {
     commands
 }
 
-/// Those in the blocks of a document that are for a shell.
+/// The commands in the blocks of a document that are for a shell.
 fn blocks(text: &str) -> Vec<String> {
     let fences = text.split("```sh\n").skip(1);
     commands(fences.flat_map(|block| block.split("\n```").next().unwrap_or_default().lines()))

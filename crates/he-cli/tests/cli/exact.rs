@@ -142,7 +142,7 @@ fn numbers_of_images_come_as_tables_and_scaled() {
             let what = format!("{scheme} {operation}");
             let result = name(&format!("{operation}.he"));
             eval(keys, &[operation, "--with", &with], &name("a.he"), &result);
-            // Of a product the exact numbers are those of whole samples, others are light in steps
+            // The exact numbers of a product are those of whole samples, others are light in steps
             // of a sample.
             let unit = if operation == "mul" && !whole { 255.0 } else { 1.0 };
             let number = |i: usize| if i % 4 == 3 { x[i] as f64 } else { f(x[i], y[i]) as f64 / unit };
@@ -265,7 +265,7 @@ fn images_add_subtract_and_multiply_as_integers() {
         ] {
             eval(keys, &[operation, "--with", &with, "--force"], &path("a.he"), &path("x.he"));
             let found = shown(keys, &path("x.he"), &path(&format!("{operation}.png")), &["--raw"]);
-            // What 8 bits do not hold comes in 16; opacity is the first one's.
+            // Samples that 8 bits do not hold come in 16; opacity is the first one's.
             let wide = operation != "sub";
             let found: Vec<i64> = match &found {
                 DynamicImage::ImageRgba16(image) => image.as_raw().iter().map(|&x| x.into()).collect(),
@@ -732,7 +732,7 @@ fn foreign_keys_and_schemes_are_refused() {
     ] {
         he(["decrypt", file, "-k", secret, "-o", "out"]).at(dir.path()).fails(1, error, HINT);
     }
-    // Of the same parameters, another set.
+    // Another set of the same parameters.
     let message = he(["decrypt", "x.he", "-k", "mine/secret.key", "-o", "out"]).at(dir.path()).refuses();
     assert!(message.starts_with("x.he belongs to key set "), "{message}");
     let message =

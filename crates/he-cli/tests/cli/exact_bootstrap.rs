@@ -36,7 +36,7 @@ fn keys_with_bootstrapping() {
             let size = fs::metadata(dir.path().join(file["path"].as_str().unwrap())).unwrap().len();
             assert_eq!(file["bytes"], size);
         }
-        // What params says is what keygen writes, and what info reads.
+        // The sizes that params states are those that keygen writes and info reads.
         let said = json(&he(["params", scheme, "--bootstrap", "insecure_toy", "--json"]).ok());
         assert_eq!(said["bootstrap_key_bytes"], files[3]["bytes"]);
         assert_eq!(said["evaluation_key_bytes"], files[2]["bytes"]);
@@ -153,7 +153,7 @@ fn programs_of_any_depth() {
         let history = info(&path("x.he"))["history"].clone();
         let refreshed = history.as_array().unwrap().iter().filter(|name| *name == "refresh").count();
         assert_eq!((refreshed, history.as_array().unwrap().len()), (refreshes, 2 * steps + refreshes));
-        // What is refreshed is summed up like anything else.
+        // Refreshed files are summed up like any others.
         refresh(keys, &path("x.he"), &path("y.he"));
         eval(keys, &["sum"], &path("y.he"), &path("s.he"));
         let sums = [0, 1].map(|i| numbers.iter().map(|row| row[i]).sum::<i64>());

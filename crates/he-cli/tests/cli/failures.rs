@@ -1,4 +1,4 @@
-//! What goes wrong is said in one line, with what to do; nothing is left behind.
+//! Failures are reported in one line, with what to do; nothing is left behind.
 
 use crate::pictures::{eight, sixteen};
 use crate::process::{Call, Keys, encrypt, eval, folder, he, names};

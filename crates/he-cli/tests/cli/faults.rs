@@ -45,7 +45,7 @@ fn inputs() -> TempDir {
     dir
 }
 
-/// What a command decrypts to.
+/// The bytes that a command decrypts to.
 fn decrypted(dir: &Path, input: &str, key: &str) -> Option<Vec<u8>> {
     let outcome = he(["decrypt", input, "-k", key, "-o", "-"]).at(dir).run();
     (outcome.code == Some(0)).then_some(outcome.stdout)
@@ -253,8 +253,8 @@ fn a_kill_leaves_whole_keys() {
     assert!(kills > 0);
 }
 
-/// What a kill between two files leaves: the first keys new and the others old. Nothing is computed
-/// or decrypted with keys of two sets.
+/// A kill between two files leaves the first keys new and the others old. Nothing is computed or
+/// decrypted with keys of two sets.
 #[test]
 fn keys_of_two_sets_are_refused_together() {
     let dir = folder();

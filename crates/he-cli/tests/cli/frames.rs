@@ -212,7 +212,7 @@ fn frames_of_animations_are_chosen() {
     assert_eq!(image::open(path("second.png")).unwrap(), deep[1]);
 }
 
-/// What players show after each frame, by the formula in float64.
+/// The pictures that players show after each frame, by the formula in float64.
 fn shown([w, h]: [u32; 2], steps: &[Step]) -> Vec<DynamicImage> {
     let mut canvas = image::RgbaImage::new(w, h);
     let mut results = Vec::new();

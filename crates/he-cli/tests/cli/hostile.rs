@@ -211,7 +211,7 @@ fn insecure_parameters_of_every_scheme_are_refused() {
     weak(&Keys::bgv().public, bgv.to_frame());
     let bigckks = BigCkksParams::insecure(BigCkksSpec::new(10, 100, 40)).unwrap();
     weak(&Keys::bigckks().public, bigckks.to_frame());
-    // Those with bootstrapping, and what programs compute with.
+    // Parameters with bootstrapping, and those that programs compute with.
     let spec = BootstrapSpec::insecure_for_depth::<Bfv>(257, 1, 9).unwrap();
     let boot = BootstrapParams::<Bfv>::insecure(spec).unwrap();
     weak(&Keys::toy_bfv().public, boot.params().to_frame());

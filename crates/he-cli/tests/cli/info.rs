@@ -93,7 +93,8 @@ fn params_explain_themselves() {
     assert_eq!(primes.len(), 4);
 }
 
-/// What was refused for the width of a prime is chosen, and what has no room names what has.
+/// Requests that were refused for the width of a prime are granted, and those that have no room
+/// name what has.
 #[test]
 fn precision_and_range_reach_beyond_one_prime() {
     for (options, scale, range) in [

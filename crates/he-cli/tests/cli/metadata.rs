@@ -42,7 +42,7 @@ fn profile_of(path: &Path) -> Option<Vec<u8>> {
     reader.into_decoder().unwrap().icc_profile().unwrap()
 }
 
-/// What stands in a PNG file's chunk of this kind.
+/// The body of a PNG file's chunk of this kind.
 fn body_of(path: &Path, kind: &[u8; 4]) -> Option<Vec<u8>> {
     chunks(&fs::read(path).unwrap()).into_iter().find(|(found, _)| found == kind).map(|(_, body)| body)
 }

@@ -43,7 +43,7 @@ fn a_table_is_decided_without_being_seen() {
     for field in ["estimated_seconds", "memory_bytes", "key_bytes", "levels"] {
         assert!(told[field].as_f64().unwrap() > 0.0, "{field}");
     }
-    // What is there is not replaced.
+    // A file that is there is not replaced.
     at(&compile).refuses();
 
     at(&["keygen", "wine.plan", "-o", "keys"]).ok();
@@ -202,7 +202,7 @@ fn pictures_of_a_folder_are_examples() {
             _ => channels[0].clone(),
         });
     }
-    // What is not a picture is left out.
+    // A file that is not a picture is left out.
     fs::write(dir.path().join("x/notes.txt"), "three of them").unwrap();
 
     at(&["compile", "net.onnx", "--calibrate", "sample", "-o", "net.plan"]).ok();
@@ -269,18 +269,18 @@ fn models_that_need_refreshes_run() {
     assert!(said.contains("bootstrap.key"), "{said}");
     at(&[&infer[..], &["--bootstrap-key", "elsewhere"]].concat()).ok();
     assert_eq!(fs::read(dir.path().join("y.he")).unwrap(), first);
-    // Those of another key set.
+    // Keys of another key set.
     at(&["keygen", "deep.plan", "-o", "others"]).ok();
     let said = at(&[&infer[..], &["--bootstrap-key", "others/bootstrap.key"]].concat()).refuses();
     assert!(said.contains("others/bootstrap.key"), "{said}");
-    // Those of integers.
+    // Keys of integers.
     let integers = bootstrap_key(Keys::toy_bfv());
     let said = at(&[&infer[..], &["--bootstrap-key", &integers]].concat()).refuses();
     assert_eq!(said, format!("x.he is not encrypted under the key set of {integers}"));
     assert_eq!(fs::read(dir.path().join("y.he")).unwrap(), first);
 }
 
-/// What hints about tables say can be done with the tables of models, too.
+/// The advice in hints about tables works for the tables of models, too.
 #[test]
 fn tables_of_models_are_read_as_asked() {
     let dir = folder();

@@ -49,7 +49,7 @@ fn keys(dir: &Path) {
 /// The table of each hospital, encrypted, and the mean of their sum, as the guide has it; and the
 /// text of the program.
 fn mean(dir: &Path) {
-    // What the others combine themselves is the same file.
+    // The others combine the same file themselves.
     for (name, key) in [("b", "eval.key"), ("c", "eval.key"), ("b", "public.key"), ("c", "public.key")] {
         fs::copy(dir.join("a").join(key), dir.join(name).join(key)).unwrap();
     }
@@ -124,7 +124,7 @@ fn quarter(ring: &Ring<Device>, c1: &Poly<Eval, Device>) -> Vec<u64> {
     moduli.flat_map(|q| std::iter::repeat_n(q.value() / 4, c1.batch() * ring.n())).collect()
 }
 
-/// What is wrong, and nothing is written.
+/// Asserts that a call is refused with this message, and writes nothing.
 #[track_caller]
 fn refused(call: Call, expected: &str) {
     let outcome = call.run();
@@ -143,7 +143,7 @@ fn three_hospitals_share_a_mean() {
     session(dir, &[]);
     keys(dir);
     mean(dir);
-    // What b combines by itself is the same key.
+    // The key that b combines by itself is the same.
     for key in ["b/eval.key", "b/public.key"] {
         fs::remove_file(dir.join(key)).unwrap();
     }
@@ -405,7 +405,7 @@ fn no_share_is_made_of_what_a_server_chose() {
         share(dir, "b", "shifted.he", &["b/shifted.transcript"], &["-o", "x"]),
         "inputs of party 1, and no statement",
     );
-    // What was computed is not an input.
+    // A computed file is not an input.
     refused(
         bare("mean.he"),
         "mean.he is not an input, as encryption makes it: add, add, mean in place of no operation",

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use tempfile::TempDir;
 
-/// What a process left.
+/// The exit code and the output of a process.
 pub struct Outcome {
     pub code: Option<i32>,
     pub stdout: Vec<u8>,
@@ -298,13 +298,13 @@ impl Keys {
         })
     }
 
-    /// Of default parameters: depth 2.
+    /// Keys of default parameters: depth 2.
     pub fn usual() -> &'static Self {
         static KEYS: OnceLock<Keys> = OnceLock::new();
         Self::shared(&KEYS, "usual", "ckks", &[])
     }
 
-    /// Of the same parameters, another set.
+    /// Another set of keys of the same parameters.
     pub fn other() -> &'static Self {
         static KEYS: OnceLock<Keys> = OnceLock::new();
         Self::shared(&KEYS, "other", "ckks", &[])

@@ -78,7 +78,7 @@ fn photo(folder: &Path) -> PathBuf {
     encrypted
 }
 
-/// What a line cuts, the first of each list first.
+/// The places where a line is cut, the first of each list first.
 #[derive(Debug, Default, PartialEq)]
 struct Cuts {
     /// Connections that have sent so many bytes.

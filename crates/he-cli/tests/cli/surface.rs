@@ -1,4 +1,4 @@
-//! What all commands share: JSON for programs, quiet, threads, help.
+//! Properties that all commands share: JSON for programs, quiet, threads, help.
 
 use crate::pictures::eight;
 use crate::process::{Call, Keys, encrypt, folder, he, names};
@@ -130,7 +130,7 @@ fn what_is_missing_or_too_much_is_told() {
         "in is a folder, and keys of ckks encrypt images and tables",
         "encrypt the files in it one by one, or the folder as it is with an AES key or --passphrase",
     );
-    // What the hints say works.
+    // The commands in the hints work.
     he(["decrypt", "phrase.he", "--passphrase-file", "phrase", "-o", "x"]).at(dir.path()).ok();
     he(["encrypt", "in", "-k", "my.key", "-o", "in.he"]).at(dir.path()).ok();
     assert!(!he(["encrypt", "--help"]).text().contains("tfhe has only"));
@@ -167,7 +167,7 @@ fn threads_change_no_byte() {
         he(blur).at(dir.path()).ok();
     }
     assert!(fs::read(path("1.he")).unwrap() == fs::read(path("3.he")).unwrap());
-    // What computes says on how many.
+    // Commands that compute say on how many threads.
     let demo = ["demo", "in.png", "--json", "--threads", "3", "--device", "cpu"];
     let told: Value = serde_json::from_slice(&he(demo).at(dir.path()).ok()).unwrap();
     assert!(told["device"].as_str().unwrap().ends_with(" 3 threads)"), "{told}");
@@ -320,7 +320,7 @@ fn files_under_aes_tell_programs_all() {
     let part = ["decrypt", "plain.he", "-k", "my.key", "-o", "part", "--range", "5..1005", "--json"];
     let told = object(he(part).at(dir.path()));
     assert_eq!((&told["bytes"], &told["content"]["bytes"]), (&1000.into(), &(3 << 20).into()));
-    // Of a pipe the length is known in the end.
+    // The length of a pipe is known in the end.
     let outcome =
         he(["encrypt", "-", "-k", "my.key", "-o", "-", "--json"]).at(dir.path()).stdin(b"hello").run();
     let told: Value = serde_json::from_str(&outcome.stderr).unwrap();

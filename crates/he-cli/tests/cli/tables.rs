@@ -5,7 +5,7 @@ use crate::process::{Keys, decrypt, encrypt, eval, folder, he};
 use std::fs;
 use std::path::Path;
 
-/// What comes back of a table after some operations.
+/// The text that comes back of a table after some operations.
 fn round(text: &str, operation: &[&str], options: &[&str]) -> String {
     let (keys, dir) = (Keys::usual(), folder());
     let path = |name: &str| dir.path().join(name);
@@ -178,7 +178,7 @@ fn pipes_end_on_the_terminal() {
     assert!(!Path::new("-").exists());
 }
 
-/// What a process told on standard error besides its summary.
+/// The lines that a process wrote to standard error besides its summary.
 fn told(arguments: &[&str], dir: &Path) -> String {
     let outcome = he(arguments.iter().chain(&["-q"])).at(dir).run();
     assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
@@ -258,7 +258,7 @@ fn columns_far_from_zero_keep_their_digits() {
             }
         }
     }
-    // What was computed of two tables goes on.
+    // The result of two tables can be computed on further.
     eval(keys, &["add", "--with", &with], &path("x.he"), &path("both.he"));
     let sums: Vec<Vec<f64>> =
         near.iter().zip(&far).map(|(a, b)| a.iter().zip(b).map(|(a, b)| a + b).collect()).collect();
@@ -433,7 +433,7 @@ fn headers_of_numbers_are_guessed_and_told() {
             let decrypted = he(["decrypt", "x.he", "-k", &keys.secret, "-o", "-"]).at(dir.path()).text();
             assert_eq!(decrypted, back);
         }
-        // What was taken for names is not summed.
+        // A row that was taken for names is not summed.
         fs::write(path("y.csv"), "2023,2024\n1,2\n3,4\n").unwrap();
         he(["encrypt", "y.csv", "-k", &keys.public, "-o", "y.he", "--force"]).at(dir.path()).ok();
         he(["eval", "sum", "y.he", "-k", &keys.eval, "-o", "s.he", "--force"]).at(dir.path()).ok();
@@ -678,7 +678,7 @@ fn columns_of_their_own_are_described_as_ever() {
              \"columns\":[{{\"name\":\"a\",\"exponent\":2,\"count\":1}},{{\"name\":\"b\",\"exponent\":6,\"count\":1"
         )
     );
-    // What is laid out in one way computes as what is in the other, and the two do not mix.
+    // Tables in one layout compute as those in the other, and the two do not mix.
     for (operation, expected) in [
         (&["sum"][..], "a,b\n4,60\n"),
         (&["dot", "--columns", "a,b"], "a b\n140\n"),
@@ -717,8 +717,8 @@ fn results_keep_no_level_that_they_do_not_need() {
         let expected = format!("a,b,c\n{},{},{}\n", sum(100), sum(7), sum(11));
         assert_eq!((text(&kept), text(&dropped)), (expected.clone(), expected), "{scheme}");
         assert!(10 * size(&dropped) < 7 * size(&kept), "{scheme}: {} and {}", size(&dropped), size(&kept));
-        // What was dropped to can still be added up, again and again; what was kept can be
-        // multiplied.
+        // The result at the lower level can still be added up, again and again; the one that was
+        // kept can be multiplied.
         let (mut total, mut text_of) = (dropped.clone(), String::new());
         for doubling in 0..6 {
             let next = name(&format!("{doubling}.he"));

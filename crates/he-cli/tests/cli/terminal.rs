@@ -1,4 +1,4 @@
-//! What reaches a terminal, and what is left when somebody there presses Ctrl-C.
+//! The output on a terminal, and the files that are left when somebody there presses Ctrl-C.
 #![cfg(unix)]
 
 use crate::process::{Keys, folder, he, names};
