@@ -178,7 +178,7 @@ mod tests {
     use super::*;
     use std::mem::{offset_of, size_of};
 
-    /// Those of kernels/tfhe_circuit.cu.
+    /// The offsets in kernels/tfhe_circuit.cu.
     #[test]
     fn arguments_are_laid_out_as_in_the_kernels() {
         let offsets = [offset_of!(GgswArgs, offset), offset_of!(GgswArgs, samples), size_of::<GgswArgs>()];

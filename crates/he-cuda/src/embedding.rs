@@ -119,7 +119,8 @@ impl Shape {
         Self { log_slots, log_tile: high + low, log_low: low, from: low, to: high + low, unused: 0 }
     }
 
-    /// Of the last kernel of an inverse transform, which is the first one of a forward one.
+    /// The layout of the last kernel of an inverse transform, which is the first one of a forward
+    /// one.
     const fn last(slots: usize) -> Self {
         let log_slots = slots.trailing_zeros();
         if log_slots <= LARGEST_SINGLE { Self::whole(log_slots) } else { Self::rows(log_slots) }
@@ -148,7 +149,7 @@ struct Composition {
     is_short: bool,
 }
 
-/// What encoding and decoding need of a ring on a device, computed on first use.
+/// The constants for encoding and decoding in a ring on a device, computed on first use.
 #[derive(Debug, Default)]
 pub(crate) struct EmbeddingTables {
     /// The roots for a number of slots.
@@ -651,7 +652,7 @@ mod tests {
                     let greatest = spread.iter().map(|z| z.re.abs().max(z.im.abs())).fold(0.0, f64::max);
                     let bound = greatest_possible(&[&[], &vector, &[]], to(slots));
                     assert!(1024.0 * greatest <= bound, "{given} of {slots}: {greatest} {bound}");
-                    // Of all vectors with these sizes, constant ones come closest to the bound.
+                    // Constant vectors come closest to the bound among all of these sizes.
                     assert!(bound <= 1024.0 * (given as f64 / slots as f64).sqrt() * 1.001);
                 }
             }

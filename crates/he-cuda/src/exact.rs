@@ -125,7 +125,7 @@ struct PhasePlan {
 /// Number of primes, m, and the factors.
 type PlanKey = (usize, u64, Vec<u64>);
 
-/// What phases modulo some m need of a ring on a device, computed on first use.
+/// The constants for phases modulo some m in a ring on a device, computed on first use.
 #[derive(Debug, Default)]
 pub(crate) struct ExactTables(Mutex<HashMap<PlanKey, Arc<PhasePlan>>>);
 
@@ -158,7 +158,7 @@ impl ExactTables {
 /// The constants of a modulus that has no roots.
 fn rootless(m: &Modulus) -> Prime {
     let ratio = u128::MAX / u128::from(m.value());
-    // Of a power of two, floor(2^128 / m) is one more.
+    // If m is a power of two, floor(2^128 / m) is one more.
     let ratio = if m.value().is_power_of_two() { ratio.wrapping_add(1) } else { ratio };
     Prime {
         q: m.value(),

@@ -118,7 +118,7 @@ pub(crate) struct Digits {
 /// A conversion of rows of coefficients, which are y already.
 #[derive(Clone, Copy)]
 pub(crate) struct ConvertRows<'a> {
-    /// Those of the first two polynomials and of the others, with as many sources.
+    /// The plans of the first two polynomials and of the others, with as many sources.
     pub(crate) plans: [&'a Plan; 2],
     pub(crate) src: [u64; MOST_PARTS],
     /// The rows of one digit of one polynomial.
@@ -140,7 +140,7 @@ struct ConvertKernel {
     shared: u32,
 }
 
-/// What a key switch takes beside the digits and the key.
+/// The inputs of a key switch beside the digits and the key.
 #[derive(Clone, Copy)]
 pub(crate) enum Beside<'a> {
     /// The decomposed polynomial if the digits lack their own limbs, and addends to take P times.
@@ -162,7 +162,7 @@ pub(crate) struct Lift<const PARTS: usize> {
     pub(crate) rest: Option<Rest>,
 }
 
-/// What a division does with its quotients in addition to storing them.
+/// The work on its quotients that a division does in addition to storing them.
 #[derive(Clone, Copy)]
 pub(crate) struct Finish<'a> {
     /// Added to the first polynomial.

@@ -10,7 +10,7 @@ use he_core::Result;
 use he_core::backend::{Backend, PreparedRing};
 use he_core::ring::Rows;
 
-/// What happens to the own limbs of a digit.
+/// The treatment of the own limbs of a digit.
 #[derive(Clone, Copy, NoUninit, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub(crate) enum Own {
@@ -22,8 +22,9 @@ pub(crate) enum Own {
     Copy = 2,
 }
 
-/// What an inverse transform loads from `src`, and what a forward transform with `factors`
-/// subtracts from in `acc`. Pairs are those of a product: the left one, then the right one.
+/// The words that an inverse transform loads from `src`, and those in `acc` that a forward
+/// transform with `factors` subtracts from. Pairs are those of a product: the left one, then the
+/// right one.
 #[derive(Clone, Copy, NoUninit, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub(crate) enum Operand {
@@ -74,7 +75,7 @@ pub(crate) struct Args {
     /// The order of the rows in the second of two kernels: 1, or the last one first.
     pub(crate) order: u32,
     pub(crate) acc: [u64; MOST_PARTS],
-    /// Of the first two polynomials, and of the others.
+    /// The scales of the first two polynomials, and of the others.
     pub(crate) scale: [u64; 2],
     pub(crate) scale_last: [u64; 2],
 }
@@ -112,8 +113,8 @@ impl Args {
 /// The most strips of blocks of a launch of kernels for few rows.
 const STRIPS: usize = 64;
 
-/// What these kernels take: also the limb of each strip, with the address of its roots. Modulo a
-/// wide prime a strip has half of each tile, or all of it, as the kernel does.
+/// The arguments of these kernels: also the limb of each strip, with the address of its roots.
+/// Modulo a wide prime a strip has half of each tile, or all of it, as the kernel does.
 #[repr(C)]
 #[derive(Clone, Copy, NoUninit, Debug)]
 struct FineArgs {
@@ -124,8 +125,8 @@ struct FineArgs {
 /// The conversions that are in the arguments of a kernel.
 const MOST_BASES: usize = 8;
 
-/// What those of these kernels take that convert: also the conversions of the digits, if there are
-/// not more.
+/// The arguments of those of these kernels that convert: also the conversions of the digits, if
+/// there are not more.
 #[repr(C)]
 #[derive(Clone, Copy, NoUninit, Debug)]
 struct ConvertArgs {
@@ -149,7 +150,8 @@ fn halves_tiles(blocks: usize, multiprocessors: u32, [wide, limbs]: [usize; 2]) 
 }
 
 impl Args {
-    /// What the values of a forward transform are subtracted from, if a difference is stored.
+    /// The words that the values of a forward transform are subtracted from, if a difference is
+    /// stored.
     fn subtracted_from(&self) -> Option<Operand> {
         (self.factors != 0).then_some(self.operand)
     }
@@ -282,8 +284,8 @@ const THREE_PIECES: std::ops::Range<usize> = 3 << 19..3 << 20;
 impl Pieces {
     /// Measured on an H200 at 2^14 ... 2^17. With several branches the blocks of one fill the
     /// device while the last ones of another end, and no kernel waits for all of the one before it.
-    /// Of more words than the cache holds, three branches have small pieces, if limbs are not
-    /// larger than these.
+    /// If there are more words than the cache holds, three branches have small pieces, unless limbs
+    /// are larger than these.
     fn of(words: usize, limbs: usize, exceeds_cache: bool) -> Self {
         let (branches, piece) = if exceeds_cache && words <= SMALL_PIECE_WORDS * limbs {
             (3, SMALL_PIECE_WORDS)
@@ -374,7 +376,7 @@ struct Route {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Fused {
     convert: bool,
-    /// Of a difference that is stored.
+    /// The operand of a difference that is stored.
     sub: Option<Operand>,
 }
 
@@ -853,7 +855,7 @@ impl CudaRing {
     /// The second kernel.
     ///
     /// # Safety
-    /// What the first one was given is still live.
+    /// The arguments of the first one are still live.
     pub(crate) unsafe fn end_inverse(&self, op: &'static str, rest: &Rest) -> Result<()> {
         // SAFETY: guaranteed by the caller.
         unsafe { self.launch_step(op, Direction::Inverse, rest.step, rest.extent, (&rest.args, None)) }

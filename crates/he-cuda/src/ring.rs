@@ -114,8 +114,8 @@ pub(crate) struct SwitchConstants {
     pub(crate) special: [u64; RingSpec::MAX_PRIMES],
 }
 
-/// Primes from here on are computed in integers. Those nearest to 2^50, where the levels of a chain
-/// with this scale lie on both sides, are below (kernels/include/policy.cuh).
+/// Primes from here on are computed in integers. Primes nearest to 2^50, where the levels of a
+/// chain with this scale lie on both sides, are below (kernels/include/policy.cuh).
 const SHORT_END: u64 = (1 << 50) + (1 << 44);
 
 /// Whether residues modulo a prime are computed in float64.
@@ -222,7 +222,7 @@ impl CudaRing {
         Self::beside(cuda, whole, share, None)
     }
 
-    /// What this ring has of a prime.
+    /// The roots of a prime that this ring has.
     fn known(&self, log_n: u32, q: &Modulus) -> Option<PrimeRoots> {
         let prime = self.spec.moduli().iter().position(|own| own == q)?;
         (log_n == self.log_n()).then(|| (self.roots[prime].clone(), self.scales[prime]))

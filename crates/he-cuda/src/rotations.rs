@@ -113,8 +113,8 @@ pub(crate) struct RotationSums<'a> {
     group: KeySwitchShape,
     digit_words: usize,
     babies: Vec<Term>,
-    /// Those of each giant step, with the address of its key, and of the start of each output: the
-    /// sums that are not rotated.
+    /// The sums of each giant step, with the address of its key, and of the start of each output:
+    /// the sums that are not rotated.
     turned: Vec<Giant>,
     starts: Vec<Weights>,
     total: [Buffer; 2],

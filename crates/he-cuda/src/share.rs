@@ -4,10 +4,10 @@ use he_core::Result;
 use he_core::ring::{RingSpec, Span};
 use std::ops::Range;
 
-/// What one device of a group has of a ring: the chain's primes i with i mod n = `device`, and the
-/// special ones j counted from the last device down, j mod n = n - 1 - `device`. Levels drop primes
-/// from the end of the chain, so the devices of a group keep equally many, or one more or less;
-/// where the chain's do not divide evenly, the special ones begin with those that have fewer.
+/// The share of a ring on one device of a group: the chain's primes i with i mod n = `device`, and
+/// the special ones j counted from the last device down, j mod n = n - 1 - `device`. Levels drop
+/// primes from the end of the chain, so the devices of a group keep equally many, or one more or
+/// less; where the chain's do not divide evenly, the special ones begin with those that have fewer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Share {
     device: usize,
@@ -26,7 +26,7 @@ impl Share {
     /// Everything.
     pub(crate) const WHOLE: Self = Self { device: 0, devices: 1 };
 
-    /// What device `device` of `devices` has.
+    /// The share of device `device` of `devices`.
     pub(crate) const fn of(device: usize, devices: usize) -> Self {
         Self { device, devices }
     }
@@ -75,7 +75,7 @@ impl Share {
             .flat_map(move |run| (0..run.count).map(move |k| run.first + k * self.devices))
     }
 
-    /// Of one word for each limb of a span, those of the own limbs; none if there are none.
+    /// The words for the own limbs, from one word for each limb of a span; none if there are none.
     pub(crate) fn words(self, span: Span, words: &[u64]) -> Vec<u64> {
         if words.is_empty() { Vec::new() } else { self.limbs(span).map(|limb| words[limb]).collect() }
     }

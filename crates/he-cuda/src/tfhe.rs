@@ -412,7 +412,7 @@ mod tests {
     use he_core::tfhe::presets;
     use std::mem::{offset_of, size_of};
 
-    /// Those of kernels/tfhe.cu and kernels/include/tfhe.cuh.
+    /// The sizes in kernels/tfhe.cu and kernels/include/tfhe.cuh.
     #[test]
     fn arguments_are_laid_out_as_in_the_kernels() {
         assert_eq!(size_of::<CombineArgs>(), 48);

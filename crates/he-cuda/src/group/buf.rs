@@ -302,7 +302,7 @@ impl GroupBuf {
         Ok(self.parts_mut())
     }
 
-    /// What there is on the devices, to be written.
+    /// The parts on the devices, to be written.
     pub(super) fn parts_mut(&mut self) -> &mut [Buffer] {
         match self.place.get_mut().unwrap_or_else(PoisonError::into_inner) {
             Place::Nowhere { .. } => &mut [],

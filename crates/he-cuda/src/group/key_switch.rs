@@ -16,7 +16,7 @@ use he_core::backend::{
 };
 use he_core::ring::{Rows, Span};
 
-/// What there is of something on each device.
+/// The parts of something, one on each device.
 pub(super) type Parts<'a> = &'a [Buffer];
 
 impl GroupRing {
@@ -214,7 +214,7 @@ impl GroupRing {
     }
 }
 
-/// What there is of a pair on each device.
+/// The parts of a pair, two on each device.
 fn both(sums: &[[Buffer; 2]]) -> Vec<[&Buffer; 2]> {
     sums.iter().map(<[Buffer; 2]>::each_ref).collect()
 }

@@ -49,7 +49,7 @@ const LEAST_LOG_N: u32 = 14;
 #[derive(Clone)]
 pub struct CudaGroup {
     devices: Arc<[Cuda]>,
-    /// What orders kernels that write to the memory of all other devices, if they can.
+    /// The signals that order kernels that write to the memory of all other devices, if they can.
     signals: Option<Arc<Signals>>,
     least_log_n: u32,
 }
@@ -154,7 +154,7 @@ impl CudaGroup {
         &self.devices[0]
     }
 
-    /// What each device has of a ring.
+    /// The share of a ring on each device.
     fn shares(&self) -> impl Iterator<Item = Share> + Clone + use<> {
         let count = self.devices.len();
         (0..count).map(move |device| Share::of(device, count))

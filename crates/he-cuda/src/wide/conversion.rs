@@ -31,7 +31,7 @@ struct Conversion {
     scale: u64,
 }
 
-/// What operations modulo powers of two need of a ring on a device, computed on first use.
+/// The constants for operations modulo powers of two in a ring on a device, computed on first use.
 #[derive(Debug, Default)]
 struct WideTables {
     conversions: Mutex<HashMap<Span, Arc<Conversion>>>,

@@ -13,7 +13,7 @@ use rand::{RngExt, SeedableRng, rngs::ChaCha20Rng};
 /// Targets: a narrow prime, two short ones, a wide one and the widest.
 const TARGETS: [u32; 5] = [25, 40, 50, 55, 61];
 
-/// What is dropped. Primes of 51 and 52 bits are wide, and their residues are exact in float64.
+/// The dropped primes. Primes of 51 and 52 bits are wide, and their residues are exact in float64.
 const DROPPED: [&[u32]; 8] =
     [&[61], &[51], &[49], &[60, 40], &[40, 60], &[52, 53], &[61, 20, 50], &[49, 61, 61, 45]];
 

@@ -87,7 +87,7 @@ fn results<B: RingOps>(
     Ok(all)
 }
 
-/// What was made on one device moves to the group, which computes the same words from it.
+/// Objects that were made on one device move to the group, which computes the same words from them.
 fn same_words_as_one(one: &Cuda, group: &CudaGroup, shape: &Shape) -> Result<()> {
     let seed = seed();
     let mut home = Session::new(one, shape, seed)?;
