@@ -13,7 +13,7 @@ pub enum Error {
     Files(he_files::Error),
     /// Options of keys that cannot be.
     Options {
-        /// What is wrong with them.
+        /// The fault.
         why: String,
     },
     /// Keys that are not those that the work takes.
@@ -32,7 +32,7 @@ pub enum Error {
     NoImages,
     /// Options of reading that cannot be.
     Reading {
-        /// What is wrong with them.
+        /// The fault.
         why: String,
     },
     /// A file that is not text.
@@ -52,7 +52,7 @@ pub enum Error {
     Column {
         /// Its name.
         name: String,
-        /// What the keys encrypt.
+        /// The values that the keys encrypt.
         takes: &'static str,
     },
     /// A number in a column of doubles that the keys do not encrypt.
@@ -74,7 +74,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// What to do about it.
+    /// The advice on this error, if there is any.
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::Files(error) => return error.hint(),

@@ -141,7 +141,7 @@ impl Feed {
     }
 }
 
-/// What was pushed, to be read once it has been waited for.
+/// Reads the bytes that were pushed, once they have been waited for.
 impl Read for Feed {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         self.state().bytes.read(out)
@@ -211,7 +211,7 @@ mod tests {
         let mut other = frame(100);
         other[0] = b'X';
         assert_eq!(arrivals(&other, 16, 1), [HEADER]);
-        // What ends early is as much as there will ever be.
+        // Data that end early are as much as there will ever be.
         assert_eq!(arrivals(&frame(100)[..60], 16, 1), [60]);
     }
 }

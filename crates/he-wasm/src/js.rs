@@ -1,4 +1,4 @@
-//! The session in JavaScript. What it takes and gives are numbers, strings, JSON and bytes;
+//! The session in JavaScript. Its arguments and results are numbers, strings, JSON and bytes;
 //! `web/client` makes promises and streams of it.
 
 use crate::error::Error;
@@ -34,7 +34,7 @@ pub fn start() {
     }));
 }
 
-/// What the panic said that ended this instance; empty if it lives.
+/// The message of the panic that ended this instance; empty if it lives.
 #[wasm_bindgen(js_name = panicMessage)]
 pub fn panic_message() -> String {
     PANIC.with_borrow(Clone::clone)
@@ -143,7 +143,7 @@ impl JsSession {
         })
     }
 
-    /// What the keys are, as JSON.
+    /// Describes the keys, as JSON.
     ///
     /// # Errors
     /// As for [`Session::keys_info`].
@@ -269,7 +269,7 @@ fn secret(key: Option<Vec<u8>>, passphrase: Option<Vec<u8>>) -> FileSecret {
     }
 }
 
-/// What a file of `size` bytes is, as JSON; `read(position, length)` gives its bytes.
+/// Describes a file of `size` bytes, as JSON; `read(position, length)` gives its bytes.
 ///
 /// # Errors
 /// As for [`session::info`].
@@ -382,7 +382,7 @@ impl JsTask {
     /// Goes on: 0 if there is more to do, 1 if it needs more bytes, 2 if it is done.
     ///
     /// # Errors
-    /// Those of the work, which is over then.
+    /// The errors of the work, which is over then.
     pub fn step(&mut self) -> Result<u32, JsValue> {
         let stepped = alive(|| match &mut self.kind {
             Kind::Value(task) => Ok(match task.step()? {

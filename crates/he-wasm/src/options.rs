@@ -1,4 +1,4 @@
-//! What keys are made for, as JavaScript says it.
+//! The purposes of keys, as JavaScript states them.
 
 use crate::error::{Error, Result};
 use he_core::bfv::Bfv;
@@ -34,7 +34,7 @@ impl SchemeName {
     }
 }
 
-/// What is going to be encrypted.
+/// The data that are going to be encrypted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Purpose {
@@ -47,13 +47,13 @@ pub enum Purpose {
     Model,
 }
 
-/// What keys are made for. What is not given is as in `he-cli keygen`.
+/// The options of new keys. Options that are not given are as in `he-cli keygen`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct KeyOptions {
     /// The scheme.
     pub scheme: SchemeName,
-    /// What is going to be encrypted.
+    /// The data that are going to be encrypted.
     #[serde(rename = "for", default)]
     pub purpose: Purpose,
     /// The largest radius of image filters that have a key for each weight.

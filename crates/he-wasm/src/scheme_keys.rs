@@ -79,7 +79,7 @@ impl<S: Contents> Keys<S> {
         &self.file.params
     }
 
-    /// What they are, for programs.
+    /// Describes the keys, for programs.
     pub fn info(&self) -> Value {
         json!({
             "scheme": <S as Scheme>::NAME,

@@ -80,7 +80,7 @@ impl Held {
     }
 }
 
-/// What opens and closes a file under AES.
+/// The secret that opens and closes a file under AES.
 pub enum FileSecret {
     /// A passphrase.
     Passphrase(Zeroizing<Vec<u8>>),
@@ -88,7 +88,7 @@ pub enum FileSecret {
     Key(Zeroizing<Vec<u8>>, Option<Zeroizing<Vec<u8>>>),
 }
 
-/// What is written by a task that makes a file, and how far it is.
+/// The output of a task that makes a file, and its progress.
 pub struct Making {
     /// The work; its result are facts about the file.
     pub task: Task<Value>,
@@ -271,7 +271,7 @@ impl Session {
         Ok(())
     }
 
-    /// What the keys are: scheme, key set, number of rotations, parameters.
+    /// Describes the keys: scheme, key set, number of rotations, parameters.
     ///
     /// # Errors
     /// [`Error::NoKeys`].
@@ -445,8 +445,8 @@ impl Session {
         Ok(Making { task, written, tell })
     }
 
-    /// Decrypts a file under AES that is pushed into the task's feed. What is written is authentic;
-    /// that nothing is missing is certain when the task is done.
+    /// Decrypts a file under AES that is pushed into the task's feed. The written bytes are
+    /// authentic; that nothing is missing is certain when the task is done.
     ///
     /// # Errors
     /// The key cannot be read.
@@ -484,7 +484,7 @@ impl Session {
     }
 }
 
-/// What a file is, as `he-cli info --json` says.
+/// Describes a file, as `he-cli info --json` does.
 ///
 /// # Errors
 /// It is not a file of ours, or it is damaged.

@@ -13,7 +13,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-/// What a step led to.
+/// The outcome of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step<T> {
     /// There is more to do.
@@ -27,7 +27,7 @@ pub enum Step<T> {
 /// Work that is done step by step. Dropped, it stops, and wipes the secrets that it holds.
 pub struct Task<T> {
     future: Pin<Box<dyn Future<Output = Result<T>>>>,
-    /// What the work reads.
+    /// The bytes that the work reads.
     pub feed: Feed,
 }
 
@@ -41,7 +41,7 @@ impl<T> Task<T> {
     /// is done or has failed.
     ///
     /// # Errors
-    /// Those of the work.
+    /// The errors of the work.
     pub fn step(&mut self) -> Result<Step<T>> {
         match self.future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(result) => result.map(Step::Done),

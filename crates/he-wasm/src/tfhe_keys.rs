@@ -33,8 +33,8 @@ const FILE: &str = "the file";
 /// The keys of TFHE.
 pub struct Keys {
     file: KeyFile,
-    /// What the first evaluation key is drawn from, if the secret key was made here: together they
-    /// are those that he-cli makes of one seed.
+    /// The generator that the first evaluation key is drawn from, if the secret key was made here:
+    /// together they are those that he-cli makes of one seed.
     rest: RefCell<Option<ChaCha20Rng>>,
 }
 
@@ -56,7 +56,7 @@ impl Keys {
         Ok(Self { file, rest: RefCell::default() })
     }
 
-    /// What they are, for programs.
+    /// Describes the keys, for programs.
     pub fn info(&self) -> Value {
         let parameters = params_json(&self.file.params);
         json!({ "scheme": NAME, "keySet": self.file.id.short(), "rotations": 0, "parameters": parameters })

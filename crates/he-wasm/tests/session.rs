@@ -1,5 +1,5 @@
-//! What a session makes step by step are the files that he-files makes of the same seed, and what
-//! WebAssembly makes of it (`web/client/tests`) has the digests that are compared here.
+//! The files that a session makes step by step are those that he-files makes of the same seed, and
+//! those that WebAssembly makes of it (`web/client/tests`) have the digests that are compared here.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use he::Device;
