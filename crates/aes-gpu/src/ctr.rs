@@ -14,9 +14,9 @@ const CTR_SEGMENT: u64 = 256;
 /// Counter blocks of chunks.
 #[derive(Clone, Copy)]
 pub(crate) enum Counters<'a> {
-    /// Of the one chunk.
+    /// The counter block of the one chunk.
     One([u8; BLOCK]),
-    /// Of each, in the device's memory; all end with the same byte.
+    /// The counter blocks of each, in the device's memory; all end with the same byte.
     Each(&'a Buffer, u8),
 }
 

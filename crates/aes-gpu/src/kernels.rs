@@ -53,13 +53,13 @@ pub(crate) enum Entry {
 pub(crate) const WARP: u64 = 32;
 /// The most threads per block of CTR, ECB and XTS (`AES_THREADS`).
 pub(crate) const CIPHER_THREADS: u32 = 512;
-/// Of GHASH (`GHASH_THREADS`).
+/// Threads per block of GHASH (`GHASH_THREADS`).
 pub(crate) const GHASH_THREADS: u32 = 1024;
-/// Of the key of GHASH.
+/// Threads per block of the kernel for the key of GHASH.
 pub(crate) const GHASH_KEY_THREADS: u32 = 256;
-/// Of kernels with one thread for a unit or a message.
+/// Threads per block of kernels with one thread for a unit or a message.
 pub(crate) const UNIT_THREADS: u32 = 128;
-/// Of the kernel with one thread for a column.
+/// Threads per block of the kernel with one thread for a column.
 pub(crate) const COLUMN_THREADS: u32 = 256;
 
 fn name(direction: Direction) -> &'static str {

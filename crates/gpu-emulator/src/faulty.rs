@@ -52,7 +52,7 @@ impl Fault {
     }
 }
 
-/// What a device holds for its user.
+/// The resources that a device holds for its user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Live {
     /// Allocations on the device.
@@ -99,7 +99,7 @@ enum Kind {
     Graph,
 }
 
-/// What a call asks for, which decides the faults that it can have.
+/// The resource that a call asks for, which decides the faults that it can have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Asks {
     /// Memory: its own, or what the driver needs for it.
@@ -134,7 +134,7 @@ impl Faulty {
         self.state().counts.get(call).copied().unwrap_or(0)
     }
 
-    /// What is live.
+    /// The live resources.
     pub fn live(&self) -> Live {
         let state = self.state();
         let count = |kind| state.live.iter().filter(|(found, _)| *found == kind).count();

@@ -21,7 +21,7 @@ struct Inner {
     modules: Mutex<HashMap<(usize, u64), Handle>>,
 }
 
-/// What holds memory of a device that it does not use.
+/// A holder of memory of a device that it does not use.
 pub(crate) trait Reclaim: Debug + Send + Sync {
     /// Returns that memory to the driver.
     fn reclaim(&self);

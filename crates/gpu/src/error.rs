@@ -63,7 +63,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// What is wrong, without what to do about it.
+    /// States the fault, without the remedy.
     pub fn message(&self) -> String {
         match self {
             Self::NoDriver => "no CUDA driver is installed".to_owned(),
@@ -86,7 +86,7 @@ impl Error {
         }
     }
 
-    /// What to do about it, where there is something to do.
+    /// States the remedy, where there is one.
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::NoDriver => "install NVIDIA's driver, or use the CPU",
@@ -131,7 +131,7 @@ mod tests {
         let full = |bytes| Error::OutOfMemory { bytes }.message();
         assert_eq!(full(0), "the device has no memory left");
         assert_eq!(full(64), "the device has no 64 bytes left");
-        // What the driver says is its own, whatever it holds.
+        // The driver's message is its own, whatever it holds.
         let error = Error::Driver { call: "cuInit", reason: "line 1; near x".to_owned() };
         assert_eq!((error.message(), error.hint()), (error.to_string(), None));
         assert_eq!(error.to_string(), "cuInit failed: line 1; near x");

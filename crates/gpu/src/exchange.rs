@@ -147,7 +147,8 @@ unsafe fn across(pairs: &[(&Stream, &Stream)], work: impl FnOnce()) -> Result<()
         }
         Ok(())
     };
-    // What a pool gave to a buffer may still be used by work that its stream enqueued before.
+    // The memory that a pool gave to a buffer may still be used by work that its stream enqueued
+    // before.
     follow(&mut ordered.iter().map(|&(first, second)| (second, first)))?;
     work();
     // Nor does later work on the memory, once the pool has it back, overtake what is enqueued.

@@ -1,4 +1,4 @@
-//! What becomes of calls that fail, on the fake device.
+//! The outcome of calls that fail, on the fake device.
 
 use crate::device::Gpu;
 use crate::error::{Error, Result};

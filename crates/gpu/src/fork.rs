@@ -15,7 +15,8 @@ pub struct Branch {
 
 /// For each launch of a batch, the launches that must end before it begins.
 pub(crate) fn predecessors(launches: &[Launch]) -> Vec<Vec<usize>> {
-    // What a new branch waits for, and the last launch of each branch of the present fork.
+    // The launches that a new branch waits for, and the last launch of each branch of the present
+    // fork.
     let (mut trunk, mut tails) = (Vec::new(), Vec::<(Branch, usize)>::new());
     let mut all = Vec::with_capacity(launches.len());
     for (index, launch) in launches.iter().enumerate() {

@@ -1,6 +1,6 @@
 //! A driver for tests that does its work as late as it may, and in any order that streams and
-//! events allow. What the library forgets to order shows as wrong words, or as work on memory that
-//! is gone.
+//! events allow. Work that the library forgets to order shows as wrong words, or as work on memory
+//! that is gone.
 
 use crate::driver::{DeviceInfo, Driver, Handle, Launch, Sequence};
 use crate::error::Result;
@@ -145,7 +145,7 @@ impl Recorded {
     }
 }
 
-/// What work waits for.
+/// An event or a signal that work waits for.
 #[derive(Debug, Clone, Copy)]
 enum Need {
     Record { event: Handle, mark: u64 },
@@ -254,7 +254,7 @@ impl State {
         }
     }
 
-    /// What must be done before this, if it must wait.
+    /// The work that must be done before this, if it must wait.
     fn holds(&self, op: &Op) -> Option<Need> {
         match *op {
             Op::Wait { event, mark } => {
@@ -465,7 +465,7 @@ impl Driver for Lazy {
     }
 
     unsafe fn destroy_event(&self, event: Handle) {
-        // What was asked of it is still done.
+        // The work that was asked of it is still done.
         assert!(self.state().destroyed.insert(event), "the event is gone");
     }
 

@@ -5,8 +5,8 @@ use crate::driver::DeviceInfo;
 use crate::error::{Error, Result};
 use std::borrow::Cow;
 
-/// What a line begins with whose instruction is for devices from [`LATER`] on; before it is removed
-/// the line is a comment.
+/// The mark at the start of a line whose instruction is for devices from [`LATER`] on; before it is
+/// removed the line is a comment.
 const MARK: &str = "// sm_90: ";
 /// The instruction, after the mark, for which a kernel's start waits until what precedes it in its
 /// stream or sequence has ended and its results are visible.

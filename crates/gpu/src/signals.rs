@@ -50,7 +50,7 @@ pub struct Signals {
 #[derive(Debug)]
 struct Rounds {
     number: u64,
-    /// Of each member, its count of signals at the last round that all others have waited for.
+    /// The count of signals of each member at the last round that all others have waited for.
     followed: Vec<u64>,
 }
 
@@ -119,7 +119,7 @@ impl Signals {
     fn round(&self, rounds: &mut Rounds, work: impl FnOnce()) -> Result<()> {
         rounds.number += 1;
         let number = rounds.number;
-        // What is given back from now on may be used by work behind the signals.
+        // Memory that is given back from now on may be used by work behind the signals.
         let counts = self.members.iter().map(|member| member.stream.count_signal()).collect();
         work();
         let done = self.enqueue(number);

@@ -1,4 +1,4 @@
-//! What the tests of streams have in common.
+//! Shared helpers for tests of streams.
 
 use crate::device::Gpu;
 use crate::error::{Error, Result};

@@ -288,8 +288,8 @@ mod tests {
         assert_eq!(fake.calls(), ["launch"; 2]);
     }
 
-    /// What one thread launches after another thread's batch stays after it, at whatever moment of
-    /// the batch it is launched: its buffer may be one that the batch has used and dropped.
+    /// A launch of one thread after another thread's batch stays after it, at whatever moment of
+    /// the batch it is made: its buffer may be one that the batch has used and dropped.
     #[test]
     fn no_launch_overtakes_a_batch() {
         const ROUNDS: u32 = 200_000;
