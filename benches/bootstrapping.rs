@@ -27,7 +27,7 @@ fn number(variable: &str, default: usize) -> Result<usize, Box<dyn Error>> {
     number.ok_or_else(|| format!("{variable} is {text:?}; a positive number is needed").into())
 }
 
-/// What can be measured.
+/// The measurements.
 #[derive(Clone, Copy)]
 enum Job {
     Ckks(Preset),
@@ -36,7 +36,7 @@ enum Job {
     Bgv(u64),
 }
 
-/// What is measured if nothing is asked for, besides all presets.
+/// The measurements that are made if nothing is asked for, besides all presets.
 const EXACT: [Job; 4] = [Job::Bfv(257), Job::Bfv(65537), Job::Bfv(1 << 20), Job::Bgv(65537)];
 
 /// The jobs that are asked for: all, if none is.

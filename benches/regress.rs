@@ -61,7 +61,7 @@ fn measure(mut call: impl FnMut()) -> (f64, Option<f64>) {
     (least.as_secs_f64() * 1e6, faults)
 }
 
-/// What was measured, in the order of measuring, beside what is stored.
+/// The measured times, in the order of measuring, beside the stored ones.
 #[derive(Default)]
 struct Report {
     filter: String,

@@ -441,13 +441,13 @@ fn switching_files(rng: impl Fn(u8) -> ChaCha20Rng) -> Result<Vec<(&'static str,
     ])
 }
 
-/// Those of the other files at another scale, so that their fingerprint is their own.
+/// The parameters of the other files at another scale, so that their fingerprint is their own.
 pub fn party_params() -> Result<CkksParams> {
     let groups = vec![LevelGroup { levels: 3, scale_log2: 36.25 }];
     Ok(CkksParams::insecure(CkksSpec { groups, ..params()?.spec() })?)
 }
 
-/// What three parties say and keep, any two of whom decrypt.
+/// The messages and secrets of three parties, any two of whom decrypt.
 fn party_files(rng: impl Fn(u8) -> ChaCha20Rng) -> Result<Vec<(&'static str, Vec<u8>)>> {
     let params = party_params()?;
     let ring = Ring::new(Cpu::new(), params.rlwe().ring().clone())?;

@@ -286,13 +286,13 @@ macro_rules! part {
         #[allow(clippy::large_enum_variant, reason = "few exist, and they stay where they are")]
         #[non_exhaustive]
         pub enum $name {
-            /// Of the CPU.
+            /// A value of the CPU.
             Cpu($cpu),
-            /// Of the CUDA device of this number.
+            /// A value of the CUDA device of this number.
             #[cfg(feature = "cuda")]
             Cuda($cuda, usize),
             $(
-                /// Of a group of CUDA devices.
+                /// A value of a group of CUDA devices.
                 #[cfg(feature = "cuda")]
                 Group($group),
             )?
@@ -355,7 +355,7 @@ pub struct DeviceRing {
     prepared: Prepared,
 }
 
-/// What the back end of the device prepared.
+/// The ring that the back end of the device prepared.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant, reason = "few exist, and they stay where they are")]
 enum Prepared {

@@ -1,4 +1,4 @@
-//! What most programs import: `use he::prelude::*;`.
+//! The imports of most programs: `use he::prelude::*;`.
 //!
 //! Devices, rings, keys and parameters have names of their own; what every scheme has (encoders,
 //! encryptors, evaluators, ciphertexts) is named by its scheme, as in [`ckks::Evaluator`] and

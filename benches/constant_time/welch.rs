@@ -45,7 +45,7 @@ pub fn zeros<T: Clone + Default>(count: usize) -> Vec<T> {
     (0..count).map(|_| black_box(T::default())).collect()
 }
 
-/// What to measure, and how much.
+/// The experiments to measure, and the number of their samples.
 pub struct Session {
     /// Part of the names of the experiments.
     pub filter: String,
@@ -144,7 +144,7 @@ struct Found {
     median: u64,
     /// The largest in magnitude over all crops.
     t: f64,
-    /// Of the means, at that crop.
+    /// The difference of the means, at that crop.
     difference: f64,
 }
 

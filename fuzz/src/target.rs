@@ -1,4 +1,4 @@
-//! What a target is, and how bytes become fields.
+//! Targets, and how bytes become fields.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 pub struct Target {
     /// The name of its file, of its program and of the folder of its corpus.
     pub name: &'static str,
-    /// What must hold of any bytes. It panics if it does not.
+    /// Checks the property that must hold of any bytes. It panics if it does not.
     pub run: fn(&[u8]),
     /// Where fuzzing begins. The same at every call.
     pub seeds: fn() -> Vec<Vec<u8>>,
@@ -20,7 +20,7 @@ impl Target {
             .map(|folder| folder.join("fuzz/corpus"))
             .find(|folder| folder.is_dir());
         let folder = folder.expect("the corpus lies in fuzz/corpus").join(self.name);
-        // Of a target that has none, there is no folder.
+        // A target without inputs has no folder.
         let entries = std::fs::read_dir(&folder).into_iter().flatten();
         let mut files: Vec<PathBuf> =
             entries.map(|entry| entry.expect("a file of the corpus").path()).collect();

@@ -247,7 +247,7 @@ fn rns_ckks_computes_the_same() {
     });
 }
 
-/// What the mark of the GPU is about: N = 2^14, log q = 438.
+/// The operation that the mark of the GPU is about: N = 2^14, log q = 438.
 #[test]
 fn a_product_at_the_size_of_the_mark() {
     let rng = &mut rng(1);

@@ -1,4 +1,4 @@
-//! What is written is read back, and nothing else is.
+//! Objects that are written are read back, and nothing else is.
 
 use super::common::*;
 use he::backend::Cpu;

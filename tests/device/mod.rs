@@ -21,7 +21,8 @@ mod cuda {
     use std::path::Path;
     use std::sync::{Arc, OnceLock};
 
-    // What `Device` forwards does not depend on the degree; he-cuda's tests have the others.
+    // The operations that `Device` forwards do not depend on the degree; he-cuda's tests have the
+    // others.
     conformance_suite!(emulated_device, emulated(), log_n <= 4);
     conformance_suite!(wide emulated_wide, emulated(), log_n <= 6);
     conformance_suite!(emulated_group, emulated_group(), log_n <= 4);

@@ -263,7 +263,7 @@ fn decryptions_are_checked() {
     });
 }
 
-/// What is predicted to fail too often is refused without the key and not counted; a ciphertext
+/// A ciphertext that is predicted to fail too often is refused without the key and not counted; one
 /// that lies about its noise is refused with it, and counted.
 fn published<S: Scheme>(rng: &mut ChaCha20Rng) {
     let world = World::<S>::new(insecure(8, &[40, 40], &[41], 257), rng);

@@ -142,7 +142,7 @@ fn hostile<S: WireScheme>(rng: &mut ChaCha20Rng) {
                     Err(error) => panic!("{}: {error}", frame.kind),
                 }
             }
-            // Of other parameters, or of another kind.
+            // The frame is of other parameters, or of another kind.
             let other = Frame {
                 kind: frame.kind,
                 fingerprint: he::rlwe::Fingerprint([7; 32]),

@@ -18,7 +18,7 @@ fn message(length: usize) -> Vec<u8> {
     bytes
 }
 
-/// What was decrypted, once it is shown.
+/// Marks decrypted bytes as public, once they are shown.
 fn shown(mut bytes: Vec<u8>) -> Vec<u8> {
     public(&mut bytes);
     bytes

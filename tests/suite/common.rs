@@ -177,12 +177,12 @@ impl Noise<'_> {
         (ERROR_VARIANCE * (1.0 + 4.0 * self.n() / 3.0)).sqrt()
     }
 
-    /// Of a division with rounding of both parts.
+    /// The error of a division with rounding of both parts.
     pub fn rounding(&self) -> f64 {
         ((1.0 + 2.0 * self.n() / 3.0) / 12.0).sqrt()
     }
 
-    /// Of a key switch at a level, without the rounding of its division.
+    /// The error of a key switch at a level, without the rounding of its division.
     pub fn key_switch(&self, level: usize) -> f64 {
         let (ring, primes) = (self.0.rlwe().ring(), self.0.levels()[level].primes);
         let log2 = |primes: &[u64]| primes.iter().map(|&q| (q as f64).log2()).sum::<f64>();
@@ -291,7 +291,7 @@ impl World {
         a.ct.level().min(b.ct.level())
     }
 
-    /// What an operation in place makes of `a`, which is what `expected` is.
+    /// Checks that an operation in place makes `expected` of `a`.
     fn in_place(
         &self,
         a: &Sample,

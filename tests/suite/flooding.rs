@@ -53,7 +53,7 @@ impl Exact {
         let scale = self.ct.scale();
         let errors: Vec<f64> = found.iter().zip(&self.values).map(|(a, b)| (a - b).norm() * scale).collect();
         let squares: f64 = errors.iter().map(|e| e * e).sum();
-        // Of 2n coefficients for n slots (Parseval).
+        // The root mean square of 2n coefficients for n slots (Parseval).
         let rms = squares.sqrt() / (errors.len() as f64 * 2f64.sqrt());
         (rms.log2(), errors.iter().copied().fold(0.0, f64::max).log2())
     }

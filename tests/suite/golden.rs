@@ -202,7 +202,7 @@ fn golden_files_of_tfhe_read_back() {
     assert!(words(expanded.ciphertexts()) == words(uints.ciphertexts()));
     let expanded = SeededFlags::from_frame(&params, (), &seeded[3]).unwrap().expand(cpu).unwrap();
     assert!(words(expanded.ciphertexts()) == words(flags.ciphertexts()));
-    // Those of the public key have its noise and the same messages.
+    // Encryptions by the public key have its noise and the same messages.
     let public = CompactPublicKey::from_frame(&params, (), &read("tfhe_public_key.he")).unwrap();
     assert_eq!(public.to_frame(&params).unwrap().body, read("tfhe_public_key.he").body);
     let compact = frames("tfhe_compact_ciphertexts.he");

@@ -454,7 +454,7 @@ fn tfhe() {
     refused(ints.select(&foreign, &u, &u), b, a);
     assert_eq!(ints.select(&less, &u, &u).unwrap().key_set(), Some(a));
 
-    // What a public key encrypts belongs to the secret key's set.
+    // Encryptions by a public key belong to the secret key's set.
     let public = CompactPublicKey::generate(&secret_a, rng);
     assert_eq!(public.key_set(), Some(a));
     let list = public.encrypt_u64(&[200, 3], 8, rng).unwrap();

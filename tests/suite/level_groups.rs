@@ -31,7 +31,7 @@ fn check(w: &World, what: &str, ct: &Ciphertext<Cpu>, level: usize, expected: &V
     assert_eq!(ct.scale(), w.scale(level), "{what} is not settled");
     let noise = ct.noise().unwrap_or_else(|| panic!("{what}: nothing is known of the noise"));
     let estimate = (noise.peak_log2 - ct.scale().log2()).exp2();
-    // What is compared are doubles: the decrypted values are rounded, and the expected ones are
+    // The compared values are doubles: the decrypted values are rounded, and the expected ones are
     // computed from values up to one.
     let greatest = expected.iter().flatten().map(|z| z.norm()).fold(1.0, f64::max);
     let bound = estimate + 4.0 * f64::EPSILON * greatest;
@@ -215,7 +215,7 @@ fn what_manual_operations_leave_is_brought_to_the_scale() {
                 let fits = params.takes_products(level);
                 assert_eq!(fits, rescaled.scale() == w.scale(level - 1), "{name}, level {level}");
                 let sum = w.ev.add(&rescaled, &b.ct);
-                // What one step would round to less than 20 bits is refused.
+                // A constant that one step would round to less than 20 bits is refused.
                 let constant = w.scale(level - 2) * params.dropped(level - 1) / rescaled.scale();
                 if !fits && constant < 2f64.powi(20) {
                     assert!(matches!(sum, Err(Error::ScaleMismatch { .. })), "{name}, level {level}");
@@ -339,7 +339,7 @@ fn frames_of_groups_are_version_two() {
         long.body.push(0);
         assert!(CkksParams::from_frame_insecure(&long).is_err(), "{name}");
     }
-    // What version 1 says is not said in version 2.
+    // Parameters that version 1 can state are not stated in version 2.
     let one = CkksParams::insecure(CkksSpec::from_bits(4, &[50, 40, 40], &[50], 40.0).unwrap()).unwrap();
     let mut frame = one.to_frame();
     let scale = frame.body.split_off(frame.body.len() - 8);

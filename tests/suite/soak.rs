@@ -21,7 +21,7 @@ use rand::{RngExt, rngs::ChaCha20Rng};
 use std::fmt;
 use std::time::{Duration, Instant};
 
-/// What must not grow.
+/// The resources that must not grow.
 #[derive(Clone, Copy, Debug)]
 struct Usage {
     /// Bytes that the process has in memory.

@@ -177,7 +177,7 @@ impl Clear {
         self.0.place.fetch_add(1, Ordering::Relaxed) as usize % (params.words() - 1)
     }
 
-    /// What an operation returns, and the bootstraps that it takes.
+    /// The result of an operation, and the bootstraps that it takes.
     pub fn counted<T>(&self, operation: impl FnOnce() -> Result<T>) -> (T, u64) {
         let before = self.0.bootstraps.load(Ordering::Relaxed);
         let found = operation().unwrap();

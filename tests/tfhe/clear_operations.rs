@@ -78,7 +78,7 @@ fn divided<S: Signedness>(
     let (quotient, remainder) = ev.div_mod_floor_plain(&a, divisor).unwrap();
     check(&quotient, &|x| floor(x, divisor).0);
     check(&remainder, &|x| floor(x, divisor).1);
-    // What is known of copies among the digits is true.
+    // The facts known about copies among the digits are true.
     for (a, b) in [(&quotient, &remainder), (&remainder, &quotient)] {
         let expected: Vec<_> = Clear::open(a).iter().zip(Clear::open(b)).map(|(a, b)| *a < b).collect();
         assert_eq!(Clear::flags(&ev.lt(a, b).unwrap()), expected, "{divisor}, {bits} bits");
@@ -293,7 +293,7 @@ fn magnitudes_that_do_not_fit() {
     assert_eq!(Clear::flags(&overflow), all.iter().map(|x| *x == BigInt::from(-128)).collect::<Vec<_>>());
 }
 
-/// What the documentation of an operation states: the name, and the bootstraps for integers of 16
+/// The costs in the documentation of an operation: the name, and the bootstraps for integers of 16
 /// and 64 bits, without a sign and with one.
 type Stated = (&'static str, [u64; 4]);
 

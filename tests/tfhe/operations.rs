@@ -64,7 +64,7 @@ fn values<S: Signedness>(bits: usize, random: usize, rng: &mut ChaCha20Rng) -> V
     let mut values = vec![BigInt::ZERO, one.clone(), -&one, half.clone(), &half - 1, BigInt::from(0x5a)];
     values.extend((0..random).map(|i| {
         let bytes: Vec<u8> = (0..bits.div_ceil(8)).map(|_| rng.next_u32() as u8).collect();
-        // Of all lengths.
+        // The values have all lengths.
         BigInt::from_bytes_le(Sign::Plus, &bytes) >> (i * bits / (random + 1))
     }));
     values.iter().map(|value| wrapped::<S>(value, bits)).collect()
@@ -273,7 +273,7 @@ fn operations_under_real_parameters() {
     case.same(&shifted, std::iter::once(BigInt::from(-1)));
 }
 
-/// What `clear_operations` tests on many values, on a few that are encrypted.
+/// Repeats the tests of `clear_operations`, which have many values, on a few that are encrypted.
 fn on_encrypted<S: Kind>(seed: u64, carry: Carry) {
     let (case, mut rng) = Case::new(&presets::insecure_small().unwrap(), seed, carry);
     let (ev, bits) = (&case.ev, 10);

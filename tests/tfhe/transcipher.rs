@@ -1,4 +1,4 @@
-//! What transciphering costs, on a device that counts bootstraps.
+//! The costs of transciphering, on a device that counts bootstraps.
 
 use super::clear::Clear;
 use he::aes::{Key, KeySize};

@@ -194,7 +194,7 @@ fn digits_out_of_range_are_refused() {
         let x = EncryptedUint::from_ciphertexts(x, 16).unwrap();
         let (wrong, _, _) = keys(&params, 100 + seed);
         let error = wrong.decrypt_uint(&x).unwrap_err();
-        // Of 128 digits 7/8 are out of range, give or take four deviations.
+        // 7/8 of 128 digits are out of range, give or take four deviations.
         let Error::BadDigits { bad, count: 128 } = error else { panic!("seed {seed}: {error:?}") };
         assert!((97..=127).contains(&bad), "seed {seed}: {bad}");
         let text = error.to_string();

@@ -1,4 +1,5 @@
-//! What is written is read back, means what `docs/format.md` says, and nothing else is read.
+//! Objects that are written are read back, mean what `docs/format.md` says, and nothing else is
+//! read.
 
 use super::{CPU, keys};
 use crate::seeds::for_seeds;
@@ -156,7 +157,7 @@ fn objects_come_back() {
     let frame = less.to_frame(&params).unwrap();
     let less = EncryptedFlags::from_frame(&params, cpu, &frame).unwrap();
     assert_eq!(secret_read.decrypt_flags(&less).unwrap(), [false, false, true]);
-    // What was read selects: conditions keep their noise.
+    // Conditions that were read select: they keep their noise.
     let least = ev.select(&less, &x, &x_read).unwrap();
     assert_eq!(secret_read.decrypt_uint(&least).unwrap(), values);
 }
@@ -451,8 +452,8 @@ fn random_bodies() {
     });
 }
 
-/// What was written seeded is read back to the words of the whole ciphertexts, and is smaller by
-/// the masks.
+/// Objects that were written seeded are read back to the words of the whole ciphertexts, and are
+/// smaller by the masks.
 #[test]
 fn seeded_objects_come_back() {
     let cpu = &CPU();

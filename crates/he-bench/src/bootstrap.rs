@@ -31,7 +31,7 @@ pub struct Effort {
 /// The table of all parameters that have peers.
 const PEERS: &str = "bootstrap-peers";
 
-/// What others need for one ciphertext of as many levels and bits, in ms: on a GPU, and on one
+/// The times of others for one ciphertext of as many levels and bits, in ms: on a GPU, and on one
 /// thread of a CPU, with their names.
 fn peers(name: &str) -> Option<[(f64, &'static str); 2]> {
     match name {

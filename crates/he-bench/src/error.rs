@@ -35,7 +35,7 @@ pub enum Error {
     Model {
         /// The file.
         name: String,
-        /// What is wrong with it.
+        /// The fault.
         reason: String,
     },
     /// A model cannot be compiled or computed.
@@ -66,7 +66,7 @@ pub enum Error {
     Data {
         /// The file.
         name: String,
-        /// What was found.
+        /// The fault.
         reason: String,
     },
     /// The tables or the results cannot be written.

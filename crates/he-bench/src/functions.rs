@@ -40,7 +40,7 @@ pub fn tables(lab: &Lab, subjects: &[Subject], effort: Effort, show: &mut Show<'
     Ok(())
 }
 
-/// What is computed of all slots.
+/// The functions of all slots.
 enum Kind {
     One(Function),
     Two(Comparison),
@@ -104,7 +104,7 @@ impl Kind {
         })
     }
 
-    /// What is computed, in float64.
+    /// Evaluates the function in float64.
     fn apply_plain(&self, x: &[f64], y: &[f64]) -> Vec<f64> {
         match self {
             Self::One(function) => function.apply_plain_all(x),

@@ -17,7 +17,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// What is trained.
+/// The data and the settings of a training.
 #[derive(Clone, Debug)]
 pub struct Training {
     /// The folder with `train.gz` and `test.gz` (models/mnist).
@@ -122,7 +122,7 @@ struct Measured {
     keys: Duration,
     encryption: Duration,
     batches: usize,
-    /// Of evaluation, and of bootstrapping.
+    /// Bytes of the keys of evaluation, and of bootstrapping.
     key_bytes: [usize; 2],
     data_bytes: usize,
     /// By the sigmoid, by the polynomial, and encrypted.

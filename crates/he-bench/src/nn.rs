@@ -90,7 +90,7 @@ impl Subject {
     }
 }
 
-/// What was measured of a model.
+/// The measured times of a model.
 struct Measured {
     /// One ciphertext of examples, from ciphertext to ciphertext.
     one: Duration,

@@ -1,4 +1,4 @@
-//! What files say of themselves: the JSON behind the parameters.
+//! The descriptions in files: the JSON behind the parameters.
 //!
 //! Must hold: any text is refused or describes something; `info` says what, in text and as JSON,
 //! without a panic. A description that is read is written and read as the same.

@@ -58,7 +58,7 @@ pub fn run(data: &[u8]) {
         file[8] = 1;
         cost(&mut file, [8, 1, 1]);
     } else if file[9..12] != [0; 3] {
-        // Of a great cost, or none at all: both are refused.
+        // The cost is great, or none at all: both are refused.
         let memory = u32::from_le_bytes([file[9], file[10], file[11], file[12]]);
         let memory = if memory <= 1 << 20 { memory % 19456 } else { memory };
         let last =

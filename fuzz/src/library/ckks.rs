@@ -1,8 +1,7 @@
 //! Ciphertexts of CKKS.
 //!
 //! Must hold: the body of a frame is refused or is a ciphertext that is written to the same bytes,
-//! and every operation on it ends in a result or an error. What the header says is what the
-//! ciphertext says.
+//! and every operation on it ends in a result or an error. The header agrees with the ciphertext.
 //!
 //! Bytes: 0 for a ciphertext, 1 for a seeded one; then the body.
 

@@ -51,7 +51,7 @@ pub fn run(data: &[u8]) {
     for frame in &frames {
         writer.write(frame).expect("a vector takes all");
     }
-    // That of the first frame, or the end mark's own.
+    // The fingerprint of the first frame, or the end mark's own.
     let fingerprint = Fingerprint(bytes[8..40].try_into().expect("32 bytes"));
     let again = writer.finish(fingerprint).expect("a vector takes all");
     assert!(again == bytes, "a sequence is read and written differently");

@@ -50,7 +50,7 @@ pub fn run(data: &[u8]) {
             }
         }
         FrameKind::AesKey => {
-            // Of the right fingerprint, or of another one.
+            // The frame has the right fingerprint, or another one.
             let own = <[u8; 32]>::try_from(body).ok().filter(|_| scheme & 1 == 0);
             let fingerprint = own.map_or([3; 32], |bytes| UserKey::new(&bytes).fingerprint());
             let frame = frame(Fingerprint(fingerprint));
@@ -197,7 +197,7 @@ pub fn seeds() -> Vec<Vec<u8>> {
     ];
     seeds.extend(frames.map(|(number, frame)| [&[number, 0][..], &frame.expect("a frame").body].concat()));
     seeds.extend([vec![4; 34], vec![10; 18]]);
-    // Of every size, and of none.
+    // Keys of every size, and one of none.
     seeds.extend([16, 24, 32, 17].map(|length| [vec![13, 0], vec![7; length]].concat()));
     seeds
 }

@@ -24,7 +24,7 @@ use std::ops::Range;
 pub fn run(data: &[u8]) {
     let [scheme, seed, body @ ..] = data else { return };
     let seed = u64::from(*seed);
-    // What is behind each of these is the case that the bytes end early.
+    // The results do not matter: each of these may find that the bytes end early.
     let _ = match scheme % 6 {
         0 => of_ckks(body, seed),
         1 => of_exact::<Bfv>(body, seed),
@@ -46,7 +46,7 @@ fn recoded<P: WireParams + PartialEq>(body: &[u8], made: Result<P, ParamsError>)
     if let Ok(read) = P::from_frame_insecure(&frame(params.fingerprint())) {
         assert!(read == params && read.to_frame().body == body, "a body is read and written differently");
     }
-    // Those of at least 128 bits of security are refused or the same.
+    // Parameters of at least 128 bits of security are refused or the same.
     assert!(P::from_frame(&params.to_frame()).map_or(true, |secure| secure == params));
     Some(params)
 }

@@ -1,4 +1,4 @@
-//! What several parties say and keep, and keys of re-encryption.
+//! Messages and secrets of several parties, and keys of re-encryption.
 //!
 //! Must hold: the body of a frame is refused or is an object that is written to the same bytes; a
 //! share is added to those of its run, or is an error.

@@ -134,8 +134,8 @@ pub fn recode<P: WireParams, T: Wire<P>>(params: &P, place: T::Place<'_>, frame:
     Some(object)
 }
 
-/// What computing on hostile bytes may answer: a result, or an error that is not the library's own
-/// failure.
+/// Asserts that the outcome of computing on hostile bytes is a result, or an error that is not the
+/// library's own failure.
 pub fn computed<T>(result: Result<T, Error>) -> Option<T> {
     match result {
         Ok(value) => Some(value),

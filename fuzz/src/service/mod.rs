@@ -3,7 +3,7 @@
 pub mod requests;
 #[path = "../target.rs"]
 pub mod target;
-// What is made for the targets of files and not for these.
+// Some of it is made for the targets of files and not for these.
 #[allow(dead_code)]
 #[path = "../files/world.rs"]
 mod world;

@@ -9,8 +9,8 @@
 //! headers, an empty line, and a body; the headers of HTTP that frame a request are the target's
 //! own. In the lines and in JSON `$0`, `$1`, ... are the names that the service gave so far, and
 //! `$L` is the length of the body. A body `$` and a letter is a file: an encrypted one (`I`),
-//! evaluation keys (`E`), a secret key (`S`). What follows are changes of it, each a place of 16
-//! bits and a byte that is XORed there; after a small letter checksums are repaired.
+//! evaluation keys (`E`), a secret key (`S`). Changes of it follow, each a place of 16 bits and a
+//! byte that is XORed there; after a small letter checksums are repaired.
 
 use super::target::{Fields, repair_frames};
 use super::world::{self, rng};
@@ -150,7 +150,7 @@ impl Service {
         let _ = stream.write_all(text.as_bytes()).and_then(|()| stream.write_all(body));
         let mut answer = Vec::new();
         match stream.read_to_end(&mut answer) {
-            // What is not HTTP may end the connection before all of it has arrived.
+            // A request that is not HTTP may end the connection before all of it has arrived.
             Err(error) if error.kind() == ErrorKind::ConnectionReset && !is_http(head) => {
                 return Answer { status: 400, body: Vec::new() };
             }

@@ -10,7 +10,7 @@ fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// What the reader says of a folder, or `None` where there is no Python.
+/// The output of the reader on a folder, or `None` where there is no Python.
 fn read(folder: &Path) -> Option<Output> {
     let mut python = Command::new("python3");
     match python.arg(root().join("tests/format/reader.py")).arg(folder).output() {

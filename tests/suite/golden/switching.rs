@@ -49,7 +49,7 @@ fn golden_keys_of_switching_read_back() {
         near((*word as f64 / q - value / 4.0 + 0.5).rem_euclid(1.0), 0.5);
     }
 
-    // Of other parameters, of another kind, and of any other length.
+    // The frames are of other parameters, of another kind, and of any other length.
     let (own, other) = (&frames("switching_key_to_tfhe.he")[0], &frames("switching_keys_from_tfhe.he")[0]);
     let wide = SwitchingParams::insecure(ckks.rlwe(), 2, &tfhe).unwrap();
     assert!(ToTfheKey::from_frame(&wide, &wide.ring(Cpu::new()).unwrap(), own).is_err());

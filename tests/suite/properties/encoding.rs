@@ -1,4 +1,4 @@
-//! What encoding keeps of values, and which values it refuses.
+//! The precision with which encoding keeps values, and the values that it refuses.
 
 use super::*;
 

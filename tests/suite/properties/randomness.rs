@@ -1,4 +1,4 @@
-//! What seeds decide, and what encryption and decryption randomise.
+//! The words that seeds decide, and those that encryption and decryption randomise.
 
 use super::*;
 

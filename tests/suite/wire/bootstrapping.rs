@@ -57,8 +57,8 @@ impl Boot {
     }
 }
 
-/// What was generated straight into a writer is what would have been generated in memory, and what
-/// was read refreshes to the same words.
+/// Keys that were generated straight into a writer are those that would have been generated in
+/// memory, and those that were read refresh to the same words.
 #[test]
 fn keys_are_streamed() {
     let boot = &*BOOT;

@@ -75,7 +75,7 @@ fn ciphertexts_of_other_levels_are_not_written() {
     assert!(matches!(top.to_frame(&other), Err(Error::LevelTooHigh { .. })));
 }
 
-/// What the user reads.
+/// The texts that the user reads.
 #[test]
 fn texts_of_the_errors() {
     let text = |error: WireError, expected: &str| assert_eq!(error.to_string(), expected);
