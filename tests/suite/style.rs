@@ -1,6 +1,6 @@
 //! Prose keeps to the rules of `docs/style.md` that a program can check: the width of comments and
-//! of documentation, and one turn of phrase that used to be common here. And no file is left as a
-//! merge left it.
+//! of documentation, sentences that name their subject, and one turn of phrase that used to be
+//! common here. And no file is left as a merge left it.
 
 use std::path::{Path, PathBuf};
 
@@ -9,6 +9,12 @@ const WIDTH: usize = 100;
 
 /// Folders with prose. Kernels are not among them: their PTX carries the checksum of every line.
 const FOLDERS: [&str; 9] = ["benches", "crates", "docs", "examples", "fuzz", "python", "sql", "src", "tests"];
+
+/// Starts of paths, separated by spaces, whose sentences are not checked for their subjects.
+const UNCHECKED: &str = "\
+    python/ sql/ crates/he-nn/ crates/he-core/src/tfhe/integers/ crates/he-files/src/operation/ \
+    crates/he-files/src/watch.rs crates/he-cli/src/args/ crates/he-server/src/operations.rs \
+    docs/onnx.md docs/sql.md docs/extending.md README.md";
 
 /// A line of a file, with its number from 1.
 type Line<'a> = (usize, &'a str);
@@ -138,4 +144,182 @@ fn nothing_is_no_noun() {
         }
     });
     assert!(found.is_empty(), "write \"not a\" instead of \"no\":\n{}", found.join("\n"));
+}
+
+/// Whether a line of prose is a heading or part of a table, which have no sentences.
+fn has_no_sentences(text: &str) -> bool {
+    text.trim_start().starts_with(['#', '|'])
+}
+
+/// Whether a line of prose begins a paragraph of its own: an item of a list.
+fn begins_an_item(text: &str) -> bool {
+    let text = text.trim_start();
+    let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    ["- ", "* ", "+ "].iter().any(|mark| text.starts_with(mark))
+        || digits > 0 && [". ", ") "].iter().any(|mark| text[digits..].starts_with(mark))
+}
+
+/// The text of an item of a list without its mark.
+fn unmarked(text: &str) -> &str {
+    let text = text.trim_start();
+    let words = text.trim_start_matches(|c: char| c.is_ascii_digit());
+    let words = if words.len() < text.len() && !words.starts_with(['.', ')']) { text } else { words };
+    words.trim_start_matches(['-', '*', '+', '.', ')']).trim_start()
+}
+
+/// The paragraphs of lines of prose, each with its lines: their numbers, and where they begin.
+fn paragraphs(lines: &[(Line<'_>, &str)]) -> Vec<(String, Vec<(usize, usize)>)> {
+    let mut paragraphs: Vec<(String, Vec<(usize, usize)>)> = Vec::new();
+    // The number and the indentation of a line with which a paragraph may go on.
+    let mut before: Option<(usize, usize)> = None;
+    for ((at, line), text) in lines {
+        if text.trim().is_empty() || has_no_sentences(text) {
+            before = None;
+            continue;
+        }
+        let is_comment = text.len() < line.len();
+        let columns = if is_comment { line.len() - line.trim_start().len() } else { 0 };
+        let goes_on = before == Some((at - 1, columns)) && !begins_an_item(text);
+        before = Some((*at, columns));
+        match paragraphs.last_mut().filter(|_| goes_on) {
+            Some((paragraph, starts)) => {
+                paragraph.push(' ');
+                starts.push((*at, paragraph.len()));
+                paragraph.push_str(text.trim());
+            }
+            None => paragraphs.push((unmarked(text).trim().to_owned(), vec![(*at, 0)])),
+        }
+    }
+    paragraphs
+}
+
+/// Where the sentences of a paragraph begin; colons end them, too, since a sentence may follow.
+fn sentences(paragraph: &str) -> Vec<(usize, &str)> {
+    let (mut begin, mut quoted, mut found) = (0, false, Vec::new());
+    for (at, c) in paragraph.char_indices() {
+        quoted ^= c == '`';
+        let before = paragraph[..at].trim_end_matches([')', '"', '*']);
+        let follows = paragraph[at..].trim_start();
+        if c == ' '
+            && !quoted
+            && before.ends_with(['.', '?', '!', ':'])
+            && follows.starts_with(|c: char| c.is_uppercase() || "`[(\"*".contains(c))
+        {
+            found.push((begin, &paragraph[begin..at]));
+            begin = at + 1;
+        }
+    }
+    found.push((begin, &paragraph[begin..]));
+    found
+}
+
+/// Whether a sentence begins with a noun clause or a fragment, so that its subject has no name, as
+/// in "What it adds is ..." or "Of programs." Questions may begin with "What".
+fn hides_its_subject(sentence: &str) -> bool {
+    let sentence = sentence.trim_start_matches(['(', '"', '*', '_']);
+    let mut words = sentence.split_whitespace();
+    let (first, second) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    let relative = ["of", "that", "which", "who", "whose", "for", "in", "with", "from", "by", "over", "at"];
+    match first.trim_end_matches([':', '.']) {
+        "What" => !sentence.trim_end_matches([')', '"', '*', '_']).ends_with('?'),
+        "Of" => !second.starts_with("course"),
+        "Those" => relative.contains(&second),
+        "That" => ["of", "which"].contains(&second),
+        _ => false,
+    }
+}
+
+#[test]
+fn subjects_are_found() {
+    for hidden in [
+        "What leads out of that range is refused.",
+        "What it is.",
+        "What.",
+        "(What is left stays.)",
+        "Those of the result.",
+        "Those that fill groups compare equal.",
+        "Of programs.",
+        "Of two tables, one has signs.",
+        "That which is left is copied.",
+        "That of the first frame.",
+    ] {
+        assert!(hides_its_subject(hidden), "{hidden}");
+    }
+    for plain in [
+        "What is a level?",
+        "(What is a level?)",
+        "What's new.",
+        "Whatever fails is told.",
+        "Whether it waits.",
+        "Of course, it waits.",
+        "Those levels are kept.",
+        "That is all.",
+        "The words of what follows.",
+        "",
+    ] {
+        assert!(!hides_its_subject(plain), "{plain}");
+    }
+
+    // Sentences go on over lines and begin within them.
+    let code = [
+        "/// Keeps it. What",
+        "/// is left: Of `a. B` no part",
+        "/// stays. (What is it?) This.",
+        "///",
+        "/// - What an",
+        "///   item is.",
+        "let x; // What is not looked at.",
+        "// Those",
+        "// of x.",
+        "/// # What is a heading",
+    ];
+    let code = code.join("\n");
+    let found: Vec<_> = hidden_subjects(&prose(&code, comment)).collect();
+    let found: Vec<_> = found.iter().map(|(at, sentence)| (*at, sentence.as_str())).collect();
+    let expected =
+        [(1, "What is left:"), (2, "Of `a. B` no part stays."), (5, "What an item is."), (8, "Those of x.")];
+    assert_eq!(found, expected);
+    let page = "\
+# What is a heading
+1. What is
+   left.
+2. Of it.
+
+| What | is a table |
+
+```
+What is a program.
+```
+**Noise.** What is bold.
+";
+    let found: Vec<usize> = hidden_subjects(&prose(page, Some)).map(|(at, _)| at).collect();
+    assert_eq!(found, [2, 4, 11]);
+}
+
+/// The sentences of a file that hide their subjects, with their lines.
+fn hidden_subjects(lines: &[(Line<'_>, &str)]) -> impl Iterator<Item = (usize, String)> {
+    paragraphs(lines).into_iter().flat_map(|(text, starts)| {
+        let hidden = sentences(&text).into_iter().filter(|(_, sentence)| hides_its_subject(sentence));
+        let hidden = hidden.map(|(begin, sentence)| {
+            let line = starts.iter().rev().find(|(_, start)| *start <= begin).map_or(0, |(line, _)| *line);
+            (line, sentence.to_owned())
+        });
+        hidden.collect::<Vec<_>>()
+    })
+}
+
+#[test]
+fn sentences_name_their_subjects() {
+    let mut found = Vec::new();
+    every_prose(|path, lines| {
+        if UNCHECKED.split_whitespace().any(|start| path.starts_with(start)) {
+            return;
+        }
+        found.extend(hidden_subjects(lines).map(|(at, sentence)| format!("{path}:{at}: {sentence}")));
+    });
+    assert!(
+        found.is_empty(),
+        "name the subject of these sentences, as docs/style.md says (\"Language\"):\n{}",
+        found.join("\n")
+    );
 }

@@ -23,8 +23,8 @@
 //! ([`least_sigma_log2`](crate::tfhe::least_sigma_log2)): 51 bits for N' = 2048. The ciphertext is
 //! first brought to q', of 24 bits.
 //!
-//! **Noise.** What a ciphertext of TFHE gets is dominated by the rounding to q', with a deviation
-//! of sqrt(N/18) / q' of the torus, 2^-19.6 for N = 2^13: see [`SwitchingParams::noise_log2`].
+//! **Noise.** The rounding to q' dominates the noise of a ciphertext of TFHE, with a deviation of
+//! sqrt(N/18) / q' of the torus, 2^-19.6 for N = 2^13: see [`SwitchingParams::noise_log2`].
 //!
 //! ```
 //! use he_core::{backend::Cpu, ckks::*, ring::Ring, rlwe::*, switching::*, tfhe};
