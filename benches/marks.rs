@@ -184,7 +184,7 @@ fn key_switches<B: RingOps>(device: &B, setup: &Setup<B>) -> [(&'static str, [f6
     ]
 }
 
-/// The same with the presets, whose primes are below 2^50.
+/// Measures the same operations with the presets, whose primes are below 2^50.
 fn presets(device: &Cuda) {
     println!("\n{:>22} {:>9} {:>9} {:>9}", "operation", "preset", "one call", "many");
     for (name, params) in [

@@ -607,7 +607,7 @@ fn aes(session: &mut Session) -> Outcome {
         |tag| (*tag, sealed.clone()),
         |(tag, data)| cpu.gcm_open(&fixed, &[1; 12], &[], tag, Bulk::in_place(data)).is_err(),
     );
-    // The same for the keys of containers, which are compared by their identities.
+    // A wrong key of a container, likewise: keys are compared by their identities.
     let right = UserKey::new(&[7; 32]);
     let mut rng = generator();
     let (header, _) = Header::with_key(&right, Layout::new(12)?, Content::Bytes, &mut rng);

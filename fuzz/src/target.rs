@@ -8,7 +8,7 @@ pub struct Target {
     pub name: &'static str,
     /// Checks the property that must hold of any bytes. It panics if it does not.
     pub run: fn(&[u8]),
-    /// Where fuzzing begins. The same at every call.
+    /// The inputs with which fuzzing begins, the same at every call.
     pub seeds: fn() -> Vec<Vec<u8>>,
 }
 

@@ -182,7 +182,7 @@ fn foreign_keys_are_refused() {
     assert!(matches!(slots.decode::<u64>(message), Err(Error::Argument { what: "message", .. })));
 }
 
-/// The same without the identity of its key.
+/// The same ciphertext without the identity of its key.
 fn unnamed<S: Scheme>(world: &World<S>, ct: &Ciphertext<S, Cpu>, noise: Noise) -> Ciphertext<S, Cpu> {
     let [c0, c1] = ct.pair().parts().map(|part| part.duplicate().unwrap());
     let pair = RlweCiphertext::new(c0, c1).unwrap();

@@ -90,7 +90,7 @@ fn check_circuit<S: Scheme, B: RingOps>(
         assert_eq!(found, expected, "slot {slot}");
     }
     assert!(found.iter().flatten().all(|&bit| bit <= 1));
-    // The same on predictions: exactly what the ciphertexts carry.
+    // The same circuit on predictions: exactly what the ciphertexts carry.
     let predicted = SlotGates::new(Predicted::new(&world.params, 0.0)).with_batch(7);
     let bits = predicted.bits(predicted.arithmetic().fresh(inputs.len()));
     for (prediction, real) in circuit.run(&predicted, &bits).unwrap().iter().zip(&outputs) {

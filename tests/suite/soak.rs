@@ -106,7 +106,7 @@ fn approximate(device: &Device, rng: &mut ChaCha20Rng) {
     }
 }
 
-/// The same of exact integers modulo t, in both schemes.
+/// A program on exact integers modulo t, in both schemes.
 fn exact<S: Scheme>(params: &Params<S>, device: &Device, rng: &mut ChaCha20Rng) {
     let ring = Ring::new(device.clone(), params.rlwe().ring().clone()).unwrap();
     let secret = SecretKey::generate(params.rlwe(), rng);

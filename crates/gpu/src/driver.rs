@@ -78,7 +78,7 @@ pub struct RowCopy {
     pub dst: u64,
     /// The bytes from one row to the next where they come from.
     pub src_pitch: usize,
-    /// The same where they go to.
+    /// The bytes from one row to the next where they go to.
     pub dst_pitch: usize,
     /// The bytes of a row.
     pub bytes: usize,
@@ -162,7 +162,7 @@ pub trait Driver: Debug + Send + Sync {
     fn create_event(&self) -> Result<Handle> {
         Ok(Box::into_raw(Box::new(HostEvent::default())) as Handle)
     }
-    /// The same for an event whose time nobody asks for, which may cost less.
+    /// Makes an event whose time nobody asks for, which may cost less.
     fn create_mark(&self) -> Result<Handle> {
         self.create_event()
     }

@@ -164,7 +164,7 @@ impl Lab {
         self.repeated(device, first, call)
     }
 
-    /// The same for several calls, one after the other.
+    /// Times several calls, one after the other, as [`time`](Self::time) does one.
     ///
     /// # Errors
     /// The errors of [`time`](Self::time).
@@ -176,8 +176,8 @@ impl Lab {
         Ok(times)
     }
 
-    /// The same for a call of known kernels that is expected to take some seconds. It is not run if
-    /// that is too long, and not repeated if it took most of the limit.
+    /// Times a call of known kernels that is expected to take some seconds. It is not run if that
+    /// is too long, and not repeated if it took most of the limit.
     ///
     /// # Errors
     /// The errors of [`time`](Self::time).

@@ -234,14 +234,14 @@ impl Table {
         }
     }
 
-    /// The same with rows of categories.
+    /// Sets the rows to categories.
     #[must_use]
     pub fn categories<T: ToString>(mut self, names: impl IntoIterator<Item = T>) -> Self {
         self.rows = names.into_iter().map(|name| Row { name: name.to_string(), x: None }).collect();
         self
     }
 
-    /// The same with rows along an axis.
+    /// Sets the rows to points along an axis.
     #[must_use]
     pub fn along(mut self, points: impl IntoIterator<Item = (String, f64)>) -> Self {
         self.rows = points.into_iter().map(|(name, x)| Row { name, x: Some(x) }).collect();

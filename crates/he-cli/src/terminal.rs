@@ -34,7 +34,7 @@ pub fn json(value: &Value) -> String {
     spelt(&format!("{value:#}"))
 }
 
-/// The same in one line.
+/// JSON of the same value in one line.
 pub fn json_line(value: &Value) -> String {
     spelt(&value.to_string())
 }

@@ -29,7 +29,7 @@ fn wants_json(arguments: &[OsString]) -> bool {
     options.iter().enumerate().any(|(at, option)| *option == "--json" && !to_file(at))
 }
 
-/// The same in the form of our own errors.
+/// Translates an error of clap into the form of our own errors.
 pub fn translate(error: &clap::Error) -> CliError {
     let text = error.render().to_string();
     let lines = || text.lines().map(str::trim);

@@ -186,7 +186,7 @@ macro_rules! key_set_accessors {
 }
 pub(crate) use key_set_accessors;
 
-/// The same for secret keys, whose identity is always known.
+/// The accessors of secret keys, whose identity is always known.
 macro_rules! secret_key_set_accessors {
     ($($type:ty),*) => {$(
         impl $type {

@@ -545,7 +545,8 @@ macro_rules! with_lanes {
 }
 pub(crate) use with_lanes;
 
-/// The same with two quads, where `$wide` is true and the processor has them.
+/// Evaluates an expression like `with_lanes`, with two quads, where `$wide` is true and the
+/// processor has them.
 macro_rules! with_quads {
     ($wide:expr, $lanes:ident => $body:expr) => {{
         #[cfg(target_arch = "x86_64")]

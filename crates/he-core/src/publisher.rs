@@ -64,7 +64,7 @@ impl Publisher {
         Self::resume(security_bits, decryptions, decryptions)
     }
 
-    /// The same, of which `left` have not been used.
+    /// Makes a publisher of which `left` decryptions have not been used.
     ///
     /// # Errors
     /// The same as for [`new`](Self::new); [`Error::Argument`] if more are left than there were.

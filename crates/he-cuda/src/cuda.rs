@@ -185,7 +185,7 @@ impl Cuda {
             .map_err(failed(op))
     }
 
-    /// The same for an argument that holds a seed, which is not kept.
+    /// Launches a kernel with an argument that holds a seed, which is not kept.
     ///
     /// # Safety
     /// As for [`launch`](Self::launch).

@@ -270,8 +270,8 @@ impl Cuda {
         Ok(Source { place: Place::Device(buf), given })
     }
 
-    /// The same of one vector in page-locked memory, of which the host makes no copy, for a kernel
-    /// that reads it `times` times.
+    /// One vector in page-locked memory, of which the host makes no copy, for a kernel that reads
+    /// it `times` times.
     fn lent_source<'a>(&self, op: &'static str, memory: &'a PageLocked, times: usize) -> Result<Source<'a>> {
         let (pinned, given) = (memory.words(), memory.numbers().len());
         if times.saturating_sub(1) * pinned.words() <= READ_AGAIN {

@@ -65,7 +65,7 @@ pub(crate) const KEY_RUN: [u32; 2] = [128, 100];
 /// The shared memory of sums of rotations at most: of whole steps and keys as they are.
 const MOST_PLACES: u32 = rotation_places(STEP_DIGITS, KEY_RUN[0], 1);
 
-/// The same of two entries, for which keys are packed.
+/// The shared memory of sums of rotations of two entries at most, for which keys are packed.
 pub(crate) const MOST_PAIR_PLACES: u32 = rotation_places(STEP_DIGITS, KEY_RUN[1], 2);
 
 /// The shared memory of blind rotations: polynomials of N words and lines of as many, and the

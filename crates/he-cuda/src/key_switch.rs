@@ -443,7 +443,7 @@ impl CudaRing {
         unsafe { self.lift_operand(shape, parts([src.address()]), Loaded::Words) }
     }
 
-    /// The same of an operand at addresses.
+    /// The first step for an operand at addresses.
     ///
     /// # Safety
     /// The addresses are live and hold the own rows.
@@ -702,7 +702,7 @@ impl CudaRing {
         self.divide_by(op, &plan, span, keep, batch, src, finish)
     }
 
-    /// The same with the constants given.
+    /// Divisions with the constants given.
     pub(crate) fn divide_by<const PARTS: usize>(
         &self,
         op: &'static str,
@@ -762,7 +762,7 @@ impl CudaRing {
         unsafe { self.lift_dropped_operand(op, plan, dropped, src, Loaded::Words) }
     }
 
-    /// The same of an operand, whose dropped rows are at these addresses.
+    /// The first step of a division of an operand, whose dropped rows are at these addresses.
     ///
     /// # Safety
     /// The addresses are live and hold the own dropped rows.
@@ -813,7 +813,7 @@ impl CudaRing {
         unsafe { self.finish_operand(op, plan, kept, addresses(src), Loaded::Words, y, finish) }
     }
 
-    /// The same of an operand, whose kept rows are at these addresses.
+    /// The second step of a division of an operand, whose kept rows are at these addresses.
     ///
     /// # Safety
     /// The addresses are live and hold the own kept rows, y those of all dropped ones, and the

@@ -156,7 +156,7 @@ impl Args {
         (self.factors != 0).then_some(self.operand)
     }
 
-    /// The same for the limbs from this one on, of a transform that
+    /// The same arguments for the limbs from this one on, of a transform that
     /// [`goes_in_pieces`](CudaRing::goes_in_pieces).
     fn starting_at(mut self, direction: Direction, limb: usize) -> Self {
         let skipped = limb as u32;

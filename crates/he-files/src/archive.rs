@@ -108,7 +108,7 @@ pub fn unpack(drain: &mut Drain, folder: &Path, name: &str) -> Result<()> {
     unpacked.finish()
 }
 
-/// The same, to the end of the archive.
+/// Unpacks to the end of the archive.
 fn unpack_from<'a>(reader: &mut impl Read, folder: &'a Path, name: &'a str) -> Result<Unpacking<'a>> {
     let mut unpacking = Unpacking { root: folder, name, last: PathBuf::new(), closed: Vec::new() };
     let limit = Cell::new(MAX_EXTENSION + BLOCK);

@@ -88,7 +88,7 @@ impl<S: Scheme> FileFormat for S {
 pub enum AnyStart {
     /// The parameters of a scheme, and the description behind them.
     Scheme(Start),
-    /// The same of TFHE.
+    /// The beginning of a file of TFHE.
     Tfhe(FileStart<Tfhe>),
     /// Parameters with bootstrapping, whose files hold their keys, and the key set.
     Bootstrap(AnyParams, KeyId),
@@ -184,7 +184,7 @@ fn described<F: FileFormat, R: Read>(
     Ok((params, note))
 }
 
-/// The same of keys of bootstrapping, whose description names their key set.
+/// The beginning of keys of bootstrapping, whose description names their key set.
 fn bootstrapping<P: Refreshing, R: Read>(
     reader: &mut FrameReader<R>,
     first: &Frame,

@@ -173,7 +173,7 @@ impl Layout {
         Self { padding, ..*self }
     }
 
-    /// The same with padding of which nothing is known.
+    /// The layout with padding of which nothing is known.
     pub fn unknown(&self) -> Self {
         Self { padding: None, ..*self }
     }

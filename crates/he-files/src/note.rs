@@ -195,7 +195,7 @@ pub fn payload_frame<C: Described>(fingerprint: Fingerprint, payload: &Payload<C
     numbered(fingerprint, payload.content.version(), payload)
 }
 
-/// The same of a key file.
+/// The frame of the description of a key file.
 ///
 /// # Errors
 /// None in practice.

@@ -179,7 +179,7 @@ pub fn seal(plain: &[u8], passphrase: &Passphrase) -> Result<Vec<u8>> {
     seal_with(Cost::USUAL, plain, passphrase, &mut rng()?)
 }
 
-/// The same at another cost, with salt and nonce from a generator. Files below 19 MiB of memory are
+/// Seals at another cost, with salt and nonce from a generator. Files below 19 MiB of memory are
 /// not opened again.
 ///
 /// # Errors
@@ -222,7 +222,7 @@ pub fn open(sealed: &[u8], passphrase: &Passphrase) -> Result<Zeroizing<Vec<u8>>
     open_from(LEAST_MEMORY, sealed, passphrase)
 }
 
-/// The same with another lower bound on the memory of Argon2id, in KiB.
+/// Opens with another lower bound on the memory of Argon2id, in KiB.
 fn open_from(least: u32, sealed: &[u8], passphrase: &Passphrase) -> Result<Zeroizing<Vec<u8>>> {
     let mut fields = Fields(sealed.get(..HEADER).ok_or_else(refused)?);
     let (magic, [version]) = (fields.take(), fields.take());

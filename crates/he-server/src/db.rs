@@ -81,7 +81,7 @@ impl Database {
         Ok(Self { pool, readers, bounds: Bounds::NONE, is_sqlite })
     }
 
-    /// The same, which lets nobody exceed these bounds.
+    /// The same database, which lets nobody exceed these bounds.
     #[must_use]
     pub fn bounded(self, bounds: Bounds) -> Self {
         Self { bounds, ..self }
@@ -134,7 +134,7 @@ fn whole(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
-/// The same of a column.
+/// The number of bytes or of things in a column.
 fn count(row: &sqlx::any::AnyRow, column: &str) -> Result<u64> {
     use sqlx::Row;
     Ok(u64::try_from(row.try_get::<i64, _>(column)?).unwrap_or_default())

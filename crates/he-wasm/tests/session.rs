@@ -140,7 +140,7 @@ fn expected<S: Contents>(params: &S::Params, rotations: &Rotations) -> BTreeMap<
     .into()
 }
 
-/// The same by a session.
+/// The files that a session makes of the seed.
 fn found(session: &Session, real: bool) -> BTreeMap<&'static str, Vec<u8>> {
     let (names, columns) = columns(real);
     [

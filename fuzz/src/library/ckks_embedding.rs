@@ -2,7 +2,7 @@
 //!
 //! Must hold: the polynomial m of a plaintext takes the value z_j scale at zeta^(5^j), zeta = exp(i
 //! pi / N), within the rounding of its coefficients; decoding gives these values back; a plaintext
-//! that would wrap around the modulus is refused. The same of bigckks, by decoding.
+//! that would wrap around the modulus is refused. The same must hold of bigckks, by decoding.
 //!
 //! Bytes: log2 of the slots, log2 of the scale, then real and imaginary parts, 16 bits each, and a
 //! common exponent.

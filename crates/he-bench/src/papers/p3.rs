@@ -237,7 +237,7 @@ fn integers<B: RingOps>(lab: &Lab, place: &Place<B>, counts: &[usize]) -> Result
 /// Numbers at once of [`in_slots`].
 const LOG_SLOTS: u32 = 13;
 
-/// The same for numbers of some bits in all slots, modulo a prime of 50 bits per 32 of them,
+/// Times sums of numbers of some bits in all slots, modulo a prime of 50 bits per 32 of them,
 /// without encryption.
 fn in_slots<B: RingOps>(lab: &Lab, place: &Place<B>, width: u32, counts: &[usize]) -> Result<Vec<Value>> {
     place.on(|| {

@@ -42,7 +42,7 @@ impl Circuit {
         vec![("security_bits_of_secret", json!(dense)), ("security_bits_of_sparse_secret", json!(sparse))]
     }
 
-    /// The same for people.
+    /// The facts and the security of both secrets, for people.
     pub fn lines(&self) -> Vec<(&'static str, String)> {
         let (facts, [dense, sparse]) = (&self.facts, self.security());
         let secret = |secret: &SecretFacts, bits: u32| {
@@ -124,7 +124,7 @@ impl Facts {
         own.into_iter().chain(self.circuit.fields()).collect()
     }
 
-    /// The same for people.
+    /// The facts besides the sizes of keys, for people.
     pub fn lines(&self) -> Vec<(&'static str, String)> {
         let facts = &self.circuit.facts;
         let precision = facts.precision.map_or_else(

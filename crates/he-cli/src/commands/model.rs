@@ -252,7 +252,7 @@ pub(super) fn infer(args: &Infer) -> Result<Summary> {
         .line(line))
 }
 
-/// The same by a model of a service.
+/// Computes the encrypted outputs by a model of a service.
 #[cfg(feature = "client")]
 fn infer_there(args: &Infer, url: &str) -> Result<Summary> {
     use crate::remote::{Remote, Upload};

@@ -92,7 +92,7 @@ impl Own {
         Ok(Self { folder, agreed, ring, passphrase: None })
     }
 
-    /// The same with the passphrase, if the party's secrets are sealed.
+    /// Opens the folder with the passphrase, if the party's secrets are sealed.
     fn unlock(args: &PartyFolder) -> Result<Self> {
         let own = Self::open(args)?;
         let mut passphrase = None;

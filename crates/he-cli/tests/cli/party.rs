@@ -381,8 +381,8 @@ fn no_share_is_made_of_what_a_server_chose() {
     let read = |name: &str| fs::read(dir.join(name)).unwrap();
     no_share(&TRANSCRIPTS, "evil.he", "its ciphertext 1 is");
     refused(share(dir, "a", "evil.he", &[], &["-o", "x"]), "--transcripts");
-    // The same of an input, whose words are not those of an encryption, nor are those of a sparse
-    // one.
+    // The same attack by an input, whose words are not those of an encryption, nor are those of a
+    // sparse one.
     altered(dir, "a.he", "input.he", quarter);
     no_transcript("mean.he", &["1=input.he", "2=b.he", "3=c.he"], "no input and no result");
     let bare = |input: &str| call(dir, ["check", "b", input, "--inputs", &format!("1={input}"), "-o", "x"]);

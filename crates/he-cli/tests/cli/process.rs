@@ -55,7 +55,7 @@ fn heed_signals(command: &mut Command) {
     };
 }
 
-/// The same in a shell, after a line that sets limits or ignores signals.
+/// Runs the program in a shell, after a line that sets limits or ignores signals.
 #[cfg(unix)]
 pub fn after<'a>(line: &str, arguments: impl IntoIterator<Item = &'a str>) -> Call {
     let mut command = Command::new("sh");

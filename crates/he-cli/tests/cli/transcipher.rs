@@ -69,7 +69,7 @@ fn what_a_sensor_sends_becomes_an_encrypted_table() {
     assert_eq!(file.len(), 56 + 2 + 6 + 2 + 9 + 24);
     let expected = [2150i16, -1, 0, 1875, -7, 9, -340, 32767, -32768, 12, 8, -10];
     assert_eq!(opened(&key, &file), expected.map(i16::to_le_bytes).as_flattened());
-    // The same again has other bytes.
+    // The same table, encrypted again, has other bytes.
     run(&dir, "encrypt in.csv --width 16 --signed -k sensor.key -o again.aes").ok();
     let again = fs::read(path("again.aes")).unwrap();
     assert_eq!(file[..40], again[..40]);
@@ -300,7 +300,7 @@ fn damaged_sensor_files_are_refused() {
         transcipher(&dir, "bad.aes").fails(1, &format!("bad.aes{what}"), hint);
         run(&dir, "info bad.aes").fails(1, &format!("bad.aes{what}"), hint);
         run(&dir, "decrypt bad.aes -k sensor.key -o x").fails(1, &format!("bad.aes{what}"), hint);
-        // The same through a pipe, whose length nobody knows.
+        // The file is refused through a pipe, too, whose length nobody knows.
         let eval = &Keys::toy_tfhe().eval;
         let piped = ["transcipher", "-", "--sensor-key", "sensor.he", "-k", eval, "-o", "x"];
         he(piped).at(dir.path()).stdin(bytes).fails(1, &format!("standard input{what}"), hint);

@@ -461,7 +461,7 @@ impl Header {
         Ok(FileKey { key: Key::from_slice(&*key)?, layout: self.layout })
     }
 
-    /// The same for a file under a passphrase, with the `stretch(salt, cost)` of
+    /// Opens a file under a passphrase, with the `stretch(salt, cost)` of
     /// [`with_passphrase`](Self::with_passphrase), which is not called for more than `most`,
     /// usually [`Cost::LIMIT`].
     ///

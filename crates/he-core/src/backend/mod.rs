@@ -482,7 +482,7 @@ pub trait RingOps: Backend<Ring: KeySwitchOps + CkksOps + ExactOps> {}
 
 impl<B: Backend<Ring: KeySwitchOps + CkksOps + ExactOps>> RingOps for B {}
 
-/// The same for a back end whose rings also have the operations modulo powers of two.
+/// A [`RingOps`] whose rings also have the operations modulo powers of two.
 pub trait WideOps: RingOps + Backend<Ring: WidePolyOps> {}
 
 impl<B: RingOps + Backend<Ring: WidePolyOps>> WideOps for B {}

@@ -25,22 +25,22 @@ macro_rules! opaque {
                 self.0
             }
 
-            /// The same with a reference to the buffer.
+            /// The same object with a reference to the buffer.
             pub const fn as_ref(&self) -> $name<&T> {
                 $name(&self.0)
             }
 
-            /// The same with a reference by which the buffer can be written.
+            /// The same object with a reference by which the buffer can be written.
             pub const fn as_mut(&mut self) -> $name<&mut T> {
                 $name(&mut self.0)
             }
 
-            /// The same with another buffer.
+            /// The same object with another buffer.
             pub fn map<U>(self, to: impl FnOnce(T) -> U) -> $name<U> {
                 $name(to(self.0))
             }
 
-            /// The same with another buffer.
+            /// The same object with another buffer.
             ///
             /// # Errors
             /// The error of `to`.

@@ -44,7 +44,7 @@ impl WideRows {
         Self { bits, batch, at: 0 }
     }
 
-    /// The same at another place.
+    /// The same polynomials at another place.
     #[must_use]
     pub const fn at(self, at: usize) -> Self {
         Self { at, ..self }

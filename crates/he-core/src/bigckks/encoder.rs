@@ -22,8 +22,8 @@ impl BigCkksParams {
         Encoding { meta: Meta { log_q: self.log_q(), scale_log2: self.scale_log2(), slots: self.slots() } }
     }
 
-    /// The same with the modulus and the slots of a ciphertext, for plaintexts that are to be added
-    /// to it or multiplied by it.
+    /// An encoding with the modulus and the slots of a ciphertext, for plaintexts that are to be
+    /// added to it or multiplied by it.
     pub fn encoding_for<B: WideOps>(&self, ct: &Ciphertext<B>) -> Encoding {
         Encoding { meta: Meta { scale_log2: self.scale_log2(), ..ct.meta } }
     }

@@ -290,7 +290,7 @@ impl<B: WideOps> WidePoly<B> {
         Ok(Self::from_buf(&ring, bits, batch, buf))
     }
 
-    /// The same for values that reveal a secret, of which only the result is left.
+    /// The integers that are determined by values that reveal a secret; only the result is left.
     pub(crate) fn from_secret_values(values: Poly<Eval, B>, bits: u32) -> Result<Self> {
         let values = SecretPoly::new(values.into_coeff()?);
         let (ring, residues) = (values.get().ring(), Rows::new(values.get().span(), values.get().batch()));
@@ -310,7 +310,7 @@ impl<B: WideOps> WidePoly<B> {
         self.mul_short(rhs, self.bits)
     }
 
-    /// The same for a factor whose centred coefficients have at most `rhs_bits` bits.
+    /// The product by a factor whose centred coefficients have at most `rhs_bits` bits.
     pub(crate) fn mul_short(&self, rhs: &Self, rhs_bits: u32) -> Result<Self> {
         self.check(rhs)?;
         let ring = &self.ring;

@@ -29,7 +29,7 @@ pub struct EvalMod {
     shape: EvalModShape,
     /// c_0 cos(2 pi reach t / 2^doublings), for t = (x - 1/4) / reach.
     cosine: Polynomial,
-    /// The same in fewer products, if it has such a form.
+    /// The same cosine in fewer products, if it has such a form.
     adapted: Option<Adapted>,
     /// c_0, the cosine's amplitude.
     root: f64,

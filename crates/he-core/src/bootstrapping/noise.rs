@@ -32,10 +32,10 @@ use crate::rlwe::noise::{key_switch_log2, rounding_log2};
 /// to have, as for all estimates ([`NoiseEstimate`]).
 const PEAK: f64 = 16.0;
 
-/// The same for coefficients. The error of a rounding in a slot is a product of two complex
-/// numbers, that of the rounding and that of the secret, and both parts of it have the distribution
-/// of Laplace: beyond this many deviations with probability exp(-24 sqrt(2)) = 2^-49, as far as a
-/// normal one beyond [`TAIL`](crate::exact::TAIL).
+/// The assumed deviations of the greatest error for coefficients. The error of a rounding in a slot
+/// is a product of two complex numbers, that of the rounding and that of the secret, and both parts
+/// of it have the distribution of Laplace: beyond this many deviations with probability exp(-24
+/// sqrt(2)) = 2^-49, as far as a normal one beyond [`TAIL`](crate::exact::TAIL).
 const COEFFICIENT_PEAK: f64 = 24.0;
 
 /// Integers that occur in fewer bootstraps than one of 2^this count as never, in the bound.
@@ -48,7 +48,7 @@ fn weights(params: &CkksParams, level: usize) -> f64 {
     rounded(params, level, params.rlwe().ring().n() as f64)
 }
 
-/// The same for diagonals that have so many coefficients.
+/// The error of the rounding of a matrix's entries for diagonals that have so many coefficients.
 fn rounded(params: &CkksParams, level: usize, coefficients: f64) -> f64 {
     libm::sqrt(coefficients / 6.0) / params.multiplier_scale(level).unwrap_or(1.0)
 }

@@ -278,7 +278,7 @@ impl BootstrapParams {
         Self::build_over(spec, Order::SlotsFirst, q, p, true)
     }
 
-    /// The same, whatever the security; for experiments and tests only.
+    /// Makes such parameters whatever the security; for experiments and tests only.
     ///
     /// # Errors
     /// The same as for [`over_primes`](Self::over_primes), but for those of security.
@@ -478,13 +478,13 @@ impl BootstrapParams {
         &self.0.maps[0]
     }
 
-    /// The same up to the level of each matrix of CoeffsToSlots: the first, which is
+    /// The parameters up to the level of each matrix of CoeffsToSlots: the first, which is
     /// [`upper`](Self::upper), and those that borrow special primes.
     pub(super) fn maps(&self) -> &[CkksParams] {
         &self.0.maps
     }
 
-    /// The same up to the level where the modular reduction begins.
+    /// The parameters up to the level where the modular reduction begins.
     pub(super) fn reduction(&self) -> &CkksParams {
         &self.0.reduction
     }

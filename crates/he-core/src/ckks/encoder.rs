@@ -35,7 +35,7 @@ impl CkksParams {
 }
 
 impl Encoding {
-    /// The same at another level, with its exact scale.
+    /// The encoding at another level, with its exact scale.
     ///
     /// # Errors
     /// [`Error::LevelTooHigh`].
@@ -56,7 +56,7 @@ impl Encoding {
         Ok(self)
     }
 
-    /// The same with another scale, a manual choice.
+    /// The encoding with another scale, a manual choice.
     #[must_use]
     pub fn scale(mut self, scale: f64) -> Self {
         self.scale = scale;

@@ -71,7 +71,7 @@ impl<B: RingOps> ExtendedPlaintext<B> {
         self.meta.noise
     }
 
-    /// The same modulo the primes of the level alone.
+    /// The plaintext modulo the primes of the level alone.
     ///
     /// # Errors
     /// Device errors.
@@ -196,7 +196,7 @@ mod tests {
         coefficients.extend(ev.key_switch_span(plain.meta.level)).unwrap().into_eval().unwrap()
     }
 
-    /// The same with all words.
+    /// The same plaintext with all words.
     fn unshortened(plain: &ExtendedPlaintext) -> ExtendedPlaintext {
         let words = plain.to_poly().unwrap().into_runs(0).unwrap();
         ExtendedPlaintext { words, log_run: 0, ..plain.clone() }

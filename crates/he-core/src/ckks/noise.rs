@@ -226,12 +226,13 @@ impl NoiseModel {
         self.switched(noise, primes, relinearisation_excess_log2(self.n, self.parties))
     }
 
-    /// The same with a Galois key.
+    /// The estimate after a key switch with a Galois key.
     pub(crate) fn rotated(&self, noise: NoiseEstimate, primes: usize) -> NoiseEstimate {
         self.switched(noise, primes, galois_excess_log2(self.parties))
     }
 
-    /// The same with a key whose errors exceed those of one party's by this factor.
+    /// The estimate after a key switch with a key whose errors exceed those of one party's by this
+    /// factor.
     pub(crate) fn switched(&self, noise: NoiseEstimate, primes: usize, excess_log2: f64) -> NoiseEstimate {
         let rms = self.switching[primes] + excess_log2;
         self.rounded(noise.with(rms, rms + 4.0 + libm::log2(self.n) / 2.0))

@@ -142,7 +142,7 @@ impl CkksParams {
         Ok(self.levels()[level - 1].scale * self.dropped(level) / scale)
     }
 
-    /// The same in 106 bits where values are finer than doubles.
+    /// That scale in 106 bits where values are finer than doubles.
     pub(super) fn exact_multiplier_scale(&self, level: usize) -> crate::Result<DoubleDouble> {
         let scale = self.multiplier_scale(level)?;
         if !self.is_extended() {

@@ -56,9 +56,9 @@ impl CkksSpec {
         Self::above_base(log_n, base, &levels, p_bits, &groups, true)
     }
 
-    /// The same with any number of primes per level and any groups of levels: the widths of the
-    /// base's primes, those of the primes that each level adds (level 1 first), and the groups
-    /// (that of level 0 first).
+    /// Describes parameters with any number of primes per level and any groups of levels: the
+    /// widths of the base's primes, those of the primes that each level adds (level 1 first), and
+    /// the groups (that of level 0 first).
     ///
     /// Where the widths of a level allow products of two ciphertexts to end at the nominal scale
     /// below, within half a bit, its last prime is the one that leads there most exactly. Other

@@ -232,13 +232,14 @@ impl NoiseModel {
         self.switched_by(noise, primes, relinearisation_excess_log2(self.n, self.parties))
     }
 
-    /// The same with a Galois key.
+    /// The noise after a key switch with a Galois key.
     #[must_use]
     pub(crate) fn rotated(&self, noise: Noise, primes: usize) -> Noise {
         self.switched_by(noise, primes, galois_excess_log2(self.parties))
     }
 
-    /// The same with a key whose errors exceed those of one party's by this factor.
+    /// The noise after a key switch with a key whose errors exceed those of one party's by this
+    /// factor.
     pub(crate) fn switched_by(&self, noise: Noise, primes: usize, excess_log2: f64) -> Noise {
         noise.with(self.rounding(), 1).with(self.switching[primes] + excess_log2, 1)
     }

@@ -180,7 +180,7 @@ errors! {
         }:
             ("depth {depth} modulo {plain_modulus} does not fit the {limit} bits of modulus that are secure at N = 2^{log_n}"),
             ("ask for less depth, a smaller plaintext modulus or a smaller margin");
-        /// The same for parameters in bits.
+        /// No degree in the table suffices for this depth and precision in bits.
         UnreachableBits {
             /// The requested bits of depth.
             depth_bits: u32,

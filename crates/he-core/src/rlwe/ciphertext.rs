@@ -161,7 +161,7 @@ impl<B: RingOps> RlweCiphertext<B> {
         Self::new(c0, c1).map(|pair| pair.of(key_set))
     }
 
-    /// The same, of a known key set.
+    /// The same ciphertext, of a known key set.
     pub(crate) fn of(self, key_set: Option<KeySetId>) -> Self {
         Self { key_set, ..self }
     }

@@ -204,7 +204,7 @@ struct Units<B: RingOps> {
 }
 
 impl<B: RingOps> Units<B> {
-    /// The same over fewer primes of the chain.
+    /// The same values over fewer primes of the chain.
     fn shortened(&self, span: Span, backend: &B) -> Result<Self> {
         if span.q > self.span.q || span.p != self.span.p {
             return Err(Error::SpanMismatch { left: self.span, right: span });
@@ -284,8 +284,8 @@ impl<B: RingOps> RlweCiphertext<B> {
         self.sums_of_rotations(digits, &blocks, babies, giants)
     }
 
-    /// The same for several groups of the batch, which are rotated each by its own baby steps, to
-    /// several sums, which are the groups of the result.
+    /// Sums of rotations for several groups of the batch, which are rotated each by its own baby
+    /// steps, to several sums, which are the groups of the result.
     ///
     /// # Errors
     /// The same as for [`sum_of_rotations`](Self::sum_of_rotations).

@@ -31,8 +31,8 @@ pub(crate) fn galois_excess_log2(parties: f64) -> f64 {
     libm::log2(parties) / 2.0
 }
 
-/// The same for a relinearisation key, whose errors s e0 + u e1 + e have a variance of k 10.5
-/// (1 + k 4N/3) (`mhe::RelinearisationRound2`).
+/// By how much the errors of a relinearisation key of k parties exceed those of one party: its
+/// errors s e0 + u e1 + e have a variance of k 10.5 (1 + k 4N/3) (`mhe::RelinearisationRound2`).
 pub(crate) fn relinearisation_excess_log2(n: f64, parties: f64) -> f64 {
     let generated = if parties > 1.0 { 1.0 + parties * 4.0 * n / 3.0 } else { 1.0 };
     libm::log2(parties * generated) / 2.0
@@ -48,7 +48,7 @@ pub(crate) fn rounding_log2(n: f64) -> f64 {
     weighted_rounding_log2(mean_weight(n, 1.0))
 }
 
-/// The same for a secret of weight h: variance (1 + h) / 12.
+/// The noise of the rounding of a pair for a secret of weight h: variance (1 + h) / 12.
 pub(crate) fn weighted_rounding_log2(weight: f64) -> f64 {
     libm::log2((1.0 + weight) / 12.0) / 2.0
 }
@@ -83,7 +83,7 @@ pub(crate) fn clean_bound(n: f64, weight: f64, parties: f64) -> f64 {
         + 16.0 * sigma * libm::sqrt(weight * n)
 }
 
-/// The same for the rounding of a pair: B_rs = sqrt(N / 3) (3 + 8 sqrt(h)).
+/// The greatest |e(z)| for the rounding of a pair: B_rs = sqrt(N / 3) (3 + 8 sqrt(h)).
 pub(crate) fn rounding_bound(n: f64, weight: f64) -> f64 {
     libm::sqrt(n / 3.0) * (3.0 + 8.0 * libm::sqrt(weight))
 }

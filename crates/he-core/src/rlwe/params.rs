@@ -119,7 +119,7 @@ impl RlweParams {
         Self::greedy_digits_up_to(q, p, q.len())
     }
 
-    /// The same, with at most `most` primes in each, of which there is at least one.
+    /// Makes such digits with at most `most` primes in each, of which there is at least one.
     pub(crate) fn greedy_digits_up_to(q: &[u64], p: &[u64], most: usize) -> Vec<Range<usize>> {
         if p.is_empty() {
             return Vec::new();

@@ -229,8 +229,8 @@ impl<B: RingOps + LweOps> FromTfhe<B> {
         self.packed(samples, &indices, Place::Everywhere, key)
     }
 
-    /// The same for the ciphertexts of these indices, 2^l in number, zeros standing for those that
-    /// do not exist.
+    /// Packs the ciphertexts of these indices, 2^l in number, zeros standing for those that do not
+    /// exist.
     pub(super) fn packed(
         &self,
         samples: &LweBatch<B>,

@@ -76,7 +76,7 @@ impl SwitchingParams {
         Ok(params)
     }
 
-    /// The same whatever the security; for experiments and tests only.
+    /// Makes such parameters whatever the security; for experiments and tests only.
     ///
     /// # Errors
     /// [`ParamsError::OutOfRange`] for GLWE of more than one polynomial or of a higher degree than

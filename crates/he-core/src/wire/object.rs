@@ -32,7 +32,7 @@ pub trait WireParams: Sized {
     /// the frame's fingerprint; [`Error::InvalidParams`](crate::Error::InvalidParams).
     fn from_frame(frame: &Frame) -> Result<Self>;
 
-    /// The same of any security: for experiments and tests only.
+    /// Reads parameters of any security: for experiments and tests only.
     ///
     /// # Errors
     /// The same as for [`from_frame`](Self::from_frame).

@@ -189,7 +189,7 @@ pub(super) fn unpack_ternary(frame: &Frame, n: usize) -> Result<Zeroizing<Vec<i8
     unpack_ternary_at(frame, 0, n)
 }
 
-/// The same for n coefficients after the first `head` bytes of a body.
+/// The n coefficients after the first `head` bytes of a body.
 pub(super) fn unpack_ternary_at(
     frame: &Frame,
     head: usize,

@@ -62,8 +62,8 @@ fn write(
     Ok(writer.finish(fingerprint)?)
 }
 
-/// The same for a secret key, in memory of the full size at once, because a growing vector leaves
-/// copies behind.
+/// Writes a secret key, in memory of the full size at once, because a growing vector leaves copies
+/// behind.
 fn write_secret(key_set: Option<KeySetId>, frame: &Frame) -> Result<Zeroizing<Vec<u8>>> {
     let lengths = [KeySetId::LEN as u64, frame.body.len() as u64, END];
     let size: u64 = lengths.into_iter().map(Frame::size).sum();
@@ -152,7 +152,7 @@ macro_rules! params_as_bytes {
                 Self::from_frame(&read_alone(bytes)?)
             }
 
-            /// The same of any security: for experiments and tests only.
+            /// Reads parameters of any security: for experiments and tests only.
             ///
             /// # Errors
             /// The same as for [`from_bytes`](Self::from_bytes).

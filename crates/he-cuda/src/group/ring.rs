@@ -431,7 +431,7 @@ impl ExactOps for GroupRing {
     for_each_ring_op! { exact, on_lead }
 }
 
-/// The same for all operations but one, which takes a key.
+/// The bodies of all operations but one, which takes a key.
 macro_rules! wide_on_lead {
     (fn wide_key_switch($($arguments:tt)*) -> $outcome:ident $result:ty;) => {
         fn wide_key_switch(

@@ -32,14 +32,14 @@ pub fn emulated_group(count: usize, arithmetic: Arithmetic) -> CudaGroup {
 /// The multiprocessors of a device that little work fills.
 pub const FEW: u32 = 4;
 
-/// The same with [`FEW`] multiprocessors: few polynomials or ciphertexts reach the kernels that
+/// A device with [`FEW`] multiprocessors: few polynomials or ciphertexts reach the kernels that
 /// fill a device.
 pub fn emulated_small(arithmetic: Arithmetic) -> Cuda {
     let device = emulator().with_multiprocessors(FEW);
     Cuda::on(&Gpu::from_driver(device)).expect("the emulator opens").arithmetic(arithmetic)
 }
 
-/// The same, with threads in other orders than their own: they expose missing barriers.
+/// Such devices with threads in other orders than their own: they expose missing barriers.
 pub fn in_other_orders() -> impl Iterator<Item = Cuda> {
     [Order::Reverse, Order::Shuffled(7)].into_iter().map(|order| {
         let driver = emulator().with_multiprocessors(FEW);

@@ -24,7 +24,7 @@ use std::sync::Arc;
 
 /// So many of the first calls of an operation fail one by one, and then fewer and fewer.
 const MANY: u64 = 250;
-/// The same for operations that take long.
+/// The first calls that fail one by one in operations that take long.
 const FEW: u64 = 12;
 
 /// The faults after which a device does no more work.
@@ -112,8 +112,8 @@ fn survives<S>(
     assert_eq!(Arc::strong_count(&faulty), 1, "{name}: the driver is still in use");
 }
 
-/// The same for a whole program, each time on a device of its own: what fails for good stays so,
-/// everything is released, and the next device gives the same bytes.
+/// Runs a whole program with each fault, each time on a device of its own: what fails for good
+/// stays so, everything is released, and the next device gives the same bytes.
 fn survives_anew(name: &str, program: impl Fn(&Gpu) -> Result<Vec<u8>>) {
     let expected = program(&device().1).unwrap_or_else(|error| panic!("{name}: {error}"));
     let mut faults = 0;

@@ -69,7 +69,7 @@ impl<E: Taken> Refreshing for BootstrapParams<E> {
         Bootstrapper::new(self, ring)
     }
 
-    /// The same: integers are exact.
+    /// The content itself: integers are exact.
     fn refreshed(_bootstrapper: &Bootstrapper<E, Device>, content: Content) -> Content {
         content
     }

@@ -91,7 +91,7 @@ impl Plain {
         Self::unpack(team, reader, &decryptors, view)
     }
 
-    /// The same for results that others will see.
+    /// Decrypts results that others will see.
     ///
     /// # Errors
     /// The same as for [`decrypt`](Self::decrypt); more is decrypted than the publication allows;

@@ -155,7 +155,7 @@ impl Input {
         Self::stream(name.into(), reader)
     }
 
-    /// The same for a reader that is known to give `len` bytes.
+    /// Wraps a reader that is known to give `len` bytes.
     pub fn from_sized_reader(name: impl Into<String>, reader: impl Read + Send + 'static, len: u64) -> Self {
         let source = Source::Stream(Box::new(reader), Arc::default(), Some(len));
         Self { name: name.into(), reader: Peek::new(source), cancel: Cancel::default() }

@@ -59,8 +59,8 @@ impl KeyFiles {
         Ok(sizes)
     }
 
-    /// The same with the file of bootstrapping keys, into which `make` writes them when the others
-    /// have been written and dropped; it returns their bytes.
+    /// Writes the files with that of bootstrapping keys, into which `make` writes them when the
+    /// others have been written and dropped; it returns their bytes.
     ///
     /// # Errors
     /// They cannot be written; the errors of `make`.

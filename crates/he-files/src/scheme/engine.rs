@@ -36,8 +36,8 @@ impl<S: Scheme> Engine<S> {
 
 /// Ciphertexts in a batch: as many as fill the threads without filling the memory.
 ///
-/// The same on every device: it is written into the file, and each batch draws its own randomness,
-/// so that one seed would give other ciphertexts if it depended on the device.
+/// The number is the same on every device: it is written into the file, and each batch draws its
+/// own randomness, so that one seed would give other ciphertexts if it depended on the device.
 pub fn batch_size<S: Scheme>(params: &S::Params) -> usize {
     (BATCH_BYTES / S::ciphertext_bytes(params)).clamp(1, 64)
 }

@@ -162,7 +162,7 @@ pub trait OfKeySet: Sized {
     /// Names its key set.
     fn name(&mut self, key_set: KeySetId);
 
-    /// The same, of the key set of a file.
+    /// The same object, of the key set of a file.
     #[must_use]
     fn of(mut self, id: &KeyId) -> Self {
         if let Some(key_set) = id.key_set() {

@@ -44,7 +44,7 @@ pub const INTEGERS: &str = "n\n17\n-4\n100\n";
 pub const CATEGORIES: &str = "kind\nred\nblue\nred\n";
 /// Numbers of a table of TFHE, of 8 bits.
 pub const UNSIGNED: &str = "x,y\n200,7\n";
-/// The same with a sign: the least and the greatest.
+/// Numbers of a table of TFHE with a sign: the least and the greatest.
 pub const SIGNED: &str = "x,y\n-128,127\n";
 /// Numbers of a sensor, of 16 bits with a sign; the block of AES ends within the second column.
 pub const READINGS: &str = "in,out\n2150,-340\n-1,32767\n0,-32768\n1875,12\n7,8\n";
@@ -67,7 +67,7 @@ pub fn ckks() -> CkksParams {
     CkksParams::for_depth(0).precision_bits(4).range_bits(1).build().unwrap()
 }
 
-/// The same of one product, for the model.
+/// The smallest secure parameters of one product, for the model.
 pub fn ckks_of_model() -> CkksParams {
     CkksParams::for_depth(1).precision_bits(4).range_bits(1).build().unwrap()
 }

@@ -110,7 +110,7 @@ impl Database {
         self.add_tenant_with(name, tenant, OwnQuota::default()).await
     }
 
-    /// The same with quotas of its own.
+    /// Adds a tenant with quotas of its own.
     ///
     /// # Errors
     /// The database fails, or there is a tenant of this name.

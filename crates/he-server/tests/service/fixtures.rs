@@ -148,7 +148,7 @@ impl Service {
         Self::changed(data, settings, |_| {})
     }
 
-    /// The same with what settings cannot say.
+    /// Starts a service with changes that settings cannot state.
     pub fn changed(
         data: Arc<TempDir>,
         settings: Settings,

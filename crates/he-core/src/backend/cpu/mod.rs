@@ -284,7 +284,7 @@ impl CpuRing {
         });
     }
 
-    /// The same for an operation that reads words and writes them once.
+    /// Runs an operation on each row that reads words and writes them once.
     fn each_light(&self, rows: Rows, a: &mut [u64], f: impl Fn(&Modulus, usize, usize, &mut [u64]) + Sync) {
         let n = self.spec.n();
         let (a, f) = (&mut a[rows.at..][..rows.count() * n], |limb, entry, row: &mut [u64]| {

@@ -222,7 +222,7 @@ fn stages_follow_the_model() {
             assert!((Complex64::new(re, im) - values[k]).norm() < 1e-6, "{preset}: coefficient {k}");
         }
 
-        // The same plus multiples of q_0 that the weight of the sparse secret bounds.
+        // The same values plus multiples of q_0 that the weight of the sparse secret bounds.
         let q0 = w.params.ring_spec().q()[0] as f64;
         let lifted = phase(&w, raised);
         let integers: Vec<f64> = lifted.iter().map(|x| (x / q0).round()).collect();

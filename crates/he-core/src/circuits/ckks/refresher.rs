@@ -106,7 +106,7 @@ pub trait Refresher<B: RingOps> {
         self.sequence(ct, (0..times).map(|_| depth), |i, x| step(i, x))
     }
 
-    /// The same for steps of different depths.
+    /// Runs steps of different depths in sequence, as [`repeat`](Self::repeat) does one.
     ///
     /// # Errors
     /// The same as for [`repeat`](Self::repeat).

@@ -209,7 +209,7 @@ impl<B: RingOps> Evaluator<B> {
         Meta { noise: meta.noise.map(switched), ..meta }
     }
 
-    /// The same for switches with Galois keys.
+    /// The state after this many switches with Galois keys in sequence.
     pub(super) fn rotated_by(&self, meta: Meta, count: usize) -> Meta {
         let (model, primes) = (self.params.noise(), self.primes_at(meta.level));
         let rotated = |noise| (0..count).fold(noise, |noise, _| model.rotated(noise, primes));

@@ -24,7 +24,7 @@ pub fn prefix_rings<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
     Ok(())
 }
 
-/// The same for splits of a ring, into which polynomials go that have only primes of their chains.
+/// Checks splits of a ring, into which polynomials go that have only primes of their chains.
 ///
 /// # Errors
 /// The first failure, or a device's error.

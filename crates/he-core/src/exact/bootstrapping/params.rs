@@ -222,7 +222,7 @@ impl<S: Scheme> BootstrapParams<S> {
         Self::build_over(spec, q, p, true)
     }
 
-    /// The same, whatever the security; for experiments and tests only.
+    /// Makes such parameters whatever the security; for experiments and tests only.
     ///
     /// # Errors
     /// The same as for [`over_primes`](Self::over_primes), but for those of security.

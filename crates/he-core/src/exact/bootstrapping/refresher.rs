@@ -120,7 +120,7 @@ impl<S: Scheme, B: RingOps> RefreshWith<'_, S, B> {
         self.sequence(ct, std::iter::repeat_n(depth, times), step)
     }
 
-    /// The same for steps of different depths.
+    /// Runs steps of different depths in sequence, as [`repeat`](Self::repeat) does one.
     ///
     /// # Errors
     /// The same as for [`repeat`](Self::repeat).

@@ -41,7 +41,8 @@ impl SquashSpec {
         self.chosen(&spec, BootstrapParams::try_from)
     }
 
-    /// The same at another degree 2^`log_n`, whatever the security; for experiments and tests only.
+    /// Finds such parameters at another degree 2^`log_n`, whatever the security; for experiments
+    /// and tests only.
     ///
     /// # Errors
     /// The same as for [`params`](Self::params).
@@ -217,7 +218,7 @@ impl<S: Scheme, B: RingOps + LweOps> NoiseSquasher<S, B> {
         self.bootstrapper.refresh(&self.packer.integers(x, evaluator, key)?, boot_keys)
     }
 
-    /// The same for phases m / t, with noise of this deviation.
+    /// Squashes the noise of phases m / t, with noise of this deviation.
     ///
     /// # Errors
     /// The same as for [`squash`](Self::squash).

@@ -30,7 +30,7 @@ impl NumberFormat {
         Ok(Self { signed: true, ..Self::unsigned(bits)? })
     }
 
-    /// The same, divided by 2^`bits`.
+    /// The same numbers, divided by 2^`bits`.
     #[must_use]
     pub fn with_fraction(self, bits: u32) -> Self {
         Self { fraction: bits, ..self }

@@ -69,8 +69,8 @@ impl BlockTransform {
         Ok(Self::of_places(input, output, entries))
     }
 
-    /// The same with the number of slots of the output for which rotations are fewest, from those
-    /// that the output needs to those of the input. See [`output`](Self::output).
+    /// Makes the transform with the number of slots of the output for which rotations are fewest,
+    /// from those that the output needs to those of the input. See [`output`](Self::output).
     ///
     /// # Errors
     /// The same as for [`new`](Self::new).

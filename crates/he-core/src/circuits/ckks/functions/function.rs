@@ -185,7 +185,7 @@ impl Function {
         self.apply_plain_all(&[x]).first().copied().unwrap_or(f64::NAN)
     }
 
-    /// The same for many numbers at once, which is faster.
+    /// Evaluates the same program at many numbers at once, which is faster.
     pub fn apply_plain_all(&self, x: &[f64]) -> Vec<f64> {
         self.program.apply_plain(&[x])
     }

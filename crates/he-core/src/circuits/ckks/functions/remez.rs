@@ -59,8 +59,8 @@ impl Minimax {
         Self::weighted(f, |_| 1.0, parity, degree, intervals)
     }
 
-    /// The same for the least weight(x) |f(x) - p(x)|, with a positive weight: 1 / f(x) for the
-    /// least relative error of a positive function.
+    /// The polynomial of the least weight(x) |f(x) - p(x)|, with a positive weight: 1 / f(x) for
+    /// the least relative error of a positive function.
     ///
     /// # Errors
     /// The same as for [`new`](Self::new).

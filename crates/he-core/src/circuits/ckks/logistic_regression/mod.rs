@@ -49,7 +49,7 @@ struct Maps {
     inner: BlockTransform,
     /// The number of each row of every vector by rows, over the number of examples and the range.
     spread: BlockTransform,
-    /// The same times (1 + i) / 2.
+    /// The map of `spread`, times (1 + i) / 2.
     spread_twice: BlockTransform,
 }
 

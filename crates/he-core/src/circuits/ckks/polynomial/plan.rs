@@ -176,7 +176,7 @@ impl Part {
         part
     }
 
-    /// The same without a budget, for powers that are all on one level.
+    /// Plans without a budget, for powers that are all on one level.
     fn with(coefficients: &[f64], available: &impl Fn(usize) -> bool, chebyshev: bool) -> Self {
         Self::split(
             coefficients,

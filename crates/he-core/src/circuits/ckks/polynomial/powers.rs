@@ -44,8 +44,9 @@ impl<'a, B: RingOps> Powers<'a, B> {
         Ok(powers)
     }
 
-    /// The same, of which every one is left with `depth` levels above the refresher's reserve:
-    /// those that have fewer are refreshed, and so are those that a product would take below it.
+    /// Computes the powers of a plan, every one of which is left with `depth` levels above the
+    /// refresher's reserve: those that have fewer are refreshed, and so are those that a product
+    /// would take below it.
     pub(super) fn refreshed(
         ev: &'a Evaluator<B>,
         x: Ciphertext<B>,

@@ -30,7 +30,7 @@ pub(super) trait Butterflies: Copy {
     fn split(self, x: Self::V, y: Self::V, w: Self::Factor) -> (Self::V, Self::V);
     /// x + y, (x - y) w.
     fn join(self, x: Self::V, y: Self::V, w: Self::Factor) -> (Self::V, Self::V);
-    /// The same, canonical, for the factors 1/N and w/N.
+    /// x + y and x - y by the factors 1/N and w/N, canonical.
     fn end(self, x: Self::V, y: Self::V, w: [Self::Factor; 2]) -> (Self::V, Self::V);
     /// After all levels.
     fn canonical(self, x: Self::V) -> Self::V;

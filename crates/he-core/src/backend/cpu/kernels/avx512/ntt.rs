@@ -114,7 +114,7 @@ with_avx512! {
         forward_parts(simd, f, roots, 1 << stages, a, a.len() >> stages);
     }
 
-    /// The same for node 1, whose factors are `last` and whose results are canonical.
+    /// Inverse levels at node 1, whose factors are `last` and whose results are canonical.
     fn inverse_root<F: Field>(simd: Avx512, f: F, roots: &[RootLine], last: [ShoupFactor; 2], a: &mut [Line]) {
         let last = Some(last.map(|w| f.constant(w)));
         match a.len() {
@@ -290,7 +290,7 @@ fn forward_pass<F: Field, const R: usize>(f: F, roots: &[RootLine], k: usize, a:
     }
 }
 
-/// The same for signed words of another row.
+/// log2 R levels from node k on, for signed words of another row.
 #[inline(always)]
 fn forward_pass_from<F: Field, const R: usize>(
     f: F,
