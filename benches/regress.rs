@@ -29,7 +29,7 @@ use std::time::{Duration, Instant};
 const DURATION: Duration = Duration::from_secs(2);
 const CALLS: u32 = 10;
 
-/// Which part of the stored time more is a fall.
+/// The part of the stored time by which a slower result is a fall.
 const FALL: f64 = 0.1;
 
 const TABLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/regress.csv");
@@ -66,7 +66,7 @@ fn measure(mut call: impl FnMut()) -> (f64, Option<f64>) {
 struct Report {
     filter: String,
     stored: BTreeMap<String, f64>,
-    /// How much longer the yardstick takes than stored.
+    /// The ratio of the yardstick's time to the stored one.
     slower: f64,
     measured: String,
     fallen: Vec<String>,

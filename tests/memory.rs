@@ -527,7 +527,7 @@ struct Hidden {
 
 const PIECE: usize = 1 << 20;
 
-/// Where a needle lies in writable memory, by mapping, outside of `buffer`.
+/// The places of a needle in writable memory, by mapping, outside of `buffer`.
 fn find(needles: &[Hidden], buffer: &mut [u8]) -> Vec<Vec<String>> {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
     let mut memory = std::fs::File::open("/proc/self/mem").unwrap();

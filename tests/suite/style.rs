@@ -193,7 +193,8 @@ fn paragraphs(lines: &[(Line<'_>, &str)]) -> Vec<(String, Vec<(usize, usize)>)> 
     paragraphs
 }
 
-/// Where the sentences of a paragraph begin; colons end them, too, since a sentence may follow.
+/// The sentences of a paragraph, with the places where they begin. Colons end them, too, since a
+/// sentence may follow.
 fn sentences(paragraph: &str) -> Vec<(usize, &str)> {
     let (mut begin, mut quoted, mut found) = (0, false, Vec::new());
     for (at, c) in paragraph.char_indices() {

@@ -5,7 +5,7 @@ use he_core::aes::{Direction, KeySize};
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// How many of the four tables of a round are in shared memory.
+/// The number of the four tables of a round in shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Tables {
     /// Two, in 64 KiB; the others are rotations. For devices with less than 128 KiB of shared

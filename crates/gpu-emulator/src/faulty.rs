@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// How a device fails.
+/// The ways in which a device fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     /// No call finds memory any more: [`Error::OutOfMemory`], from calls that may allocate.
@@ -129,7 +129,7 @@ impl Faulty {
         state.fired.take()
     }
 
-    /// How often a function of the driver was called.
+    /// The calls of a function of the driver so far.
     pub fn count(&self, call: &str) -> u64 {
         self.state().counts.get(call).copied().unwrap_or(0)
     }

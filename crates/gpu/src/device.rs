@@ -28,7 +28,7 @@ pub(crate) trait Reclaim: Debug + Send + Sync {
 }
 
 impl Gpu {
-    /// How many devices the CUDA driver finds.
+    /// The number of devices that the CUDA driver finds.
     ///
     /// # Errors
     /// [`Error::NoDriver`]; [`Error::Driver`] if the driver does not start.

@@ -72,9 +72,9 @@ pub struct Sequence {
 /// Rows that are copied to the same device or to another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RowCopy {
-    /// Where the first row comes from.
+    /// The address of the first row at the source.
     pub src: u64,
-    /// Where it goes to.
+    /// The address of the first row at the destination.
     pub dst: u64,
     /// The bytes from one row to the next where they come from.
     pub src_pitch: usize,

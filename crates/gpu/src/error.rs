@@ -5,7 +5,7 @@ use std::fmt;
 /// Result with this crate's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why a device cannot be used, or the error that it reported.
+/// The reason for which a device cannot be used, or the error that it reported.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

@@ -11,9 +11,9 @@ const CALL: &str = "exchange";
 /// Rows of words that [`exchange`] copies from one buffer to another.
 #[derive(Debug, Clone, Copy)]
 pub struct Piece<'a> {
-    /// Where they come from.
+    /// The buffer that they come from.
     pub src: &'a Buffer,
-    /// Where they go to.
+    /// The buffer that they go to.
     pub dst: &'a Buffer,
     /// The first word in each.
     pub at: [usize; 2],

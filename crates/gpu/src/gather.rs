@@ -12,14 +12,14 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 /// Fewer launches are not worth a graph.
 const LEAST: usize = 3;
 
-/// How many launches are held back from a device that has nothing else to do.
+/// The number of launches that are held back from a device that has nothing else to do.
 const IDLE_MOST: usize = 10;
 
 /// The most launches that are held back. Between two graphs a device does nothing for about two
 /// microseconds, so that longer ones are better while it is busy.
 const MOST: usize = 20;
 
-/// How often a sequence is requested before it gets a graph, since making one takes as long as a
+/// The requests of a sequence after which it gets a graph, since making one takes as long as a
 /// hundred launches.
 const SIGHTINGS: u32 = 3;
 
@@ -36,7 +36,7 @@ pub(crate) struct Gathered {
     clock: u64,
     /// The driver has no graphs.
     refused: bool,
-    /// How many forks there were.
+    /// The number of forks so far.
     forks: u64,
 }
 
@@ -46,8 +46,8 @@ struct Work {
     /// The ends of their arguments in `words`.
     ends: Vec<usize>,
     words: Vec<u64>,
-    /// Which of the stream's forks the last one of this work is, which has the next number here:
-    /// work that is requested again has the same numbers.
+    /// The last of the stream's forks in this work, which has the next number here: work that is
+    /// requested again has the same numbers.
     fork: Option<u64>,
     forks: u64,
 }
@@ -82,7 +82,7 @@ impl Work {
     }
 }
 
-/// How many launches are held back.
+/// The number of launches that are held back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Held {
     /// There may be more.

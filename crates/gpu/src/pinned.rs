@@ -31,7 +31,7 @@ struct Copies {
     reads: Marks,
     /// Host to device, or kernels that read: only writing must wait.
     writes: Marks,
-    /// Why a copy to the host failed, after which the words are arbitrary.
+    /// The error of a copy to the host, after which the words are arbitrary.
     failed: Option<Error>,
 }
 

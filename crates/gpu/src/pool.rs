@@ -16,7 +16,7 @@ const LEAST: usize = 256;
 /// Memory of a buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Block {
-    /// Where it is.
+    /// The address.
     pub(crate) address: u64,
     /// A size class.
     pub(crate) bytes: usize,

@@ -19,7 +19,7 @@ pub struct Subject {
     pub params: BootstrapParams,
 }
 
-/// How often, and how many ciphertexts at once.
+/// The number of runs, and of ciphertexts at once.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
     /// Bootstraps, as long as they fit into the limit of a figure; at least one.
@@ -220,8 +220,8 @@ impl Measured {
         Ok(table)
     }
 
-    /// How many real and imaginary parts have how many bits of precision: -log2 of their error,
-    /// rounded down, for numbers up to one.
+    /// The numbers of real and imaginary parts by bits of precision: -log2 of their error, rounded
+    /// down, for numbers up to one.
     fn precision(&self, subject: &Subject, device: &str) -> Table {
         let bits = |error: f64| if error > 0.0 { -error.log2() } else { f64::INFINITY };
         let whole = |error: f64| bits(error).clamp(0.0, 64.0) as usize;

@@ -28,7 +28,7 @@ pub struct Training {
     pub batch: usize,
 }
 
-/// Which digits are told apart.
+/// The digits that are told apart.
 const DIGITS: [u8; 2] = [3, 8];
 /// Pixels of a digit along each side, of which each four are averaged.
 const SIDE: usize = 28;

@@ -27,7 +27,7 @@ pub const MODELS: [&str; 5] = ["breast_cancer", "wine", "lenet5_square", "lenet5
 /// The largest mark of the bits that activations have.
 const BITS: u32 = 10;
 
-/// How much is measured.
+/// The amount of measuring.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
     /// Examples whose outputs are compared with plain ones.

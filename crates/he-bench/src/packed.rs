@@ -194,7 +194,7 @@ fn value(bits: impl DoubleEndedIterator<Item = u64>) -> u128 {
     bits.rev().fold(0, |all, bit| all << 1 | u128::from(bit))
 }
 
-/// Where the depth of a job comes from.
+/// The source of the depth of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Depth {
     /// Parameters that are as long as the job takes.

@@ -291,7 +291,7 @@ impl Table {
         self.notes.push(note.into());
     }
 
-    /// How much faster ours is, in a row.
+    /// The factor by which ours is faster, in a row.
     pub fn speed_up(&self, pair: usize, row: usize) -> Option<f64> {
         let (paper, ours) = self.speed_ups[pair];
         let of = |column: usize| self.columns[column].values[row].number();

@@ -1,5 +1,5 @@
-//! How the person or the program that called wants to be told: in text or in JSON, with or without
-//! progress.
+//! The form in which the person or the program that called wants to be told: in text or in JSON,
+//! with or without progress.
 //!
 //! Set once, from the command line. A command's answer goes to standard output; notes, summaries
 //! and errors go to standard error.
@@ -31,7 +31,7 @@ pub fn is_quiet() -> bool {
     QUIET.load(Ordering::Relaxed)
 }
 
-/// How long the command has taken so far.
+/// The time that the command has taken so far.
 pub fn elapsed() -> Duration {
     START.elapsed()
 }

@@ -1,4 +1,4 @@
-//! Which device computes: the one place where it is chosen.
+//! The choice of the device that computes: the one place where it is made.
 
 use crate::console;
 use crate::error::{CliError, Result};

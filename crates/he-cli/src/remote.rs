@@ -421,7 +421,7 @@ impl Remote {
         })
     }
 
-    /// How far the service got.
+    /// The bytes that the service got.
     fn offset(&self, answer: &Response<Body>, length: u64) -> Attempt<u64> {
         let offset =
             answer.headers().get("Upload-Offset").and_then(|value| value.to_str().ok()?.parse().ok());

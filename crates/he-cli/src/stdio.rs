@@ -124,8 +124,8 @@ impl TextGuard {
         Ok(())
     }
 
-    /// How many bytes are whole characters of text; a character that is cut off at the end may
-    /// follow.
+    /// The number of bytes that are whole characters of text; a character that is cut off at the
+    /// end may follow.
     fn text(bytes: &[u8]) -> Result<usize> {
         let (text, taken) = match std::str::from_utf8(bytes) {
             Ok(text) => (text, bytes.len()),

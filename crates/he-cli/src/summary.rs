@@ -100,12 +100,12 @@ pub fn shown(path: &Path) -> String {
     if path.as_os_str() == "-" { "standard output".to_owned() } else { path.display().to_string() }
 }
 
-/// How long the command took, for people.
+/// The time that the command took, for people.
 pub fn time() -> String {
     units::duration(console::elapsed())
 }
 
-/// How many times larger the encrypted file is than the input; nothing of an empty input.
+/// The ratio of the encrypted file's size to the input's; nothing for an empty input.
 pub fn expansion(input: u64, encrypted: u64) -> Option<f64> {
     (input > 0).then(|| encrypted as f64 / input as f64)
 }

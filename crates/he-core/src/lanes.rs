@@ -44,7 +44,7 @@ pub(crate) trait Lanes: Copy {
 /// One or several quads of four doubles in a register, for loops that take as many quads at a time
 /// as there are. All [`Lanes`] are one quad.
 pub(crate) trait Quads: Copy {
-    /// How many.
+    /// The number of quads.
     const QUADS: usize;
     type V: Copy;
     /// The doubles of a register in memory.

@@ -19,8 +19,8 @@ const TILE_WORDS: usize = TILE * KEY_BITS as usize / 64;
 /// The bits of a residue in a packed key.
 const KEY_BITS: u32 = 50;
 
-/// How a key holds the residues of a ring's primes. A key switch reads each of its words once, so
-/// that its time on large degrees is that of their bytes.
+/// The form in which a key holds the residues of a ring's primes. A key switch reads each of its
+/// words once, so that its time on large degrees is that of their bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum KeyForm {
     /// As they are.
@@ -31,7 +31,7 @@ pub(crate) enum KeyForm {
     Packed,
 }
 
-/// How kernels find the rows of a key.
+/// The addresses by which kernels find the rows of a key.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, NoUninit)]
 pub(crate) struct KeyLayout {

@@ -263,7 +263,7 @@ fn reading_lines(first: Step, exceeds_cache: bool) -> Step {
     }
 }
 
-/// How the limbs of a transform by two kernels with large tiles are divided: into pieces, which
+/// The division of the limbs of a transform by two kernels with large tiles: into pieces, which
 /// take turns among the branches of a fork.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Pieces {

@@ -53,7 +53,7 @@ type Digits = (Vec<Range<usize>>, Span);
 /// The primes of a scale-invariant product, and its t modulo each.
 type Product = (Span, Vec<u64>);
 
-/// Which conversion.
+/// The kind of conversion.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 enum PlanKey {
     Decompose(Digits),
@@ -68,7 +68,7 @@ struct Conversion {
     to: Span,
     /// First limb of the source.
     first: usize,
-    /// Which limbs of the chain, in the own ring, are among the sources, if these are a digit.
+    /// The limbs of the chain, in the own ring, that are among the sources, if these are a digit.
     own: Range<usize>,
     /// The factors of the input, modulo each source; empty if there are none.
     before: Vec<u64>,

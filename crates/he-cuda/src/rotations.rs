@@ -47,7 +47,7 @@ struct Term {
     first: u32,
 }
 
-/// Where a sum lies.
+/// The place of a sum.
 #[repr(C)]
 #[derive(Clone, Copy, Pod, Zeroable)]
 struct Target {
@@ -79,7 +79,7 @@ struct Args {
 /// Rotations by their index, and their weights.
 type Weights = Vec<(usize, Runs)>;
 
-/// Where a weight is.
+/// The place of a weight.
 enum Place {
     /// Constants from this word on, in what is uploaded.
     Constants(usize),

@@ -56,8 +56,8 @@ impl Share {
         self.chain(range.start)..self.chain(range.end)
     }
 
-    /// Where the own limbs of a span lie in a buffer of all its limbs: those of the chain, then the
-    /// special ones.
+    /// The places of the own limbs of a span in a buffer of all its limbs: those of the chain, then
+    /// the special ones.
     pub(crate) const fn runs(self, span: Span) -> [Run; 2] {
         let own = self.span(span);
         let first = own.start * self.devices + self.device;

@@ -70,7 +70,7 @@ impl Staged<'_> {
         self.cuda.stream.reading(&self.blocks[0], work)
     }
 
-    /// How many there are.
+    /// The number of blocks.
     pub(crate) fn len(&self) -> usize {
         self.blocks.len()
     }

@@ -106,8 +106,8 @@ impl<F: FileFormat> CipherReader<F> {
         self.frame_or_end()?.map(SealedFrame::open).transpose().in_file(&self.name)
     }
 
-    /// Where the frames lie that were not read yet. Their bodies are not read; that they are those
-    /// of the file, in their order, is checked by its end mark. Only files have places.
+    /// The places of the frames that were not read yet. Their bodies are not read; that they are
+    /// those of the file, in their order, is checked by its end mark. Only files have places.
     ///
     /// # Errors
     /// The file is damaged, or the input is not a file.

@@ -1,5 +1,5 @@
-//! How the values of an array lie in the slots of a batch: what the Python package and SQL write
-//! beside a ciphertext.
+//! The layout of the values of an array in the slots of a batch: the description that the Python
+//! package and SQL write beside a ciphertext.
 
 /// Shapes that do not fit together, or that no ciphertext holds.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -47,7 +47,7 @@ pub enum LayoutError {
 
 type Result<T> = std::result::Result<T, LayoutError>;
 
-/// How the values of an array lie in the slots of a batch of ciphertexts.
+/// The layout of the values of an array in the slots of a batch of ciphertexts.
 ///
 /// An array of one dimension is a column: it fills one entry of the batch after the other, the last
 /// of which is padded. An array of two dimensions has a row in each entry.

@@ -43,7 +43,7 @@ fn stopped() -> Error {
     Error::Stopped
 }
 
-/// Where a source puts its data.
+/// The buffer that a source fills.
 pub struct Filler {
     layout: Layout,
     /// Chunks of a full piece.
@@ -203,7 +203,7 @@ pub fn read_full(input: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> 
     Ok(filled)
 }
 
-/// Where a sink finds what the cipher made.
+/// The bytes that the cipher made, for a sink.
 pub struct Drain {
     chunk_len: usize,
     made: Receiver<Piece>,

@@ -149,7 +149,7 @@ fn streams(devices: &[Device]) -> Result<Vec<Device>> {
     Ok(devices.iter().cloned().chain(more).collect())
 }
 
-/// Where a source puts its jobs.
+/// The destination of the jobs of a source.
 pub struct Jobs<'a, J> {
     to: To<'a, J>,
     next: usize,

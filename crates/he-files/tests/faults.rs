@@ -44,7 +44,7 @@ struct Flaky {
 }
 
 impl Flaky {
-    /// How many bytes pass now of so many.
+    /// The number of bytes that pass now, of so many.
     fn pass(&mut self, asked: usize) -> io::Result<usize> {
         if asked == 0 {
             return Ok(0);
@@ -223,7 +223,8 @@ fn short_and_interrupted_transfers_are_continued() {
     }
 }
 
-/// Where a transfer may end: at each of the first bytes, at some in between, and before the last.
+/// The places at which a transfer may end: at each of the first bytes, at some in between, and
+/// before the last.
 fn cuts(seed: u64, length: usize) -> impl Iterator<Item = usize> {
     let mut rng = ChaCha20Rng::seed_from_u64(seed);
     let some: Vec<usize> = (0..12).map(|_| rng.random_range(0..length)).collect();

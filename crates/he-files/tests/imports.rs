@@ -1,5 +1,5 @@
-//! How the modules import one another: few layers, small cycles, and no arrow between what is
-//! encrypted and how a scheme encrypts it, but for those that are listed here.
+//! The imports among the modules: few layers, small cycles, and no arrow between what is encrypted
+//! and how a scheme encrypts it, but for those that are listed here.
 //!
 //! `HE_IMPORTS=path/to/src cargo test -p he-files --test imports -- --nocapture` counts the
 //! modules, layers and cycles of any sources.

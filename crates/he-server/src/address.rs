@@ -1,4 +1,4 @@
-//! Whose an address is: what one client can choose freely counts as one address.
+//! The owner of an address: what one client can choose freely counts as one address.
 
 use std::net::{IpAddr, Ipv6Addr};
 

@@ -21,7 +21,7 @@ use crate::uploads::{self, Uploads};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Why the service cannot start.
+/// Reasons for which the service cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// A folder or the store cannot be used.
@@ -29,15 +29,15 @@ pub enum StartError {
     Io {
         /// The folder or store.
         what: String,
-        /// Why.
+        /// The reason.
         source: std::io::Error,
     },
     /// The database cannot be used.
     #[error("cannot use the database {place}: {reason}")]
     Database {
-        /// Which one, without a password.
+        /// The database, without a password.
         place: String,
-        /// Why.
+        /// The reason.
         reason: String,
         /// The advice.
         hint: &'static str,
@@ -47,13 +47,13 @@ pub enum StartError {
     InUse {
         /// The folder or database.
         what: String,
-        /// Who uses it, and since when.
+        /// The user of it, and the time since when.
         by: String,
     },
     /// The tables are not those of this program.
     #[error("the database {place} is of version {found}, and this program needs {CURRENT}")]
     Version {
-        /// Which one, without a password.
+        /// The database, without a password.
         place: String,
         /// The version that was found.
         found: u64,
@@ -61,7 +61,7 @@ pub enum StartError {
     /// There is no service here.
     #[error("there is no database of a service at {place}")]
     NoDatabase {
-        /// Where it was looked for, without a password.
+        /// The place where it was looked for, without a password.
         place: String,
     },
     /// There is no tenant of this name.
@@ -85,7 +85,7 @@ pub enum StartError {
     Name {
         /// The name of what.
         what: &'static str,
-        /// Why not.
+        /// The reason.
         reason: &'static str,
     },
     /// The folder of the page is none.
@@ -175,9 +175,9 @@ pub struct App {
     pub models: Models,
     /// The counters.
     pub metrics: Metrics,
-    /// Who may ask how often.
+    /// The rates of requests.
     pub rates: Rates,
-    /// Who may have how many long requests at a time.
+    /// The long requests at a time, by tenant.
     pub long_requests: Arc<LongRequests>,
     /// The room on the disk.
     pub space: Space,

@@ -17,7 +17,7 @@ pub const NAME: &str = "the upload";
 const KEPT: Share = Share { states: 256, bytes: 64 << 20 };
 const OF_ACCOUNT: Share = Share { states: 64, bytes: 16 << 20 };
 
-/// How far an upload is.
+/// The progress of an upload.
 pub struct Arriving {
     /// The scan of the bytes so far.
     pub scan: Scan,
@@ -164,7 +164,7 @@ pub struct Hold<'a> {
     states: &'a States,
     id: String,
     account: String,
-    /// How far the upload is, if that is known.
+    /// The progress of the upload, if that is known.
     pub arriving: Option<Arriving>,
 }
 

@@ -53,7 +53,7 @@ impl Folder {
     /// Makes the folder if there is none, and locks it for `holder`.
     ///
     /// # Errors
-    /// Who holds it, as far as that can be read; or the folder cannot be used.
+    /// The holder of it, as far as that can be read; or the folder cannot be used.
     pub fn lock(path: &Path, holder: &Holder) -> io::Result<Result<Self, Option<Holder>>> {
         private_folder(path)?;
         let mut options = File::options();

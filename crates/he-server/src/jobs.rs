@@ -37,7 +37,7 @@ const MOST_STARTS: u64 = 3;
 const FIRST_WAIT: Duration = Duration::from_millis(100);
 const LAST_WAIT: Duration = Duration::from_secs(5);
 
-/// How far a job is, as of now.
+/// The progress of a job, as of now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Status {
     /// Queued, running, or how it ended.
@@ -48,7 +48,7 @@ pub struct Status {
     pub of: u64,
 }
 
-/// Why a job is to end before it is done.
+/// The reason for which a job is to end before it is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stop {
     /// It is not wanted any more.

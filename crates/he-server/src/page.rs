@@ -22,7 +22,7 @@ const MISSING: &str = "<!doctype html>\n<meta charset=\"utf-8\">\n<title>he-serv
     <p>Run <code>web/build.sh</code> and compile again, or start with <code>--page web/dist</code>.\n\
     The API is described at <a href=\"/openapi.json\">/openapi.json</a>.\n";
 
-/// Where the page is.
+/// The place of the page.
 #[derive(Debug)]
 pub struct Page {
     folder: Option<PathBuf>,

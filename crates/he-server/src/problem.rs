@@ -22,7 +22,7 @@ pub struct Cause {
     pub hint: Option<String>,
 }
 
-/// Why a request cannot be fulfilled.
+/// The reason for which a request cannot be fulfilled.
 #[derive(Clone, Debug)]
 pub struct Problem {
     /// The status of the answer.

@@ -1,4 +1,4 @@
-//! Whose turn it is: jobs that wait, fairly between tenants, and between the addresses of guests.
+//! A fair queue of jobs: between tenants, and between the addresses of guests.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
@@ -42,7 +42,7 @@ impl Owner {
 /// The places for jobs that run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Places {
-    /// How many there are.
+    /// The number of places.
     pub all: usize,
     /// The most that an account has.
     pub of_account: usize,
@@ -191,7 +191,7 @@ mod tests {
             order.push(job);
         }
         assert_eq!(order, ["a0", "b0", "a1", "b1", "a2", "a3"]);
-        // Who comes late does not wait behind the others' jobs.
+        // A tenant that comes late does not wait behind the others' jobs.
         push(&mut queue, "c", "c0");
         assert_eq!(next(&mut queue, TWO).unwrap(), "c0");
         assert_eq!((queue.waiting(), queue.running()), (96, 1));

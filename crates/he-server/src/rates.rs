@@ -1,4 +1,4 @@
-//! Who may ask how often: a bucket of tokens per tenant and per address.
+//! Limits on the rate of requests: a bucket of tokens per tenant and per address.
 
 use std::collections::HashMap;
 use std::net::IpAddr;

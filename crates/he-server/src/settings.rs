@@ -8,7 +8,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Why a configuration cannot be used.
+/// The reason for which a configuration cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsError {
     /// The file cannot be read.
@@ -16,7 +16,7 @@ pub enum SettingsError {
     Read {
         /// The file.
         path: String,
-        /// Why.
+        /// The reason.
         source: std::io::Error,
     },
     /// The file is not a configuration.
@@ -38,7 +38,7 @@ pub enum SettingsError {
     Value {
         /// The setting.
         setting: &'static str,
-        /// Why not.
+        /// The reason.
         reason: String,
     },
 }

@@ -19,7 +19,7 @@ use tokio::runtime::Handle;
 /// Bytes that are read at once.
 const PIECE: usize = 1 << 18;
 
-/// Where objects are.
+/// The store of the objects.
 #[derive(Clone, Debug)]
 pub struct Store {
     objects: Arc<dyn ObjectStore>,

@@ -1,4 +1,4 @@
-//! How long a job may be computed.
+//! Limits on the time of a job.
 
 use crate::problem::Cause;
 use crate::queue::Owner;
@@ -10,7 +10,7 @@ pub fn of(owner: &Owner, times: JobTimes) -> Duration {
     if owner.is_guest() { times.guest } else { times.tenant }
 }
 
-/// Why a job has failed that reached its limit.
+/// The cause of the failure of a job that reached its limit.
 pub fn exceeded(limit: Duration, owner: &Owner) -> Cause {
     let seconds = limit.as_secs();
     let time = match seconds % 60 {

@@ -9,7 +9,7 @@ use crate::settings::Config;
 
 pub use crate::db::TokenNote;
 
-/// How a token is made.
+/// Options for making a token.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// The purpose of the token.

@@ -146,7 +146,7 @@ async fn appended(
     }
 }
 
-/// Why a part was not taken.
+/// The reason for which a part was not taken.
 enum Failed {
     /// The file is not what may be uploaded.
     File(Problem),

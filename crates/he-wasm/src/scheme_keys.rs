@@ -23,7 +23,7 @@ use serde_json::{Map, Value, json};
 use std::rc::Rc;
 use zeroize::Zeroizing;
 
-/// How errors call the loaded keys, and a file that is decrypted.
+/// The names of the loaded keys, and of a file that is decrypted, in errors.
 const KEYS: &str = "the secret key";
 const FILE: &str = "the file";
 

@@ -36,7 +36,7 @@ use std::io::Cursor;
 use std::rc::Rc;
 use zeroize::Zeroizing;
 
-/// How errors call a file that was given, and a model.
+/// The names of a file that was given, and of a model, in errors.
 const FILE: &str = "the file";
 const MODEL: &str = "the model";
 
@@ -94,7 +94,7 @@ pub struct Making {
     pub task: Task<Value>,
     /// The bytes that were made.
     pub written: Written,
-    /// How far it is.
+    /// The progress.
     pub tell: Tell,
 }
 
@@ -103,7 +103,7 @@ struct State {
     keys: Option<Held>,
     /// The model that examples are encrypted for.
     model: Option<Rc<ModelFile>>,
-    /// Where all randomness is drawn from in tests.
+    /// The seed from which all randomness is drawn in tests.
     insecure_seed: Option<u64>,
 }
 

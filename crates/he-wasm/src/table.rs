@@ -8,8 +8,8 @@ use he_files::data::table::{Header, Missing, Table, TableOptions, looks_like_tab
 use serde::Deserialize;
 use serde_json::Value;
 
-/// How a table is read, as JavaScript says it. Options that are not given are as in `he-cli
-/// encrypt`.
+/// The options with which a table is read, as JavaScript states them. Options that are not given
+/// are as in `he-cli encrypt`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub struct ReadOptions {

@@ -104,7 +104,7 @@ struct Told {
     warnings: Vec<Warning>,
 }
 
-/// How far a task is, and what its caller should know.
+/// The progress of a task, and what its caller should know.
 #[derive(Clone, Default)]
 pub struct Tell(Arc<Mutex<Told>>);
 

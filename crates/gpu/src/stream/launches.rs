@@ -253,7 +253,7 @@ mod tests {
             unsafe { stream.launch(&kernel, [grid.get(), 1, 1], [1; 3], 0, &1_u64) }.unwrap();
             fake.grids().len()
         };
-        // How many launches the driver has got after each of them.
+        // The number of launches that the driver has got after each of them.
         let submitted = |launches: usize| -> Vec<usize> {
             let before = fake.grids().len();
             stream.batched(|| (0..launches).map(|_| launch() - before).collect()).unwrap()

@@ -63,7 +63,7 @@ pub fn security_text(bits: u32) -> String {
     if bits == 0 { "INSECURE".to_owned() } else { format!("{bits} bits") }
 }
 
-/// Why parameters of integers with bootstrapping are as they are.
+/// Explains the choice of parameters of integers with bootstrapping.
 pub fn why_exact<E: Taken>(boot: &exact::BootstrapParams<E>) -> String {
     let spec = &boot.spec().circuit;
     let (needed, left, count) = (boot.needed_budget(), boot.refreshed_budget(), boot.spec().iterations);
@@ -150,7 +150,7 @@ impl Facts {
         own.into_iter().chain(self.circuit.lines()).collect()
     }
 
-    /// Why they are as they are.
+    /// Explains the choice of the parameters.
     pub fn why(&self) -> String {
         let spec = self.params.spec();
         format!(

@@ -223,7 +223,7 @@ fn no_image_flag(args: &Decrypt) -> Result<()> {
     })
 }
 
-/// How columns of integers are written: as CSV, or as a picture if they are the channels of one.
+/// The form of columns of integers: CSV, or a picture if they are the channels of one.
 fn columns_view(args: &Decrypt, note: &ColumnsNote) -> Result<(View, Format)> {
     let (Some(Pixels { width, height }), Some(samples)) = (note.picture, note.samples()) else {
         no_image_flag(args)?;

@@ -47,7 +47,7 @@ fn version((major, minor): (u32, u32)) -> String {
     format!("{major}.{minor}")
 }
 
-/// How fast float64 is.
+/// The rate of float64.
 fn rate(info: &DeviceInfo) -> &'static str {
     if info.full_rate_fp64() { "full" } else { "reduced" }
 }

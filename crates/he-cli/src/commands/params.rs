@@ -28,7 +28,7 @@ struct Explanation {
     json: Value,
     /// For people: lines of a name and a text.
     lines: Vec<(&'static str, String)>,
-    /// Why they were chosen.
+    /// The reasons for their choice.
     why: String,
 }
 

@@ -494,7 +494,7 @@ mod tests {
                 "hiding the noise takes 75 bits, and the numbers stay visible below 40 at most",
                 "make keys with keygen --publish, and encrypt again, or leave --publish out and keep the numbers to yourself",
             ),
-            // Where the library's words will do.
+            // Errors for which the library's words will do.
             (
                 Core::TooManyValues { found: 5, capacity: 4 }.into(),
                 "5 values for 4 slots",

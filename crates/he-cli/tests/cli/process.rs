@@ -114,7 +114,7 @@ impl Call {
         self
     }
 
-    /// Where relative paths start.
+    /// Sets the folder where relative paths start.
     pub fn at(mut self, folder: &Path) -> Self {
         self.command.current_dir(folder);
         self
@@ -276,7 +276,7 @@ pub struct Keys {
     pub secret: String,
     pub public: String,
     pub eval: String,
-    /// Where all is computed with them, whatever `HE_DEVICE` says.
+    /// The device on which all is computed with them, whatever `HE_DEVICE` says.
     device: Option<&'static str>,
 }
 

@@ -74,7 +74,7 @@ fn what_a_sensor_sends_becomes_an_encrypted_table() {
     let again = fs::read(path("again.aes")).unwrap();
     assert_eq!(file[..40], again[..40]);
     assert!(file[40..56] != again[40..56] && file[75..] != again[75..]);
-    // Who has the sensor key decrypts it.
+    // The holder of the sensor key decrypts it.
     assert_eq!(run(&dir, "decrypt in.aes -k sensor.key -o -").text(), READINGS);
 
     transcipher(&dir, "in.aes").ok();

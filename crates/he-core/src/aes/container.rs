@@ -283,7 +283,7 @@ impl fmt::Display for Cost {
     }
 }
 
-/// How the user key of a file is obtained.
+/// The way in which the user key of a file is obtained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lock {
     /// A key of the user.
@@ -308,7 +308,7 @@ pub struct Layout {
     log2: u8,
 }
 
-/// How much a file holds.
+/// The amount of data in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
     /// Number of chunks, at least 1.

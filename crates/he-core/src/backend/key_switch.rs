@@ -56,8 +56,8 @@ pub struct GiantStep<'a, T> {
     pub terms: Vec<(usize, Weight<'a, T>)>,
 }
 
-/// Which ciphertexts of a batch a sum of rotations is of, and which it is added to: a batch is
-/// `inputs` groups of equally many entries one after the other, and the result `outputs` such
+/// The ciphertexts of a batch that a sum of rotations is of, and those that it is added to: a batch
+/// is `inputs` groups of equally many entries one after the other, and the result `outputs` such
 /// groups.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RotationBlocks {

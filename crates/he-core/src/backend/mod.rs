@@ -193,7 +193,7 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
     }
 }
 
-/// Where blocks of words begin in a buffer: the first at word `at`, each next one `step` words
+/// The places of blocks of words in a buffer: the first at word `at`, each next one `step` words
 /// further on. Blocks do not overlap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Blocks {

@@ -27,7 +27,7 @@ pub struct BigCkksSpec {
     pub digit_bits: u32,
     /// log2 of the scale of fresh encodings.
     pub scale_log2: u32,
-    /// How the secret is drawn.
+    /// The distribution of the secret.
     pub secret: SecretDistribution,
 }
 

@@ -53,7 +53,7 @@ struct Sum {
     rest: [f64; 3],
 }
 
-/// Where Newton's method begins: near shift, center and slope of cosines of two periods on either
+/// The start of Newton's method: near shift, center and slope of cosines of two periods on either
 /// side of zero.
 const START: [f64; 3] = [1.6, 1.15, 0.0];
 const STEPS: usize = 50;

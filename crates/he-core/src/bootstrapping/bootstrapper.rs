@@ -29,7 +29,7 @@ pub enum Stage {
     Join,
 }
 
-/// Which parts of values are refreshed.
+/// The parts of values that are refreshed.
 #[derive(Clone, Copy)]
 pub(super) enum Values {
     Complex,

@@ -43,18 +43,18 @@ pub struct EvalMod {
     amplitude: f64,
 }
 
-/// How the reduction is approximated.
+/// The approximation of the reduction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EvalModShape {
     /// The greatest magnitude of the integer that is removed.
     pub bound: u32,
     /// The degree of the cosine's polynomial, even.
     pub degree: usize,
-    /// How often the cosine's angle is doubled.
+    /// The number of times that the cosine's angle is doubled.
     pub doublings: u32,
     /// Whether the arcsine follows.
     pub arcsine: bool,
-    /// How much more the frequent integers weigh in the polynomial's fit than the rare ones: an
+    /// The weight of the frequent integers in the polynomial's fit against the rare ones: an
     /// integer weighs its probability to this power. 0 makes all alike.
     pub focus: f64,
 }

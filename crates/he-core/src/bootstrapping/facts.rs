@@ -50,7 +50,7 @@ pub struct Precision {
 /// A secret, and the greatest modulus of anything that exists under it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SecretFacts {
-    /// How many coefficients are other than 0; `None` for a uniform ternary secret.
+    /// The number of coefficients other than 0; `None` for a uniform ternary secret.
     pub weight: Option<usize>,
     /// log2 of the greatest modulus under it.
     pub log_modulus: f64,

@@ -24,7 +24,7 @@ pub enum BootstrapKeyUse {
     Relin,
     /// X -> X^g in CoeffsToSlots, over the primes of its matrix and those that this borrows.
     CoeffsToSlots {
-        /// Which of its matrices, in the order of their application.
+        /// The number of the matrix, in the order of their application.
         matrix: usize,
         /// The Galois element.
         g: u64,

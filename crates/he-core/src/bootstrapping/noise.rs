@@ -28,8 +28,8 @@ use crate::ring::ERROR_VARIANCE;
 use crate::rlwe::RlweParams;
 use crate::rlwe::noise::{key_switch_log2, rounding_log2};
 
-/// How many deviations of a product of two random numbers the greatest error of a slot is assumed
-/// to have, as for all estimates ([`NoiseEstimate`]).
+/// The number of deviations of a product of two random numbers that the greatest error of a slot is
+/// assumed to have, as for all estimates ([`NoiseEstimate`]).
 const PEAK: f64 = 16.0;
 
 /// The assumed deviations of the greatest error for coefficients. The error of a rounding in a slot

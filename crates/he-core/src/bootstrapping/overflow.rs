@@ -1,4 +1,4 @@
-//! How probable the integers are that the modular reduction has to remove.
+//! The probabilities of the integers that the modular reduction has to remove.
 
 use num_bigint::{BigInt, BigUint};
 

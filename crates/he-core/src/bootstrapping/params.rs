@@ -24,7 +24,7 @@ const LONGEST_DIGIT: usize = 9;
 /// Levels of one scale and of primes of the same widths.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LevelRun {
-    /// How many levels.
+    /// The number of levels.
     pub levels: usize,
     /// log2 of their scale.
     pub scale_log2: f64,
@@ -43,7 +43,7 @@ impl LevelRun {
     }
 }
 
-/// Which of the linear maps comes first, and hence what is refreshed.
+/// The order of the linear maps, and hence the choice of what is refreshed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Order {
     /// SlotsToCoeffs on the lowest levels, where it is cheapest: the values in the slots of a
@@ -85,11 +85,11 @@ pub struct BootstrapSpec {
     pub coeffs_to_slots: LevelRun,
     /// The widths of the special primes.
     pub special: Vec<u32>,
-    /// How many of them the keys of SlotsToCoeffs have.
+    /// The number of them that the keys of SlotsToCoeffs have.
     pub slots_to_coeffs_special: usize,
-    /// How many more special primes than `special` the keys of each matrix of CoeffsToSlots after
-    /// the first have, and those of the modular reduction, which come last. They are primes of
-    /// levels that have been left: digits are longer and fewer, under the same modulus.
+    /// The numbers of special primes beyond `special` that the keys of each matrix of CoeffsToSlots
+    /// after the first have, and those of the modular reduction, which come last. They are primes
+    /// of levels that have been left: digits are longer and fewer, under the same modulus.
     ///
     /// Source: Hwang, Seo, Song, *Optimizing HE operations via Level-aware Key-switching
     /// Framework*, 2023.

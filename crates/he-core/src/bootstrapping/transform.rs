@@ -10,7 +10,7 @@ use std::ops::Range;
 /// A square matrix by its diagonals: diagonal k holds M\[i\]\[(i + k) mod n\] at i.
 type Diagonals = BTreeMap<i64, Vec<Complex64>>;
 
-/// How many baby steps a giant step costs: it divides and decomposes what it rotates. On the few
+/// The cost of a giant step in baby steps: it divides and decomposes what it rotates. On the few
 /// primes of SlotsToCoeffs that takes longest beside a baby step, and keys are small. On those of
 /// CoeffsToSlots 5 would take 3 % less time on a GPU, and keys of 1.2 times the bytes.
 fn giant_cost(to: Direction) -> usize {

@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use num_complex::Complex64;
 use std::ops::Range;
 
-/// How tiles share a ciphertext.
+/// The way in which tiles share a ciphertext.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Packing {
     /// One tile, in the real parts, as is necessary to multiply images.
@@ -40,13 +40,13 @@ pub struct TileSpec {
     pub halo: usize,
     /// The pixels of the halo that filters have not consumed yet, counted from the useful part.
     pub halo_left: usize,
-    /// How tiles share a ciphertext.
+    /// The way in which tiles share a ciphertext.
     pub packing: Packing,
     /// Whether the two tiles of a complex vector lie one above the other, not side by side.
     pub stacked: bool,
 }
 
-/// How an image is cut into tiles of `tile_w` x `tile_h` slots, row by row.
+/// The cut of an image into tiles of `tile_w` x `tile_h` slots, row by row.
 ///
 /// The outer `halo` pixels of a tile repeat the neighbours' pixels (beyond the image: its nearest
 /// pixel), so that the tiles' useful parts, (tile_w - 2 halo) x (tile_h - 2 halo), lie side by side
@@ -198,7 +198,7 @@ impl TileLayout {
         self.spec.halo_left
     }
 
-    /// How tiles share a ciphertext.
+    /// The way in which tiles share a ciphertext.
     pub fn packing(&self) -> Packing {
         self.spec.packing
     }

@@ -28,7 +28,7 @@ pub struct Level {
 /// alone, whose primes need not be as wide as the scale, are groups of one level each.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LevelGroup {
-    /// How many levels.
+    /// The number of levels.
     pub levels: usize,
     /// log2 of the nominal scale.
     pub scale_log2: f64,
@@ -38,8 +38,8 @@ pub struct LevelGroup {
 /// rounded to an integer, with a relative error of at most 2^-21.
 pub(super) const LEAST_CONSTANT_LOG2: f64 = 20.0;
 
-/// How far, in bits, a product may land from the nominal scale of the next group and still give
-/// that group its first scale.
+/// The greatest distance, in bits, at which a product may land from the nominal scale of the next
+/// group and still give that group its first scale.
 const LANDING_BITS: f64 = 0.25;
 
 /// All levels, level 0 first.
@@ -49,7 +49,7 @@ pub(super) struct LevelTable {
     pub groups: Vec<LevelGroup>,
     /// The rest of the levels' scales beyond doubles; zeros unless values are finer than doubles.
     rests: Vec<f64>,
-    /// Which group each level belongs to.
+    /// The group that each level belongs to.
     group_of: Vec<usize>,
     /// Whether the step below each level takes products of two ciphertexts.
     products: Vec<bool>,

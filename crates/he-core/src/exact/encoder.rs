@@ -15,7 +15,7 @@ mod sealed {
     impl Sealed for i64 {}
 }
 
-/// How residues modulo t are represented: `u64` in `[0, t)`, `i64` in `[-t/2, t/2)`.
+/// The representation of residues modulo t: `u64` in `[0, t)`, `i64` in `[-t/2, t/2)`.
 pub trait PlainValue: sealed::Sealed + Copy + Default + Zeroize {
     /// Whether the value represents a residue. Constant time.
     fn fits(self, t: &PlainModulus) -> bool;

@@ -135,7 +135,7 @@ impl Session {
         &self.0.parties
     }
 
-    /// How many parties it takes to decrypt.
+    /// The number of parties that it takes to decrypt.
     pub fn threshold(&self) -> usize {
         self.0.threshold
     }

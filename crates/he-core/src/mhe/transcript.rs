@@ -45,7 +45,7 @@ impl std::fmt::Debug for Digest {
     }
 }
 
-/// How the holder of a transcript came to it.
+/// The way in which the holder of a transcript came to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Origin {
     /// By computing the results from the inputs.

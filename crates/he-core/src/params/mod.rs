@@ -54,7 +54,7 @@ errors! {
             ("ring degree 2^{found} is outside 2^{lowest} .. 2^{highest}");
         /// No primes, or more than supported.
         ChainLength {
-            /// Which chain.
+            /// The name of the chain.
             chain: &'static str,
             /// Its length.
             found: usize,

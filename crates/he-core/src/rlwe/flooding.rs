@@ -9,9 +9,9 @@ use crate::secret_words::SecretWords;
 use rand::CryptoRng;
 use zeroize::Zeroize;
 
-/// How much noise a decryption adds, so that those who see its result learn nothing of the
-/// ciphertext's own noise, which depends on the secret key. A fresh uniform integer of
-/// `[-2^b, 2^b)` is added to each coefficient.
+/// The noise that a decryption adds, so that those who see its result learn nothing of the
+/// ciphertext's own noise, which depends on the secret key. A fresh uniform integer of `[-2^b,
+/// 2^b)` is added to each coefficient.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flooding {
     /// As much noise as makes all decryptions together statistically close to ones whose noise does
@@ -98,7 +98,7 @@ pub(crate) fn widest_bits(room_log2: f64, floods: usize) -> u32 {
 /// The floods of one decryption, which are added up.
 #[derive(Clone, Copy, Debug)]
 pub struct Floods {
-    /// How many there are.
+    /// The number of floods.
     pub count: usize,
     /// The parties whose secrets sum to that of the ciphertext.
     pub parties: usize,

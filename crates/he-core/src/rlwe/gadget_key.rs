@@ -147,8 +147,8 @@ pub trait EvaluationKey<P: KeyParams, B: RingOps>: Sized + Sealed {
 }
 
 impl SwitchSource {
-    /// Whether a key from `found`, where that is known, can be used as one from this source. Which
-    /// other secret it is makes no difference here.
+    /// Whether a key from `found`, where that is known, can be used as one from this source. The
+    /// identity of another secret makes no difference here.
     pub(crate) fn check(self, found: Option<Self>) -> Result<()> {
         match (found, self) {
             (None, _) | (Some(Self::Secret(_)), Self::Secret(_)) => Ok(()),

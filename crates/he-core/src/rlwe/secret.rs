@@ -10,7 +10,7 @@ use crate::ring::{Coeff, Eval, Poly, Ring, RingSpec, SecretPoly, Seed, Span, ter
 use rand::CryptoRng;
 use zeroize::Zeroizing;
 
-/// How a secret is drawn.
+/// The distribution of a secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SecretDistribution {
     /// Each coefficient uniform in {-1, 0, 1}: what the security table is made for.
@@ -71,7 +71,7 @@ pub trait KeyParams: Clone + PartialEq + std::fmt::Debug + sealed::Sealed {
     fn key_ring(&self) -> &RingSpec;
     /// The fingerprint of the parameters in files.
     fn key_fingerprint(&self) -> Fingerprint;
-    /// How their secrets are drawn.
+    /// The distribution of their secrets.
     fn distribution(&self) -> SecretDistribution;
     /// The shape of their switching keys.
     fn key_shape(&self) -> KeyShape;

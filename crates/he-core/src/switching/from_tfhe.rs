@@ -160,7 +160,7 @@ impl<B: RingOps> FromTfheKey<B> {
     }
 }
 
-/// Where 2^l packed phases are.
+/// The places of 2^l packed phases.
 #[derive(Clone, Copy)]
 pub(super) enum Place {
     /// N / 2^l coefficients from each to the next.

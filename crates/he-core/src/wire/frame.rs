@@ -307,7 +307,7 @@ impl FrameHeader {
         Ok(Self { kind, fingerprint, length: u64::from_le_bytes(length) })
     }
 
-    /// Why these bytes, fewer than those of a header, are none.
+    /// The reason for which these bytes, fewer than those of a header, are not one.
     fn of_fewer(bytes: &[u8]) -> WireError {
         let start = bytes.len().min(MAGIC.len());
         if bytes[..start] == MAGIC[..start] { WireError::Truncated } else { WireError::NotThisFormat }
@@ -516,7 +516,7 @@ impl<W: Write> FrameWriter<W> {
     }
 }
 
-/// Where a frame lies in a file, as [`FrameReader::skip_frame`] finds it.
+/// The place of a frame in a file, as [`FrameReader::skip_frame`] finds it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FramePlace {
     /// Its first byte, counted from the beginning of the file.

@@ -69,7 +69,7 @@ pub trait SchemeParams: WireParams {
 /// # }
 /// ```
 pub trait Wire<P>: Sized {
-    /// Where an object is read to: a ring, a device, or the host, which is `()`.
+    /// The place that an object is read to: a ring, a device, or the host, which is `()`.
     type Place<'a>: Copy;
 
     /// The object as a frame.
@@ -91,7 +91,7 @@ pub trait Wire<P>: Sized {
 
 /// Evaluation keys, one frame each.
 pub trait WireKeys<P>: Sized {
-    /// Where they are read to.
+    /// The place that they are read to.
     type Place<'a>: Copy;
 
     /// No keys yet.

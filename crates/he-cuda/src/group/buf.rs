@@ -11,9 +11,9 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Words of a [`CudaGroup`]. Where they are follows from how they are used: operations that run on
-/// every device leave the rows of its primes there, others leave all words on the lead. An
-/// operation that finds them otherwise moves them.
+/// Words of a [`CudaGroup`]. A buffer is placed by its use: operations that run on every device
+/// leave the rows of its primes there, others leave all words on the lead. An operation that finds
+/// them otherwise moves them.
 pub struct GroupBuf {
     group: CudaGroup,
     words: usize,
@@ -26,7 +26,7 @@ pub(super) struct Layout {
     pub(super) span: Span,
     /// The words of a limb: batch x N.
     pub(super) unit: usize,
-    /// How many such polynomials there are, one after the other: the digits of a decomposed one.
+    /// The number of such polynomials, one after the other: the digits of a decomposed one.
     pub(super) polys: usize,
 }
 
@@ -196,7 +196,7 @@ impl GroupBuf {
         self.words
     }
 
-    /// How the limbs lie on the devices, if they do.
+    /// The layout of the limbs on the devices, if they are there.
     pub(super) fn layout(&self) -> Option<Layout> {
         match *lock(&self.place) {
             Place::Limbs(layout, _) => Some(layout),
@@ -359,7 +359,7 @@ impl GroupBuf {
         wipe(self.parts_mut());
     }
 
-    /// Where rows of a layout lie among all words, and on their device.
+    /// The places of rows of a layout among all words, and on their device.
     fn pieces(&self, layout: Layout) -> Vec<Rows> {
         let of = |(poly, (device, share)): (usize, (usize, Share))| {
             let own = share.span(layout.span);

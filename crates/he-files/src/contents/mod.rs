@@ -92,7 +92,7 @@ pub trait Columns<S: Scheme>: Kind<S, Clear = Self> + Sized {
 
 /// The data that are encrypted and computed on under a scheme.
 pub trait Contents: Scheme {
-    /// How it encrypts images.
+    /// The kind of images that it encrypts.
     type Pictures: Kind<Self, Clear = Picture>;
     /// Its tables.
     type Table: Columns<Self> + Send + Sync;

@@ -50,7 +50,7 @@ impl Operator {
     }
 }
 
-/// How a channel or column of two files is combined.
+/// The operation that combines a channel or column of two files.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Pairing {
     /// Not combined: that of the first file is kept.

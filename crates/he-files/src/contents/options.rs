@@ -1,4 +1,4 @@
-//! How a table is read and encrypted.
+//! Options for reading and encrypting tables.
 
 use crate::data::table::TableOptions;
 use std::str::FromStr;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 /// The most categories of a column.
 pub const MAX_CATEGORIES: usize = 4096;
 
-/// How a table is read and laid out in ciphertexts.
+/// The options with which a table is read and laid out in ciphertexts.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TableFlags<'a> {
     /// Header, delimiter, columns and the like.

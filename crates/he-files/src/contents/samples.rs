@@ -13,7 +13,7 @@ use crate::scheme::Scheme;
 use crate::scheme::engine::batch_size;
 use crate::watch::{Meter, Stage, Watch};
 
-/// How a scheme puts samples into slots.
+/// A scheme that puts samples into slots.
 pub trait Sampled: Scheme {
     /// The number in a decrypted slot.
     type Number: Number;
@@ -138,7 +138,7 @@ pub trait Number: Copy {
     ) -> Result<()>;
 }
 
-/// How numbers become samples.
+/// The map from numbers to samples.
 pub struct Shade {
     view: View,
     /// The number that is white in light.

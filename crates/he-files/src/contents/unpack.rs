@@ -37,7 +37,7 @@ pub struct Opened<'a, S: Scheme> {
     pub history: Vec<String>,
     /// The requested view of an image.
     pub view: View,
-    /// Who is told of progress.
+    /// The receiver of progress.
     pub watch: &'a dyn Watch,
 }
 

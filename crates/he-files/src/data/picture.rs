@@ -246,7 +246,7 @@ impl Picture {
         }
     }
 
-    /// Where the samples of `rows` lie; checks the arguments of the accessors.
+    /// The range of the samples of `rows`; checks the arguments of the accessors.
     fn span(&self, channel: usize, rows: &Range<u32>, len: usize) -> Range<usize> {
         assert!(channel < self.channels.count(), "channel {channel} of a {} picture", self.channels.name());
         assert!(rows.start <= rows.end && rows.end <= self.height, "rows {rows:?} of {}", self.height);

@@ -44,7 +44,7 @@ impl fmt::Display for HaloRemedy {
 }
 
 errors! {
-    /// Why something cannot be encrypted, computed or decrypted.
+    /// Contents that cannot be encrypted, computed on or decrypted.
     pub enum ContentError {
         /// It is a file of he-cli.
         OurFile { name: String }:

@@ -14,7 +14,7 @@ pub(crate) const EIGHT_BITS: &str = "Windows-1252 or another encoding of 8 bits"
 /// The formats of pictures that are read.
 const KNOWN_PICTURES: &str = "PNG, JPEG, BMP, TIFF and WebP are read";
 
-/// Where a field of a table is.
+/// The place of a field of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The table.
@@ -35,7 +35,7 @@ impl fmt::Display for Place {
 }
 
 errors! {
-    /// Why a table cannot be read or written.
+    /// Tables that cannot be read or written.
     pub enum TableError {
         /// It has neither columns nor rows.
         NoNumbers: ("the table has no numbers");
@@ -95,7 +95,7 @@ fn fields(count: usize) -> String {
 }
 
 errors! {
-    /// Why a picture cannot be read or written.
+    /// Pictures that cannot be read or written.
     pub enum PictureError {
         /// A side is 0.
         NoPixels { width: u32, height: u32 }: ("a picture of {width} x {height} has no pixels");
@@ -163,7 +163,7 @@ errors! {
     }
 }
 
-/// Why a field is not what its column holds.
+/// The fault of a field that does not fit its column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Problem {
     /// Nothing is there.

@@ -30,7 +30,7 @@ impl Wanted {
 }
 
 errors! {
-    /// Why a key file cannot be used.
+    /// Key files that cannot be used.
     pub enum KeyError {
         /// It is an encrypted file.
         Encrypted { name: String, needed: String }: ("{name} is an encrypted file, not {needed}"), ("{KEYS}");
@@ -82,7 +82,7 @@ errors! {
 }
 
 errors! {
-    /// Why an encrypted file cannot be read.
+    /// Encrypted files that cannot be read.
     pub enum FileError {
         /// It is a file of another session of parties.
         OtherSession { name: String, found: String, expected: String }:
@@ -116,7 +116,7 @@ errors! {
 }
 
 errors! {
-    /// Why the description of a file cannot be used.
+    /// Descriptions of files that cannot be used.
     pub enum NoteError {
         /// It is missing.
         Missing: ("the description of the file is missing"), ("{DAMAGED}");
@@ -136,7 +136,7 @@ errors! {
 }
 
 errors! {
-    /// Why a file cannot be encrypted or decrypted under AES.
+    /// Files that cannot be encrypted or decrypted under AES.
     pub enum AesFileError {
         /// It needs a key.
         NeedsKey { name: String, key: String }:

@@ -7,7 +7,7 @@ use crate::units::bytes;
 pub(crate) const ELSEWHERE: &str = "decrypt to a .tar file, and unpack that with another program";
 
 errors! {
-    /// Why something cannot be read.
+    /// Inputs that cannot be read.
     pub enum InputError {
         /// It is a folder.
         Folder { path: String }: ("cannot read {path}: it is a folder"), ("name a file inside it");
@@ -19,7 +19,7 @@ errors! {
 }
 
 errors! {
-    /// Why something cannot be written.
+    /// Outputs that cannot be written.
     pub enum OutputError {
         /// It is read, too.
         IsInput { path: String }: ("{path} is both input and output"), ("write to another file");
@@ -58,7 +58,7 @@ errors! {
 }
 
 errors! {
-    /// Why a folder cannot be packed or unpacked.
+    /// Folders that cannot be packed or unpacked.
     pub enum ArchiveError {
         /// Something lies too deep to be unpacked again.
         TooDeep { path: String, most: usize }:
@@ -83,7 +83,7 @@ errors! {
 }
 
 errors! {
-    /// Why a passphrase, or what it sealed, cannot be used.
+    /// Passphrases, and files sealed by them, that cannot be used.
     pub enum PassphraseError {
         /// It is empty.
         Empty: ("the passphrase is empty"), ("give at least one character; six words are good");

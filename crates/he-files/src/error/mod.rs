@@ -78,7 +78,7 @@ pub enum Error {
     Unreadable {
         /// The file.
         name: String,
-        /// Why.
+        /// The reason.
         source: Box<Self>,
     },
     /// An operation of the library failed.

@@ -3,7 +3,7 @@
 use super::errors;
 
 errors! {
-    /// Why a file or a key does not serve a model.
+    /// Files and keys that do not serve a model.
     pub enum ModelError {
         /// It is not a compiled model.
         NotCompiled { name: String }:

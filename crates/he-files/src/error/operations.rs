@@ -2,7 +2,7 @@
 
 use super::Error;
 
-/// Why an operation cannot be computed as it was asked for.
+/// Operations that cannot be computed as they were asked for.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OperationError {
@@ -74,13 +74,13 @@ pub enum OperationError {
         sigma: f64,
         /// Its radius.
         radius: usize,
-        /// Why it does not.
+        /// The reason.
         source: Box<Error>,
     },
     /// A number or matrix cannot be used.
     #[error("{source}")]
     Value {
-        /// Why.
+        /// The reason.
         source: Box<Error>,
     },
     /// The results of this operation keep their levels.

@@ -7,7 +7,7 @@ const EVIL: &str =
     "make no share of it: a share of a ciphertext that somebody chose is the secret key of the party";
 
 errors! {
-    /// Why a party makes no share of a decryption.
+    /// Reasons for which a party makes no share of a decryption.
     pub enum PartyError {
         /// It is not a table.
         NotATable { name: String }: ("{name} is not a table"), ("parties decrypt tables together");

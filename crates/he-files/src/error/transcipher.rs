@@ -3,7 +3,7 @@
 use super::{DAMAGED, errors};
 
 errors! {
-    /// Why a sensor file cannot be used, or not with these keys.
+    /// Sensor files that cannot be used, or not with these keys.
     pub enum TranscipherError {
         /// It is another file.
         NotASensorFile { name: String }:

@@ -64,7 +64,7 @@ impl Content {
         }) as usize
     }
 
-    /// How many numbers it holds: samples of pixels, or fields of a table.
+    /// The number of values that it holds: samples of pixels, or fields of a table.
     pub fn values(&self) -> u64 {
         let samples = |width, height, channels: &str| {
             let count = pixel_format(channels, 8).map_or(0, |(channels, _)| channels.count());

@@ -17,7 +17,7 @@ const MAX_PARTS: u32 = 1 << 12;
 pub struct ExamplesNote {
     /// BLAKE3 of the model's file, in hexadecimal.
     pub model: String,
-    /// How many there are.
+    /// The number of examples.
     pub examples: u64,
     /// Numbers of an example.
     pub numbers: u64,
@@ -27,7 +27,7 @@ pub struct ExamplesNote {
     pub parts: u32,
     /// Groups in a full batch.
     pub batch: u32,
-    /// Where the outputs are; nothing for inputs.
+    /// The places of the outputs; nothing for inputs.
     pub outputs: Option<OutputLayout>,
 }
 

@@ -62,7 +62,7 @@ impl IntegerColumnNote {
 }
 
 impl IntegersNote {
-    /// Where columns lie in vectors of so many slots, if several share one.
+    /// The places of columns in vectors of so many slots, if several share one.
     pub fn places(&self, slots: usize) -> Option<Places> {
         let packed = self.packed? as usize;
         let kind = |column: &IntegerColumnNote| (column.categories.is_some(), column.stride());

@@ -64,7 +64,7 @@ impl TableNote {
         Ok(())
     }
 
-    /// Where columns lie, if several share a vector.
+    /// The places of columns, if several share a vector.
     pub fn places(&self) -> Option<Places> {
         let packed = self.packed? as usize;
         Some(Places::new(self.columns.iter().map(|_| ((), packed)), self.slots as usize))

@@ -128,7 +128,7 @@ pub struct Rotations {
 }
 
 impl Rotations {
-    /// How many there are, each of which takes a key.
+    /// The number of rotations, each of which takes a key.
     pub fn count(&self) -> usize {
         self.steps.len() + usize::from(self.conjugation)
     }

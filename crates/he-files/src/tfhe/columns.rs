@@ -37,7 +37,7 @@ pub struct Clear {
     pub picture: Option<Pixels>,
 }
 
-/// How columns are read.
+/// Options for reading columns.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ReadOptions<'a> {
     /// Options for tables.

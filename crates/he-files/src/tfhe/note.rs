@@ -180,7 +180,7 @@ impl ColumnsNote {
         }
     }
 
-    /// How many numbers it holds.
+    /// The number of values that it holds.
     pub fn values(&self) -> u64 {
         self.rows * self.columns.len() as u64
     }

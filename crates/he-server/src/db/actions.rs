@@ -17,7 +17,7 @@ pub struct Action {
     pub subject: String,
 }
 
-/// Who runs this process.
+/// The account that runs this process.
 fn operator() -> String {
     let account =
         ["SUDO_USER", "USER", "LOGNAME", "USERNAME"].iter().find_map(|name| std::env::var(name).ok());

@@ -61,7 +61,7 @@ impl Database {
         room::address_of(&mut *self.readers.acquire().await?, tenant).await
     }
 
-    /// Whose a tenant's jobs are: those of one that is gone are a guest's.
+    /// The owner of a tenant's jobs: those of one that is gone are a guest's.
     ///
     /// # Errors
     /// The database fails.

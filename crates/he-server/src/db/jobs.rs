@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use sqlx::Row;
 use sqlx::any::AnyRow;
 
-/// How far a job is.
+/// The state of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobState {
     /// It waits for its turn.
@@ -48,21 +48,21 @@ impl JobState {
 pub struct Job {
     /// Its name.
     pub id: String,
-    /// Whose it is.
+    /// The tenant that it belongs to.
     pub tenant: String,
     /// The request: `operation`, `inputs`, `key_set`.
     pub request: Value,
-    /// How far it is.
+    /// The state.
     pub state: JobState,
     /// Steps that are done.
     pub done: u64,
     /// All steps.
     pub of: u64,
-    /// How often it was started.
+    /// The number of times that it was started.
     pub starts: u64,
     /// The object that it made.
     pub result: Option<String>,
-    /// Why it failed.
+    /// The cause of its failure.
     pub error: Option<Cause>,
     /// When it was asked for, started last, and ended.
     pub times: (i64, Option<i64>, Option<i64>),
@@ -94,7 +94,7 @@ pub enum Ended {
 pub struct NewJob<'a> {
     /// Its name.
     pub id: &'a str,
-    /// Whose it is.
+    /// The tenant that it belongs to.
     pub tenant: &'a str,
     /// The request.
     pub request: &'a Value,

@@ -35,7 +35,7 @@ impl Database {
     /// Takes the lease for `holder`, who has locked `folder`.
     ///
     /// # Errors
-    /// Who holds it; or the database fails.
+    /// The holder of it; or the database fails.
     pub async fn lease(
         &self,
         holder: &Holder,

@@ -39,7 +39,7 @@ impl Kind {
 pub struct Object {
     /// Its name.
     pub id: String,
-    /// Whose it is.
+    /// The tenant that it belongs to.
     pub tenant: String,
     /// The kind of object.
     pub kind: Kind,

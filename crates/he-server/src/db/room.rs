@@ -176,7 +176,7 @@ pub(super) async fn take_job(tx: &mut AnyConnection, bounds: &Bounds, tenant: &s
 }
 
 impl Database {
-    /// Why there is no room for an object, if there is none.
+    /// The quota that leaves no room for an object, if there is none.
     ///
     /// # Errors
     /// The database fails.

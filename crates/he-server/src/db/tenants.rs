@@ -28,7 +28,7 @@ impl Tenant {
         self.address.as_deref().unwrap_or(&self.id)
     }
 
-    /// Whose its jobs are.
+    /// The owner of its jobs.
     pub fn owner(&self) -> Owner {
         match self.guest {
             true => Owner::guest(&self.id, self.address.as_deref()),

@@ -15,7 +15,7 @@ pub struct NewToken<'a> {
     pub hash: &'a str,
     /// Its name, by which it is revoked.
     pub id: &'a str,
-    /// Whose it is.
+    /// The tenant that it belongs to.
     pub tenant: &'a str,
     /// The purpose, in the operator's words.
     pub label: Option<&'a str>,

@@ -178,7 +178,7 @@ async fn remove(app: Arc<App>, who: Who, kind: Kind, id: String) -> Answer<Respo
     Ok((StatusCode::NO_CONTENT, [(TUS_RESUMABLE, VERSION)]).into_response())
 }
 
-/// Which part of a list.
+/// The part of a list.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Part {

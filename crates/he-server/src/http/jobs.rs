@@ -218,7 +218,7 @@ pub async fn events(
     Ok(Sse::new(events).keep_alive(KeepAlive::default()))
 }
 
-/// How it ended.
+/// The event of the end.
 async fn last(app: &App, tenant: &str, id: &str) -> Event {
     match one(app, tenant, id).await {
         Ok(job) => {

@@ -1,4 +1,4 @@
-//! Who asks: the tenant of a token, and the address of a connection.
+//! The origin of a request: the tenant of a token, and the address of a connection.
 
 use crate::address;
 use crate::app::App;

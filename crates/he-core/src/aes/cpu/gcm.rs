@@ -22,7 +22,7 @@ pub(super) struct Gcm {
     ghash: Ghash,
 }
 
-/// Which of input and output is the ciphertext.
+/// The one of input and output that is the ciphertext.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Hashed {
     Input,

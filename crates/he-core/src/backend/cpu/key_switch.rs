@@ -418,7 +418,7 @@ impl<'a> PackedKey<'a> {
     }
 }
 
-/// Where the words of a packed key are.
+/// The places of the words of a packed key.
 struct PackedOrder {
     n: usize,
     digits: usize,

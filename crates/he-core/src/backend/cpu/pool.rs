@@ -146,7 +146,7 @@ pub struct CpuBuf {
     memory: Vec<u64>,
     first: usize,
     len: usize,
-    /// Where the memory goes; nowhere for few words, or after the back end is gone.
+    /// The pool that gets the memory back; none for few words, or after the back end is gone.
     pool: Weak<Pool>,
 }
 

@@ -1,4 +1,4 @@
-//! Where the entries of a tensor lie in the slots of ciphertexts.
+//! The places of the entries of a tensor in the slots of ciphertexts.
 
 use crate::ckks::Complex64;
 use crate::error::{Error, Result};
@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 /// The most slots of a tensor, over all ciphertexts.
 const MOST_SLOTS: usize = 1 << 30;
 
-/// Where the entries of a tensor (channels x height x width) lie in the slots of ciphertexts:
+/// The places of the entries of a tensor (channels x height x width) in the slots of ciphertexts:
 /// multiplexed packing.
 ///
 /// A channel is a grid of slots, in which neighbouring pixels lie *gap* slots apart, down and
@@ -233,7 +233,7 @@ impl TensorLayout {
         self.shape[2]
     }
 
-    /// How channels share grids, and how grids follow each other.
+    /// The sharing of grids by channels, and the sequence of grids.
     pub fn grid(&self) -> TensorGrid {
         let Self { gap, interleave, pitch, plane, .. } = *self;
         TensorGrid { gap, interleave, pitch, plane }

@@ -218,7 +218,7 @@ impl<B: RingOps> Evaluator<B> {
     }
 }
 
-/// How far the scale of a factor may lie from that of the product's level.
+/// The greatest distance of the scale of a factor from that of the product's level.
 const GREATEST_OFFSET_LOG2: f64 = 2.0;
 
 /// Counts of the work that this thread has computed.

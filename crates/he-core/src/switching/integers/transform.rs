@@ -10,7 +10,7 @@ use std::ops::Range;
 /// M\[i\]\[(i + k) mod n\] at i.
 pub(super) type Diagonals = BTreeMap<usize, [Vec<u64>; 2]>;
 
-/// Which way a transform leads.
+/// The direction of a transform.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Direction {
     /// From slots to coefficients.

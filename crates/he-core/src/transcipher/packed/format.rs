@@ -1,4 +1,4 @@
-//! How numbers stand in a message.
+//! The form of numbers in a message.
 
 use crate::error::{Error, Result};
 

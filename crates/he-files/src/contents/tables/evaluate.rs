@@ -88,7 +88,8 @@ impl Statistic {
         Ok(())
     }
 
-    /// Where every column has vectors of its own. `bounds` and `shifts` are those of each result.
+    /// Computes tables in which every column has vectors of its own. `bounds` and `shifts` are
+    /// those of each result.
     fn apply_by_column(
         &mut self,
         engine: &Engine<Ckks>,
@@ -144,7 +145,8 @@ impl Statistic {
         Ok(())
     }
 
-    /// Where columns share vectors. No sum exceeds `bound`; `shifts` are those of each result.
+    /// Computes tables whose columns share vectors. No sum exceeds `bound`; `shifts` are those of
+    /// each result.
     #[allow(clippy::too_many_arguments)]
     fn apply_packed(
         &mut self,

@@ -54,8 +54,8 @@ pub(super) fn pair(operator: Operator, a: &TableNote, b: &TableNote) -> Result<(
     }
     let slots = a.slots.max(b.slots);
     let note = TableNote { slots, ..with_noises(a, columns, &noises) };
-    // How each vector, or column, of these factors is computed; `weights` makes one of those of its
-    // columns.
+    // The computation of each vector, or column, of these factors; `weights` makes one of those of
+    // its columns.
     let pairing = |factors: &[(f64, f64)], weights: &dyn Fn(Vec<f64>) -> Weights| {
         let left: Vec<f64> = factors.iter().map(|factor| factor.0).collect();
         let right: Vec<f64> = factors.iter().map(|factor| factor.1).collect();

@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 pub(super) struct Frame {
     /// A file of the same format that holds it alone.
     pub still: Vec<u8>,
-    /// How far right and down it goes on the canvas.
+    /// The distance right and down on the canvas.
     pub at: [u32; 2],
     /// Its width and height.
     pub size: [u32; 2],

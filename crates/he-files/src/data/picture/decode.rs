@@ -69,7 +69,7 @@ struct Opened {
     aside: Metadata,
 }
 
-/// How its pictures are read.
+/// The source of its pictures.
 enum Source {
     /// There is one, or the first is read as if there were.
     Still(Box<dyn ReadSeek>),
@@ -385,7 +385,7 @@ mod tests {
             let back = read(bytes).unwrap();
             let what = format!("{format:?} {:?} {:?}", picture.channels(), picture.depth());
             assert_eq!((back.width(), back.height(), back.depth()), (7, 5, picture.depth()), "{what}");
-            // Which channels come back is in the formats' documentation.
+            // The formats' documentation says which channels come back.
             let expected = match (format, picture.channels()) {
                 (Format::WebP, Channels::Gray) => Channels::Rgb,
                 (Format::Bmp | Format::WebP | Format::Tiff, Channels::GrayAlpha) => Channels::Rgba,

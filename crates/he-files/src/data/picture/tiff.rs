@@ -28,7 +28,7 @@ const UNDEFINED: u64 = 7;
 const INCH: u64 = 2;
 const CENTIMETRE: u64 = 3;
 
-/// How numbers are written: Intel's or Motorola's order, offsets of 4 or 8 bytes (BigTIFF).
+/// The form of numbers: Intel's or Motorola's order, offsets of 4 or 8 bytes (BigTIFF).
 #[derive(Clone, Copy, Debug)]
 struct Layout {
     little: bool,
@@ -56,7 +56,7 @@ impl Layout {
         if self.big { 8 } else { 4 }
     }
 
-    /// Where the offset of the first directory stands.
+    /// The place of the offset of the first directory.
     fn first(self) -> usize {
         self.offset()
     }
@@ -78,16 +78,16 @@ const MAX_ENTRIES: u64 = 256;
 /// The entries of a directory that matter here.
 #[derive(Debug, Default)]
 struct Directory {
-    /// Where the next one is; 0 after the last.
+    /// The place of the next one; 0 after the last.
     next: u64,
     /// A smaller copy of another page, or its mask.
     is_aside: bool,
-    /// Where the numbers of pixels across and down per unit stand: two u32 each, numerator and
+    /// The places of the numbers of pixels across and down per unit: two u32 each, numerator and
     /// denominator.
     resolution: [Option<u64>; 2],
-    /// Where the unit stands: 2 is an inch, 3 a centimetre.
+    /// The place of the unit: 2 is an inch, 3 a centimetre.
     unit: Option<u64>,
-    /// Where the ICC profile stands, and its bytes.
+    /// The place of the ICC profile, and its bytes.
     profile: Option<(u64, u64)>,
 }
 
@@ -172,7 +172,7 @@ impl Pages {
         Ok(pages)
     }
 
-    /// How many there are.
+    /// The number of directories.
     pub fn count(&self) -> usize {
         self.directories.len()
     }

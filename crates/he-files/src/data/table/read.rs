@@ -132,7 +132,7 @@ impl<T> Columns<'_, T> {
         Ok(())
     }
 
-    /// Where a field stands, for errors.
+    /// The place of a field, for errors.
     fn place(&self, line: u64, index: usize) -> Place {
         let title = self.header.as_ref().and_then(|header| header.get(index));
         Place {

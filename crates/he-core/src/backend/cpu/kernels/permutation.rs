@@ -33,8 +33,8 @@ impl Permutation {
         Self::Groups { first, lanes }
     }
 
-    /// Where the words of an aligned block come from, from word `at` on: an aligned block of the
-    /// same length, which is a power of two, at least eight or the whole row.
+    /// The source of the words of an aligned block, from word `at` on: an aligned block of the same
+    /// length, which is a power of two, at least eight or the whole row.
     pub(in super::super) fn source(&self, at: usize, len: usize) -> usize {
         match self {
             Self::Words(_) => 0,

@@ -7,7 +7,7 @@ use super::summation::Plan;
 use crate::arith::Modulus;
 use crate::error::{Error, Result};
 
-/// How words are reduced to two of the same sum.
+/// The reductions of words to two of the same sum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     /// By full adders until two are left.

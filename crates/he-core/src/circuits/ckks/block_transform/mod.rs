@@ -15,8 +15,8 @@ use crate::rlwe::KeyRequirements;
 use split::{Classes, Sides, centred, steps};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Which diagonal: between which ciphertexts, and by which steps in units of examples. In the order
-/// of the computation.
+/// The key of a diagonal: between which ciphertexts, and by which steps in units of examples. In
+/// the order of the computation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     output: usize,

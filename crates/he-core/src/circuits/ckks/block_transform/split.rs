@@ -1,4 +1,4 @@
-//! Which diagonals there are, and how they are split into baby and giant steps.
+//! The diagonals of a map, and their split into baby and giant steps.
 
 use super::BlockTransform;
 use crate::circuits::ckks::TensorLayout;
@@ -129,7 +129,7 @@ impl Classes {
     }
 }
 
-/// How much of what there is: what the choice between the two ways of hoisting depends on.
+/// The amounts that the choice between the two ways of hoisting depends on.
 impl BlockTransform {
     /// Baby steps of all inputs, other than 0.
     pub(super) fn baby_steps(&self) -> BTreeSet<(usize, i64)> {

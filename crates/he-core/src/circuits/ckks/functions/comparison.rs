@@ -93,7 +93,7 @@ impl Comparison {
         self.name
     }
 
-    /// Where both numbers must be.
+    /// The interval in which both numbers must be.
     pub fn interval(&self) -> RangeInclusive<f64> {
         self.interval.0..=self.interval.1
     }

@@ -116,7 +116,7 @@ impl Function {
         self.name
     }
 
-    /// Where it is an approximation.
+    /// The interval on which it is an approximation.
     pub fn interval(&self) -> RangeInclusive<f64> {
         self.interval.0..=self.interval.1
     }

@@ -194,12 +194,12 @@ impl GroupFunction {
         self.name
     }
 
-    /// Where the vectors are.
+    /// The places of the vectors.
     pub fn groups(&self) -> Groups {
         self.groups
     }
 
-    /// Where all numbers must be.
+    /// The interval in which all numbers must be.
     pub fn interval(&self) -> RangeInclusive<f64> {
         self.interval.0..=self.interval.1
     }

@@ -4,7 +4,7 @@ use super::super::Polynomial;
 use crate::arith::DoubleDouble;
 use crate::error::{Error, Result};
 
-/// Which powers a polynomial has.
+/// The powers that a polynomial has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Parity {
     /// All of them.

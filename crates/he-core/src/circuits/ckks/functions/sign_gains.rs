@@ -1,4 +1,4 @@
-//! How much minimax polynomials of the sign widen a gap.
+//! The factors by which minimax polynomials of the sign widen a gap.
 
 /// Positions v = -6, -5.5 ... of [`GAINS`].
 pub(super) const FIRST: f64 = -6.0;

@@ -31,7 +31,7 @@ pub struct LinearTransform {
     split: Split,
 }
 
-/// How diagonals are reached by rotations.
+/// The rotations by which diagonals are reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Split {
     /// By one baby step and one giant step, each with a key.

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-/// How diagonals are reached by one baby and one giant step: diagonal k by the baby step b and the
-/// giant step k - b, b one of `babies` neighbouring multiples of `unit`, the least of them `lowest`
-/// times it.
+/// The rotations that reach diagonals by one baby and one giant step: diagonal k by the baby step b
+/// and the giant step k - b, b one of `babies` neighbouring multiples of `unit`, the least of them
+/// `lowest` times it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Steps {
     unit: i64,

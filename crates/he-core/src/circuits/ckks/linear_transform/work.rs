@@ -6,7 +6,7 @@ use crate::ckks::CkksParams;
 /// N = 2^12 to 2^16; the choice that it enters changes time alone.
 const TRANSFORM: usize = 5;
 
-/// How much there is of each part of a sum of rotations in two steps.
+/// The amount of each part of a sum of rotations in two steps.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::circuits::ckks) struct Work {
     /// Baby steps other than 0, of all inputs.

@@ -73,7 +73,7 @@ impl LogisticRegression {
         Ok(Self { layout, rates, range, sigmoid, maps })
     }
 
-    /// Where the examples of a batch lie.
+    /// The places of the examples of a batch.
     pub fn layout(&self) -> &TrainingLayout {
         &self.layout
     }

@@ -33,7 +33,7 @@ impl<T> TrainingBatch<T> {
     }
 }
 
-/// Where a batch of examples lies in the slots of ciphertexts.
+/// The places of a batch of examples in the slots of ciphertexts.
 ///
 /// A batch is a matrix Z of m rows, one for each example: z = (1, x) or -(1, x), by the label, with
 /// F columns, a power of two. It fills B = m F / slots ciphertexts, in both of two ways: *by

@@ -1,4 +1,4 @@
-//! How polynomials are composed of few powers and products.
+//! The composition of polynomials of few powers and products.
 
 use super::Refresher;
 use crate::backend::RingOps;
@@ -9,7 +9,8 @@ pub(super) fn levels(degree: usize) -> usize {
     (degree + 1).next_power_of_two().ilog2() as usize
 }
 
-/// How polynomials are composed of common powers ("powers" also stands for Chebyshev polynomials).
+/// The composition of polynomials of common powers ("powers" also stands for Chebyshev
+/// polynomials).
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Plan {
     /// Each power from 2 on with the two whose product it is, the greater first; in ascending

@@ -177,8 +177,8 @@ with_avx512! {
     }
 }
 
-/// How far ahead of its use a key is fetched, in words: what the processor foresees ends with the
-/// page.
+/// The distance, in words, at which a key is fetched ahead of its use: what the processor foresees
+/// ends with the page.
 const AHEAD: usize = 1 << 9;
 
 /// G lines at a time, as many as keep their sums in registers.
