@@ -6,10 +6,10 @@
 //! finds everything that the library reveals.
 //!
 //! `tests/memcheck` runs the library with all secrets marked as undefined, under valgrind, which
-//! reports every branch and every address that depends on one. The result counts as defined: each
-//! byte is looked up in a table of all bytes, and the address of that load is the one report that
-//! the check expects and suppresses, by the name of [`byte`]. The check therefore needs no other
-//! build of the library than the one that is used. It costs a nanosecond per byte.
+//! reports every branch and every address that depends on one. Results of this module count as
+//! defined: each byte is looked up in a table of all bytes, and the address of that load is the one
+//! report that the check expects and suppresses, by the name of [`byte`]. The check therefore needs
+//! no other build of the library than the one that is used. It costs a nanosecond per byte.
 //!
 //! Nothing is hidden here: what passes through is known to whoever can observe the processor.
 
