@@ -2,7 +2,7 @@
 //!
 //! All noises are root mean squares of the complex error of a slot, relative to a value of one. A
 //! rounding leaves sqrt(N) times its root mean square over the coefficients, divided by the scale.
-//! Each stage adds, and does to noise, the following:
+//! Each stage adds noise, and treats the noise that arrives, as follows:
 //!
 //! - *SlotsToCoeffs*, on either side of the others: one rounding per matrix, which the following
 //!   stages of the transform treat as they treat the values, and the switch of its rotations, where
