@@ -24,7 +24,7 @@ mod rows;
 mod write;
 
 pub use field::{Cell, Field, signed, unsigned, whole};
-pub use formula::unguarded;
+pub use formula::{guarded, unguarded};
 pub use header::Header;
 
 use crate::error::{Result, TableError};

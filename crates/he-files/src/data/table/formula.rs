@@ -13,7 +13,7 @@ fn is_formula(field: &str) -> bool {
 
 /// A name or word as it is written: what spreadsheets would compute is text by an apostrophe before
 /// it; control characters, which no table that is read may hold, are spelt out.
-pub(super) fn guarded(field: &str) -> Cow<'_, str> {
+pub fn guarded(field: &str) -> Cow<'_, str> {
     let is_odd = |c: char| c.is_control() && !matches!(c, '\t' | '\r' | '\n');
     if field.contains(is_odd) {
         let mut text = String::with_capacity(field.len());

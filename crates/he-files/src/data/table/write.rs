@@ -1,8 +1,7 @@
 //! Writing tables: numbers that read back exactly, and names that no spreadsheet computes.
 
-use super::Table;
 use super::field::Field;
-use super::formula::guarded;
+use super::{Table, guarded};
 use crate::error::{Error, Result, TableError};
 use std::io::Write;
 
