@@ -13,6 +13,7 @@ use crate::resolve::from_bytes;
 use crate::scalar::{HeFunction, function};
 use crate::session::{Options, Session, carrying, configured};
 use ballista::prelude::{SessionConfigExt, SessionContextExt};
+use ballista_core::config::BALLISTA_CLIENT_IO_RETRY_WAIT_TIME_MS;
 use ballista_core::serde::{BallistaLogicalExtensionCodec, BallistaPhysicalExtensionCodec};
 use ballista_core::utils::{default_config_producer, default_session_builder};
 use ballista_executor::executor_process::{ExecutorProcessConfig, start_executor_process};
@@ -43,6 +44,11 @@ const MESSAGE_BYTES: u32 = 256 << 20;
 const HEARTBEAT_SECONDS: u64 = 1;
 /// An executor that did not report for so long is given up, and its tasks go to others.
 const TIMEOUT_SECONDS: u64 = 4;
+
+/// Milliseconds until a task asks once more for what another executor made. Ballista asks three
+/// times more, 3 s apart by default, before it has the other's tasks repeated: longer than it takes
+/// to give up an executor that was killed.
+const FETCH_AGAIN_MS: u64 = 250;
 
 /// How long an address may take to answer.
 const CONNECT: Duration = Duration::from_secs(5);
@@ -165,7 +171,12 @@ impl PhysicalExtensionCodec for Physical {
 }
 
 fn producer() -> Arc<dyn Fn() -> SessionConfig + Send + Sync> {
-    Arc::new(|| carrying(default_config_producer()))
+    Arc::new(|| carrying(of_cluster()))
+}
+
+/// Ballista's configuration, for sessions and for all processes of a cluster.
+fn of_cluster() -> SessionConfig {
+    default_config_producer().set_u64(BALLISTA_CLIENT_IO_RETRY_WAIT_TIME_MS, FETCH_AGAIN_MS)
 }
 
 fn failed(what: impl Into<String>, why: impl std::fmt::Display) -> Error {
@@ -227,7 +238,7 @@ fn state(config: SessionConfig) -> EngineResult<SessionState> {
 /// # Errors
 /// The scheduler cannot be reached.
 pub async fn remote(url: &str, set: &KeySet, options: Options) -> Result<Session> {
-    let config = configured(default_config_producer(), set.params(), &options)
+    let config = configured(of_cluster(), set.params(), &options)
         .with_ballista_logical_extension_codec(Arc::new(Logical::default()))
         .with_ballista_physical_extension_codec(Arc::new(Physical::default()));
     let parsed = url::Url::parse(url).ok();
