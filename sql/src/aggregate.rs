@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::function::{AGGREGATES, Aggregate, Planned, argument};
 use crate::keys::{Compute, KeySet};
 use crate::params::Number;
-use crate::resolve::{self, Resolved};
+use crate::resolve::{self, Resolved, is_untyped, untyped};
 use crate::scalar::HeFunction;
 use crate::sum::Sum;
 use datafusion::arrow::array::{ArrayRef, AsArray};
@@ -108,6 +108,8 @@ impl AggregateUDFImpl for HeAggregate {
     fn return_field(&self, fields: &[FieldRef]) -> EngineResult<FieldRef> {
         Ok(match &self.resolved {
             Some(resolved) => resolved.field(self.name),
+            // Their type is known when all others are: `resolve` plans the call.
+            None if fields.iter().any(|field| is_untyped(field)) => untyped(self.name),
             None => self.planned(fields)?.cell.field(self.name),
         })
     }
@@ -140,6 +142,7 @@ impl AggregateUDFImpl for HeAggregate {
             column: args.name.to_owned(),
             aggregate: self.aggregate,
             kind,
+            most: self.resolved.as_ref().filter(|resolved| resolved.bounded).map(|_| self.set.rows()),
             compute,
             keys,
             sum: Sum::default(),
@@ -158,6 +161,8 @@ struct Totals {
     aggregate: Aggregate,
     /// What results are.
     kind: Kind,
+    /// The most rows of a group for which the bounds of the result hold.
+    most: Option<u64>,
     compute: Arc<Compute>,
     keys: Option<Arc<Keys>>,
     sum: Sum,
@@ -269,6 +274,10 @@ impl Accumulator for Totals {
     }
 
     fn evaluate(&mut self) -> EngineResult<ScalarValue> {
+        if let Some(assumed) = self.most.filter(|&most| most < self.rows) {
+            let (function, column) = (self.name.to_owned(), self.column.clone());
+            return Err(Error::GroupRows { function, column, found: self.rows, assumed }.into());
+        }
         let result =
             self.result().and_then(|sum| sum.map(|sum| self.compute.engine.encode(&sum)).transpose());
         Ok(ScalarValue::BinaryView(result.map_err(|source| self.failed(source))?))

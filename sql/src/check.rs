@@ -1,8 +1,10 @@
 //! What a plan may do with ciphertexts besides the functions: they are carried, counted and tested
-//! for NULL. Whatever would compare their bytes is refused, since equal numbers have different
-//! ciphertexts and the answer would mean nothing.
+//! for NULL, and CASE and COALESCE choose between them. Whatever would compare their bytes is
+//! refused, since equal numbers have different ciphertexts and the answer would mean nothing; so is
+//! what would lose their type.
 
 use crate::aggregate::HeAggregate;
+use crate::carry::CHOOSING;
 use crate::column::CellType;
 use crate::error::{Error, Result};
 use crate::resolve::inputs;
@@ -31,6 +33,10 @@ fn compared(what: &str, column: impl ToString) -> Error {
     Error::Compared { what: what.to_owned(), column: column.to_string() }
 }
 
+fn lost(what: &str, column: impl ToString) -> Error {
+    Error::Lost { what: what.to_owned(), column: column.to_string() }
+}
+
 fn check_node(node: &LogicalPlan) -> Result<()> {
     let schema = inputs(node);
     let refuse = |what: &str, expressions: &[Expr]| match encrypted(&schema, expressions)? {
@@ -52,6 +58,12 @@ fn check_node(node: &LogicalPlan) -> Result<()> {
             }
         }
         LogicalPlan::Distinct(Distinct::On(distinct)) => refuse("DISTINCT ON", &distinct.on_expr)?,
+        // Every round would change the type of the cells.
+        LogicalPlan::RecursiveQuery(query) => {
+            if let Some(column) = cells(query.static_term.schema())?.first() {
+                return Err(lost("WITH RECURSIVE", column));
+            }
+        }
         _ => {}
     }
     let mut found = Ok(());
@@ -75,6 +87,10 @@ fn check_expression(schema: &DFSchema, expression: &Expr) -> Result<()> {
         | Expr::Exists(_) => return Ok(()),
         Expr::ScalarFunction(call) if call.func.inner().is::<HeFunction>() => return Ok(()),
         Expr::AggregateFunction(call) => {
+            let order: Vec<Expr> = call.params.order_by.iter().map(|sort| sort.expr.clone()).collect();
+            if let Some(column) = encrypted(schema, &order)? {
+                return Err(compared("ORDER BY", column));
+            }
             let own = call.func.inner().is::<HeAggregate>();
             match (call.params.distinct, own || CARRYING.contains(&call.func.name())) {
                 (false, true) => return Ok(()),
@@ -84,13 +100,34 @@ fn check_expression(schema: &DFSchema, expression: &Expr) -> Result<()> {
         }
         Expr::Case(case) => {
             let compared: Vec<Expr> = case.expr.iter().map(|expression| (**expression).clone()).collect();
-            return match encrypted(schema, &compared)? {
-                Some(column) => Err(Error::Compared { what: "CASE".to_owned(), column }),
+            if let Some(column) = encrypted(schema, &compared)? {
+                return Err(Error::Compared { what: "CASE".to_owned(), column });
+            }
+            let conditions: Vec<Expr> =
+                case.when_then_expr.iter().map(|(when, _)| (**when).clone()).collect();
+            return match encrypted(schema, &conditions)? {
+                Some(column) => Err(Error::Type {
+                    function: "CASE".to_owned(),
+                    column,
+                    found: "an encrypted condition".to_owned(),
+                    expected: "a clear one (he_if chooses by encrypted ones)".to_owned(),
+                }),
                 None => Ok(()),
             };
         }
+        Expr::ScalarFunction(call) if CHOOSING.contains(&call.func.name()) => return Ok(()),
+        Expr::WindowFunction(call) => {
+            let compares =
+                call.params.partition_by.iter().chain(call.params.order_by.iter().map(|sort| &sort.expr));
+            if let Some(column) = encrypted(schema, &compares.cloned().collect::<Vec<_>>())? {
+                return Err(compared("OVER", column));
+            }
+            call.fun.name().to_owned()
+        }
         Expr::BinaryExpr(binary) => binary.op.to_string(),
         Expr::ScalarFunction(call) => call.func.name().to_owned(),
+        Expr::InList(_) => "IN".to_owned(),
+        Expr::Between(_) => "BETWEEN".to_owned(),
         other => other.variant_name().to_owned(),
     };
     let mut operands = Vec::new();
@@ -98,7 +135,16 @@ fn check_expression(schema: &DFSchema, expression: &Expr) -> Result<()> {
         operands.push(child.clone());
         Ok(TreeNodeRecursion::Continue)
     })?;
+    let passes = matches!(
+        expression,
+        Expr::WindowFunction(_)
+            | Expr::ScalarFunction(_)
+            | Expr::Cast(_)
+            | Expr::TryCast(_)
+            | Expr::Unnest(_)
+    );
     match encrypted(schema, &operands)? {
+        Some(column) if passes => Err(lost(&what, column)),
         Some(column) => Err(compared(&what, column)),
         None => Ok(()),
     }

@@ -2,10 +2,11 @@
 //!
 //! The type is that of the Python package: `he.ciphertext`, whose metadata are a JSON object with
 //! the scheme, the fingerprint of the parameters, the key set and the layout of values in slots,
-//! which all cells of a column have in common. [`Progress`] stands beside it, for readers that
-//! know it: what a computed column has left of its parameters, so that the next query is planned
-//! with it.
+//! which all cells of a column have in common. Beside it stand, for readers that know them,
+//! [`Progress`], what a computed column has left of its parameters, so that the next query is
+//! planned with it, and the [`Bounds`] of its values.
 
+use crate::bounds::Bounds;
 use crate::error::{Error, Result};
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
 use he_files::layout::Layout;
@@ -21,6 +22,8 @@ const NAME_KEY: &str = "ARROW:extension:name";
 const METADATA_KEY: &str = "ARROW:extension:metadata";
 /// Where [`Progress`] stands.
 const PROGRESS_KEY: &str = "he.progress";
+/// Where the [`Bounds`] of values stand.
+const BOUNDS_KEY: &str = "he.bounds";
 /// The version of the metadata.
 const VERSION: u32 = 1;
 /// The metadata of a column are a few hundred bytes; more are not read.
@@ -80,6 +83,8 @@ pub struct CellType {
     pub layout: Option<Layout>,
     /// How far cells have been computed with; fresh if it is not known.
     pub progress: Option<Progress>,
+    /// Bounds of the values; none under TFHE, whose integers are those modulo 2^bits.
+    pub bounds: Option<Bounds>,
 }
 
 /// The metadata as they are written.
@@ -133,6 +138,11 @@ impl CellType {
         };
         let progress = metadata.get(PROGRESS_KEY).map(|text| serde_json::from_str(text));
         let progress = progress.transpose().map_err(|error| wrong(error.to_string()))?;
+        let bounds = metadata.get(BOUNDS_KEY).map(|text| serde_json::from_str::<Bounds>(text));
+        let bounds = bounds.transpose().map_err(|error| wrong(error.to_string()))?;
+        // They are those of all slots.
+        let padding = layout.and_then(|layout: Layout| layout.padding).map(Bounds::of);
+        let bounds = bounds.map(|bounds| padding.map_or(bounds, |padding| bounds.or(padding)));
         Ok(Some(Self {
             kind: found.kind,
             scheme: found.scheme,
@@ -140,6 +150,7 @@ impl CellType {
             key_set: found.key_set,
             layout,
             progress,
+            bounds: bounds.filter(|_| found.kind == Kind::Ciphertext),
         }))
     }
 
@@ -160,6 +171,9 @@ impl CellType {
             HashMap::from([(NAME_KEY.to_owned(), NAME.to_owned()), (METADATA_KEY.to_owned(), text)]);
         if let Some(progress) = self.progress {
             all.insert(PROGRESS_KEY.to_owned(), serde_json::to_string(&progress).unwrap_or_default());
+        }
+        if let Some(bounds) = self.bounds {
+            all.insert(BOUNDS_KEY.to_owned(), serde_json::to_string(&bounds).unwrap_or_default());
         }
         all
     }
@@ -209,6 +223,22 @@ mod tests {
             .map(|text| serde_json::from_str::<serde_json::Value>(text).unwrap());
         assert_eq!(ours, theirs);
         assert_eq!(CellType::of(&Field::new("region", DataType::Utf8, true)).unwrap(), None);
+    }
+
+    #[test]
+    fn bounds_stand_beside_and_include_the_padding() {
+        let stated = |text: &str| {
+            let mut metadata = python(WRITTEN).metadata().clone();
+            metadata.insert(BOUNDS_KEY.to_owned(), text.to_owned());
+            CellType::of(&python(WRITTEN).with_metadata(metadata))
+        };
+        let read = stated("[5, 9]").unwrap().unwrap();
+        assert_eq!(read.bounds.map(<(f64, f64)>::from), Some((0.0, 9.0)));
+        assert_eq!(CellType::of(&read.field("price")).unwrap(), Some(read));
+        for wrong in ["[9, 5]", "[0, 1e999]", "[0, null]", "{}", "[0, 1, 2]", "x"] {
+            let error = stated(wrong).unwrap_err().to_string();
+            assert!(error.contains("price") && error.contains("metadata"), "{wrong}: {error}");
+        }
     }
 
     #[test]

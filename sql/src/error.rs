@@ -1,9 +1,13 @@
 //! Errors, which say what to do.
 
+use crate::bounds::shown;
 use datafusion::common::DataFusionError;
-use he_files::error::{DAMAGED, OutputError};
+use he_files::error::{DAMAGED, OutputError, Problem, TableError};
 use he_files::layout::LayoutError;
 use std::fmt;
+
+/// What a table of CSV is.
+const CSV: &str = "a table is CSV in UTF-8 with names in its first row, a comma between fields, and as many fields in every row";
 
 /// What can go wrong between a query and its answer.
 #[derive(thiserror::Error)]
@@ -95,6 +99,64 @@ pub enum Error {
         column: String,
         /// The values of a ciphertext.
         size: usize,
+    },
+    /// Values that may leave the numbers that the parameters hold.
+    #[error(
+        "{column} may be from {} to {} in groups of at most {rows} rows, and these keys hold {} to {}; {}",
+        shown(*.low), shown(*.high), shown(-*.limit), shown(*.limit), larger(scheme, *.low, *.high)
+    )]
+    Range {
+        /// The column or the call.
+        column: String,
+        /// Its least possible value.
+        low: f64,
+        /// Its greatest possible value.
+        high: f64,
+        /// The greatest magnitude that the parameters hold.
+        limit: f64,
+        /// The scheme.
+        scheme: &'static str,
+        /// The rows that a group is assumed to have at most.
+        rows: u64,
+    },
+    /// A group of more rows than were planned for.
+    #[error(
+        "{function} of {column}: a group of {found} rows, where the query was planned for {assumed} at most; give \
+         --group-rows {found} or more"
+    )]
+    GroupRows {
+        /// The aggregate.
+        function: String,
+        /// The column.
+        column: String,
+        /// The rows of the group.
+        found: u64,
+        /// Those that were assumed.
+        assumed: u64,
+    },
+    /// A clear number beyond those that were planned for.
+    #[error(
+        "{function}: the clear number {found}, where the query was planned for magnitudes up to {assumed}; give \
+         --clear-most {} or more", shown(.found.abs().ceil())
+    )]
+    ClearNumber {
+        /// The function.
+        function: String,
+        /// The number.
+        found: f64,
+        /// The magnitude that was assumed.
+        assumed: u64,
+    },
+    /// An expression of the engine that would lose the type of ciphertexts.
+    #[error(
+        "{what} of {column}: it does not pass ciphertexts through; CASE, COALESCE, UNION ALL, joins, subqueries and \
+         first_value do"
+    )]
+    Lost {
+        /// The expression.
+        what: String,
+        /// The encrypted column.
+        column: String,
     },
     /// A function that a scheme does not have.
     #[error("{function} of {column}, which is of {scheme}: {instead}")]
@@ -203,8 +265,13 @@ pub enum Error {
         source: Box<Self>,
     },
     /// A function or an operator of clear columns, on an encrypted one.
-    #[error("{0}; encrypted columns take he_add, he_sum and the other functions of docs/sql.md")]
-    Unplanned(String),
+    #[error("{what}; for encrypted columns write {instead}")]
+    Unplanned {
+        /// What the engine says.
+        what: String,
+        /// What to write in its place.
+        instead: &'static str,
+    },
     /// A process of a cluster that cannot be started or reached.
     #[error("{what}: {why}")]
     Cluster {
@@ -263,6 +330,13 @@ impl Error {
             Self::Files(he_files::Error::Output(OutputError::Exists { .. })) => {
                 "choose another name, or replace it with --force"
             }
+            Self::Files(he_files::Error::Table(TableError::DoubtfulMark { .. })) => {
+                "give --decimal point or --decimal comma if it is decimal; otherwise remove it from the numbers"
+            }
+            Self::Files(he_files::Error::Table(TableError::Fields { .. } | TableError::Empty { .. })) => CSV,
+            Self::Files(he_files::Error::Table(TableError::Field { problem: Problem::NotWhole, .. })) => {
+                "bfv, bgv and tfhe take whole numbers: round them, or take keys of ckks"
+            }
             Self::Files(error) => return error.hint(),
             Self::Engine(error) => match error.find_root() {
                 DataFusionError::Plan(text) if text.contains("not supported") => {
@@ -276,10 +350,7 @@ impl Error {
                 _ => return None,
             },
             Self::Parquet(_) | Self::Arrow(_) => DAMAGED,
-            Self::Csv(_) => {
-                "a table is CSV in UTF-8 with names in its first row, a comma between fields, and as many fields \
-                 in every row"
-            }
+            Self::Csv(_) => CSV,
             _ => return None,
         };
         Some(hint.to_owned())
@@ -294,6 +365,22 @@ impl Error {
             Self::Files(error) => error.is_broken_pipe(),
             _ => false,
         }
+    }
+}
+
+/// How to hold values between these bounds.
+fn larger(scheme: &str, low: f64, high: f64) -> String {
+    // Results are below 2^bits in magnitude; the most bits that an option takes.
+    let (option, all) = if scheme == "ckks" { ("--range", 30) } else { ("--bits", 58) };
+    let most = low.abs().max(high.abs());
+    let fewer = "a smaller --group-rows if groups are smaller, or smaller numbers";
+    match (0..=all).find(|&bits| f64::from(bits).exp2() > most) {
+        Some(bits) => {
+            format!(
+                "make keys with keygen {scheme} {option} {bits} or more and encrypt again, or take {fewer}"
+            )
+        }
+        None => format!("keygen {scheme} {option} reaches {all}: take {fewer}"),
     }
 }
 

@@ -1,6 +1,7 @@
 //! What a plan needs and leaves: keys, depth and predicted noise.
 
 use crate::aggregate::HeAggregate;
+use crate::bounds::shown;
 use crate::column::CellType;
 use crate::error::Result;
 use crate::function::Planned;
@@ -106,11 +107,15 @@ fn left(set: &KeySet, cell: &CellType) -> String {
     }
     let progress = params.of(cell);
     let level = format!("depth {}, level {} of {}", progress.depth, progress.level, params.fresh().level);
+    let values = match cell.bounds {
+        Some(bounds) => format!("values from {} to {}", shown(bounds.low()), shown(bounds.high())),
+        None => "values without known bounds".to_owned(),
+    };
     match (params.budget(&progress), progress.noise) {
         (Some(budget), Some(noise)) => {
-            format!("{level}, noise 2^{:.1}, {budget:.1} bits left", noise.rms_log2)
+            format!("{level}, noise 2^{:.1}, {budget:.1} bits left, {values}", noise.rms_log2)
         }
-        (Some(budget), None) => format!("{level}, fresh, {budget:.1} bits left"),
-        _ => level,
+        (Some(budget), None) => format!("{level}, fresh, {budget:.1} bits left, {values}"),
+        _ => format!("{level}, {values}"),
     }
 }

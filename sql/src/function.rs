@@ -1,11 +1,12 @@
 //! The functions of cells: what each is called, what it needs and leaves, which is decided while a
 //! query is planned, and what it computes.
 
+use crate::bounds::Bounds;
 use crate::column::{CellType, Kind, Progress};
 use crate::engine::{Comparison, Engine, Keys, Value};
 use crate::error::{Error, Result};
 use crate::keys::KeySet;
-use crate::params::{Number, Params};
+use crate::params::{Number, Params, reals};
 use datafusion::arrow::datatypes::{DataType, Field};
 use datafusion::common::ScalarValue;
 use he_core::rlwe::KeyRequirements;
@@ -38,7 +39,12 @@ pub enum Function {
     Not,
     /// One of two, by a condition.
     If,
+    /// A cell that an expression of the engine passes through, as CASE does; of the plan alone.
+    Carry,
 }
+
+/// The name of [`Function::Carry`] where plans travel.
+pub const CARRY: (&str, Function) = ("he_carry", Function::Carry);
 
 /// Functions by their names in SQL.
 pub const FUNCTIONS: [(&str, Function); 17] = [
@@ -73,6 +79,8 @@ pub enum Arg<'a> {
         value: Option<Number>,
         /// Whether it has decimals.
         real: bool,
+        /// The greatest magnitude that is assumed of it.
+        most: u64,
     },
 }
 
@@ -80,6 +88,14 @@ impl Arg<'_> {
     fn name(&self) -> &str {
         match self {
             Self::Cell(name, _) | Self::Number { name, .. } => name,
+        }
+    }
+
+    /// The greatest magnitude that is assumed of a clear number which is not a constant.
+    pub fn assumed(&self) -> Option<u64> {
+        match self {
+            Self::Number { value: None, most, .. } => Some(*most),
+            _ => None,
         }
     }
 }
@@ -131,7 +147,7 @@ pub fn argument<'a>(
             expected: format!("a column of ciphertexts or {}", if exact { "an integer" } else { "a number" }),
         });
     }
-    Ok(Arg::Number { name, value: literal.and_then(number), real })
+    Ok(Arg::Number { name, value: literal.and_then(number), real, most: set.clear(name) })
 }
 
 /// Checks that a column belongs to a key set.
@@ -217,6 +233,19 @@ impl Planner<'_> {
             key_set: self.set.key_set().map(str::to_owned),
             layout: None,
             progress: None,
+            bounds: None,
+        }
+    }
+
+    /// Refuses values that CKKS cannot hold at their level. Those of BFV and BGV may leave t in
+    /// between, since they come back into it: the answer decides.
+    fn within(&self, bounds: Option<Bounds>, progress: &Progress) -> Result<()> {
+        match self.set.params() {
+            Params::Ckks(_) => {
+                let call = format!("{} of {}", self.function, self.columns);
+                self.set.check_range(&call, bounds, progress)
+            }
+            _ => Ok(()),
         }
     }
 
@@ -240,9 +269,11 @@ impl Planner<'_> {
             let (function, column) = (self.function.to_owned(), name.to_owned());
             return Err(Error::Padding { function, column, size: layout.size });
         }
-        let splat = CellType { layout: Some(Layout::total(None)), ..cell.clone() };
+        let values = layout.entries.unwrap_or(1) * if layout.splat { slots } else { layout.size };
+        let bounds = cell.bounds.map(|bounds| bounds.total(values as u64));
+        let splat = CellType { layout: Some(Layout::total(None)), bounds, ..cell.clone() };
         if layout.splat && layout.entries.is_none() {
-            return Ok((splat, KeyRequirements::new()));
+            return Ok((cell.clone(), KeyRequirements::new()));
         }
         // A batch is folded first.
         let batch = layout.batch(params.slots());
@@ -310,6 +341,7 @@ impl Function {
             args.iter().filter(|arg| matches!(arg, Arg::Cell(..))).map(Arg::name).collect();
         let planner = Planner { set, function: name, columns: columns.join(" and ") };
         let (cell, needs) = self.planned(&planner, args)?;
+        planner.within(cell.bounds, &set.params().of(&cell))?;
         Ok(Planned { cell, needs })
     }
 
@@ -317,11 +349,12 @@ impl Function {
         let (set, params) = (planner.set, planner.set.params());
         let none = KeyRequirements::new;
         let vectors = "vectors of ckks, bfv or bgv, or integers of tfhe";
-        let with = |cell: &CellType, layout: Option<Layout>, progress: Progress| {
+        let with = |cell: &CellType, layout: Option<Layout>, progress: Progress, bounds: Option<Bounds>| {
             let progress = cell.layout.is_some().then_some(progress);
-            CellType { layout, progress, ..cell.clone() }
+            CellType { layout, progress, bounds, ..cell.clone() }
         };
         Ok(match self {
+            Self::Carry => return Err(planner.wrong(planner.function, "not a function", "another")),
             Self::Add | Self::Sub | Self::Mul => {
                 let op = match self {
                     Self::Add => Op::Add,
@@ -337,16 +370,17 @@ impl Function {
                         }
                         let layout = planner.combined(a, b, op)?;
                         let (pa, pb) = (params.of(a), params.of(b));
+                        let bounds = a.bounds.zip(b.bounds).map(|(a, b)| a.combined(op, b));
                         if op != Op::Mul {
-                            return Ok((with(a, layout, planner.op(params.sum(&pa, &pb))?), none()));
+                            return Ok((with(a, layout, planner.op(params.sum(&pa, &pb))?, bounds), none()));
                         }
                         planner.op(set.relin())?;
                         let progress = planner.op(params.product(&pa, &pb))?;
                         let needs = if layout.is_some() { none().relinearisation() } else { none() };
-                        (with(a, layout, progress), needs)
+                        (with(a, layout, progress, bounds), needs)
                     }
-                    (Arg::Cell(..), Arg::Number { value, real, .. })
-                    | (Arg::Number { value, real, .. }, Arg::Cell(..)) => {
+                    (Arg::Cell(..), Arg::Number { value, real, most, .. })
+                    | (Arg::Number { value, real, most, .. }, Arg::Cell(..)) => {
                         let arg = if matches!(args[0], Arg::Cell(..)) { &args[0] } else { &args[1] };
                         let a = planner.of_kind(arg, NUMBERS, vectors)?;
                         let of = params.of(a);
@@ -367,7 +401,15 @@ impl Function {
                             }
                             _ => layout,
                         };
-                        (with(a, layout, progress), none())
+                        let number = match value {
+                            Some(number) => Bounds::of(reals(&[*number])[0]),
+                            None => Bounds::within(*most as f64),
+                        };
+                        let bounds = a.bounds.map(|bounds| match (&args[0], op) {
+                            (Arg::Number { .. }, Op::Sub) => number.combined(op, bounds),
+                            _ => bounds.combined(op, number),
+                        });
+                        (with(a, layout, progress, bounds), none())
                     }
                     (Arg::Number { name, .. }, Arg::Number { .. }) => {
                         return Err(planner.wrong(name, "clear", "at least one column of ciphertexts"));
@@ -378,7 +420,8 @@ impl Function {
                 let a = planner.of_kind(&args[0], NUMBERS, vectors)?;
                 let layout = a.layout.map(|layout| layout.with_scalar(-1.0, Op::Mul));
                 let progress = planner.op(params.scaled(&params.of(a), Some(Number::Integer(-1)), false))?;
-                (with(a, layout, progress), none())
+                let bounds = a.bounds.map(|bounds| bounds.combined(Op::Mul, Bounds::of(-1.0)));
+                (with(a, layout, progress, bounds), none())
             }
             Self::Rotate => {
                 let a = planner.of_kind(&args[0], &[Kind::Ciphertext], "vectors of ckks, bfv or bgv")?;
@@ -389,7 +432,7 @@ impl Function {
                     true => layout.unknown(),
                     false => layout,
                 });
-                (with(a, layout, progress), none().rotations([step]))
+                (with(a, layout, progress, a.bounds), none().rotations([step]))
             }
             Self::Total => {
                 planner.of_kind(&args[0], NUMBERS, vectors)?;
@@ -415,7 +458,8 @@ impl Function {
                     (Some(0.0), Some(Number::Real(value))) => Layout { padding: Some(*value), ..layout },
                     _ => layout.unknown(),
                 });
-                (with(a, layout, progress), none().relinearisation())
+                let bounds = a.bounds.map(|bounds| bounds.polynomial(&reals(&coefficients)));
+                (with(a, layout, progress, bounds), none().relinearisation())
             }
             Self::Compare(_) => {
                 let expected = "integers of tfhe, which alone can be compared";
@@ -605,10 +649,11 @@ impl Aggregate {
         let params = set.params();
         let (column, a) = planner.cell(&args[0])?;
         let of = params.of(a);
-        let left = |cell: &CellType, layout: Option<Layout>, progress: Progress| {
+        let left = |cell: &CellType, layout: Option<Layout>, progress: Progress, bounds: Option<Bounds>| {
             let progress = cell.layout.is_some().then_some(progress);
-            CellType { layout, progress, ..cell.clone() }
+            CellType { layout, progress, bounds, ..cell.clone() }
         };
+        let sums = |bounds: Option<Bounds>| bounds.map(|bounds| bounds.total(set.rows()));
         let total = |progress: &Progress| planner.op(params.total(progress, set.rows()));
         // Padding that is known and not zero adds up, and the number of rows is not known.
         let summed = |layout: Option<Layout>| {
@@ -629,14 +674,14 @@ impl Aggregate {
         let (cell, needs) = match self {
             Self::Sum => {
                 planner.of_kind(&args[0], NUMBERS, "vectors, or integers of tfhe")?;
-                (left(a, summed(a.layout), total(&of)?), KeyRequirements::new())
+                (left(a, summed(a.layout), total(&of)?, sums(a.bounds)), KeyRequirements::new())
             }
             Self::Count => {
                 let expected =
                     "conditions of tfhe, or vectors of bfv or bgv with a 1 in the place of a category";
                 planner.of_kind(&args[0], &[Kind::Bool, Kind::Ciphertext], expected)?;
                 let kind = if a.kind == Kind::Bool { Kind::Uint } else { Kind::Ciphertext };
-                let cell = left(a, summed(a.layout), total(&of)?);
+                let cell = left(a, summed(a.layout), total(&of)?, sums(a.bounds));
                 (CellType { kind, ..cell }, KeyRequirements::new())
             }
             Self::Dot => {
@@ -648,20 +693,29 @@ impl Aggregate {
                 let layout = summed(planner.combined(a, b, Op::Mul)?);
                 planner.op(set.relin())?;
                 let product = planner.op(params.product(&of, &params.of(b)))?;
-                (left(a, layout, total(&product)?), relin)
+                let bounds = a.bounds.zip(b.bounds).map(|(a, b)| a.combined(Op::Mul, b));
+                planner.within(bounds, &product)?;
+                (left(a, layout, total(&product)?, sums(bounds)), relin)
             }
             Self::Mean => {
-                (left(a, summed(a.layout), planner.op(params.lowered(&of, 1))?), KeyRequirements::new())
+                planner.within(sums(a.bounds), &of)?;
+                let progress = planner.op(params.lowered(&of, 1))?;
+                (left(a, summed(a.layout), progress, a.bounds), KeyRequirements::new())
             }
             Self::Variance => {
                 planner.op(set.relin())?;
                 let square = planner.op(params.product(&of, &of))?;
+                planner.within(sums(a.bounds), &of)?;
+                let squared = a.bounds.map(|bounds| bounds.polynomial(&[0.0, 0.0, 1.0]));
+                planner.within(sums(squared), &square)?;
                 let mean = planner.op(params.lowered(&of, 1))?;
                 let squares = planner.op(params.lowered(&square, 1))?;
                 let progress = planner.op(params.product(&mean, &mean))?;
-                (left(a, summed(a.layout), planner.op(params.sum(&squares, &progress))?), relin)
+                let left = left(a, summed(a.layout), planner.op(params.sum(&squares, &progress))?, squared);
+                (left, relin)
             }
         };
+        planner.within(cell.bounds, &params.of(&cell))?;
         Ok(Planned { cell, needs })
     }
 }

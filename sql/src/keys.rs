@@ -1,6 +1,8 @@
 //! Key sets of queries: what plans carry of them, and the keys themselves, which every process
 //! loads once from their place.
 
+use crate::bounds::Bounds;
+use crate::column::Progress;
 use crate::engine::{Engine, Keys};
 use crate::error::{Error, Result};
 use crate::params::Params;
@@ -15,7 +17,7 @@ use he_files::key_file::{AnyKey, Key};
 use he_files::scheme::OneOf;
 use he_files::tfhe;
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::hash::{Hash, Hasher};
 use std::io::BufReader;
 use std::path::Path;
@@ -37,6 +39,10 @@ struct Description {
     galois: Vec<u64>,
     /// The most rows that a group is assumed to have.
     rows: u64,
+    /// The greatest magnitudes that clear columns are assumed to have, by their names.
+    clear: BTreeMap<String, u64>,
+    /// That of all other clear numbers.
+    most: u64,
 }
 
 /// The key set that a query computes with.
@@ -96,8 +102,16 @@ impl KeySet {
 
     fn loaded(url: String, loaded: Loaded) -> Result<Self> {
         let Loaded { params, key_set, galois, relin, compute } = loaded;
-        let description =
-            Description { url, params: params.to_bytes()?, key_set, relin, galois, rows: DEFAULT_ROWS };
+        let description = Description {
+            url,
+            params: params.to_bytes()?,
+            key_set,
+            relin,
+            galois,
+            rows: DEFAULT_ROWS,
+            clear: BTreeMap::new(),
+            most: 0,
+        };
         let set = Self { params: Arc::new(params), description: Arc::new(description) };
         keep(&set, compute);
         Ok(set)
@@ -108,6 +122,19 @@ impl KeySet {
     pub fn with_rows(&self, rows: u64) -> Self {
         let description = Description { rows: rows.max(1), ..(*self.description).clone() };
         Self { description: Arc::new(description), params: Arc::clone(&self.params) }
+    }
+
+    /// The same for clear columns of at most these magnitudes, by their names, and for other clear
+    /// numbers of at most the last one.
+    #[must_use]
+    pub fn with_clear(&self, clear: &BTreeMap<String, u64>, most: u64) -> Self {
+        let description = Description { clear: clear.clone(), most, ..(*self.description).clone() };
+        Self { description: Arc::new(description), params: Arc::clone(&self.params) }
+    }
+
+    /// The same without what is assumed of tables.
+    fn bare(&self) -> Self {
+        self.with_rows(DEFAULT_ROWS).with_clear(&BTreeMap::new(), 0)
     }
 
     /// The parameters.
@@ -128,6 +155,31 @@ impl KeySet {
     /// The most rows that a group is assumed to have.
     pub fn rows(&self) -> u64 {
         self.description.rows
+    }
+
+    /// The greatest magnitude that the numbers of a clear column are assumed to have.
+    pub fn clear(&self, column: &str) -> u64 {
+        self.description.clear.get(column).copied().unwrap_or(self.description.most)
+    }
+
+    /// Checks that the parameters hold the values of a column, as far as these are known.
+    ///
+    /// # Errors
+    /// [`Error::Range`] for values that may leave the numbers that the parameters hold.
+    pub fn check_range(&self, column: &str, bounds: Option<Bounds>, progress: &Progress) -> Result<()> {
+        let Some(bounds) = bounds else { return Ok(()) };
+        let limit = self.params.holds(progress);
+        if bounds.magnitude() <= limit {
+            return Ok(());
+        }
+        Err(Error::Range {
+            column: column.to_owned(),
+            low: bounds.low(),
+            high: bounds.high(),
+            limit,
+            scheme: self.params.scheme(),
+            rows: self.rows(),
+        })
     }
 
     /// Checks that there is a relinearisation key.
@@ -205,12 +257,12 @@ impl Compute {
     /// The device fails.
     pub fn of(set: &KeySet) -> Result<Arc<Self>> {
         let mut all = kept().lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(found) = all.get(&set.with_rows(DEFAULT_ROWS)) {
+        if let Some(found) = all.get(&set.bare()) {
             return Ok(Arc::clone(found));
         }
         let engine = Engine::new(set.params(), device())?;
         let made = Arc::new(Self { engine, set: Some(set.clone()), keys: Mutex::default() });
-        all.insert(set.with_rows(DEFAULT_ROWS), Arc::clone(&made));
+        all.insert(set.bare(), Arc::clone(&made));
         Ok(made)
     }
 
@@ -247,7 +299,7 @@ fn kept() -> &'static Kept {
 fn keep(set: &KeySet, compute: Compute) {
     let compute = Compute { set: Some(set.clone()), ..compute };
     let mut all = kept().lock().unwrap_or_else(PoisonError::into_inner);
-    all.insert(set.with_rows(DEFAULT_ROWS), Arc::new(compute));
+    all.insert(set.bare(), Arc::new(compute));
 }
 
 static DEVICE: OnceLock<Device> = OnceLock::new();

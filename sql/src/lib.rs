@@ -1,6 +1,8 @@
 //! SQL on tables whose columns are ciphertexts.
 
 pub mod aggregate;
+pub mod bounds;
+pub mod carry;
 pub mod cells;
 pub mod check;
 #[cfg(feature = "cluster")]
@@ -21,5 +23,6 @@ pub mod session;
 pub mod sum;
 pub mod table;
 mod thread;
+mod written;
 
 pub use error::{Error, Result};

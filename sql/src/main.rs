@@ -6,6 +6,7 @@ use datafusion::arrow::array::{ArrayRef, RecordBatch, StringArray};
 use datafusion::arrow::util::pretty::pretty_format_batches;
 use datafusion::logical_expr::LogicalPlan;
 use futures::StreamExt;
+use he_files::data::table::decimal::Decimal;
 use he_files::io::input::Input;
 use he_files::io::output::{Output, OutputOptions};
 use he_files::passphrase::{Passphrase, Purpose};
@@ -60,7 +61,7 @@ enum Task {
 struct Query {
     /// The query; tables are named with --table, or files in it: FROM 'sales.parquet'.
     sql: String,
-    /// A table: a Parquet file, a folder of them, or a URL.
+    /// A table: a Parquet file, a folder of them, or a URL; or a clear table of CSV.
     #[arg(long, value_name = "NAME=URL", value_parser = table_name)]
     table: Vec<(String, String)>,
     /// The evaluation key: a path or a URL that every executor can read.
@@ -86,6 +87,13 @@ struct Query {
     /// default.
     #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..))]
     group_rows: Option<u64>,
+    /// The greatest magnitude of clear numbers that encrypted ones are combined with, for which
+    /// bounds are predicted; that of the tables' clear columns by default.
+    #[arg(long, value_name = "N")]
+    clear_most: Option<u64>,
+    /// What stands before decimals in tables of CSV: auto, point or comma.
+    #[arg(long, value_name = "MARK", default_value = "auto", value_parser = decimal)]
+    decimal: Decimal,
     /// Give up after so many seconds; a cluster without executors never answers.
     #[arg(long, value_name = "SECONDS", value_parser = value_parser!(u32).range(1..))]
     timeout: Option<u32>,
@@ -110,7 +118,7 @@ struct Encrypt {
     /// Replace the output if it exists.
     #[arg(long)]
     force: bool,
-    /// The most values of a cell: rows that follow each other and agree in all clear columns.
+    /// The most values of a cell: of rows that agree in all clear columns.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = value_parser!(u32).range(1..))]
     pack: u32,
     /// The width of integers under TFHE.
@@ -119,6 +127,9 @@ struct Encrypt {
     /// Integers under TFHE have a sign.
     #[arg(long)]
     signed: bool,
+    /// What stands before decimals: auto, point or comma.
+    #[arg(long, value_name = "MARK", default_value = "auto", value_parser = decimal)]
+    decimal: Decimal,
     /// A file with the passphrase of a sealed key.
     #[arg(long, value_name = "FILE")]
     passphrase_file: Option<PathBuf>,
@@ -176,6 +187,16 @@ fn table_name(text: &str) -> std::result::Result<(String, String), &'static str>
     }
 }
 
+/// The mark before decimals.
+fn decimal(text: &str) -> std::result::Result<Decimal, &'static str> {
+    match text {
+        "auto" => Ok(Decimal::Auto),
+        "point" => Ok(Decimal::Point),
+        "comma" => Ok(Decimal::Comma),
+        _ => Err("auto, point or comma is expected"),
+    }
+}
+
 /// A host and a port that something listens on.
 #[cfg(feature = "cluster")]
 fn host_port(text: &str) -> std::result::Result<(String, u16), &'static str> {
@@ -219,12 +240,24 @@ async fn answer(query: Query) -> Result<()> {
         None => KeySet::open(&query.keys)?,
     };
     let partitions = query.partitions.map(usize::from);
-    let options = Options { partitions, batch_rows: None, group_rows: query.group_rows };
+    let options = Options {
+        partitions,
+        batch_rows: None,
+        group_rows: query.group_rows,
+        clear_most: query.clear_most,
+        decimal: query.decimal,
+    };
     let mut session = session(&query, &set, options).await?;
     for (name, url) in &query.table {
         session.register(name, url).await?;
     }
     let frame = session.sql(&query.sql).await?;
+    for column in session.unbounded(frame.logical_plan())? {
+        eprintln!(
+            "he-sql: note: column {column}: no bounds of its values are known, so that results beyond the range of \
+             the keys are not found; he-sql encrypt writes tables with bounds"
+        );
+    }
     let explained = match frame.logical_plan() {
         LogicalPlan::Explain(of) => Some(explain(&of.plan, session.set())?),
         _ => None,
@@ -287,12 +320,18 @@ async fn run(task: Task) -> Result<()> {
         Task::Encrypt(task) => {
             let key = owner_key(&task.key, task.passphrase_file.as_ref())?;
             let pack = usize::try_from(task.pack).unwrap_or(usize::MAX);
-            let how = Encryption { columns: task.columns, pack, bits: task.bits, signed: task.signed };
+            let how = Encryption {
+                columns: task.columns,
+                pack,
+                bits: task.bits,
+                signed: task.signed,
+                decimal: task.decimal,
+            };
             let csv = Input::open(&task.csv)?;
+            let name = csv.name().to_owned();
             let options = OutputOptions { force: task.force, ..OutputOptions::default() };
             let output = Output::create(&task.output, options, &[&task.csv, &task.key])?;
-            let rows = csv_table::encrypt(csv, output, &key, &how);
-            let rows = rows.map_err(|error| error.within(task.csv.display()))?;
+            let rows = csv_table::encrypt(csv, &name, output, &key, &how)?;
             eprintln!("{rows} rows in {}", task.output.display());
             Ok(())
         }

@@ -130,10 +130,12 @@ impl OwnerKey {
             key_set: self.key_set.clone(),
             layout,
             progress: None,
+            bounds: None,
         })
     }
 
-    /// Encrypts the values of a cell of a column; integers of TFHE have `bits` bits.
+    /// Encrypts the values of a cell of a column; integers of TFHE have `bits` bits. Cells by a
+    /// secret key of CKKS, BFV or BGV are seeded: half as long.
     ///
     /// # Errors
     /// Values that are too large for the parameters; the key is of another scheme; the operating
@@ -152,7 +154,9 @@ impl OwnerKey {
                 let plain = $site.ev.encoder().encode(values)?;
                 Value::$variant(match &self.role {
                     Role::Public(key) => exact::Encryptor::new(&$site.params, key)?.encrypt(&plain, rng)?,
-                    Role::$variant(pair) => pair.0.encrypt(&plain, rng)?.expand()?,
+                    Role::$variant(pair) => {
+                        return Ok(pair.0.encrypt(&plain, rng)?.to_bytes(&$site.params)?);
+                    }
                     _ => return Err(wrong()),
                 })
             }};
@@ -168,7 +172,7 @@ impl OwnerKey {
                 let plain = site.ev.encoder().encode_batch(&[&values[..]], to)?;
                 Value::Ckks(match &self.role {
                     Role::Public(key) => ckks::Encryptor::new(&site.params, key)?.encrypt(&plain, rng)?,
-                    Role::Ckks(pair) => pair.0.encrypt(&plain, rng)?.expand()?,
+                    Role::Ckks(pair) => return Ok(pair.0.encrypt(&plain, rng)?.to_bytes(&site.params)?),
                     _ => return Err(wrong()),
                 })
             }

@@ -139,6 +139,20 @@ impl Params {
         }
     }
 
+    /// The greatest magnitude of values that a column can hold at its level: (t - 1) / 2 under BFV
+    /// and BGV.
+    pub fn holds(&self, of: &Progress) -> f64 {
+        match self {
+            Self::Ckks(params) => match params.levels().get(of.level) {
+                Some(level) => (params.log_q(of.level) - 1.0).exp2() / level.scale,
+                None => 0.0,
+            },
+            Self::Bfv(params) => (params.plain().value() / 2) as f64,
+            Self::Bgv(params) => (params.plain().value() / 2) as f64,
+            Self::Tfhe(_) => f64::INFINITY,
+        }
+    }
+
     /// A sum or a difference.
     ///
     /// # Errors

@@ -2,14 +2,17 @@
 //!
 //! Plans that are sent to executors lose the metadata of what functions return, so that a function
 //! of a function could not tell cells from bytes there. Every call of a plan therefore gets a
-//! function of its own, which carries the kinds of its arguments and the type of its result.
+//! function of its own, which carries the kinds of its arguments and the type of its result. While
+//! the engine plans, a call may see bytes whose type an expression lost; it is planned here, from
+//! the types that [`carry`] restores.
 
 use crate::aggregate::HeAggregate;
-use crate::column::{CellType, Kind};
+use crate::carry;
+use crate::column::{CellType, Kind, is_binary};
 use crate::error::{Error, Result};
 use crate::function::Planned;
 use crate::keys::KeySet;
-use crate::scalar::HeFunction;
+use crate::scalar::{HeFunction, carrying};
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, Result as EngineResult, ScalarValue};
@@ -27,6 +30,10 @@ pub struct Resolved {
     metadata: BTreeMap<String, String>,
     /// The kind of the result.
     pub kind: Kind,
+    /// The greatest magnitudes that the clear arguments were assumed to have, where they matter.
+    pub assumed: Vec<Option<u64>>,
+    /// Whether bounds of the result are known, under what was assumed of clear numbers and groups.
+    pub bounded: bool,
     /// The call that the query has in its place.
     pub written: Option<String>,
 }
@@ -42,8 +49,22 @@ impl Resolved {
             kinds: kinds.collect::<Result<_>>()?,
             metadata: planned.cell.metadata().into_iter().collect(),
             kind: planned.cell.kind,
+            assumed: Vec::new(),
+            bounded: planned.cell.bounds.is_some(),
             written: None,
         })
+    }
+
+    /// What is known of cells of this type that an expression passes through.
+    pub fn carried(cell: &CellType) -> Self {
+        Self {
+            kinds: vec![Some(cell.kind)],
+            metadata: cell.metadata().into_iter().collect(),
+            kind: cell.kind,
+            assumed: Vec::new(),
+            bounded: cell.bounds.is_some(),
+            written: None,
+        }
     }
 
     /// The field of the result.
@@ -51,6 +72,23 @@ impl Resolved {
         let metadata = self.metadata.clone().into_iter().collect();
         Arc::new(Field::new(name, DataType::BinaryView, true).with_metadata(metadata))
     }
+}
+
+/// Whether every slot of an argument holds the total of its values.
+fn holds_total(fields: &[FieldRef]) -> Result<bool> {
+    let Some(field) = fields.first() else { return Ok(false) };
+    let layout = CellType::of(field)?.and_then(|cell| cell.layout);
+    Ok(layout.is_some_and(|layout| layout.splat && layout.entries.is_none()))
+}
+
+/// Whether a field holds bytes of an unknown type, which may be ciphertexts.
+pub fn is_untyped(field: &Field) -> bool {
+    is_binary(field.data_type()) && field.metadata().is_empty()
+}
+
+/// The field of results of such arguments, until they are resolved.
+pub fn untyped(name: &str) -> FieldRef {
+    Arc::new(Field::new(name, DataType::BinaryView, true))
 }
 
 /// What of a function travels: its key set, and what was planned.
@@ -107,25 +145,43 @@ pub fn literals(args: &[Expr]) -> Vec<Option<&ScalarValue>> {
     literals.collect()
 }
 
-/// The plan with calls that know their types.
+/// The plan with calls that know their types, and with the types of cells wherever expressions and
+/// nodes of the engine pass them through.
 ///
 /// # Errors
-/// What planning a call finds.
-pub fn resolve(plan: LogicalPlan) -> EngineResult<LogicalPlan> {
+/// What planning a call finds; cells of several types in one place.
+pub fn resolve(set: &KeySet, plan: LogicalPlan) -> EngineResult<LogicalPlan> {
     let resolved = plan.transform_up_with_subqueries(|node| {
         let schema = inputs(&node);
-        node.map_expressions(|expression| expression.transform_up(|expression| call(&schema, expression)))
+        let calls = node.map_expressions(|expression| {
+            expression.transform_up(|expression| call(&schema, set, expression))
+        })?;
+        let node = match calls.data {
+            LogicalPlan::Union(union) => carry::union(set, union)?,
+            node => node.recompute_schema()?,
+        };
+        Ok(Transformed::yes(node))
     })?;
     Ok(resolved.data)
 }
 
-fn call(schema: &DFSchema, mut expression: Expr) -> EngineResult<Transformed<Expr>> {
+fn call(schema: &DFSchema, set: &KeySet, mut expression: Expr) -> EngineResult<Transformed<Expr>> {
     let changed = match &mut expression {
         Expr::ScalarFunction(call) => match call.func.inner().downcast_ref::<HeFunction>() {
             Some(own) => {
                 let fields = fields(schema, &call.args)?;
-                let planned = own.planned(&fields, &literals(&call.args))?;
-                let own = own.resolved(Resolved::new(&fields, &planned)?);
+                let literals = literals(&call.args);
+                let planned = own.planned(&fields, &literals)?;
+                if own.is_total() && holds_total(&fields)? {
+                    // Every slot holds the total already.
+                    let total = call.args.remove(0);
+                    return Ok(Transformed::yes(carrying(set, Resolved::carried(&planned.cell), total)));
+                }
+                let mut resolved = Resolved::new(&fields, &planned)?;
+                if resolved.bounded {
+                    resolved.assumed = own.assumed(&fields, &literals)?;
+                }
+                let own = own.resolved(resolved);
                 call.func = Arc::new(ScalarUDF::new_from_impl(own));
                 true
             }
@@ -152,5 +208,9 @@ fn call(schema: &DFSchema, mut expression: Expr) -> EngineResult<Transformed<Exp
         },
         _ => false,
     };
+    if changed {
+        return Ok(Transformed::yes(expression));
+    }
+    let (expression, changed) = carry::choice(schema, set, expression)?;
     Ok(if changed { Transformed::yes(expression) } else { Transformed::no(expression) })
 }

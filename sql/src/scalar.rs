@@ -3,14 +3,15 @@
 use crate::cells::{Cells, numbers};
 use crate::column::{CellType, Kind};
 use crate::error::{Error, Result};
-use crate::function::{FUNCTIONS, Function, Operand, Planned, argument};
+use crate::function::{CARRY, FUNCTIONS, Function, Operand, Planned, argument};
 use crate::keys::{Compute, KeySet};
-use crate::resolve::{self, Resolved};
+use crate::params::{Number, reals};
+use crate::resolve::{self, Resolved, is_untyped, untyped};
 use datafusion::arrow::array::BinaryViewBuilder;
 use datafusion::arrow::datatypes::{DataType, FieldRef};
 use datafusion::common::{Result as EngineResult, ScalarValue, internal_err};
 use datafusion::logical_expr::{
-    ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+    ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 use std::sync::Arc;
 
@@ -26,9 +27,16 @@ pub struct HeFunction {
 
 /// The function of this name, for any call or for one that was planned.
 pub fn function(name: &str, set: &KeySet, resolved: Option<Resolved>) -> Option<ScalarUDF> {
-    let (name, function) = FUNCTIONS.into_iter().find(|(known, _)| *known == name)?;
+    let (name, function) = FUNCTIONS.into_iter().chain([CARRY]).find(|(known, _)| *known == name)?;
     let signature = Signature::user_defined(Volatility::Immutable);
     Some(ScalarUDF::new_from_impl(HeFunction { name, function, set: set.clone(), resolved, signature }))
+}
+
+/// An expression whose cells are of a type that was planned.
+pub fn carrying(set: &KeySet, resolved: Resolved, expression: Expr) -> Expr {
+    let ((name, function), signature) = (CARRY, Signature::user_defined(Volatility::Immutable));
+    let own = HeFunction { name, function, set: set.clone(), resolved: Some(resolved), signature };
+    ScalarUDF::new_from_impl(own).call(vec![expression])
 }
 
 impl HeFunction {
@@ -53,6 +61,24 @@ impl HeFunction {
         self.function == Function::Mul && self.resolved.as_ref().is_some_and(cells)
     }
 
+    /// Whether it is the sum of the values of a cell.
+    pub fn is_total(&self) -> bool {
+        self.function == Function::Total
+    }
+
+    /// The greatest magnitudes that its clear arguments are assumed to have.
+    ///
+    /// # Errors
+    /// Arguments that no function takes.
+    pub fn assumed(
+        &self,
+        fields: &[FieldRef],
+        literals: &[Option<&ScalarValue>],
+    ) -> Result<Vec<Option<u64>>> {
+        let args = fields.iter().zip(literals);
+        args.map(|(field, literal)| Ok(argument(self.name, &self.set, field, *literal)?.assumed())).collect()
+    }
+
     /// The kinds of the arguments of a call.
     fn kinds(&self, fields: &[FieldRef]) -> Result<Vec<Option<Kind>>> {
         match &self.resolved {
@@ -72,20 +98,39 @@ impl HeFunction {
         self.function.plan(self.name, &self.set, &args.collect::<Result<Vec<_>>>()?)
     }
 
+    /// Refuses clear numbers beyond those that the bounds of the result assume.
+    fn check_clear(&self, at: usize, numbers: &[Option<Number>]) -> Result<()> {
+        let assumed = self.resolved.as_ref().and_then(|resolved| resolved.assumed.get(at).copied().flatten());
+        let Some(assumed) = assumed else { return Ok(()) };
+        let found = reals(&numbers.iter().copied().flatten().collect::<Vec<_>>());
+        match found.into_iter().find(|number| number.abs() > assumed as f64) {
+            Some(found) => Err(Error::ClearNumber { function: self.name.to_owned(), found, assumed }),
+            None => Ok(()),
+        }
+    }
+
     fn computed(&self, args: &ScalarFunctionArgs) -> Result<ColumnarValue> {
+        if let (Function::Carry, [cells]) = (self.function, args.args.as_slice()) {
+            return Ok(cells.cast_to(&DataType::BinaryView, None)?);
+        }
         let compute = Compute::of(&self.set)?;
         let keys = compute.keys()?;
         let arrays = ColumnarValue::values_to_arrays(&args.args)?;
         enum Column<'a> {
             Cells(Kind, Cells<'a>),
-            Numbers(Vec<Option<crate::params::Number>>),
+            Numbers(Vec<Option<Number>>),
         }
-        let columns = arrays.iter().zip(self.kinds(&args.arg_fields)?).map(|(array, kind)| {
-            Ok(match kind {
-                Some(kind) => Column::Cells(kind, Cells::of(array)?),
-                None => Column::Numbers(numbers(array, compute.engine.takes_reals())?),
-            })
-        });
+        let columns =
+            arrays.iter().zip(self.kinds(&args.arg_fields)?).enumerate().map(|(at, (array, kind))| {
+                Ok(match kind {
+                    Some(kind) => Column::Cells(kind, Cells::of(array)?),
+                    None => {
+                        let numbers = numbers(array, compute.engine.takes_reals())?;
+                        self.check_clear(at, &numbers)?;
+                        Column::Numbers(numbers)
+                    }
+                })
+            });
         let columns = columns.collect::<Result<Vec<_>>>()?;
         let mut out = BinaryViewBuilder::with_capacity(args.number_rows).with_fixed_block_size(8 << 20);
         for row in 0..args.number_rows {
@@ -121,6 +166,16 @@ impl ScalarUDFImpl for HeFunction {
         self.name
     }
 
+    fn schema_name(&self, args: &[Expr]) -> EngineResult<String> {
+        match (self.function, args) {
+            (Function::Carry, [carried]) => Ok(carried.schema_name().to_string()),
+            _ => {
+                let args = args.iter().map(|arg| arg.schema_name().to_string()).collect::<Vec<_>>();
+                Ok(format!("{}({})", self.name, args.join(",")))
+            }
+        }
+    }
+
     fn signature(&self) -> &Signature {
         &self.signature
     }
@@ -136,6 +191,8 @@ impl ScalarUDFImpl for HeFunction {
     fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> EngineResult<FieldRef> {
         Ok(match &self.resolved {
             Some(resolved) => resolved.field(self.name),
+            // Their type is known when all others are: `resolve` plans the call.
+            None if args.arg_fields.iter().any(|field| is_untyped(field)) => untyped(self.name),
             None => self.planned(args.arg_fields, args.scalar_arguments)?.cell.field(self.name),
         })
     }

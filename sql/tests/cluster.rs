@@ -7,8 +7,8 @@
 mod common;
 
 use common::cluster::Cluster;
-use common::{World, decrypted, partitions};
-use he_core::bfv::{self, Bfv};
+use common::{World, decrypted, integers, partitions};
+use he_core::bfv::Bfv;
 use he_files::scheme::Rotations;
 use he_sql::csv_table::Encryption;
 use std::process::Command;
@@ -19,7 +19,7 @@ const QUERY: &str = "SELECT region, he_sum(price), he_sum(he_mul(price, qty)), h
 
 /// Files of a table, so that there is work for a while.
 fn world(files: usize) -> World {
-    let world = World::new::<Bfv>(&bfv::presets::bfv_n13_d4().unwrap(), &Rotations::default(), 1);
+    let world = World::new::<Bfv>(&integers(20, 2), &Rotations::default(), 1);
     std::fs::create_dir(world.path("t")).unwrap();
     let mut csv = "region,day,price,qty\n".to_owned();
     (0..60).for_each(|i| csv += &format!("{},{},{},{}\n", ["n", "s", "w"][i % 3], i % 4, i, i % 5));
@@ -58,6 +58,20 @@ async fn a_killed_executor_changes_no_bit() {
     assert!(status.success());
     assert_eq!(decrypted(&world.owner(), &world.path("cluster.parquet")), answer);
     assert!(std::fs::read(world.path("cluster.parquet")).unwrap() == expected, "the cluster changes bits");
+
+    // Cells that CASE and UNION ALL pass through keep their type, and a clear table of CSV travels.
+    std::fs::write(world.path("k.csv"), "region,weight\nn,1\ns,2\nw,3\n").unwrap();
+    let k = world.url("k.csv");
+    session.register("k", &k).await.unwrap();
+    let carried = "SELECT k.region, he_sum(he_mul(CASE WHEN day > 1 THEN price ELSE he_mul(qty, 2) END, weight)) \
+                   FROM (SELECT * FROM t WHERE day > 0 UNION ALL SELECT region, day, he_mul(qty, qty) AS price, qty FROM t) AS u \
+                   JOIN k ON u.region = k.region GROUP BY k.region ORDER BY k.region";
+    world.answer(&mut session, carried).await;
+    let local = std::fs::read(world.path("answer.parquet")).unwrap();
+    let mut command = cluster.query(&world, carried, "carried.parquet");
+    command.args(["--keys", &world.url("eval.key"), "--table", &format!("t={}", world.url("t"))]);
+    assert!(command.args(["--table", &format!("k={k}")]).status().unwrap().success());
+    assert!(std::fs::read(world.path("carried.parquet")).unwrap() == local, "the cluster changes bits");
 
     // It ends when it has begun to work on the query: each has a folder of its own there.
     let jobs = || std::fs::read_dir(world.path("executor-1")).unwrap().count();

@@ -52,7 +52,15 @@ fn a_table_becomes_an_answer() {
     assert!(shown.contains("north") && shown.contains("[bfv, ") && shown.len() < 2000, "{shown}");
 
     let explained = succeeds(&["query", &format!("EXPLAIN {sql}"), "--keys", &eval]);
-    for words in ["TableScan", "he_mul", "keys: relinearisation", "depth 1", "bits left", "at most 4 rows"] {
+    for words in [
+        "TableScan",
+        "he_mul",
+        "keys: relinearisation",
+        "depth 1",
+        "bits left",
+        "at most 4 rows",
+        "values from -64 to 512",
+    ] {
         assert!(explained.contains(words), "{words} is missing in:\n{explained}");
     }
 

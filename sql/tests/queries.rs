@@ -4,9 +4,9 @@
 
 mod common;
 
-use common::{World, all_sums, partitions};
-use he_core::bfv::{self, Bfv};
-use he_core::bgv::{self, Bgv};
+use common::{World, all_sums, integers, partitions};
+use he_core::bfv::Bfv;
+use he_core::bgv::Bgv;
 use he_files::scheme::{Rotations, Scheme};
 use he_sql::csv_table::Encryption;
 use std::collections::BTreeMap;
@@ -115,19 +115,19 @@ async fn grouped<S: Scheme>(params: &S::Params) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn grouped_integers_of_bfv() {
-    grouped::<Bfv>(&bfv::presets::bfv_n13_d4().unwrap()).await;
+    grouped::<Bfv>(&integers(20, 1)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn grouped_integers_of_bgv() {
-    grouped::<Bgv>(&bgv::presets::bgv_n13_d3().unwrap()).await;
+    grouped::<Bgv>(&integers(20, 1)).await;
 }
 
 /// Vectors: several rows per cell, sums over their slots, rotations and polynomials.
 #[tokio::test(flavor = "multi_thread")]
 async fn vectors_in_slots() {
-    let params = bfv::presets::bfv_n13_d4().unwrap();
-    let world = World::new::<Bfv>(&params, &all_sums(12), 2);
+    let params = integers::<Bfv>(20, 2);
+    let world = World::new::<Bfv>(&params, &all_sums(params.rlwe().ring().log_n() - 1), 2);
     let csv: String = (0..10).map(|i| format!("{},{},{i}\n", ["a", "b"][i / 6], 10 * i)).collect();
     let how = Encryption { pack: 4, ..Encryption::default() };
     assert_eq!(world.encrypt("t.parquet", &format!("g,x,y\n{csv}"), &["x", "y"], how), 3);
@@ -163,7 +163,7 @@ async fn vectors_in_slots() {
 /// Neither partitions nor the order of rows change a bit of a sum.
 #[tokio::test(flavor = "multi_thread")]
 async fn sums_are_the_same_bits() {
-    let params = bgv::presets::bgv_n13_d3().unwrap();
+    let params = integers::<Bgv>(20, 1);
     let world = World::new::<Bgv>(&params, &Rotations::default(), 3);
     world.encrypt("t.parquet", &csv(&sales(50)), &["price", "qty"], Encryption::default());
     // Rows of two levels and correction factors beside each other.

@@ -60,17 +60,17 @@ fn refused(world: &World, arguments: &[&str], code: i32, words: &[&str]) {
 fn tables_of_csv() {
     let world = world();
     let written: [(&str, &[u8], &[&str]); 12] = [
-        ("empty.csv", b"", &["it is empty", "first row"]),
-        ("binary.csv", &[0; 100], &["zero byte", "UTF-8"]),
-        ("utf16.csv", b"\xff\xfep\0r\0", &["zero byte", "UTF-8"]),
-        ("latin.csv", b"price,name\n1,M\xfcller\n", &["utf-8", "CSV in UTF-8"]),
-        ("ragged.csv", b"price,qty\n1,2\n3\n", &["line: 3", "as many fields"]),
+        ("empty.csv", b"", &["empty.csv is empty", "first row"]),
+        ("binary.csv", &[0; 100], &["control characters", "UTF-8"]),
+        ("utf16.csv", b"\xff\xfep\0r\0", &["UTF-16", "UTF-8"]),
+        ("latin.csv", b"price,name\n1,M\xfcller\n", &["latin.csv, line 2", "not in UTF-8", "iconv"]),
+        ("ragged.csv", b"price,qty\n1,2\n3\n", &["line 3", "1 field", "as many fields"]),
         ("twice.csv", b"price,price\n1,2\n", &["column 2", "\"price\"", "a name of its own"]),
         ("noname.csv", b"price,\n1,2\n", &["column 2", "\"\"", "a name of its own"]),
         ("other.csv", b"prize,qty\n1,2\n", &["\"price\"", "prize, qty"]),
-        ("text.csv", b"price\n1\ntwo\n", &["column price, row 2", "two"]),
-        ("nan.csv", b"price\nNaN\n", &["column price, row 1", "NaN"]),
-        ("real.csv", b"price\n1\n1.5\n", &["column price, row 1", "bfv", "ckks"]),
+        ("text.csv", b"price\n1\ntwo\n", &["text.csv, line 3, column 1 (\"price\")", "two"]),
+        ("nan.csv", b"price\nNaN\n", &["nan.csv, line 2, column 1 (\"price\")", "NaN"]),
+        ("real.csv", b"price\n1\n1.5\n", &["real.csv, line 3, column 1 (\"price\")", "1.5", "bfv", "ckks"]),
         ("large.csv", b"price\n1\n99999999999\n", &["column price, row 2", "99999999999"]),
     ];
     for (name, content, words) in written {
@@ -183,12 +183,17 @@ fn tables_and_options_of_queries() {
     let sum = "SELECT he_sum(price) FROM t";
     for (table, words) in [
         ("t=absent.parquet", ["absent.parquet", "table t", "a Parquet file"]),
-        ("t=t.csv", ["t.csv", "table t", "a Parquet file"]),
+        ("t=t.txt", ["t.txt", "table t", "a Parquet file"]),
+        ("t=damaged.csv", ["damaged.csv", "line 3", "as many fields"]),
+        ("t=absent.csv", ["absent.csv", "no such file", "absent.csv"]),
+        ("t=https://host/t.csv", ["https://host/t.csv", "files of the client", "Parquet"]),
         ("t=folder", ["folder", "table t", "a folder of them"]),
         ("t=damaged.parquet", ["damaged.parquet", "table t", "Parquet"]),
         ("t=ftp://host/t.parquet", ["ftp:// is not known", "table t", "https://"]),
     ] {
         std::fs::write(world.path("damaged.parquet"), "PAR1").unwrap();
+        std::fs::write(world.path("damaged.csv"), "a,b\n1,2\n3\n").unwrap();
+        std::fs::write(world.path("t.txt"), CSV).unwrap();
         query(sum, &["--table", table], FAILED, &words);
     }
     for table in ["t", "=t.parquet", "t="] {
@@ -199,6 +204,8 @@ fn tables_and_options_of_queries() {
     for (option, values) in [
         ("--partitions", &["0", "1025", "-1", "99999999999999999999"][..]),
         ("--group-rows", &["0", "-1", "99999999999999999999"]),
+        ("--clear-most", &["1.5", "-1", "99999999999999999999"]),
+        ("--decimal", &["", "dot"]),
     ] {
         for value in values {
             query(sum, &[&format!("{option}={value}")], USAGE, &[option]);
@@ -220,8 +227,13 @@ fn tables_and_options_of_queries() {
         ("SELECT 1; SELECT 2", &["single SQL statement"]),
         ("SELECT prise FROM 't.parquet'", &["prise", "price"]),
         ("SELECT he_sums(price) FROM 't.parquet'", &["he_sums", "he_sum"]),
-        ("SELECT sum(price) FROM 't.parquet'", &["sum", "he_sum", "encrypted"]),
-        ("SELECT avg(price) FROM 't.parquet'", &["avg", "he_sum", "encrypted"]),
+        ("SELECT sum(price) FROM 't.parquet'", &["'sum'", "encrypted", "he_sum(x)"]),
+        ("SELECT stddev(price) FROM 't.parquet'", &["'stddev'", "encrypted", "he_dot(x, x)"]),
+        ("SELECT -price FROM 't.parquet'", &["'-'", "encrypted", "he_neg(x)"]),
+        ("SELECT sum(price * qty) FROM 't.parquet'", &["BinaryView * BinaryView", "he_mul(x, y)"]),
+        ("SELECT power(price, 2) FROM 't.parquet'", &["'power'", "he_polynomial(x, 0, 0, 1)"]),
+        ("SELECT region FROM 't.parquet' WHERE price IN (1, 2)", &["IN on", "price", "compared"]),
+        ("SELECT avg(price) FROM 't.parquet'", &["avg", "he_sum(x) and count(x)", "encrypted"]),
         ("SELECT price + 1 FROM 't.parquet'", &["BinaryView + Int64", "he_add"]),
         ("SELECT he_add(price, 1.5) FROM 't.parquet'", &["he_add", "1.5", "integer"]),
         ("COPY (SELECT 1) TO 'out.csv'", &["COPY", "SELECT and EXPLAIN"]),

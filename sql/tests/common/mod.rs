@@ -6,14 +6,16 @@ pub mod cluster;
 pub mod server;
 
 use he::Device;
+use he_core::exact::Params;
 use he_core::tfhe::{BootstrapKey, CompactPublicKey, TfheSecretKey, presets};
 use he_core::wire::Wire;
 use he_files::io::output::{Output, OutputOptions};
 use he_files::key_set::KeyFiles;
+use he_files::needs::IntegerNeeds;
 use he_files::note::KeyId;
 use he_files::passphrase::{Passphrase, Purpose};
 use he_files::scheme::engine::Engine;
-use he_files::scheme::{OfKeySet, Rotations, Scheme};
+use he_files::scheme::{OfKeySet, Rotations, Scheme, Taken};
 use he_sql::csv_table::{self, Encryption};
 use he_sql::keys::KeySet;
 use he_sql::owner::OwnerKey;
@@ -30,6 +32,11 @@ pub struct World {
 
 fn no_passphrase(_: Purpose, _: &str) -> he_files::Result<Passphrase> {
     panic!("no key of these tests is sealed")
+}
+
+/// Parameters as `keygen --bits BITS --depth DEPTH` makes them.
+pub fn integers<E: Taken>(bits: u32, depth: usize) -> Params<E> {
+    IntegerNeeds { depth, bits, ..IntegerNeeds::default() }.params().unwrap()
 }
 
 /// Powers of two up to a row of slots, and the exchange of rows.
@@ -83,7 +90,7 @@ impl World {
     pub fn encrypt(&self, name: &str, csv: &str, columns: &[&str], how: Encryption) -> usize {
         let key = OwnerKey::open(&self.path("public.key"), &no_passphrase).unwrap();
         let how = Encryption { columns: columns.iter().map(|&name| name.to_owned()).collect(), ..how };
-        csv_table::encrypt(csv.as_bytes(), output(&self.path(name)), &key, &how).unwrap()
+        csv_table::encrypt(csv.as_bytes(), "t.csv", output(&self.path(name)), &key, &how).unwrap()
     }
 
     /// Sessions with some tables of this folder.
