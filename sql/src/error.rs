@@ -335,7 +335,8 @@ impl Error {
             }
             Self::Files(he_files::Error::Table(TableError::Fields { .. } | TableError::Empty { .. })) => CSV,
             Self::Files(he_files::Error::Table(TableError::Field { problem: Problem::NotWhole, .. })) => {
-                "bfv, bgv and tfhe take whole numbers: round them, or take keys of ckks"
+                "bfv, bgv and tfhe take whole numbers: remove marks between thousands, round other numbers, or take \
+                 keys of ckks"
             }
             Self::Files(error) => return error.hint(),
             Self::Engine(error) => match error.find_root() {

@@ -39,10 +39,13 @@ fn name_columns_of(query: &mut Query) {
 
 fn name(item: &mut SelectItem) {
     let SelectItem::UnnamedExpr(expr) = item else { return };
-    // Calls alone: columns have names, and what unfolds has several.
-    if let Expr::Function(call) = expr
-        && !call.name.to_string().eq_ignore_ascii_case("unnest")
-    {
+    // Columns have names, and what unfolds has several.
+    let has_one = match expr {
+        Expr::Function(call) => !call.name.to_string().eq_ignore_ascii_case("unnest"),
+        Expr::Case { .. } | Expr::BinaryOp { .. } | Expr::UnaryOp { .. } | Expr::Cast { .. } => true,
+        _ => false,
+    };
+    if has_one {
         let alias = Ident::with_quote('"', expr.to_string());
         *item = SelectItem::ExprWithAlias { expr: expr.clone(), alias };
     }

@@ -106,6 +106,14 @@ async fn columns_are_named_as_they_are_written() {
     let frame = session.sql(&query).await.unwrap();
     let names: Vec<&str> = frame.schema().fields().iter().map(|field| field.name().as_str()).collect();
     assert_eq!(names, ["region", "he_sum(he_mul(x, x))", "total", "count(*)", "max(t.region)"]);
+    let query = format!(
+        "SELECT CASE WHEN region = 'n' THEN x END, length(t.region) + 1 FROM '{table}' AS t \
+         ORDER BY length(t.region) + 1"
+    );
+    let frame = session.sql(&query).await.unwrap();
+    let names: Vec<&str> = frame.schema().fields().iter().map(|field| field.name().as_str()).collect();
+    assert_eq!(names, ["CASE WHEN region = 'n' THEN x END", "length(t.region) + 1"]);
+    assert_eq!(world.answer(&mut session, &query).await, [["3", "2"]]);
     let query = format!("SELECT he_sum(x) FROM '{table}' GROUP BY region ORDER BY max(region), count(*)");
     assert_eq!(world.answer(&mut session, &query).await, [["3"]]);
     assert_eq!(session.sql(&query).await.unwrap().schema().field(0).name(), "he_sum(x)");
