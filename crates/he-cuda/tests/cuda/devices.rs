@@ -6,6 +6,11 @@ use he_cuda::{Arithmetic, Cuda, CudaGroup};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
+/// The first of two sizes, or with `HE_DEEP=1`, which `tests/deep.sh` sets, the second.
+pub fn sized(quick: u32, deep: u32) -> u32 {
+    if std::env::var_os("HE_DEEP").is_some_and(|value| value == "1") { deep } else { quick }
+}
+
 /// The kernels, compiled for the host.
 pub fn emulator() -> Arc<Emulator> {
     static LIBRARY: OnceLock<Arc<Emulator>> = OnceLock::new();

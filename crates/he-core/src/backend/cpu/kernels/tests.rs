@@ -47,7 +47,10 @@ fn transforms() {
                     kernels.ntt(&table, &mut a);
                     Kernels::Portable.ntt(&table, &mut b);
                     assert!(a == b, "forward, N = 2^{log_n}, {bits} bits, row {i}");
-                    for most in [1, 20, 49, 50, 51, 52, 59, 60].map(|bits| 1 << bits) {
+                    // At large degrees, where transforms take most of the time, one for each row.
+                    let mosts = [1, 20, 49, 50, 51, 52, 59, 60].map(|bits| 1 << bits);
+                    let some = if log_n <= 11 { &mosts[..] } else { &mosts[(i + log_n as usize) % 8..][..1] };
+                    for &most in some {
                         let signed: Vec<u64> = row
                             .iter()
                             .map(|_| match rng.random_range(0..4) {
