@@ -71,6 +71,16 @@ impl Place {
         }
     }
 
+    /// The folder of a path.
+    pub fn folder(&self) -> Option<&Path> {
+        match self {
+            Self::Path(path) => {
+                Some(path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new(".")))
+            }
+            Self::Bytes(_) => None,
+        }
+    }
+
     /// Everything that is there.
     pub fn bytes(&self) -> Result<Vec<u8>> {
         let mut all = Vec::new();

@@ -83,7 +83,7 @@ impl PyModel {
     /// Parameters
     /// ----------
     /// onnx : str, os.PathLike or bytes
-    ///     The model: a path, or its bytes.
+    ///     The model: a path, beside which its constants may lie in other files, or its bytes.
     /// examples : array_like
     ///     Examples like those that will be encrypted, one per row: the ranges of all values are
     ///     learned from them.
@@ -107,7 +107,11 @@ impl PyModel {
     ) -> PyResult<Self> {
         let rows = matrix(examples, "examples")?;
         detached(examples.py(), || {
-            let graph = Graph::from_onnx(&onnx.bytes()?)?;
+            let bytes = onnx.bytes()?;
+            let graph = match onnx.folder() {
+                Some(folder) => he_nn::onnx::Model::read_in(folder, &bytes, None)?.graph,
+                None => Graph::from_onnx(&bytes)?,
+            };
             let usual = Options::default();
             let options =
                 Options { bits: bits.unwrap_or(usual.bits), margin: margin.unwrap_or(usual.margin) };
@@ -304,8 +308,8 @@ impl PyModel {
     /// Returns
     /// -------
     /// numpy.ndarray
-    ///     A row of outputs per example: what the model's last step decides (softmax, argmax), or
-    ///     the numbers themselves.
+    ///     A row of outputs per example: what the model's last step decides (softmax, argmax,
+    ///     votes), or the numbers themselves.
     ///
     /// Warns
     /// -----

@@ -1,5 +1,6 @@
 //! Functions as polynomials of values that are divided by their units.
 
+use crate::comparisons;
 use crate::domain::Domain;
 use crate::error::{Error, Result};
 use crate::function::Function;
@@ -22,6 +23,8 @@ pub enum Approximation {
     Exact(Polynomial),
     /// One polynomial or several.
     Near(Approximate),
+    /// 0 or 1, but for numbers nearer to 0 than the [gap](comparisons::gap).
+    Step(Approximate),
 }
 
 impl Approximation {
@@ -54,6 +57,14 @@ impl Approximation {
                 _ => Self::Exact(Polynomial::power(&scaled)?),
             });
         }
+        if function.is_step() {
+            // Nothing that is added to a step decides about its unit.
+            if unit != 1.0 {
+                return Err(unsupported(format!("its steps are divided by {unit}")));
+            }
+            let step = Approximate::step(1.0, comparisons::gap(bits), bits + comparisons::MORE_BITS);
+            return step.map(Self::Step).map_err(|error| unsupported(error.message()));
+        }
         let at = |x| domain.map_or_else(|| function.at(x), |domain| domain.at(function, x));
         let single = || Approximate::approximate(|x| at(x * input_unit) / unit, -1.0..=1.0, bits);
         let chosen = match function.is_relu() {
@@ -78,7 +89,7 @@ impl Approximation {
         match self {
             Self::Square => Requirements { depth: 1, keys: KeyRequirements::new().relinearisation() },
             Self::Exact(polynomial) => polynomial.requirements(),
-            Self::Near(function) => function.requirements(),
+            Self::Near(function) | Self::Step(function) => function.requirements(),
         }
     }
 
@@ -87,7 +98,7 @@ impl Approximation {
         match self {
             Self::Square => 1,
             Self::Exact(polynomial) => polynomial.degree().max(1),
-            Self::Near(function) => function.relinearisations(),
+            Self::Near(function) | Self::Step(function) => function.relinearisations(),
         }
     }
 
@@ -96,6 +107,7 @@ impl Approximation {
         match self {
             Self::Square | Self::Exact(_) => "exact".to_owned(),
             Self::Near(function) => format!("{:.1} bits", function.bits()),
+            Self::Step(function) => format!("{:.1} bits beyond the gap", function.bits()),
         }
     }
 
@@ -109,7 +121,7 @@ impl Approximation {
         match self {
             Self::Square => ev.square(ct, keys),
             Self::Exact(polynomial) => polynomial.apply(ev, ct, keys),
-            Self::Near(function) => function.apply(ev, ct, keys, &NeverRefresh),
+            Self::Near(function) | Self::Step(function) => function.apply(ev, ct, keys, &NeverRefresh),
         }
     }
 }

@@ -165,7 +165,8 @@ impl CompiledModel {
     /// # Errors
     /// [`Error::Uncalibrated`], [`Error::Unsupported`] for functions that no polynomial follows
     /// over the range that calibration saw, [`Error::Parameters`]; the errors of calibration.
-    pub fn compile(graph: Graph, examples: &[Vec<f64>], options: Options) -> Result<Self> {
+    pub fn compile(mut graph: Graph, examples: &[Vec<f64>], options: Options) -> Result<Self> {
+        graph.normalise_steps(examples)?;
         let calibration = Calibration::new(&graph, examples)?;
         Self::calibrated(graph, calibration, options, Wanted::Anything)
     }
@@ -175,11 +176,12 @@ impl CompiledModel {
     /// # Errors
     /// The same as for [`compile`](Self::compile).
     pub fn compile_for(
-        graph: Graph,
+        mut graph: Graph,
         examples: &[Vec<f64>],
         options: Options,
         parameters: Parameters,
     ) -> Result<Self> {
+        graph.normalise_steps(examples)?;
         let calibration = Calibration::new(&graph, examples)?;
         Self::calibrated(graph, calibration, options, Wanted::Parameters(parameters))
     }
@@ -260,6 +262,19 @@ impl CompiledModel {
         Ok(self.outlines.get_or_init(|| outlines))
     }
 
+    /// The layers with their work on every level.
+    fn steps(&self) -> Result<Vec<Step>> {
+        let functions = self.layers.list.iter().zip(&self.functions);
+        let depths: Vec<usize> = functions.map(|(layer, f)| depth(&self.layers, layer, f)).collect();
+        steps(&self.layers, &depths, &self.functions, &self.maps, self.outlines()?, &self.parameters)
+    }
+
+    /// The work of each action of an inference on one ciphertext of examples, in butterflies.
+    pub(crate) fn work_of_actions(&self) -> Result<Vec<u64>> {
+        let steps = self.steps()?;
+        Ok(self.actions.iter().map(|action| levels::work(&[*action], &steps) as u64).collect())
+    }
+
     /// The model itself.
     pub fn graph(&self) -> &Graph {
         &self.graph
@@ -320,10 +335,12 @@ impl CompiledModel {
 
     /// Checks that the values of an example, which errors call number `index`, stay within the
     /// calibrated ranges wherever these matter: where functions are approximated, and where values
-    /// are refreshed.
+    /// are refreshed; and that none is so close to the threshold of a comparison that the outputs
+    /// change.
     ///
     /// # Errors
-    /// [`Error::OutOfRange`]; [`Error::InputLength`], [`Error::InputValue`].
+    /// [`Error::OutOfRange`], [`Error::NearThreshold`]; [`Error::InputLength`],
+    /// [`Error::InputValue`].
     pub fn check(&self, index: usize, example: &[f64]) -> Result<()> {
         let values = self.graph.values(index, example)?;
         for layer in &self.layers.list {
@@ -348,7 +365,7 @@ impl CompiledModel {
                 }
             }
         }
-        Ok(())
+        self.check_steps(index, example, &values)
     }
 
     /// The slots of examples: for each ciphertext of an input the vectors of a batch, each of which
@@ -410,15 +427,7 @@ impl CompiledModel {
     /// Those of [`requirements`](Self::requirements).
     pub fn facts(&self) -> Result<Facts> {
         let params = self.parameters.params();
-        let depths: Vec<usize> = self
-            .layers
-            .list
-            .iter()
-            .zip(&self.functions)
-            .map(|(layer, f)| depth(&self.layers, layer, f))
-            .collect();
-        let outlines = self.outlines()?;
-        let steps = steps(&self.layers, &depths, &self.functions, &self.maps, outlines, &self.parameters)?;
+        let (steps, outlines) = (self.steps()?, self.outlines()?);
         let work = levels::work(&self.actions, &steps);
         let (mut layers, mut waiting, mut refreshes, mut plaintext_bytes) = (Vec::new(), 0, 0, 0);
         for action in &self.actions {
@@ -448,7 +457,7 @@ impl CompiledModel {
                 what,
                 shape: self.graph.nodes[layer.node].shape.clone(),
                 level,
-                depth: depths[id],
+                depth: steps[id].depth,
                 rotations: outline.as_ref().map_or(0, |outline| outline.rotations),
                 diagonals: outline.as_ref().map_or(0, |outline| outline.diagonals),
                 refreshes: waiting,

@@ -131,6 +131,33 @@ pub enum Error {
         /// The greatest value that is covered.
         high: f64,
     },
+    /// A value of an example is so close to a threshold that the comparison is not exact, and an
+    /// output changes.
+    #[error(
+        "example {example}: operator {operator} of node {node:?} finds its value {value} at a distance \
+         of {distance:.3e} from a threshold, comparisons are exact from {width:.3e} on, and output \
+         {output} would be {found:.6} in place of {expected:.6}"
+    )]
+    NearThreshold {
+        /// The example, from 0.
+        example: usize,
+        /// The operator.
+        operator: String,
+        /// The node.
+        node: String,
+        /// The index of the value among those that the operator takes.
+        value: usize,
+        /// Its distance from the threshold.
+        distance: f64,
+        /// The distance from which on comparisons are exact.
+        width: f64,
+        /// The output that changes.
+        output: usize,
+        /// Its value.
+        expected: f64,
+        /// Its value as computed on encrypted values.
+        found: f64,
+    },
     /// No parameters serve the model.
     #[error("no parameters serve this model: {why}")]
     Parameters {
@@ -178,6 +205,9 @@ impl Error {
             Self::NoExamples => "calibrate with examples that are typical of the inputs to come",
             Self::Uncalibrated { .. } => "calibrate with examples whose values are finite and not all equal",
             Self::OutOfRange { .. } => "compile the model again, calibrated with examples like this one",
+            Self::NearThreshold { .. } => {
+                "leave the example out, or compile the model with more bits: each halves the distance"
+            }
             Self::Parameters { .. } => "ask for fewer bits of precision, or use a smaller model",
             Self::Version { found, supported } if found > supported => "update the program",
             Self::Version { .. } => "compile the model again",

@@ -17,7 +17,7 @@
 use crate::calibration::Calibration;
 use crate::compiled::{CompiledModel, Options, Parameters, Wanted};
 use crate::error::{Error, Result};
-use crate::graph::{Graph, MAX_ELEMENTS, Op, Window};
+use crate::graph::{Graph, MAX_ELEMENTS, Op, Row, Window};
 use crate::levels::Action;
 use crate::maps::Packing;
 use he_core::bootstrapping::BootstrapParams;
@@ -221,6 +221,15 @@ impl Op {
                 let elements = count(input);
                 let within = |place: &Option<u32>| place.is_none_or(|place| (place as usize) < elements);
                 from.len() == count(output) && from.iter().all(within)
+            }
+            Self::Sparse(rows) => {
+                let elements = count(input);
+                let valid = |row: &Row| {
+                    let entry =
+                        |&(column, weight): &(u32, f64)| (column as usize) < elements && weight.is_finite();
+                    row.offset.is_finite() && row.entries.iter().all(entry)
+                };
+                rows.len() == count(output) && rows.iter().all(valid)
             }
             Self::Differences(differences) => {
                 let elements = count(input);

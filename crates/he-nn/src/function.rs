@@ -64,6 +64,8 @@ pub enum Named {
     Log,
     /// 1 / x.
     Reciprocal,
+    /// 1 where x is not negative, otherwise 0.
+    Step,
 }
 
 impl Named {
@@ -118,6 +120,7 @@ impl Named {
             Self::Sqrt => x.sqrt(),
             Self::Log => libm::log(x),
             Self::Reciprocal => 1.0 / x,
+            Self::Step => f64::from(u8::from(x >= 0.0)),
         }
     }
 }
@@ -214,6 +217,11 @@ impl Function {
     /// Whether it is max(x, 0).
     pub fn is_relu(&self) -> bool {
         *self == Self::named(Named::Relu)
+    }
+
+    /// Whether it is 1 where x is not negative, otherwise 0.
+    pub fn is_step(&self) -> bool {
+        *self == Self::named(Named::Step)
     }
 
     /// Its coefficients, lowest degree first, if it is a polynomial of degree 16 or less.

@@ -67,6 +67,8 @@ pub enum Op {
     Product,
     /// A function of every element.
     Function(Function),
+    /// A linear map and an offset whose rows have few entries each.
+    Sparse(Vec<Row>),
 }
 
 /// What is done with the outputs after decryption: decisions are made in the clear.
@@ -81,6 +83,9 @@ pub enum Decision {
     LogSoftmax,
     /// The index of the greatest output.
     ArgMax,
+    /// The class with the most votes, the first of several: each output decides between two of
+    /// them, (0, 1), (0, 2) ... (1, 2) ..., for the first one if it is positive.
+    Votes,
 }
 
 impl Decision {
@@ -91,6 +96,7 @@ impl Decision {
             Self::Softmax => "softmax",
             Self::LogSoftmax => "log-softmax",
             Self::ArgMax => "argmax",
+            Self::Votes => "votes",
         }
     }
 
@@ -103,6 +109,7 @@ impl Decision {
             Self::Softmax => outputs.iter().map(|y| libm::exp(y - log_sum())).collect(),
             Self::LogSoftmax => outputs.iter().map(|y| y - log_sum()).collect(),
             Self::ArgMax => vec![argmax(outputs) as f64],
+            Self::Votes => vec![most_votes(outputs) as f64],
         }
     }
 }
@@ -111,6 +118,17 @@ impl Decision {
 pub fn argmax(values: &[f64]) -> usize {
     let best = |best: usize, at: usize| if values[at] > values[best] { at } else { best };
     (0..values.len()).fold(0, best)
+}
+
+/// The class with the most votes of comparisons of two.
+fn most_votes(outputs: &[f64]) -> usize {
+    let classes = (2..).find(|classes| classes * (classes - 1) / 2 >= outputs.len()).unwrap_or(2);
+    let pairs = (0..classes).flat_map(|i| (i + 1..classes).map(move |j| (i, j)));
+    let mut votes = vec![0.0; classes];
+    for ((i, j), &output) in pairs.zip(outputs) {
+        votes[if output > 0.0 { i } else { j }] += 1.0;
+    }
+    argmax(&votes)
 }
 
 /// A window that moves over planes.
@@ -219,6 +237,15 @@ impl Affine {
     }
 }
 
+/// A row of a linear map of few entries: sum_k weight_k x_k + offset.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    /// The places, each with its weight.
+    pub entries: Vec<(u32, f64)>,
+    /// What is added.
+    pub offset: f64,
+}
+
 /// y_i = x_a - x_b for the places (a, b) of each i: 0 where they are the same.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Differences {
@@ -279,6 +306,11 @@ impl Op {
                 }
             }
             Self::Reshape => (0..elements).for_each(|row| entry(row, row, 1.0)),
+            Self::Sparse(rows) => {
+                for (at, row) in rows.iter().enumerate() {
+                    row.entries.iter().for_each(|&(column, weight)| entry(at, column as usize, weight));
+                }
+            }
             Self::Input | Self::Add | Self::Product | Self::Function(_) => {}
         }
     }
@@ -301,6 +333,7 @@ impl Op {
             Self::Conv(conv) => conv.bias[row / (output[1] * output[2])],
             Self::Dense(dense) => dense.bias[row % dense.outputs],
             Self::Affine(affine) => affine.at(row).1,
+            Self::Sparse(rows) => rows[row].offset,
             _ => 0.0,
         }
     }

@@ -73,7 +73,7 @@ impl CompiledModel {
         keys: &EvaluationKeys<B>,
         refresher: &impl Refresher<B>,
         prepared: &BTreeMap<usize, PreparedBlocks<B>>,
-        done: &mut dyn FnMut(usize),
+        done: &mut dyn FnMut(u64),
     ) -> Result<Vec<Ciphertext<B>>> {
         self.check_params(ev)?;
         self.requirements()?.keys.check(keys)?;
@@ -97,7 +97,7 @@ impl CompiledModel {
         }
         let last_use = |id: usize| self.layers.list.iter().rposition(|layer| layer.inputs.contains(&id));
         let last_use: Vec<Option<usize>> = (0..values.len()).map(last_use).collect();
-        for (index, action) in self.actions.iter().enumerate() {
+        for (action, work) in self.actions.iter().zip(self.work_of_actions()?) {
             match *action {
                 Action::Refresh(id) => {
                     let fresh = values[id].iter().map(|ct| refresher.refresh_real(ct));
@@ -112,7 +112,7 @@ impl CompiledModel {
                     }
                 }
             }
-            done(index + 1);
+            done(work);
         }
         values.pop().ok_or_else(|| Error::Graph { why: "computes nothing".to_owned() })
     }
@@ -189,7 +189,7 @@ impl<B: RingOps> PreparedModel<'_, B> {
         self.infer_watched(ev, inputs, keys, refresher, &mut |_| {})
     }
 
-    /// The same, with a call after each step: how many are done, of [`steps`](Self::steps).
+    /// The same, with a call after each step: its work, a part of [`work`](Self::work).
     ///
     /// # Errors
     /// The same as for [`CompiledModel::infer`].
@@ -199,14 +199,18 @@ impl<B: RingOps> PreparedModel<'_, B> {
         inputs: &[Ciphertext<B>],
         keys: &EvaluationKeys<B>,
         refresher: &impl Refresher<B>,
-        done: &mut dyn FnMut(usize),
+        done: &mut dyn FnMut(u64),
     ) -> Result<Vec<Ciphertext<B>>> {
         self.model.run(ev, inputs, keys, refresher, &self.maps, done)
     }
 
-    /// The steps of an inference.
-    pub fn steps(&self) -> usize {
-        self.model.actions.len()
+    /// The work of an inference on one ciphertext of examples, in butterflies of transforms: what
+    /// the plan says, by the operations of each step and their levels.
+    ///
+    /// # Errors
+    /// Those of [`CompiledModel::requirements`].
+    pub fn work(&self) -> Result<u64> {
+        Ok(self.model.work_of_actions()?.iter().sum())
     }
 
     /// Bytes of the encoded maps.

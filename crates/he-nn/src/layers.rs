@@ -168,6 +168,11 @@ impl Layers {
                 },
                 _ => None,
             };
+            // Steps are within one already.
+            let unit = match &self.list[id].kind {
+                Kind::Function(function) if function.is_step() => Some(1.0),
+                _ => unit,
+            };
             if let Some(unit) = unit.filter(|unit| alone && unit.is_normal()) {
                 self.list[id].unit = unit;
             }

@@ -49,6 +49,7 @@
 
 mod approximation;
 pub mod calibration;
+mod comparisons;
 pub mod compiled;
 mod domain;
 pub mod error;

@@ -1,7 +1,8 @@
 //! Plain inference in float64: the reference, and what calibration looks at.
 
 use crate::error::{Error, Result};
-use crate::graph::{Graph, Node, Op};
+use crate::function::Function;
+use crate::graph::{Graph, Op};
 
 impl Graph {
     /// The values of the input of one example.
@@ -19,6 +20,16 @@ impl Graph {
     /// # Errors
     /// [`Error::InputLength`], [`Error::InputValue`].
     pub fn values(&self, example: usize, input: &[f64]) -> Result<Vec<Vec<f64>>> {
+        self.values_by(example, input, &|_, function, x| function.at(x))
+    }
+
+    /// The same with other functions: each node's function of a number is what `function` says.
+    pub(crate) fn values_by(
+        &self,
+        example: usize,
+        input: &[f64],
+        function: &impl Fn(usize, &Function, f64) -> f64,
+    ) -> Result<Vec<Vec<f64>>> {
         let (found, expected) = (input.len(), self.input_elements());
         if found != expected {
             return Err(Error::InputLength { example, found, expected });
@@ -27,21 +38,28 @@ impl Graph {
             return Err(Error::InputValue { example, at, value: input[at] });
         }
         let mut values: Vec<Vec<f64>> = Vec::with_capacity(self.nodes.len());
-        for node in &self.nodes {
-            let value = self.value(node, input, &values);
+        for id in 0..self.nodes.len() {
+            let value = self.value(id, input, &values, function);
             values.push(value);
         }
         Ok(values)
     }
 
-    fn value(&self, node: &Node, input: &[f64], values: &[Vec<f64>]) -> Vec<f64> {
+    fn value(
+        &self,
+        id: usize,
+        input: &[f64],
+        values: &[Vec<f64>],
+        function: &impl Fn(usize, &Function, f64) -> f64,
+    ) -> Vec<f64> {
+        let node = &self.nodes[id];
         let of = |index: usize| &values[node.inputs[index]];
         let both = |f: fn(f64, f64) -> f64| of(0).iter().zip(of(1)).map(|(&a, &b)| f(a, b)).collect();
         match &node.op {
             Op::Input => input.to_vec(),
             Op::Add => both(|a, b| a + b),
             Op::Product => both(|a, b| a * b),
-            Op::Function(function) => of(0).iter().map(|&x| function.at(x)).collect(),
+            Op::Function(of_node) => of(0).iter().map(|&x| function(id, of_node, x)).collect(),
             Op::Reshape => of(0).clone(),
             linear => {
                 let (x, shape) = (of(0), &self.nodes[node.inputs[0]].shape);

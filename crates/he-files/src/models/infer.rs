@@ -181,7 +181,7 @@ impl<'m> Inference<'m> {
                 Some((Bootstrapper::new(params, &engine.ring)?, file.keys(&engine.ring, watch)?))
             }
         };
-        let run = |inputs: &[Ciphertext<Device>], done: &mut dyn FnMut(usize)| {
+        let run = |inputs: &[Ciphertext<Device>], done: &mut dyn FnMut(u64)| {
             let ev = &engine.evaluator;
             match &refreshing {
                 None => prepared.infer_watched(ev, inputs, &keys, &NeverRefresh, done),
@@ -190,19 +190,19 @@ impl<'m> Inference<'m> {
                 }
             }
         };
-        self.batches(&engine, writer, prepared.steps(), watch, run)
+        self.batches(&engine, writer, prepared.work()?, watch, run)
     }
 
     fn batches(
         &mut self,
         engine: &Engine<Ckks>,
         mut writer: CipherWriter,
-        steps: usize,
+        work: u64,
         watch: &dyn Watch,
-        run: impl Fn(&[Ciphertext<Device>], &mut dyn FnMut(usize)) -> he_nn::Result<Vec<Ciphertext<Device>>>,
+        run: impl Fn(&[Ciphertext<Device>], &mut dyn FnMut(u64)) -> he_nn::Result<Vec<Ciphertext<Device>>>,
     ) -> Result<Written> {
         let (batch, groups) = (self.note.batch as usize, self.note.groups());
-        let meter = Meter::new(watch, Stage::Computing, (groups.div_ceil(batch) * steps) as u64);
+        let meter = Meter::new(watch, Stage::Computing, work.saturating_mul(groups as u64));
         let decoder = self.reader.decoder();
         for start in (0..groups).step_by(batch) {
             let count = batch.min(groups - start);
@@ -210,7 +210,8 @@ impl<'m> Inference<'m> {
             for _ in 0..self.note.parts {
                 inputs.push(decoder.decode(&engine.ring, self.reader.frame()?, count)?);
             }
-            for output in run(&inputs, &mut |_| meter.inc(1))? {
+            // A batch takes as much longer as it has ciphertexts.
+            for output in run(&inputs, &mut |work| meter.inc(work * count as u64))? {
                 writer.send(output.to_frame(&engine.params)?.seal())?;
             }
         }

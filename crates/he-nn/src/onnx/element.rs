@@ -61,6 +61,17 @@ impl Element {
         }
     }
 
+    /// The bytes of a number.
+    pub fn bytes(self) -> usize {
+        match self {
+            Self::Real(Real::Half | Real::Brain) => 2,
+            Self::Real(Real::Single) => 4,
+            Self::Real(Real::Double) => 8,
+            Self::Signed(bits) | Self::Unsigned(bits) => bits as usize / 8,
+            Self::Bool => 1,
+        }
+    }
+
     pub fn is_real(self) -> bool {
         matches!(self, Self::Real(_))
     }

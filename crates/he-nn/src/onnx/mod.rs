@@ -8,6 +8,7 @@
 mod arrangement;
 mod constants;
 mod element;
+mod external;
 mod guard;
 mod maximum;
 mod node;
@@ -23,6 +24,7 @@ use opsets::Opsets;
 use rten_onnx::onnx::{DataType, GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto};
 use rten_onnx::protobuf::DecodeMessage;
 use std::collections::{HashMap, HashSet};
+use std::path::Path;
 use std::rc::Rc;
 use tensor::Tensor;
 
@@ -82,6 +84,8 @@ struct Reader<'a> {
     values: HashMap<&'a str, Value>,
     /// Constants that nothing has asked for yet.
     initializers: HashMap<&'a str, &'a TensorProto>,
+    /// The names that something takes, the output among them.
+    used: HashSet<&'a str>,
     batch: Batch,
     /// Elements of constants that may still be computed, and those that operators may still list.
     left: Room,
@@ -117,11 +121,25 @@ impl Model {
     /// Reads the part of a model that computes one output, by default the first.
     ///
     /// Only the nodes that this output depends on are looked at, so that a classifier can be read
-    /// for its labels as well as for its scores.
+    /// for its labels as well as for its scores. Constants that lie in other files are refused.
     ///
     /// # Errors
     /// Those of [`Graph::from_onnx`]; [`Error::Model`] if there is no such output.
     pub fn read(bytes: &[u8], output: Option<&str>) -> Result<Self> {
+        Self::with(bytes, output, None)
+    }
+
+    /// The same for a model that may keep constants in other files of its folder: the locations
+    /// that it states are relative to `folder`, and must be files inside it.
+    ///
+    /// # Errors
+    /// The same as for [`read`](Self::read); [`Error::Model`] for a location outside the folder, a
+    /// part outside its file, and another number of bytes than a constant has.
+    pub fn read_in(folder: &Path, bytes: &[u8], output: Option<&str>) -> Result<Self> {
+        Self::with(bytes, output, Some(folder))
+    }
+
+    fn with(bytes: &[u8], output: Option<&str>, folder: Option<&Path>) -> Result<Self> {
         if bytes.len() > MAX_BYTES {
             return Err(Error::NotOnnx {
                 why: format!("{} bytes, at most {MAX_BYTES} are read", bytes.len()),
@@ -129,7 +147,11 @@ impl Model {
         }
         guard::check(bytes)?;
         let model = ModelProto::decode(guard::Bytes::new(bytes));
-        let model = model.map_err(|error| Error::NotOnnx { why: error.to_string() })?;
+        let mut model = model.map_err(|error| Error::NotOnnx { why: error.to_string() })?;
+        let beside = match folder {
+            Some(folder) => external::read(&mut model, folder)?,
+            None => 0,
+        };
         let opsets = Opsets::read(&model)?;
         let graph = model.graph.ok_or_else(|| Error::NotOnnx { why: "it has no graph".to_owned() })?;
         let names = graph.output.iter().map(|output| output.name.clone().unwrap_or_default());
@@ -146,7 +168,7 @@ impl Model {
             return Err(Error::Model { why, hint: "ask for an output that the model has" });
         };
         let output = others.remove(wanted);
-        let graph = Reader::read(&graph, &opsets, &output, Room::of(bytes.len()))?;
+        let graph = Reader::read(&graph, &opsets, &output, Room::of(bytes.len() + beside))?;
         Ok(Self { graph, output, others })
     }
 }
@@ -220,8 +242,8 @@ impl<'a> Reader<'a> {
         if let Some(twice) = names.map(String::as_str).find(|&name| !defined.insert(name)) {
             return Err(graph_error(format!("computes its value {twice:?} twice")));
         }
-        let mut reader = Self { nodes: vec![node], values, initializers, batch, left };
         let (nodes, used) = needed(proto, output);
+        let mut reader = Self { nodes: vec![node], values, initializers, used, batch, left };
         for proto in nodes {
             let view = View::new(proto, opsets.of(proto)?)?;
             // Marks of an optimisation of the first opsets.
@@ -241,7 +263,7 @@ impl<'a> Reader<'a> {
             for (index, name) in proto.output.iter().enumerate().filter(|(_, name)| !name.is_empty()) {
                 match values.get(index) {
                     Some(value) => drop(reader.values.insert(name, value.clone())),
-                    None if used.contains(name.as_str()) => {
+                    None if reader.used.contains(name.as_str()) => {
                         let why = format!("its output {index} ({name:?}) is used");
                         let hint = "use the first output of this operator only";
                         return Err(view.unsupported(why, hint));
@@ -341,6 +363,11 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Whether something takes an output of a node.
+    fn is_used(&self, view: &View<'_>, index: usize) -> bool {
+        view.output(index).is_some_and(|name| self.used.contains(name))
+    }
+
     /// The dimensions of a value, with the batch.
     fn dims(&self, value: &Value) -> Vec<usize> {
         match value {
@@ -364,6 +391,7 @@ impl<'a> Reader<'a> {
             Op::Gather(places) => places.len(),
             Op::Differences(differences) => differences.places.len(),
             Op::Affine(affine) => affine.factors.len().max(affine.offsets.len()),
+            Op::Sparse(rows) => rows.iter().map(|row| 1 + row.entries.len()).sum(),
             _ => 0,
         };
         take(&mut self.left.lists, listed, view)?;

@@ -79,9 +79,14 @@ impl<'a> View<'a> {
         self.proto.output.len()
     }
 
+    /// The name of an output, if it has one.
+    pub fn output(&self, index: usize) -> Option<&'a str> {
+        self.proto.output.get(index).map(String::as_str).filter(|name| !name.is_empty())
+    }
+
     /// Whether an output has a name.
     pub fn has_output(&self, index: usize) -> bool {
-        self.proto.output.get(index).is_some_and(|name| !name.is_empty())
+        self.output(index).is_some()
     }
 
     /// Whether an input is given.

@@ -2,10 +2,11 @@
 
 use super::arrangement::Arrangement;
 use super::element::{Element, Real};
+use super::external;
 use crate::error::{Error, Result};
 use crate::graph::MAX_ELEMENTS;
 use half::{bf16, f16};
-use rten_onnx::onnx::{DataLocation, DataType, TensorProto};
+use rten_onnx::onnx::{DataType, TensorProto};
 
 /// The most elements of a constant.
 pub const LIMIT: usize = 4 * MAX_ELEMENTS;
@@ -177,11 +178,8 @@ impl Tensor {
         let Some((dims, count)) = dims.and_then(|dims| count(&dims).map(|count| (dims, count))) else {
             return Err(wrong(format!("has a constant {name:?} of impossible dimensions {:?}", proto.dims)));
         };
-        if proto.data_location == Some(DataLocation::EXTERNAL) || !proto.external_data.is_empty() {
-            return Err(Error::Model {
-                why: format!("keeps its constant {name:?} in another file"),
-                hint: "put all of it into one file: onnx.save_model(onnx.load(\"model.onnx\"), \"one.onnx\")",
-            });
+        if external::is_external(proto) {
+            return Err(external::refused(proto));
         }
         let kind = proto.data_type.unwrap_or(DataType(0));
         let Some(element) = Element::of(kind) else {

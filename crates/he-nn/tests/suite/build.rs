@@ -11,6 +11,8 @@ use std::cell::RefCell;
 pub struct Model {
     graph: GraphProto,
     opset: i64,
+    /// The opset of `ai.onnx.ml`, if nodes are of it.
+    learning: Option<i64>,
 }
 
 pub fn tensor(name: &str, dims: &[i64], values: &[f32]) -> TensorProto {
@@ -53,6 +55,17 @@ pub fn text(name: &str, value: &str) -> AttributeProto {
     AttributeProto { name, s: Some(value.to_owned()), r#type, ..Default::default() }
 }
 
+pub fn floats(name: &str, values: &[f32]) -> AttributeProto {
+    let (name, r#type) = (Some(name.to_owned()), Some(AttributeType::FLOATS));
+    AttributeProto { name, floats: values.to_vec(), r#type, ..Default::default() }
+}
+
+pub fn texts(name: &str, values: &[&str]) -> AttributeProto {
+    let (name, r#type) = (Some(name.to_owned()), Some(AttributeType::STRINGS));
+    let strings = values.iter().map(|&text| text.to_owned()).collect();
+    AttributeProto { name, strings, r#type, ..Default::default() }
+}
+
 /// A value; dimension 0 stands for a name.
 fn value(name: &str, dims: &[i64]) -> ValueInfoProto {
     let dim = |&dim: &i64| match dim {
@@ -73,7 +86,7 @@ impl Model {
             output: vec![value("y", &[])],
             ..Default::default()
         };
-        Self { graph, opset: 18 }
+        Self { graph, opset: 18, learning: None }
     }
 
     /// Of another opset than 18.
@@ -117,10 +130,31 @@ impl Model {
         self
     }
 
+    /// With a node of `ai.onnx.ml`, of this opset, on the input `x`.
+    pub fn learning(
+        mut self,
+        opset: i64,
+        operator: &str,
+        outputs: &[&str],
+        attribute: Vec<AttributeProto>,
+    ) -> Self {
+        self = self.node_of(operator, &["x"], outputs[0], attribute);
+        self.learning = Some(opset);
+        let node = self.graph.node.last_mut().unwrap();
+        node.domain = Some("ai.onnx.ml".to_owned());
+        node.output = outputs.iter().map(|&output| output.to_owned()).collect();
+        self
+    }
+
     /// The file.
     pub fn bytes(self) -> Vec<u8> {
-        let opset = OperatorSetIdProto { domain: None, version: Some(self.opset) };
-        let (graph, opset_import) = (Some(self.graph), vec![opset]);
+        let import = |(domain, version): (&str, i64)| OperatorSetIdProto {
+            domain: Some(domain.to_owned()),
+            version: Some(version),
+        };
+        let learning = self.learning.map(|version| ("ai.onnx.ml", version));
+        let opset_import = std::iter::once(("", self.opset)).chain(learning).map(import).collect();
+        let graph = Some(self.graph);
         ModelProto { ir_version: Some(8), graph, opset_import, ..Default::default() }.write_buf().unwrap()
     }
 }

@@ -3,8 +3,10 @@
 
 mod build;
 mod conformance;
+mod external;
 mod format;
 mod inference;
+mod learning;
 mod models;
 mod opsets;
 mod reading;

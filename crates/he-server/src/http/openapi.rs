@@ -297,7 +297,7 @@ fn schemas() -> Value {
                     "name": text, "bytes": bytes(), "hash": text,
                     "input": { "type": "array", "items": bytes() }, "numbers": bytes(),
                     "outputs": bytes(), "shared": bytes(), "ciphertexts": bytes(),
-                    "decision": { "enum": ["none", "softmax", "log-softmax", "argmax"] },
+                    "decision": { "enum": ["none", "softmax", "log-softmax", "argmax", "votes"] },
                     "parameters": schema("Any"),
                     "rotations": { "type": "array", "items": { "type": "integer" } },
                     "conjugation": { "type": "boolean" }, "evaluation_key_bytes": bytes(),

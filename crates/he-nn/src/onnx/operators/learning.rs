@@ -1,12 +1,12 @@
-//! The operators of `ai.onnx.ml` that scikit-learn's converter writes: scaling, linear models,
-//! support vector regression, and what turns the scores of classifiers into labels.
+//! The operators of `ai.onnx.ml` that scikit-learn's converter writes: scaling, linear models, and
+//! what turns the scores of classifiers into labels.
 
 use super::super::node::View;
 use super::super::{Reader, Value, after};
-use super::activations;
-use crate::error::Result;
+use super::{activations, pooling, trees, vectors};
+use crate::error::{Error, Result};
 use crate::function::{Function, Named};
-use crate::graph::{Affine, Decision, Dense, Op};
+use crate::graph::{Affine, Decision, Dense, MAX_ELEMENTS, Op};
 
 /// The values of the outputs of a node.
 pub fn node<'a>(reader: &mut Reader<'a>, view: &View<'a>) -> Result<Vec<Value>> {
@@ -14,22 +14,14 @@ pub fn node<'a>(reader: &mut Reader<'a>, view: &View<'a>) -> Result<Vec<Value>> 
         "Scaler" => vec![Value::Node(scaler(reader, view)?)],
         "LinearRegressor" => vec![Value::Node(linear_regressor(reader, view)?)],
         "LinearClassifier" => linear_classifier(reader, view)?,
-        "SVMRegressor" => vec![Value::Node(support_vector_regressor(reader, view)?)],
+        "SVMRegressor" => vec![Value::Node(vectors::regressor(reader, view)?)],
+        "SVMClassifier" => vectors::classifier(reader, view)?,
+        "TreeEnsemble" => vec![Value::Node(trees::ensemble(reader, view)?)],
+        "TreeEnsembleRegressor" => vec![Value::Node(trees::regressor(reader, view)?)],
+        "TreeEnsembleClassifier" => trees::classifier(reader, view)?,
         "Normalizer" => vec![normalizer(reader, view)?],
         "ZipMap" => vec![zip_map(reader, view)?],
         "ArrayFeatureExtractor" => vec![extractor(reader, view)?],
-        name if name.starts_with("TreeEnsemble") => {
-            return Err(view.unsupported(
-                "the branches of its trees depend on encrypted values",
-                "train a linear model, a support vector regression or a neural network in its place",
-            ));
-        }
-        "SVMClassifier" => {
-            return Err(view.unsupported(
-                "its votes are comparisons of encrypted values",
-                "train LinearSVC, LogisticRegression or MLPClassifier in its place",
-            ));
-        }
         _ => {
             return Err(view.unsupported(
                 "there is no way to compute it on encrypted values here",
@@ -40,7 +32,7 @@ pub fn node<'a>(reader: &mut Reader<'a>, view: &View<'a>) -> Result<Vec<Value>> 
 }
 
 /// The first input, which must be one list of features for each example.
-fn features<'a>(reader: &mut Reader<'a>, view: &View<'a>) -> Result<(usize, usize)> {
+pub fn features<'a>(reader: &mut Reader<'a>, view: &View<'a>) -> Result<(usize, usize)> {
     let input = reader.encrypted(view, 0)?;
     match reader.shape(input)[..] {
         [features] => Ok((input, features)),
@@ -68,10 +60,10 @@ fn linear<'a>(
     reader: &mut Reader<'a>,
     view: &View<'a>,
     outputs: usize,
+    weights: Vec<f64>,
     intercepts: Option<Vec<f64>>,
 ) -> Result<usize> {
     let (input, count) = features(reader, view)?;
-    let weights = view.numbers("coefficients")?.unwrap_or_default();
     let bias = intercepts.unwrap_or_else(|| vec![0.0; outputs]);
     if outputs == 0 || outputs.checked_mul(count) != Some(weights.len()) || bias.len() != outputs {
         let (weights, biases) = (weights.len(), bias.len());
@@ -84,36 +76,81 @@ fn linear<'a>(
     reader.push(view, Op::Dense(dense), vec![input], vec![outputs])
 }
 
+/// A number of outputs or vectors.
+pub fn count(view: &View<'_>, name: &'static str, default: i64) -> Result<usize> {
+    let found = view.integer(name, default)?;
+    let count = usize::try_from(found).ok().filter(|&count| count <= MAX_ELEMENTS);
+    count.ok_or_else(|| view.wrong(format!("{name} is {found}")))
+}
+
 /// What is made of scores in the end, where it changes them.
-fn transform<'v>(view: &View<'v>) -> Result<&'v str> {
+pub fn transform<'v>(view: &View<'v>) -> Result<&'v str> {
     Ok(view.text("post_transform")?.unwrap_or("NONE"))
 }
 
-fn no_such_transform(view: &View<'_>, name: &str) -> crate::error::Error {
-    view.unsupported(format!("post_transform is {name:?}"), "use NONE, LOGISTIC or SOFTMAX")
+pub fn no_such_transform(view: &View<'_>, name: &str) -> Error {
+    let why = match name {
+        "SOFTMAX_ZERO" => ": whether a score is exactly 0 cannot be seen on encrypted values",
+        "PROBIT" => ": it has no value for scores beyond 0 to 1",
+        _ => "",
+    };
+    view.unsupported(format!("post_transform is {name:?}{why}"), "use NONE, LOGISTIC or SOFTMAX")
 }
 
-fn linear_regressor<'a>(reader: &mut Reader<'a>, view: &View<'a>) -> Result<usize> {
-    let outputs = usize::try_from(view.integer("targets", 1)?).unwrap_or(0);
-    let intercepts = view.numbers("intercepts")?;
-    match transform(view)? {
-        "NONE" => linear(reader, view, outputs, intercepts),
-        other => Err(no_such_transform(view, other)),
+/// A transform of the one score of two classes.
+pub fn no_transform_of_one(view: &View<'_>, name: &str) -> Error {
+    match name {
+        "SOFTMAX" => view.unsupported("post_transform is \"SOFTMAX\" of one score", "use NONE or LOGISTIC"),
+        other => no_such_transform(view, other),
     }
 }
 
-/// The labels of classes must be their numbers, since a decision is one.
-fn check_classes(view: &View<'_>, integers: &'static str, texts: &'static str) -> Result<usize> {
-    if let Some(texts) = view.texts(texts)?
-        && !texts.is_empty()
-    {
+/// Only outputs that nothing is made of.
+pub fn no_transform(view: &View<'_>) -> Result<()> {
+    match transform(view)? {
+        "NONE" => Ok(()),
+        other => {
+            let why = format!("post_transform is {other:?}, and the outputs are no classes");
+            Err(view.unsupported(why, "use NONE"))
+        }
+    }
+}
+
+fn linear_regressor<'a>(reader: &mut Reader<'a>, view: &View<'a>) -> Result<usize> {
+    let outputs = count(view, "targets", 1)?;
+    let weights = view.numbers("coefficients")?.unwrap_or_default();
+    let intercepts = view.numbers("intercepts")?;
+    no_transform(view)?;
+    linear(reader, view, outputs, weights, intercepts)
+}
+
+/// The number of classes. Where the first output is used, their labels must be their numbers, since
+/// a decision is one.
+pub fn check_classes(
+    reader: &Reader<'_>,
+    view: &View<'_>,
+    integers: &'static str,
+    texts: &'static str,
+) -> Result<usize> {
+    let used = reader.is_used(view, 0);
+    let (labels, texts) =
+        (view.integers(integers)?.unwrap_or_default(), view.texts(texts)?.unwrap_or_default());
+    if labels.is_empty() == texts.is_empty() {
+        let (labels, texts) = (labels.len(), texts.len());
+        return Err(
+            view.wrong(format!("it has {labels} labels that are integers and {texts} that are texts"))
+        );
+    }
+    if !used {
+        return Ok(labels.len().max(texts.len()));
+    }
+    if !texts.is_empty() {
         return Err(view.unsupported(
             format!("its labels are texts, such as {:?}", texts[0]),
             "train with labels 0, 1, 2, ..., or ask for the output of scores",
         ));
     }
-    let labels = view.integers(integers)?.unwrap_or_default();
-    match labels.iter().copied().eq(0..labels.len() as i64) && !labels.is_empty() {
+    match labels.iter().copied().eq(0..labels.len() as i64) {
         true => Ok(labels.len()),
         false => Err(view.unsupported(
             format!("its labels are {labels:?}"),
@@ -124,11 +161,47 @@ fn check_classes(view: &View<'_>, integers: &'static str, texts: &'static str) -
 
 /// Labels, and scores or probabilities.
 fn linear_classifier<'a>(reader: &mut Reader<'a>, view: &View<'a>) -> Result<Vec<Value>> {
-    let classes = check_classes(view, "classlabels_ints", "classlabels_strings")?;
+    let classes = check_classes(reader, view, "classlabels_ints", "classlabels_strings")?;
     // It says how the classifier was trained.
     view.flag("multi_class", false)?;
+    let weights = view.numbers("coefficients")?.unwrap_or_default();
     let intercepts = view.numbers("intercepts")?;
-    let scores = linear(reader, view, classes, intercepts)?;
+    let (_, features) = features(reader, view)?;
+    if classes == 2 && weights.len() == features {
+        return linear_of_one(reader, view, &weights, intercepts);
+    }
+    let scores = linear(reader, view, classes, weights, intercepts)?;
+    classified(reader, view, scores)
+}
+
+/// A classifier of two classes that has the score s of the second one alone, which is chosen if s
+/// is positive. Without a transform, that of the first one is 1 - s.
+fn linear_of_one<'a>(
+    reader: &mut Reader<'a>,
+    view: &View<'a>,
+    weights: &[f64],
+    intercepts: Option<Vec<f64>>,
+) -> Result<Vec<Value>> {
+    let intercept = match intercepts.as_deref() {
+        None | Some([]) => 0.0,
+        Some(&[intercept]) => intercept,
+        Some(list) => return Err(view.wrong(format!("{} intercepts for one score", list.len()))),
+    };
+    let both = |reader: &mut Reader<'a>, one: f64| {
+        let weights = weights.iter().map(|w| -w).chain(weights.iter().copied()).collect();
+        linear(reader, view, 2, weights, Some(vec![one - intercept, intercept]))
+    };
+    let scores = both(reader, 0.0)?;
+    let outputs = match transform(view)? {
+        "NONE" => both(reader, 1.0)?,
+        "LOGISTIC" => activations::of(reader, view, scores, Function::named(Named::Sigmoid))?,
+        other => return Err(no_transform_of_one(view, other)),
+    };
+    Ok(vec![Value::Decided(scores, Decision::ArgMax), Value::Node(outputs)])
+}
+
+/// The label of the greatest score, and the scores or probabilities.
+pub fn classified<'a>(reader: &mut Reader<'a>, view: &View<'a>, scores: usize) -> Result<Vec<Value>> {
     let label = Value::Decided(scores, Decision::ArgMax);
     let probabilities = match transform(view)? {
         "NONE" => Value::Node(scores),
@@ -139,72 +212,36 @@ fn linear_classifier<'a>(reader: &mut Reader<'a>, view: &View<'a>) -> Result<Vec
     Ok(vec![label, probabilities])
 }
 
-/// sum_j c_j k(x, v_j) + rho, for support vectors v_j and a kernel k.
-fn support_vector_regressor<'a>(reader: &mut Reader<'a>, view: &View<'a>) -> Result<usize> {
-    let (input, count) = features(reader, view)?;
-    let vectors = usize::try_from(view.integer("n_supports", 0)?).unwrap_or(0);
-    let coefficients = view.numbers("coefficients")?.unwrap_or_default();
-    let support = view.numbers("support_vectors")?.unwrap_or_default();
-    let rho = view.numbers("rho")?.unwrap_or_default();
-    let kernel = view.text("kernel_type")?.unwrap_or("LINEAR");
-    let parameters = view.numbers("kernel_params")?.unwrap_or_default();
-    view.only("one_class", 0, "outliers are decided by comparisons")?;
-    if transform(view)? != "NONE" {
-        return Err(no_such_transform(view, transform(view)?));
-    }
-    let wrong = || view.wrong(format!("{} coefficients for {vectors} vectors", coefficients.len()));
-    let &[rho] = rho.as_slice() else { return Err(wrong()) };
-    if vectors == 0 {
-        // A linear kernel by its weights.
-        if kernel != "LINEAR" || coefficients.len() != count || !support.is_empty() {
-            return Err(wrong());
-        }
-        let dense = Dense { outputs: 1, inputs: count, weights: coefficients, bias: vec![rho] };
-        return reader.push(view, Op::Dense(dense), vec![input], vec![1]);
-    }
-    if coefficients.len() != vectors || vectors.checked_mul(count) != Some(support.len()) {
-        return Err(wrong());
-    }
-    let sum = Dense { outputs: 1, inputs: vectors, weights: coefficients.clone(), bias: vec![rho] };
-    match (kernel, &parameters[..]) {
-        ("LINEAR", _) => {
-            let weight = |at: usize| (0..vectors).map(|j| coefficients[j] * support[j * count + at]).sum();
-            let weights = (0..count).map(weight).collect();
-            let dense = Dense { outputs: 1, inputs: count, weights, bias: vec![rho] };
-            reader.push(view, Op::Dense(dense), vec![input], vec![1])
-        }
-        // exp(-gamma |x - v|^2), by |x|^2 - 2 x v + |v|^2.
-        ("RBF", &[gamma, ..]) if gamma > 0.0 => {
-            let squares = activations::of(reader, view, input, Function::square())?;
-            let weights = vec![-gamma; vectors * count];
-            let norms = Dense { outputs: vectors, inputs: count, weights, bias: vec![0.0; vectors] };
-            let norms = reader.push(view, Op::Dense(norms), vec![squares], vec![vectors])?;
-            let weights = support.iter().map(|v| 2.0 * gamma * v).collect();
-            let bias = support.chunks(count).map(|v| -gamma * v.iter().map(|x| x * x).sum::<f64>()).collect();
-            let products = Dense { outputs: vectors, inputs: count, weights, bias };
-            let products = reader.push(view, Op::Dense(products), vec![input], vec![vectors])?;
-            let exponents = reader.push(view, Op::Add, vec![norms, products], vec![vectors])?;
-            let kernels = activations::of(reader, view, exponents, Function::named(Named::Exp))?;
-            reader.push(view, Op::Dense(sum), vec![kernels], vec![1])
-        }
-        _ => Err(view.unsupported(
-            format!("its kernel is {kernel} with parameters {parameters:?}"),
-            "use a linear kernel, or RBF with a positive gamma",
-        )),
-    }
-}
-
-/// Probabilities are normalised already; anything else would have to be divided.
+/// x divided by its norm: sqrt(sum x^2), sum |x| or max x.
 fn normalizer<'a>(reader: &mut Reader<'a>, view: &View<'a>) -> Result<Value> {
     let norm = view.text("norm")?.unwrap_or("MAX");
     match reader.value(view, 0)? {
         Value::Decided(id, Decision::Softmax) if norm == "L1" => Ok(Value::Decided(id, Decision::Softmax)),
         Value::Decided(_, decision) => Err(after(view, decision)),
-        _ => Err(view.unsupported(
-            "it divides by a norm that depends on the input",
-            "normalise in the clear before encryption, or ask for the output of labels",
-        )),
+        Value::Constant(_) => Err(view.wrong("it normalises a constant")),
+        Value::Node(_) => normalised(reader, view, norm).map(Value::Node),
     }
+}
+
+/// The reciprocal of the norm is a function of one number, over the range that calibration sees.
+fn normalised<'a>(reader: &mut Reader<'a>, view: &View<'a>, norm: &str) -> Result<usize> {
+    let (input, count) = features(reader, view)?;
+    let one = Function::named;
+    let sum = |reader: &mut Reader<'a>, of: Function| {
+        let values = activations::of(reader, view, input, of)?;
+        let ones = Dense { outputs: 1, inputs: count, weights: vec![1.0; count], bias: vec![0.0] };
+        reader.push(view, Op::Dense(ones), vec![values], vec![1])
+    };
+    let reciprocal = one(Named::Reciprocal);
+    let (norm, factor) = match norm {
+        "L2" => (sum(reader, Function::square())?, reciprocal.of(&one(Named::Sqrt))),
+        "L1" => (sum(reader, one(Named::Abs))?, reciprocal),
+        "MAX" => (pooling::greatest(reader, view, input)?, reciprocal),
+        other => return Err(view.wrong(format!("its norm is {other:?}"))),
+    };
+    let factor = activations::of(reader, view, norm, factor)?;
+    let factors = reader.push(view, Op::Gather(vec![Some(0); count]), vec![factor], vec![count])?;
+    reader.push(view, Op::Product, vec![input, factors], vec![count])
 }
 
 /// A name for each score: the scores stay in their order.

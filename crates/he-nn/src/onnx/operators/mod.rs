@@ -8,6 +8,8 @@ mod learning;
 mod linear;
 mod pooling;
 mod shapes;
+mod trees;
+mod vectors;
 
 pub use activations::named;
 pub use arithmetic::aligned;

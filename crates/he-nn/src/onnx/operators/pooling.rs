@@ -225,6 +225,8 @@ pub fn reduction<'a>(reader: &mut Reader<'a>, view: &View<'a>) -> Result<usize> 
     let shape = reader.shape(input).clone();
     let (axes, keep) = reduced_axes(reader, view, shape.len() + 1)?;
     if axes.contains(&0) {
+        // Axes that were left over, such as an attribute that became an input, say it better.
+        view.finish()?;
         return Err(
             view.unsupported("it reduces the batch", "state its axes, without 0, which is that of the batch")
         );
@@ -282,6 +284,14 @@ fn in_shape<'a>(reader: &mut Reader<'a>, view: &View<'a>, id: usize, shape: Shap
         true => Ok(id),
         false => reader.push(view, Op::Reshape, vec![id], shape),
     }
+}
+
+/// The greatest of a list of features.
+pub fn greatest<'a>(reader: &mut Reader<'a>, view: &View<'a>, input: usize) -> Result<usize> {
+    let count = reader.shape(input)[0];
+    let line = in_shape(reader, view, input, vec![1, 1, count])?;
+    let greatest = maximum::of_windows(reader, view, line, &global_window([1, count]), vec![1, 1, 1])?;
+    in_shape(reader, view, greatest, vec![1])
 }
 
 /// The greatest element under each window, or for ReduceMin the smallest.

@@ -1,0 +1,195 @@
+//! What scikit-learn learns: trees, support vector machines and norms, read, refused and computed.
+//! The expected values of the folder `tests/data/onnx` are those of onnxruntime 1.32.0.
+
+use crate::build::{Model, floats, int, ints, text, texts};
+use crate::inference::{Lab, difference, examples, toy};
+use he_core::circuits::ckks::NeverRefresh;
+use he_nn::onnx::Model as Read;
+use he_nn::{CompiledModel, Error, Graph, Options};
+use rten_onnx::onnx::AttributeProto;
+
+/// A tree of two comparisons and three leaves, which are 1, 2 and 4: x0 against 0.5 by the mode
+/// given, then x1 <= -0.25.
+fn tree(mode: &str) -> Vec<AttributeProto> {
+    vec![
+        ints("nodes_treeids", &[0; 5]),
+        ints("nodes_nodeids", &[0, 1, 2, 3, 4]),
+        ints("nodes_featureids", &[0, 1, 0, 0, 0]),
+        texts("nodes_modes", &[mode, "BRANCH_LEQ", "LEAF", "LEAF", "LEAF"]),
+        floats("nodes_values", &[0.5, -0.25, 0.0, 0.0, 0.0]),
+        ints("nodes_truenodeids", &[1, 3, 0, 0, 0]),
+        ints("nodes_falsenodeids", &[2, 4, 0, 0, 0]),
+        ints("nodes_missing_value_tracks_true", &[0; 5]),
+        floats("nodes_hitrates", &[1.0; 5]),
+        ints("target_treeids", &[0; 3]),
+        ints("target_nodeids", &[2, 3, 4]),
+        ints("target_ids", &[0; 3]),
+        floats("target_weights", &[1.0, 2.0, 4.0]),
+    ]
+}
+
+fn regressor(attributes: Vec<AttributeProto>) -> Result<Graph, Error> {
+    Graph::from_onnx(&Model::new(&[0, 2]).learning(1, "TreeEnsembleRegressor", &["y"], attributes).bytes())
+}
+
+/// The attributes with another one in the place of that of its name.
+fn with(mut attributes: Vec<AttributeProto>, other: AttributeProto) -> Vec<AttributeProto> {
+    attributes.retain(|attribute| attribute.name != other.name);
+    attributes.push(other);
+    attributes
+}
+
+/// Whether the condition holds at the threshold itself depends on the mode.
+#[test]
+fn trees_follow_the_modes_of_their_nodes() {
+    for (mode, below, at, above) in [
+        ("BRANCH_LEQ", 2.0, 2.0, 1.0),
+        ("BRANCH_LT", 2.0, 1.0, 1.0),
+        ("BRANCH_GTE", 1.0, 2.0, 2.0),
+        ("BRANCH_GT", 1.0, 1.0, 2.0),
+    ] {
+        let graph = regressor(tree(mode)).unwrap();
+        let found = [0.4, 0.5, 0.6].map(|x| graph.apply_plain(&[x, -0.25]).unwrap()[0]);
+        assert!(
+            [below, at, above].iter().zip(found).all(|(a, b)| (a - b).abs() < 1e-12),
+            "{mode}: {found:?}"
+        );
+    }
+    // Sums of two targets, a factor of one over the number of trees, and base values.
+    let attributes = with(tree("BRANCH_LEQ"), ints("target_ids", &[0, 1, 0]));
+    let more =
+        [int("n_targets", 2), floats("base_values", &[10.0, 20.0]), text("aggregate_function", "AVERAGE")];
+    let graph = regressor(attributes.into_iter().chain(more).collect()).unwrap();
+    let found = [[1.0, 0.0], [0.0, -1.0], [0.0, 1.0]].map(|x| graph.apply_plain(&x).unwrap());
+    let expected = [[11.0, 20.0], [10.0, 22.0], [14.0, 20.0]];
+    let close = |(found, expected): (&Vec<f64>, &[f64; 2])| {
+        found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-12)
+    };
+    assert!(found.iter().zip(&expected).all(close), "{found:?}");
+}
+
+#[test]
+fn impossible_trees_are_refused() {
+    let good = || tree("BRANCH_LEQ");
+    for (attribute, what) in [
+        (texts("nodes_modes", &["BRANCH_EQ", "BRANCH_LEQ", "LEAF", "LEAF", "LEAF"]), "BRANCH_EQ"),
+        (ints("nodes_truenodeids", &[0, 3, 0, 0, 0]), "nodes that no root leads to"),
+        (ints("nodes_truenodeids", &[1, 0, 0, 0, 0]), "nodes that no root leads to"),
+        (ints("nodes_truenodeids", &[2, 3, 0, 0, 0]), "two roots"),
+        (ints("nodes_truenodeids", &[7, 3, 0, 0, 0]), "no node 7"),
+        (ints("nodes_nodeids", &[0, 1, 2, 3, 3]), "two nodes 3"),
+        (ints("nodes_featureids", &[2, 1, 0, 0, 0]), "feature 2 of 2"),
+        (ints("nodes_featureids", &[0, 1, 0]), "3 nodes_featureids for 5"),
+        (ints("target_nodeids", &[2, 3, 1]), "node 1 of tree 0 has weights"),
+        (ints("target_ids", &[0, 0, 1]), "output 1 of 1"),
+        (floats("target_weights", &[1.0, 2.0]), "trees for 2 weights"),
+        (text("post_transform", "LOGISTIC"), "post_transform"),
+        (text("aggregate_function", "MIN"), "takes the MIN"),
+        (floats("base_values", &[1.0, 2.0]), "2 base values for 1"),
+        (int("nodes", 1), "nodes = 1"),
+    ] {
+        let name = attribute.name.clone();
+        let error = regressor(with(good(), attribute)).unwrap_err().to_string();
+        assert!(error.contains(what), "{name:?}: {error}");
+    }
+    // A path of more comparisons than are computed: a chain of branches.
+    let count = 43;
+    let ids: Vec<i64> = (0..2 * count + 1).collect();
+    let modes: Vec<&str> = ids.iter().map(|&id| if id < count { "BRANCH_LEQ" } else { "LEAF" }).collect();
+    let next = |id: &i64| if *id < count - 1 { id + 1 } else { 2 * count };
+    let attributes = vec![
+        ints("nodes_treeids", &vec![0; ids.len()]),
+        ints("nodes_nodeids", &ids),
+        ints("nodes_featureids", &vec![0; ids.len()]),
+        texts("nodes_modes", &modes),
+        floats("nodes_values", &vec![0.0; ids.len()]),
+        ints("nodes_truenodeids", &ids.iter().map(next).collect::<Vec<_>>()),
+        ints("nodes_falsenodeids", &ids.iter().map(|id| id + count).collect::<Vec<_>>()),
+    ];
+    let error = regressor(attributes).unwrap_err();
+    assert!(error.to_string().contains("more than 40 comparisons"), "{error}");
+    assert!(error.hint().unwrap().contains("max_depth"), "{error:?}");
+}
+
+/// Labels that are texts are no hindrance to scores, as the hint says.
+#[test]
+fn scores_are_read_whatever_labels_are_called() {
+    let attributes = || {
+        vec![
+            texts("classlabels_strings", &["cat", "dog", "owl"]),
+            floats("coefficients", &[1.0, 0.0, 0.0, 1.0, 1.0, 1.0]),
+            floats("intercepts", &[0.0, 0.0, -1.0]),
+        ]
+    };
+    let model = Model::new(&[0, 2]).learning(1, "LinearClassifier", &["label", "y"], attributes());
+    let bytes = model.with_output("label").bytes();
+    assert_eq!(Graph::from_onnx(&bytes).unwrap().apply_plain(&[2.0, 3.0]).unwrap(), [2.0, 3.0, 4.0]);
+    let error = Read::read(&bytes, Some("label")).unwrap_err();
+    assert!(error.to_string().contains("\"cat\""), "{error}");
+    assert!(error.hint().unwrap().contains("ask for the output of scores"), "{error:?}");
+    for (name, why) in [("SOFTMAX_ZERO", "exactly 0"), ("PROBIT", "beyond 0 to 1")] {
+        let attributes = with(attributes(), text("post_transform", name));
+        let model = Model::new(&[0, 2]).learning(1, "LinearClassifier", &["label", "y"], attributes);
+        let error = Graph::from_onnx(&model.bytes()).unwrap_err().to_string();
+        assert!(error.contains(why), "{error}");
+    }
+}
+
+/// Three classes have three pairs; the greatest sum of them is not what decides.
+#[test]
+fn votes_choose_classes() {
+    use he_nn::graph::Decision::Votes;
+    assert_eq!(Votes.apply(&[9.0, -0.1, 0.1]), [0.0]);
+    assert_eq!(Votes.apply(&[-1.0, -9.0, 0.1]), [1.0]);
+    assert_eq!(Votes.apply(&[1.0, -1.0, -1.0]), [2.0]);
+    // Votes for all of the circle are equal.
+    assert_eq!(Votes.apply(&[1.0, -1.0, 1.0]), [0.0]);
+    assert_eq!(Votes.apply(&[-1.0; 6]), [3.0]);
+}
+
+/// Encrypted trees give the leaves that plain ones do, but near thresholds, where examples are
+/// refused if that changes an output.
+#[test]
+fn encrypted_trees_agree_beyond_the_gap() {
+    let graph = regressor(tree("BRANCH_LEQ")).unwrap();
+    let options = Options { bits: 7, margin: 0.25 };
+    let mut data = examples(4, 40, 2);
+    data.push(vec![-1.0, -1.0]);
+    data.push(vec![1.0, 1.0]);
+    let model = CompiledModel::compile_for(graph, &data, options.clone(), toy(6, 20)).unwrap();
+    let again = CompiledModel::from_bytes_insecure(&model.to_bytes().unwrap()).unwrap();
+    let inside: Vec<Vec<f64>> = data.into_iter().filter(|row| model.check(0, row).is_ok()).collect();
+    assert!(inside.len() >= 38, "{}", inside.len());
+    for model in [&model, &again] {
+        let mut lab = Lab::new(model);
+        let count = model.examples().min(inside.len());
+        let inputs = lab.encrypt(model, &inside[..count]);
+        let outputs = model.infer(&lab.ev, &inputs, &lab.keys, &NeverRefresh).unwrap();
+        let found = lab.decrypt(model, &outputs, count);
+        let worst = difference(model.graph(), &inside[..count], &found);
+        assert!(worst < 8.0 * 2f64.powi(-7), "{worst}");
+    }
+    // 0.5 - x0 is at most 1.5, and x1 + 0.25 at most 1.25.
+    let gap = 2f64.powi(-7) * 1.25;
+    for (row, value, distance) in [
+        ([0.5, -1.0], 0, 0.0),
+        ([0.5 - 0.3 * gap, 0.9], 0, 0.3 * gap),
+        ([0.0, -0.25 + 0.2 * gap], 1, 0.2 * gap),
+    ] {
+        let error = model.check(3, &row).unwrap_err();
+        let Error::NearThreshold { example: 3, value: at, distance: found, width, .. } = error else {
+            panic!("{error}")
+        };
+        let most = if value == 0 { 1.5 } else { 1.25 };
+        assert!(at == value && (found - distance).abs() < 1e-9 && (width - most * gap).abs() < 1e-9);
+        assert!(model.check(3, &row).unwrap_err().hint().unwrap().contains("more bits"));
+    }
+    // With three bits more, the last example is beyond the gap: the hint helps.
+    let graph = regressor(tree("BRANCH_LEQ")).unwrap();
+    let finer = Options { bits: 10, ..options };
+    let finer =
+        CompiledModel::compile_for(graph, &[vec![-1.0, -1.0], vec![1.0, 1.0]], finer, toy(6, 26)).unwrap();
+    finer.check(0, &[0.0, -0.25 + 0.2 * gap]).unwrap();
+    // Near a threshold that the example does not come to, nothing changes.
+    model.check(0, &[0.9, -0.25 + 0.6 * gap]).unwrap();
+}
