@@ -656,13 +656,13 @@ fn steps(
         let ciphertexts = maps.layouts[id].ciphertexts() as f64;
         let on_level = |level: usize| match (&outlines[id], &functions[id]) {
             (Some(map), _) => {
-                map.rotations as f64 * work::key_switch(params, level)
+                map.rotations as f64 * work::map_rotation(params, level)
                     + map.diagonals as f64 * work::plain_product(params, level)
             }
             (_, Some(function)) => {
                 // Products are made on the way down.
                 let middle = level.saturating_sub(depths[id] / 2);
-                ciphertexts * function.products() as f64 * work::key_switch(params, middle)
+                ciphertexts * function.products() as f64 * work::function_product(params, middle)
             }
             _ => depths[id] as f64 * ciphertexts * work::key_switch(params, level),
         };

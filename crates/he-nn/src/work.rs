@@ -28,6 +28,19 @@ pub fn key_switch(params: &CkksParams, level: usize) -> f64 {
     row(params) * (primes + (digits + 2.0) * (primes + special) * 1.25)
 }
 
+/// A rotation of a linear map: those of one ciphertext share the decomposition into digits, or the
+/// division by the special primes.
+pub fn map_rotation(params: &CkksParams, level: usize) -> f64 {
+    key_switch(params, level) * 0.65
+}
+
+/// A product of a function: it is relinearised and rescaled, and sums of its like with coefficients
+/// are formed.
+pub fn function_product(params: &CkksParams, level: usize) -> f64 {
+    let (primes, ..) = sizes(params, level);
+    key_switch(params, level) + 2.5 * row(params) * primes
+}
+
 /// The product with an encoded diagonal, and its sum with others.
 pub fn plain_product(params: &CkksParams, level: usize) -> f64 {
     let (primes, special, _) = sizes(params, level);

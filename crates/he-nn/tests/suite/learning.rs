@@ -164,7 +164,12 @@ fn encrypted_trees_agree_beyond_the_gap() {
         let mut lab = Lab::new(model);
         let count = model.examples().min(inside.len());
         let inputs = lab.encrypt(model, &inside[..count]);
-        let outputs = model.infer(&lab.ev, &inputs, &lab.keys, &NeverRefresh).unwrap();
+        let (prepared, mut done) = (model.prepare(&lab.ev).unwrap(), Vec::new());
+        let watch = &mut |work| done.push(work);
+        let outputs = prepared.infer_watched(&lab.ev, &inputs, &lab.keys, &NeverRefresh, watch).unwrap();
+        // Comparisons, what they take, counts, whether leaves are reached twice, and sums.
+        assert!(done.len() == 6 && done.iter().all(|&work| work > 0), "{done:?}");
+        assert_eq!(done.iter().sum::<u64>(), prepared.work().unwrap());
         let found = lab.decrypt(model, &outputs, count);
         let worst = difference(model.graph(), &inside[..count], &found);
         assert!(worst < 8.0 * 2f64.powi(-7), "{worst}");
