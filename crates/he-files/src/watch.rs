@@ -55,7 +55,8 @@ impl fmt::Display for Stage {
 /// How far work is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// It has begun, and consists of `total` steps of equal size.
+    /// It has begun, and consists of `total` steps of about equal size: the more of them a part
+    /// has, the longer it takes.
     Started {
         /// What is done.
         stage: Stage,
@@ -95,6 +96,9 @@ pub enum Remedy {
     /// Encrypting a column by itself, which keeps all rows that it has: counts, sums, means and
     /// variances are those of the rows that are left.
     RowsLeft,
+    /// Leaving the same rows out of whatever outputs of a model are compared with: these are the
+    /// outputs of the other rows.
+    OutputsLeft,
     /// Giving numbers of unlike size columns of their own, or keys of more precision.
     UnlikeSizes {
         /// The bits of precision that keep all numbers, if there are such keys.
@@ -118,6 +122,9 @@ impl fmt::Display for Remedy {
             }
             Self::RowsLeft => f.write_str(
                 "counts, sums, means and variances are those of the other rows; a column encrypted by itself keeps all of its own",
+            ),
+            Self::OutputsLeft => f.write_str(
+                "the outputs are those of the other rows, in their order: leave these rows out of what the outputs are compared with",
             ),
             Self::UnlikeSizes { precision: None } => f.write_str(COLUMNS),
             Self::UnlikeSizes { precision: Some(bits) } => {

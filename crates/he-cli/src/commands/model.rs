@@ -29,8 +29,12 @@ pub(super) fn compile(args: &Compile) -> Result<Summary> {
     let name = input.name().to_owned();
     let bytes = input.read_all(onnx::MAX_BYTES as u64)?;
     let in_model = |error: he_nn::Error| CliError::from(he_files::Error::from(error).in_file_of(&name));
-    let onnx::Model { graph, output: computed, others } =
-        onnx::Model::read(&bytes, args.output_name.as_deref()).map_err(in_model)?;
+    let wanted = args.output_name.as_deref();
+    let read = match args.model.as_os_str() == "-" {
+        true => onnx::Model::read(&bytes, wanted),
+        false => onnx::Model::read_in(folder_of(&args.model), &bytes, wanted),
+    };
+    let onnx::Model { graph, output: computed, others } = read.map_err(in_model)?;
     let options = OutputOptions { force: args.force, ..OutputOptions::default() };
     let mut output = stdio::create(&args.output, options, Text::No, &[&args.model, &args.calibrate])?;
     let examples = examples(&args.calibrate, &args.csv, &graph)?;
@@ -50,6 +54,7 @@ pub(super) fn compile(args: &Compile) -> Result<Summary> {
         .output(&args.output)
         .fact("bytes", bytes.len())
         .fact("calibrated_with", examples.rows.len())
+        .fact("rows_left_out", &*examples.left_out)
         .fact("device", devices.name())
         .fact("parameters", Ckks::params_json(model.parameters().params()))
         .fact("decision", model.graph().decision.name())
@@ -66,6 +71,11 @@ pub(super) fn compile(args: &Compile) -> Result<Summary> {
         summary = summary.line(format!("computes output {computed}; --output-name chooses others: {others}"));
     }
     Ok(summary.fact("layers", layers(&facts)).line(written))
+}
+
+/// The folder of a file.
+fn folder_of(file: &Path) -> &Path {
+    file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// Reads examples for a model.
@@ -211,6 +221,7 @@ pub(super) fn encrypt(args: &Encrypt, model: &Path) -> Result<Summary> {
         .fact("input_bytes", examples.bytes)
         .output(&args.output)
         .fact("values", count * model.model.input_elements())
+        .fact("rows_left_out", &*examples.left_out)
         .fact("device", devices.name())
         .facts(written.facts)
         .line(line))

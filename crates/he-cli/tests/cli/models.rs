@@ -102,6 +102,13 @@ fn a_table_is_decided_without_being_seen() {
     let said =
         at(&["encrypt", "far.csv", "--model", "wine.plan", "-k", "keys/public.key", "-o", "no.he"]).refuses();
     assert!(said.contains("row 9") && said.contains("Tanh") && said.contains("calibration"), "{said}");
+    // Rows count as they do in the file, whatever is left out of it.
+    let far = fs::read_to_string(dir.path().join("far.csv")).unwrap();
+    let gap = format!("\n{}\n", ",".repeat(12));
+    fs::write(dir.path().join("far.csv"), far.replacen('\n', &gap, 1)).unwrap();
+    let encrypt = ["encrypt", "far.csv", "--model", "wine.plan", "-k", "keys/public.key", "-o", "no.he"];
+    let told = at(&[&encrypt[..], &["--missing", "skip"]].concat()).run();
+    assert!(told.code == Some(1) && told.stderr.contains("row 10"), "{}", told.stderr);
 
     // Keys and files of another model.
     let other = ["compile", &wine, "--calibrate", &train, "--bits", "12", "-o", "other.plan"];
@@ -312,6 +319,16 @@ fn tables_of_models_are_read_as_asked() {
     let text = at(&["decrypt", "y.he", "-k", "keys/secret.key", "-o", "-"], &[]).text();
     let found: f64 = text.lines().last().unwrap().parse().unwrap();
     assert!((found - (0.5 * 1.234 - 0.25 * 2.345)).abs() < 1e-3, "{found}");
+    // Rows that are left out are told: the outputs are those of the others.
+    fs::write(path("gaps.csv"), "a,b\n2,3\n,3\n3,4\nNA,1\n2.5,3.5\n").unwrap();
+    let encrypt = ["encrypt", "gaps.csv", "--model", "net.plan", "-k", "keys/secret.key", "-o", "g.he"];
+    at(&encrypt, &[]).refuses();
+    let told = at(&encrypt, &["--missing", "skip", "--json"]).run();
+    let said = "gaps.csv: 2 of 5 rows are left out, because something is missing in them: row 2, 4\n";
+    assert!(told.code == Some(0) && told.stderr.contains(said), "{}", told.stderr);
+    assert!(told.stderr.contains("leave these rows out of what the outputs are compared with"));
+    let facts = json(&told.stdout);
+    assert_eq!((&facts["rows_left_out"], &facts["values"]), (&vec![2, 4].into(), &6.into()));
     // Pictures have none of this.
     fs::create_dir(path("pictures")).unwrap();
     let compile = ["compile", "net.onnx", "--calibrate", "pictures", "-o", "no.plan", "--header"];

@@ -74,8 +74,8 @@ pub struct Table<T = f64> {
     columns: Vec<Vec<T>>,
     /// The interpretation of the first row, if it is not certain.
     guess: Option<HeaderGuess>,
-    /// The rows that were omitted.
-    skipped: usize,
+    /// The rows that were omitted, from 1 on.
+    skipped: Vec<usize>,
 }
 
 /// The index of a column by its name, or its number from 1 on.
@@ -127,23 +127,34 @@ impl<T> Table<T> {
         {
             return Err(TableError::Names { names: names.len(), columns: columns.len() }.into());
         }
-        Ok(Self { header, columns, guess: None, skipped: 0 })
+        Ok(Self { header, columns, guess: None, skipped: Vec::new() })
     }
 
     /// Reports what was guessed or omitted while the table was read.
     pub fn tell(&self, name: &str, watch: &dyn Watch) {
-        if let Some(guess) = self.guess {
-            let message = format!("{name}: {}", guess.text());
-            let remedy = Remedy::Header { names: guess == HeaderGuess::Names };
-            watch.warn(&Warning { message, remedy });
-        }
-        if self.skipped > 0 {
-            let (skipped, all) = (self.skipped, self.skipped + self.rows());
+        self.tell_guess(name, watch);
+        if !self.skipped.is_empty() {
+            let (skipped, all) = (self.skipped.len(), self.skipped.len() + self.rows());
             let message = format!(
                 "{name}: {skipped} of {all} rows are left out in every column, because something is missing in them"
             );
             watch.warn(&Warning { message, remedy: Remedy::RowsLeft });
         }
+    }
+
+    /// Reports how the first row was taken, if that is not certain.
+    pub fn tell_guess(&self, name: &str, watch: &dyn Watch) {
+        if let Some(guess) = self.guess {
+            let message = format!("{name}: {}", guess.text());
+            let remedy = Remedy::Header { names: guess == HeaderGuess::Names };
+            watch.warn(&Warning { message, remedy });
+        }
+    }
+
+    /// The rows that were left out because something is missing in them, counted from 1 on among
+    /// all rows of numbers.
+    pub fn skipped(&self) -> &[usize] {
+        &self.skipped
     }
 
     /// The interpretation of the first row, if it is not certain.

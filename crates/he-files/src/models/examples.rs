@@ -4,7 +4,7 @@ use crate::data::picture::{Channels, Format, Picture};
 use crate::data::table::{Table, TableOptions};
 use crate::error::{Error, ModelError, Result};
 use crate::io::input::Input;
-use crate::watch::Watch;
+use crate::watch::{Remedy, Warning, Watch};
 use he_nn::Graph;
 use std::path::{Path, PathBuf};
 
@@ -20,6 +20,8 @@ pub struct Examples {
     pub names: Vec<String>,
     /// The bytes of what was read.
     pub bytes: u64,
+    /// The rows of a table that were left out, counted from 1 on.
+    pub left_out: Vec<usize>,
 }
 
 impl Examples {
@@ -38,7 +40,7 @@ impl Examples {
     pub fn of(numbers: &[f64], graph: &Graph) -> Self {
         let rows: Vec<Vec<f64>> = numbers.chunks(graph.input_elements()).map(<[f64]>::to_vec).collect();
         let names = (1..=rows.len()).map(|number| format!("example {number}")).collect();
-        Self { rows, names, bytes: size_of_val(numbers) as u64 }
+        Self { rows, names, bytes: size_of_val(numbers) as u64, left_out: Vec::new() }
     }
 
     /// Reads a table.
@@ -48,7 +50,7 @@ impl Examples {
     pub fn table(input: Input, graph: &Graph, options: TableOptions<'_>, watch: &dyn Watch) -> Result<Self> {
         let (name, length) = (input.name().to_owned(), input.length());
         let table = Table::read(input, &name, options)?;
-        table.tell(&name, watch);
+        table.tell_guess(&name, watch);
         let (found, expected) = (table.columns().len(), graph.input_elements());
         if found != expected {
             let shape = graph.nodes[0].shape.clone();
@@ -56,8 +58,19 @@ impl Examples {
         }
         let row = |row: usize| table.columns().iter().map(|column| column[row]).collect();
         let rows: Vec<Vec<f64>> = (0..table.rows()).map(row).collect();
-        let names = (1..=rows.len()).map(|row| format!("row {row}")).collect();
-        Ok(Self { rows, names, bytes: length.bytes() })
+        let left_out = table.skipped().to_vec();
+        if !left_out.is_empty() {
+            let (count, all) = (left_out.len(), left_out.len() + rows.len());
+            let message = format!(
+                "{name}: {count} of {all} rows are left out, because something is missing in them: {}",
+                listed(&left_out)
+            );
+            watch.warn(&Warning { message, remedy: Remedy::OutputsLeft });
+        }
+        let is_left_out = |row: &usize| left_out.binary_search(row).is_ok();
+        let kept = (1..=rows.len() + left_out.len()).filter(|row| !is_left_out(row));
+        let names = kept.map(|row| format!("row {row}")).collect();
+        Ok(Self { rows, names, bytes: length.bytes(), left_out })
     }
 
     /// Reads all pictures of a folder; black is 0 and white is 1.
@@ -74,7 +87,7 @@ impl Examples {
             }
         }
         paths.sort();
-        let mut examples = Self { rows: Vec::new(), names: Vec::new(), bytes: 0 };
+        let mut examples = Self { rows: Vec::new(), names: Vec::new(), bytes: 0, left_out: Vec::new() };
         for path in paths {
             let mut input = Input::open(&path)?;
             if Format::sniff(input.peek(64)?).is_none() {
@@ -93,6 +106,17 @@ impl Examples {
             true => Err(ModelError::NoPictures { name }.into()),
             false => Ok(examples),
         }
+    }
+}
+
+/// The first of some rows, for people.
+fn listed(rows: &[usize]) -> String {
+    const MOST: usize = 20;
+    let first: Vec<String> = rows.iter().take(MOST).map(usize::to_string).collect();
+    let more = rows.len().saturating_sub(MOST);
+    match more {
+        0 => format!("row {}", first.join(", ")),
+        more => format!("row {} and {more} more", first.join(", ")),
     }
 }
 

@@ -58,7 +58,7 @@ impl<T> Table<T> {
         let values = chosen.iter().map(|_| Vec::new()).collect();
         let missing = options.missing;
         let mut columns =
-            Columns { name, width, chosen, header, missing, mark, values, skipped: 0, doubtful: None };
+            Columns { name, width, chosen, header, missing, mark, values, skipped: vec![], doubtful: None };
         while let Some(line) = rows.next(&mut record)? {
             columns.push(line, &record, &mut parse)?;
         }
@@ -78,8 +78,8 @@ struct Columns<'a, T> {
     missing: Missing,
     mark: Rc<Mark>,
     values: Vec<Vec<T>>,
-    /// Rows that were left out.
-    skipped: usize,
+    /// Rows that were left out, from 1 on.
+    skipped: Vec<usize>,
     /// The first field with a mark that may not be decimal.
     doubtful: Option<(Place, String)>,
 }
@@ -102,8 +102,9 @@ impl<T> Columns<'_, T> {
         }
         let fields = |index: usize| record.get(index).unwrap_or_default();
         let blank = |&index: &usize| fields(index).trim_ascii().is_empty();
+        let number = self.skipped.len() + self.values[0].len() + 1;
         if self.missing == Missing::Skip && self.chosen.iter().any(blank) {
-            self.skipped += 1;
+            self.skipped.push(number);
             return Ok(());
         }
         for index in 0..count {
@@ -112,7 +113,7 @@ impl<T> Columns<'_, T> {
                 Err(problem) if self.missing != Missing::Error && problem.is_missing(field) => {
                     if self.missing == Missing::Skip {
                         self.values[..index].iter_mut().for_each(|column| drop(column.pop()));
-                        self.skipped += 1;
+                        self.skipped.push(number);
                         return Ok(());
                     }
                     parse(index, b"0")
@@ -151,7 +152,7 @@ impl<T> Columns<'_, T> {
         }
         if self.values.first().is_none_or(Vec::is_empty) {
             let name = self.name.to_owned();
-            return Err(match (self.skipped, &self.header) {
+            return Err(match (self.skipped.len(), &self.header) {
                 (0, Some(_)) => TableError::HeaderAlone { name },
                 (0, None) => TableError::Empty { name },
                 _ => TableError::NoWholeRow { name },
