@@ -3,8 +3,9 @@
 //! A step is a polynomial that is 0 or 1 on both sides of a gap around 0, and between the two
 //! inside it. Differences are divided by their greatest magnitude on the examples of the
 //! calibration, so that the gap is a part of what each of them spans: comparisons of x with t are
-//! exact from |x - t| = 2^-bits (1 + margin) max |x - t| on. An example with a difference inside the
-//! gap is computed in the clear with these polynomials, and refused if that changes its outputs.
+//! exact from |x - t| = 2^-bits (1 + margin) max |x - t| on. An example with a difference inside
+//! the gap is computed in the clear with these polynomials, and refused if that changes its
+//! outputs.
 
 use crate::approximation::Approximation;
 use crate::compiled::CompiledModel;
@@ -34,8 +35,8 @@ impl Graph {
         self.nodes.iter().enumerate().filter_map(step).filter(alone).collect()
     }
 
-    /// Divides what steps take by its greatest magnitude on the examples, element by element. A step
-    /// of a positive multiple of a number is that of the number.
+    /// Divides what steps take by its greatest magnitude on the examples, element by element. A
+    /// step of a positive multiple of a number is that of the number.
     ///
     /// # Errors
     /// Those of [`values`](Self::values).

@@ -2,11 +2,11 @@
 //!
 //! All comparisons of all trees are one vector of steps. A leaf is reached if all conditions on the
 //! path to it hold: their number, less the length of the path, is 0 there and a negative integer at
-//! every other leaf of the tree. The polynomial prod_k (x + k) / k over k = 1, 2 ... depth is 1 at 0
-//! and 0 at these integers; 3 y^2 - 2 y^3, which is flat at 0 and at 1, takes the errors of the
+//! every other leaf of the tree. The polynomial prod_k (x + k) / k over k = 1, 2 ... depth is 1 at
+//! 0 and 0 at these integers; 3 y^2 - 2 y^3, which is flat at 0 and at 1, takes the errors of the
 //! comparisons away from it. Outputs are sums of the results with the weights of the leaves. Each
-//! tree has as many places as the one with the most leaves, so that the maps between comparisons and
-//! leaves have as few diagonals as that of a single tree.
+//! tree has as many places as the one with the most leaves, so that the maps between comparisons
+//! and leaves have as few diagonals as that of a single tree.
 
 use super::super::node::View;
 use super::super::tensor::Tensor;
@@ -273,15 +273,15 @@ fn of_nodes(view: &View<'_>, leaves: [&'static str; 5], outputs: usize) -> Resul
     // Branches and leaves have numbers of their own.
     let mut child_of = HashMap::with_capacity(count);
     let mut ensemble = Ensemble { branches: vec![], leaves: vec![], roots: vec![] };
-    for at in 0..count {
-        let child = match modes[at] == "LEAF" {
+    for (at, mode) in modes.iter().enumerate() {
+        let child = match mode == "LEAF" {
             true => {
                 ensemble.leaves.push(vec![]);
                 Child::Leaf(ensemble.leaves.len() - 1)
             }
             false => {
                 let feature = index(view, "feature", features[at], usize::MAX)?;
-                let (threshold, mode) = (values[at], Mode::of(view, &modes[at])?);
+                let (threshold, mode) = (values[at], Mode::of(view, mode)?);
                 ensemble.branches.push(Branch { feature, threshold, mode, to: [Child::Leaf(0); 2] });
                 Child::Branch(ensemble.branches.len() - 1)
             }
@@ -295,11 +295,11 @@ fn of_nodes(view: &View<'_>, leaves: [&'static str; 5], outputs: usize) -> Resul
         found.ok_or_else(|| view.wrong(format!("tree {tree} has no node {node}")))
     };
     let mut led_to = std::collections::HashSet::new();
-    for at in 0..count {
-        let Child::Branch(branch) = node(trees[at], nodes[at])? else { continue };
+    for (at, &tree) in trees.iter().enumerate() {
+        let Child::Branch(branch) = node(tree, nodes[at])? else { continue };
         for (side, to) in [if_true[at], if_false[at]].into_iter().enumerate() {
-            ensemble.branches[branch].to[side] = node(trees[at], to)?;
-            led_to.insert((trees[at], to));
+            ensemble.branches[branch].to[side] = node(tree, to)?;
+            led_to.insert((tree, to));
         }
     }
     let mut rooted = std::collections::HashSet::new();
@@ -321,14 +321,15 @@ fn of_nodes(view: &View<'_>, leaves: [&'static str; 5], outputs: usize) -> Resul
         ("nodes", of_node.len()),
         ("outputs", ids.len()),
     ];
-    for at in 0..same_length(view, &lists)? {
+    same_length(view, &lists)?;
+    for (at, weight) in weights.into_iter().enumerate() {
         let Child::Leaf(leaf) = node(of_tree[at], of_node[at])? else {
             return Err(view.wrong(format!(
                 "node {} of tree {} has weights, and is not a leaf",
                 of_node[at], of_tree[at]
             )));
         };
-        ensemble.leaves[leaf].push((index(view, "output", ids[at], outputs)?, weights[at]));
+        ensemble.leaves[leaf].push((index(view, "output", ids[at], outputs)?, weight));
     }
     Ok(ensemble)
 }
