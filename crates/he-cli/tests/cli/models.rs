@@ -324,7 +324,7 @@ fn tables_of_models_are_read_as_asked() {
     let encrypt = ["encrypt", "gaps.csv", "--model", "net.plan", "-k", "keys/secret.key", "-o", "g.he"];
     at(&encrypt, &[]).refuses();
     let told = at(&encrypt, &["--missing", "skip", "--json"]).run();
-    let said = "gaps.csv: 2 of 5 rows are left out, because something is missing in them: row 2, 4\n";
+    let said = "gaps.csv: 2 of 5 rows are left out, because something is missing in them: row 2, 4";
     assert!(told.code == Some(0) && told.stderr.contains(said), "{}", told.stderr);
     assert!(told.stderr.contains("leave these rows out of what the outputs are compared with"));
     let facts = json(&told.stdout);
