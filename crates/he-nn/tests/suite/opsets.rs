@@ -241,6 +241,12 @@ fn opsets_and_modes_are_read() {
     let found = Graph::from_onnx(&clip(10).bytes()).unwrap().apply_plain(&[-1.0, 0.0, 0.25, 3.0]).unwrap();
     assert_eq!(found, [-1.0, 0.0, 0.25, 0.5]);
     refused(clip(11), "max = 0.5");
+    // Axes became an input: that says more than that all axes would be reduced.
+    for operator in ["ReduceMean", "ReduceMax"] {
+        let model = Model::new(&[0, 2, 3]).node_of(operator, &["x"], "y", vec![ints("axes", &[1])]);
+        assert!(Graph::from_onnx(&model.clone().of_opset(17).bytes()).is_ok());
+        refused(model, "attribute axes = [1]");
+    }
     refused(vector().of_opset(29).node("Relu", &["x"], "y"), "opset 29");
     refused(vector().of_opset(0).node("Relu", &["x"], "y"), "opset 0");
     refused(vector().node_of("Elu", &["x"], "y", vec![int("alpha", 1)]), "alpha = 1");
