@@ -4,7 +4,7 @@
 use super::clear::{Clear, evaluator};
 use he::Error;
 use he::tfhe::{Carry, DIGIT_LOOKUP, EncryptedInteger, IntegerEvaluator, Signed, Signedness, Unsigned};
-use num_bigint::{BigInt, Sign};
+use num_bigint::{BigInt, BigUint, Sign};
 use num_traits::{One, Signed as _, Zero};
 use rand::{Rng, RngExt, SeedableRng, rngs::ChaCha20Rng};
 
@@ -414,4 +414,73 @@ fn bootstraps_and_variances() {
     let all: Vec<_> =
         (0..found[0].len()).map(|i| (found[0][i].0, found.each_ref().map(|all| all[i].1))).collect();
     assert_eq!(all, STATED);
+}
+
+/// Public tables of every kind at all indices: the entries, the bootstraps that `get_plain` states,
+/// and the variances of lookups.
+#[test]
+fn public_tables() {
+    let rng = &mut ChaCha20Rng::seed_from_u64(68);
+    let mut random = |entries: usize, bits: u32| -> Vec<BigUint> {
+        (0..entries).map(|_| BigUint::from(rng.next_u64() >> (64 - bits))).collect()
+    };
+    let numbers = |table: Vec<u64>| table.into_iter().map(BigUint::from).collect::<Vec<_>>();
+    // Bits 0, 2, 4 ... of four words each.
+    let halves: Vec<BigUint> = random(4 * 17, 64)
+        .chunks_exact(4)
+        .map(|words| {
+            words.iter().fold(BigUint::ZERO, |all, x| (all << 64) + (x & BigUint::from(u64::MAX / 3)))
+        })
+        .collect();
+    // The table, the bits of results, and the bootstraps by an index that just reaches its end, of
+    // 8 bits at least, and by one of 16.
+    let all = [
+        // Two for a row, and for each half 16 and the two that take it apart; beyond the end a
+        // condition, two digits, and the first entry.
+        ("256 of 8 bits", random(256, 8), 8, [38, 42]),
+        ("256 of 64 bits", random(256, 64), 64, [290, 295]),
+        // Whole rows are beyond the end, or none.
+        ("200 of 8 bits", random(200, 8), 8, [38, 39]),
+        ("250 of 8 bits", random(250, 8), 8, [38, 42]),
+        ("1024 of 8 bits", random(1024, 8), 8, [135, 139]),
+        // Parts that are 0 in all entries, parts that are alike, and terms that vanish.
+        ("256 of 4 bits in 256", random(256, 4), 256, [20, 24]),
+        ("twice 64 bits", random(256, 64).iter().map(|x| (x << 64) + x).collect(), 128, [290, 295]),
+        ("the same number", numbers(vec![0xa7; 256]), 8, [6, 10]),
+        ("zeros", numbers(vec![0; 256]), 8, [2, 3]),
+        ("the index", numbers((0..256).collect()), 8, [11, 14]),
+        ("squares modulo 256", numbers((0..256).map(|i| i * i % 256).collect()), 8, [15, 18]),
+        ("16 of 8 bits", random(16, 8), 8, [8, 10]),
+        ("17 of 8 bits", random(17, 8), 8, [14, 14]),
+        ("64 of 8 bits", random(64, 8), 8, [17, 17]),
+        // By conditions: 18 for the digits of an index and one for the others, one for each entry
+        // and for each digit of a result.
+        ("17 of 256 bits", halves, 256, [164, 164]),
+    ];
+    let stated = all.each_ref().map(|(name, .., stated)| (*name, *stated));
+    let found = all.map(|(name, table, bits, _)| {
+        let reached = if table.len() > 256 { 10 } else { 8 };
+        let counts = [reached, 16].map(|index_bits| {
+            let (device, ev) = evaluator(7, Carry::Ripple);
+            let mut indices: Vec<BigInt> = (0..1 << reached).map(BigInt::from).collect();
+            if index_bits == 16 {
+                indices.extend([1024, 4096, 0xff00, 0xffff].map(BigInt::from));
+            }
+            let index = device.seal::<Unsigned>(&ev, &indices, index_bits);
+            let found = ev.get_plain(&table, bits, &index).unwrap();
+            let entry = |i: &BigInt| table.get(usize::try_from(i).unwrap()).cloned().unwrap_or_default();
+            let expected: Vec<BigInt> = indices.iter().map(|i| entry(i).into()).collect();
+            assert_eq!(Clear::open(&found), expected, "{name}, seed 68");
+            // One index, of which the mask holds every bootstrap apart.
+            let (device, ev) = evaluator(11, Carry::Ripple);
+            let index = device.seal::<Unsigned>(&ev, &indices[5..6], index_bits);
+            let (found, count) = device.counted(|| ev.get_plain(&table, bits, &index));
+            assert_eq!(Clear::open(&found), expected[5..6], "{name}, seed 68");
+            let (norm, _) = DIGIT_LOOKUP;
+            assert!(device.norm() as f64 <= norm, "{name}: {} > {norm}", device.norm());
+            count
+        });
+        (name, counts)
+    });
+    assert_eq!(found, stated);
 }

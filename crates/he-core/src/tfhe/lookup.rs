@@ -1,6 +1,6 @@
 //! Tables, and programmable bootstrapping.
 
-use super::{BootstrapKey, Combination, LweBatch, LweOps, TfheParams};
+use super::{BootstrapKey, Combination, LweBatch, LweOps, Tally, TfheParams};
 use crate::backend::Cpu;
 use crate::error::{Error, Result};
 use crate::key_set::KeySetId;
@@ -111,6 +111,13 @@ impl<B: LweOps> std::fmt::Debug for Bootstrapper<B> {
             self.backend.name(),
             self.params.fingerprint()
         )
+    }
+}
+
+impl Bootstrapper<Tally> {
+    /// The bootstrapper of a back end that counts, which needs no key.
+    pub(super) fn counting(tally: &Tally, params: &TfheParams) -> Self {
+        Self { backend: tally.clone(), params: params.clone(), key: params.clone(), key_set: None }
     }
 }
 

@@ -1,61 +1,34 @@
-//! Lookups by an encrypted index.
+//! Lookups by an encrypted index, by one condition for each entry.
 
 use super::rows::{Form, Rows};
 use super::tables::{BITS, Table};
-use super::{EncryptedInteger, EncryptedUint, IntegerEvaluator, Signedness, digits_of, expect_width};
+use super::{EncryptedInteger, EncryptedUint, IntegerEvaluator, Signedness, expect_width};
 use crate::error::{Error, Result};
 use crate::tfhe::LweOps;
-use num_bigint::BigUint;
 
 /// The sum of squared weights of conditions of which at most one is set, in one lookup: below that
 /// of [`DIGIT_LOOKUP`](super::DIGIT_LOOKUP).
 const WEIGHTS: i64 = 81;
 
-impl<B: LweOps> IntegerEvaluator<B> {
-    /// Entry `index` of a public table, as an integer of `bits` bits; 0 beyond its end. About one
-    /// bootstrap for each entry, and one for each twenty entries and digit.
-    ///
-    /// ```
-    /// # use he_core::{backend::Cpu, tfhe::*};
-    /// # fn main() -> he_core::Result<()> {
-    /// # let (cpu, mut rng) = (Cpu::new(), he_core::rand::rng());
-    /// # let secret = TfheSecretKey::generate(&presets::insecure_small()?, &mut rng);
-    /// # let key = BootstrapKey::generate(&secret, &mut rng);
-    /// let evaluator = IntegerEvaluator::new(&cpu, &key, Carry::Ripple)?;
-    /// let squares: Vec<_> = (0..20u32).map(|i| num_bigint::BigUint::from(i * i)).collect();
-    /// let index = secret.encrypt_u64(&cpu, &[3, 19, 20], 8, &mut rng)?;
-    /// let found = evaluator.get_plain(&squares, 16, &index)?;
-    /// assert_eq!(secret.decrypt_u64(&found)?, [9, 361, 0]);
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    /// [`Error::Argument`] for an empty table, and for entries that do not fit; the errors of
-    /// [`add`](Self::add).
-    pub fn get_plain(
-        &self,
-        table: &[BigUint],
-        bits: usize,
-        index: &EncryptedUint<B>,
-    ) -> Result<EncryptedUint<B>> {
-        let places = digits_of(bits)?;
-        if let Some(entry) = table.iter().position(|entry| entry.bits() > bits as u64) {
-            let why = format!("entry {entry} does not fit {bits} bits");
-            return Err(Error::argument("table", why));
+impl<B: LweOps> EncryptedUint<B> {
+    /// The lowest digits, which tell so many entries of an array apart.
+    pub(super) fn digits_to(&self, entries: usize) -> Result<usize> {
+        let Some(last) = entries.checked_sub(1) else {
+            return Err(Error::domain("array", "no entries", "give at least one"));
+        };
+        let digits = (usize::BITS as usize - last.leading_zeros() as usize).div_ceil(BITS).max(1);
+        if digits > self.places() {
+            return Err(Error::domain(
+                "array",
+                format!("{entries} entries and an index of {} bits", self.bits()),
+                "cast the index to a width that reaches all entries",
+            ));
         }
-        let selectors = self.one_hot(index, table.len())?;
-        let digit =
-            |entry: &BigUint, d: u64| i64::from(entry.bit(2 * d)) + 2 * i64::from(entry.bit(2 * d + 1));
-        let digits = (0..places as u64)
-            .map(|d| {
-                let terms = table.iter().enumerate().map(|(row, entry)| (digit(entry, d), row));
-                terms.filter(|&(weight, _)| weight > 0).collect()
-            })
-            .collect();
-        Ok(EncryptedInteger::new(self.gathered(selectors, digits)?))
+        Ok(digits)
     }
+}
 
+impl<B: LweOps> IntegerEvaluator<B> {
     /// Entry `index` of an array, entry by entry of the batches; 0 beyond its end. About one
     /// bootstrap for each entry and each of its digits.
     ///
@@ -86,19 +59,10 @@ impl<B: LweOps> IntegerEvaluator<B> {
     }
 
     /// Whether the index is 0, 1, ..., a row for each entry.
-    fn one_hot(&self, index: &EncryptedUint<B>, entries: usize) -> Result<Rows<B>> {
-        let Some(last) = entries.checked_sub(1) else {
-            return Err(Error::domain("array", "no entries", "give at least one"));
-        };
-        // The digits that tell entries apart, in blocks of two; the others must be zero.
-        let digits = (usize::BITS as usize - last.leading_zeros() as usize).div_ceil(BITS).max(1);
-        if digits > index.places() {
-            return Err(Error::domain(
-                "array",
-                format!("{entries} entries and an index of {} bits", index.bits()),
-                "cast the index to a width that reaches all entries",
-            ));
-        }
+    pub(super) fn one_hot(&self, index: &EncryptedUint<B>, entries: usize) -> Result<Rows<B>> {
+        // In blocks of two; the other digits must be zero.
+        let digits = index.digits_to(entries)?;
+        let last = entries - 1;
         let blocks: Vec<Vec<usize>> =
             (0..digits).step_by(2).map(|d| (d..digits.min(d + 2)).collect()).collect();
         let values = |block: usize| (last >> (4 * block)).min(15) + 1;
@@ -135,7 +99,7 @@ impl<B: LweOps> IntegerEvaluator<B> {
     }
 
     /// Digits that are sums of weighted rows, of which at most one is not zero.
-    fn gathered(&self, mut pool: Rows<B>, mut digits: Vec<Vec<(i64, usize)>>) -> Result<Rows<B>> {
+    pub(super) fn gathered(&self, mut pool: Rows<B>, mut digits: Vec<Vec<(i64, usize)>>) -> Result<Rows<B>> {
         loop {
             let mut forms = Vec::new();
             for terms in &mut digits {

@@ -6,7 +6,7 @@ use super::tables::{BITS, DIGIT_LOOKUP, Pair, Table, pairs, tables};
 use super::{EncryptedFlags, EncryptedInt, EncryptedInteger, EncryptedUint, Signedness, expect_width};
 use crate::backend::Cpu;
 use crate::error::{Error, Result};
-use crate::tfhe::{BootstrapKey, Bootstrapper, LookupTables, LweBatch, LweOps, TfheParams};
+use crate::tfhe::{BootstrapKey, Bootstrapper, LookupTables, LweBatch, LweOps, Tally, TfheParams};
 use num_bigint::{BigInt, BigUint};
 
 /// How carries travel through a sum of d digits.
@@ -43,6 +43,7 @@ pub enum Carry {
 /// | the same by a plain number of k digits | (d - k)(k + 7) + 3 d; 5 d by 5, 7 and 10 |
 /// | overflow of a sum; of a product | 1, or 4 with signs; as much as the product |
 /// | the nearest number that fits instead of an overflow | d, and the overflow |
+/// | entry of a public table of 256 by an encrypted index, of d digits | 9 d + 2 |
 /// | `count_ones`; `leading_zeros`, `trailing_zeros`, `ilog2` | 7/4 d; 9/2 d |
 ///
 /// ```
@@ -81,6 +82,14 @@ impl<B: LweOps> IntegerEvaluator<B> {
         let tables = tables(backend, boot.params())?;
         let pairs = pairs(backend, boot.params())?;
         Ok(Self { boot, tables, pairs, carry })
+    }
+
+    /// The same on a back end that counts lookups, and that back end.
+    pub(super) fn counting(&self) -> Result<(Tally, IntegerEvaluator<Tally>)> {
+        let tally = Tally::default();
+        let boot = Bootstrapper::counting(&tally, self.params());
+        let (tables, pairs) = (tables(&tally, self.params())?, pairs(&tally, self.params())?);
+        Ok((tally, IntegerEvaluator { boot, tables, pairs, carry: self.carry }))
     }
 
     /// The device.
@@ -159,10 +168,24 @@ impl<B: LweOps> IntegerEvaluator<B> {
         pool: &Rows<B>,
         forms: &[(Form, u32)],
     ) -> Result<Rows<B>> {
-        let (batch, sums) = (pool.batch, self.sums(pool, forms)?);
+        self.lookup_functions(tables, pool, forms, 1)
+    }
+
+    /// Looks combinations of rows up in all functions of one of these tables each,
+    /// `[function][form]`.
+    pub(super) fn lookup_functions(
+        &self,
+        tables: &LookupTables<B>,
+        pool: &Rows<B>,
+        forms: &[(Form, u32)],
+        functions: usize,
+    ) -> Result<Rows<B>> {
+        let batch = pool.batch;
+        let all: Vec<_> = forms.iter().flat_map(|(form, _)| form.combinations(batch)).collect();
+        let sums = self.boot.combine(&pool.ciphertexts, &all)?;
         let which: Vec<_> = forms.iter().flat_map(|&(_, table)| std::iter::repeat_n(table, batch)).collect();
-        let ciphertexts = self.boot.bootstrap(&sums, tables, &which)?;
-        Ok(Rows { count: forms.len(), batch, ciphertexts })
+        let ciphertexts = self.boot.bootstrap_functions(&sums, tables, &which, functions)?;
+        Ok(Rows { count: functions * forms.len(), batch, ciphertexts })
     }
 
     /// Looks combinations of rows up in one table.
@@ -172,16 +195,8 @@ impl<B: LweOps> IntegerEvaluator<B> {
 
     /// Looks combinations of rows below 8 up in both functions of a table, `[function][form]`.
     pub(super) fn lookup_pairs(&self, pool: &Rows<B>, forms: &[(Form, Pair)]) -> Result<Rows<B>> {
-        let (batch, sums) = (pool.batch, self.sums(pool, forms)?);
-        let which: Vec<_> =
-            forms.iter().flat_map(|&(_, pair)| std::iter::repeat_n(pair as u32, batch)).collect();
-        let ciphertexts = self.boot.bootstrap_pairs(&sums, &self.pairs, &which)?;
-        Ok(Rows { count: 2 * forms.len(), batch, ciphertexts })
-    }
-
-    fn sums<T>(&self, pool: &Rows<B>, forms: &[(Form, T)]) -> Result<LweBatch<B>> {
-        let all: Vec<_> = forms.iter().flat_map(|(form, _)| form.combinations(pool.batch)).collect();
-        self.boot.combine(&pool.ciphertexts, &all)
+        let forms: Vec<_> = forms.iter().map(|(form, pair)| (form.clone(), *pair as u32)).collect();
+        self.lookup_functions(&self.pairs, pool, &forms, 2)
     }
 
     /// The digits of both operands, those of y after those of x.

@@ -15,6 +15,7 @@ mod division;
 mod encryption;
 mod evaluator;
 mod handle;
+mod plain_arrays;
 mod plain_division;
 mod products;
 mod rounding;

@@ -91,6 +91,8 @@ pub(super) enum Table {
     OtherSign,
     /// Of a digit: its two bits in the opposite order.
     Swapped,
+    /// m / 4, rounded down.
+    Quarter,
 }
 
 /// Pairs of functions of a message below 8, in the order of the tables. The two halves of a
@@ -190,6 +192,7 @@ pub(super) fn tables<B: LweOps>(backend: &B, params: &TfheParams) -> Result<Look
         of(|m| [m % 4, 1, 2, 0][m as usize / 4]),
         of(|m| u64::from(m == 0b110 || m == 0b101)),
         of(|m| m % 2 * 2 + m / 2 % 2),
+        of(|m| m / 4),
     ];
     LookupTables::new(backend, params, &tables)
 }
