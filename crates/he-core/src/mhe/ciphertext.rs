@@ -38,6 +38,11 @@ pub trait Encrypted: Sealed + Sized {
     #[doc(hidden)]
     fn hash(&self, hasher: &mut blake3::Hasher, flooding: Flooding) -> Result<()>;
 
+    /// The same as it is in files and alike for all parties: without estimates, which each of them
+    /// computes.
+    #[doc(hidden)]
+    fn hash_stored(&self, hasher: &mut blake3::Hasher) -> Result<()>;
+
     /// The b of each of the floods that hide the noise of a phase, all of which fit.
     #[doc(hidden)]
     fn flood(
@@ -118,6 +123,25 @@ fn carry(messages: usize) -> Noise {
 /// The steps per bit to which estimates are the same in a hash.
 const ESTIMATE_STEPS: f64 = 65536.0;
 
+/// Adds a ciphertext of CKKS to a hash, with an estimate of its noise or without.
+fn hash_ckks<B: RingOps>(
+    ct: &ckks::Ciphertext<B>,
+    hasher: &mut blake3::Hasher,
+    estimate: Option<ckks::NoiseEstimate>,
+) -> Result<()> {
+    hasher.update(&(ct.level() as u64).to_le_bytes());
+    hasher.update(&ct.scale().to_bits().to_le_bytes());
+    hasher.update(&(ct.slots() as u64).to_le_bytes());
+    if let Some(noise) = estimate {
+        // Every party computes its estimate, and logarithms may differ in their last bits from one
+        // machine to another. The width of the flood is in the hash as it is.
+        for number in [noise.rms_log2, noise.peak_log2, noise.value_log2] {
+            hasher.update(&((number * ESTIMATE_STEPS) as i64).to_le_bytes());
+        }
+    }
+    ct.pair.c.iter().try_for_each(|c| hash_poly(hasher, c))
+}
+
 /// All primes of the chain.
 fn chain<B: RingOps>(ring: &Ring<B>) -> Span {
     Span::chain(ring.spec().q().len())
@@ -143,17 +167,11 @@ impl<B: RingOps> Encrypted for ckks::Ciphertext<B> {
     }
 
     fn hash(&self, hasher: &mut blake3::Hasher, flooding: Flooding) -> Result<()> {
-        hasher.update(&(self.level() as u64).to_le_bytes());
-        hasher.update(&self.scale().to_bits().to_le_bytes());
-        hasher.update(&(self.slots() as u64).to_le_bytes());
-        if let (Flooding::Statistical { .. }, Some(noise)) = (flooding, self.meta.noise) {
-            // Every party computes its estimate, and logarithms may differ in their last bits from
-            // one machine to another. The width of the flood is in the hash as it is.
-            for number in [noise.rms_log2, noise.peak_log2, noise.value_log2] {
-                hasher.update(&((number * ESTIMATE_STEPS) as i64).to_le_bytes());
-            }
-        }
-        self.pair.c.iter().try_for_each(|c| hash_poly(hasher, c))
+        hash_ckks(self, hasher, self.meta.noise.filter(|_| matches!(flooding, Flooding::Statistical { .. })))
+    }
+
+    fn hash_stored(&self, hasher: &mut blake3::Hasher) -> Result<()> {
+        hash_ckks(self, hasher, None)
     }
 
     fn flood(&self, _: &CkksParams, flooding: Flooding, floods: Floods, _: Flooded) -> Result<u32> {
@@ -235,6 +253,10 @@ impl<S: Scheme, B: RingOps> Encrypted for exact::Ciphertext<S, B> {
     }
 
     fn hash(&self, hasher: &mut blake3::Hasher, _: Flooding) -> Result<()> {
+        self.hash_stored(hasher)
+    }
+
+    fn hash_stored(&self, hasher: &mut blake3::Hasher) -> Result<()> {
         let exact::Meta { plain_modulus, primes, correction_factor, noise } = self.meta;
         let Noise { rms_log2, peak_log2, degree } = noise;
         for number in [plain_modulus, primes as u64, correction_factor, degree.into()] {

@@ -7,7 +7,7 @@ use super::{Encrypted, Input, KeyShare, Protocol, ProtocolKind, Share, Statement
 use crate::error::Result;
 use crate::publisher::Publisher;
 use crate::ring::{Eval, Poly};
-use crate::rlwe::Flooding;
+use crate::rlwe::{Flooded, Flooding};
 use rand::CryptoRng;
 
 /// The decryption of a ciphertext by a quorum in one round: h_i = s_i c1 + a flood, where the s_i
@@ -90,7 +90,7 @@ impl<'a, C: Encrypted> Decryption<'a, C> {
         quorum: &[u32],
         flooding: Flooding,
     ) -> Result<Self> {
-        let input = Input::new(transcript, params, ct, quorum, flooding)?;
+        let input = Input::new(transcript, params, ct, quorum, flooding, Flooded::Plaintext)?;
         let subject = input.subject(ProtocolKind::Decryption, |_| Ok(()))?;
         Ok(Self { input, subject })
     }

@@ -51,29 +51,9 @@ pub(super) struct Input<'a, C: Encrypted> {
 }
 
 impl<'a, C: Encrypted> Input<'a, C> {
-    /// Makes the input of a run that decrypts the ciphertext's phase.
+    /// Makes the input of a run in which the phase of the ciphertext becomes a plaintext, or that of
+    /// another ciphertext.
     pub fn new(
-        transcript: &Transcript,
-        params: &'a C::Params,
-        ct: &'a C,
-        quorum: &[u32],
-        flooding: Flooding,
-    ) -> Result<Self> {
-        Self::for_phase(transcript, params, ct, quorum, flooding, Flooded::Plaintext)
-    }
-
-    /// Makes the input of a run that turns the ciphertext's phase into that of another.
-    pub fn for_ciphertext(
-        transcript: &Transcript,
-        params: &'a C::Params,
-        ct: &'a C,
-        quorum: &[u32],
-        flooding: Flooding,
-    ) -> Result<Self> {
-        Self::for_phase(transcript, params, ct, quorum, flooding, Flooded::Ciphertext)
-    }
-
-    fn for_phase(
         transcript: &Transcript,
         params: &'a C::Params,
         ct: &'a C,

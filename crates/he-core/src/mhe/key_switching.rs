@@ -10,7 +10,7 @@ use super::{
 use crate::error::{Error, Result};
 use crate::publisher::Publisher;
 use crate::ring::{Eval, Poly, SecretPoly};
-use crate::rlwe::{Flooding, KeyParams as _, PublicKey, RlweCiphertext, noise};
+use crate::rlwe::{Flooded, Flooding, KeyParams as _, PublicKey, RlweCiphertext, noise};
 use rand::CryptoRng;
 
 /// The switch of a ciphertext to the collective secret of another session of the same parties, in
@@ -40,7 +40,7 @@ impl<'a, C: Encrypted> KeySwitching<'a, C> {
         quorum: &[u32],
         flooding: Flooding,
     ) -> Result<Self> {
-        let input = Input::for_ciphertext(transcript, params, ct, quorum, flooding)?;
+        let input = Input::new(transcript, params, ct, quorum, flooding, Flooded::Ciphertext)?;
         to.check_params(transcript.session().params(), "session")?;
         to.quorum(quorum)?;
         let subject = input.subject(ProtocolKind::KeySwitching, |hasher| {
@@ -125,7 +125,7 @@ impl<'a, C: Encrypted> PublicKeySwitching<'a, C> {
         quorum: &[u32],
         flooding: Flooding,
     ) -> Result<Self> {
-        let input = Input::for_ciphertext(transcript, params, ct, quorum, flooding)?;
+        let input = Input::new(transcript, params, ct, quorum, flooding, Flooded::Ciphertext)?;
         transcript.session().params().check_same(to.params(), "public key")?;
         if !to.ring().same(ct.rlwe_pair().ring()) {
             return Err(Error::RingMismatch);

@@ -7,7 +7,7 @@ use super::{Encrypted, Input, KeyShare, Protocol, ProtocolKind, Share, Statement
 use crate::error::{Error, Result};
 use crate::publisher::Publisher;
 use crate::ring::{Eval, Poly, SecretPoly, Seed, Span};
-use crate::rlwe::{Flooding, RlweCiphertext};
+use crate::rlwe::{Flooded, Flooding, RlweCiphertext};
 use rand::CryptoRng;
 
 /// The refresh of a ciphertext to the top level in one round (PETS 2021, protocol 6): every party
@@ -45,7 +45,7 @@ impl<'a, C: Encrypted> Refresh<'a, C> {
         flooding: Flooding,
         number: u64,
     ) -> Result<Self> {
-        let input = Input::new(transcript, params, ct, quorum, flooding)?;
+        let input = Input::new(transcript, params, ct, quorum, flooding, Flooded::Plaintext)?;
         let subject = input.subject(ProtocolKind::Refresh, |hasher| {
             hasher.update(&number.to_le_bytes());
             Ok(())

@@ -5,7 +5,7 @@ use super::{Encrypted, MheError, PartyKey, Session, SessionId};
 use crate::error::{Error, Result};
 use crate::key_set::hash_of_secret;
 use crate::reveal;
-use crate::rlwe::{Flooding, KeyParams as _};
+use crate::rlwe::KeyParams as _;
 use crate::secret_words::wipe_stack;
 use subtle::ConstantTimeEq as _;
 
@@ -26,8 +26,7 @@ impl Digest {
     /// Device errors.
     pub fn of<C: Encrypted>(ct: &C) -> Result<Self> {
         let mut hasher = blake3::Hasher::new_derive_key(DIGEST);
-        // Estimates of CKKS are not in files, and each party computes its own.
-        ct.hash(&mut hasher, Flooding::Bits(0))?;
+        ct.hash_stored(&mut hasher)?;
         Ok(Self(*hasher.finalize().as_bytes()))
     }
 }
