@@ -11,6 +11,7 @@ use crate::file_start::{AnyStart, check_start, read_start};
 use crate::io::input::Input;
 use crate::key_file::{AesKey, AnyKey, Key, KeyFile, KeyFiles};
 use crate::note::{Content, IntegerColumnNote, KeyId, Note, rows_and_columns};
+use crate::party::Outline;
 use crate::passphrase::{self, Passphrases};
 use crate::scheme::{BigCkks, Ckks, KeyPart, OneOf, Scheme, Start, State, Taken};
 use crate::tfhe::{self, note::ColumnsNote};
@@ -53,8 +54,9 @@ impl Description {
     }
 }
 
-/// Describes a file: a key, an encrypted file of any scheme, or a file under AES. All of a file of
-/// frames is read and its checksums are verified. A sealed key is opened if there is a passphrase.
+/// Describes a file: a key, an encrypted file of any scheme, a file under AES, or a transcript of a
+/// party. All of a file of frames is read and its checksums are verified. A sealed key is opened if
+/// there is a passphrase.
 ///
 /// With a secret key, the noise budget of a file of BFV or BGV is measured, which takes variable
 /// time.
@@ -70,6 +72,10 @@ pub fn describe(
     let start = input.peek(SNIFF_LEN)?;
     let is_other = [aes_file::is_container, transcipher::is_sensor_file, passphrase::is_sealed];
     match (is_other.iter().any(|is| is(start)), key) {
+        (false, key) if Outline::is_of(&mut input)? => match key {
+            None => describe_transcript(input),
+            Some(_) => Err(no_budget(input.name().to_owned())),
+        },
         (false, key) => describe_frames(input, key),
         (true, None) => describe_other(input, passphrase),
         (true, Some(_)) => Err(no_budget(input.name().to_owned())),
@@ -105,6 +111,25 @@ fn describe_other(mut input: Input, passphrase: Option<&dyn Passphrases>) -> Res
     facts.extend(size.map(size_fact));
     facts.push(sealed_fact(true));
     Ok(Description { params: None, facts })
+}
+
+/// What a party computed again, which only the parties of its session can check.
+fn describe_transcript(input: Input) -> Result<Description> {
+    let size = input.known_len();
+    let Outline { params, id, party, inputs, steps, results } = Outline::read(input)?;
+    let names: Vec<_> = steps.iter().map(|step| step.operation.name()).collect();
+    let parties = inputs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let program = if names.is_empty() { "no operation".to_owned() } else { names.join(", ") };
+    let mut facts = vec![
+        ("file", json!("transcript"), "transcript".to_owned()),
+        ("party", json!(party), party.to_string()),
+        ("inputs", json!(inputs), format!("{}, of parties {parties}", inputs.len())),
+        ("program", json!(names), program),
+        ("ciphertexts", json!(results), format!("{results} in the result")),
+        key_set_fact(&id),
+    ];
+    facts.extend(size.map(size_fact));
+    Ok(Description { params: parameters::<Ckks>(&params), facts })
 }
 
 /// A file of frames; the key measures its noise budget.

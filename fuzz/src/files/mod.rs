@@ -14,6 +14,7 @@ pub mod sensor;
 pub mod table;
 #[path = "../target.rs"]
 pub mod target;
+pub mod transcript;
 mod world;
 
 use target::Target;
@@ -26,4 +27,17 @@ macro_rules! targets {
     };
 }
 
-targets!(archive, arguments, command, description, model, onnx, picture, scan, sealed, sensor, table);
+targets!(
+    archive,
+    arguments,
+    command,
+    description,
+    model,
+    onnx,
+    picture,
+    scan,
+    sealed,
+    sensor,
+    table,
+    transcript
+);

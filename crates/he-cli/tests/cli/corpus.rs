@@ -41,4 +41,17 @@ macro_rules! replay {
     };
 }
 
-replay!(archive, arguments, command, description, model, onnx, picture, scan, sealed, sensor, table);
+replay!(
+    archive,
+    arguments,
+    command,
+    description,
+    model,
+    onnx,
+    picture,
+    scan,
+    sealed,
+    sensor,
+    table,
+    transcript
+);

@@ -149,6 +149,15 @@ fn three_hospitals_share_a_mean() {
     }
     call(dir, ["combine", "keys", "b"].into_iter().chain(FIRST).chain(SECOND)).ok();
     checked(dir);
+    let info = |file: &str, more: &[&str]| he(["info", file].into_iter().chain(more.iter().copied())).at(dir);
+    let told: Value = serde_json::from_slice(&info(TRANSCRIPTS[1], &["--json"]).ok()).unwrap();
+    assert_eq!((&told["file"], &told["party"]), (&"transcript".into(), &2.into()));
+    assert_eq!(told["inputs"], serde_json::json!([1, 2, 3]));
+    assert_eq!(told["program"], serde_json::json!(["add", "add", "mean"]));
+    assert_eq!((&told["ciphertexts"], &told["parameters"]["depth"]), (&1.into(), &1.into()));
+    let text = info(TRANSCRIPTS[1], &[]).text();
+    assert!(text.contains("3, of parties 1, 2, 3\nprogram      add, add, mean\n"), "{text}");
+    refused(info("a/session.he", &[]), "session");
     let mut shares = Vec::new();
     for (name, _) in HOSPITALS {
         let output = format!("{name}/mean.share");

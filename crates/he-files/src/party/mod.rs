@@ -19,7 +19,7 @@ pub use decryption::{Shared, decrypted, decryption_shares};
 pub use keys::{combined_keys, key_shares, relinearisation_share, secret_shares, threshold_key};
 pub use ledger::Ledger;
 pub use params::params;
-pub use transcript::{Computation, Known, Operand, Step, input_digest};
+pub use transcript::{Computation, Known, Operand, Outline, Step, input_digest};
 
 use crate::error::{Error, FileError, InFile, Result};
 use crate::file_start::{AnyStart, read_start};

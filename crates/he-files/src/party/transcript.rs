@@ -1,21 +1,22 @@
 //! Transcripts: what a party has computed again before it shares, and what the others say of the
 //! same.
 
-use super::{Agreed, Ledger, Named, fresh, hex};
+use super::{Agreed, Ledger, Named, fresh, hex, read_frames};
 use crate::cipher_file::CipherReader;
 use crate::error::{FileError, InFile, PartyError, Result};
+use crate::file_start::{AnyStart, read_start};
 use crate::io::cancel::Cancel;
 use crate::io::input::Input;
 use crate::io::output::Output;
-use crate::note::{Content, Payload, bad};
+use crate::note::{Content, KeyId, Note, Payload, bad};
 use crate::operation::{Evaluation, Operation, Sources};
-use crate::scheme::{Ckks, Scheme as _};
+use crate::scheme::{Ckks, Scheme as _, Start};
 use crate::watch::Watch;
 use he::Device;
-use he_core::ckks::Ciphertext;
+use he_core::ckks::{Ciphertext, CkksParams};
 use he_core::mhe::{self, Digest, PartyKey, Statement};
 use he_core::ring::Ring;
-use he_core::wire::{Frame, FrameKind};
+use he_core::wire::{Frame, FrameKind, FrameReader, WireError};
 use serde::{Deserialize, Serialize};
 use std::io::{self, Cursor, Write};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -494,6 +495,55 @@ impl Record {
         ]
         .into_iter()
         .find_map(|(differs, what)| differs.then_some(what))
+    }
+}
+
+/// Bytes that hold the parameters and the key set of a file, and the head of the frame behind them.
+const HEAD: usize = 1 << 14;
+
+/// What a transcript says, for people. Only the parties of its session can check it.
+pub struct Outline {
+    /// The parameters of the session.
+    pub params: CkksParams,
+    /// The key set of the session.
+    pub id: KeyId,
+    /// The party that has computed it.
+    pub party: u32,
+    /// The parties of the inputs, in increasing order.
+    pub inputs: Vec<u32>,
+    /// The program.
+    pub steps: Vec<Step>,
+    /// The ciphertexts of the result.
+    pub results: usize,
+}
+
+impl Outline {
+    /// Whether a file begins like a transcript, by its first bytes, which remain to be read.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn is_of(input: &mut Input) -> Result<bool> {
+        let mut reader = FrameReader::new(input.peek(HEAD)?);
+        let Ok(AnyStart::Scheme(Start::Ckks((_, Note::Key(_))))) = read_start(&mut reader, "") else {
+            return Ok(false);
+        };
+        let next = reader.next_frame(|_, _| 0);
+        Ok(matches!(next, Err(WireError::Length { kind: FrameKind::Attachment, .. })))
+    }
+
+    /// Reads all of a transcript.
+    ///
+    /// # Errors
+    /// It is another file, or damaged.
+    pub fn read(input: Input) -> Result<Self> {
+        let name = input.name().to_owned();
+        let (params, id, frames) = read_frames(input)?;
+        let files = [Named { name, frames }];
+        let Some((_, Record { party, inputs, program, results, .. })) = records(&files)?.pop() else {
+            return Err(PartyError::NoTranscript.into());
+        };
+        let inputs = inputs.iter().map(|input| input.party).collect();
+        Ok(Self { params, id, party, inputs, steps: program.steps, results: results.len() })
     }
 }
 
