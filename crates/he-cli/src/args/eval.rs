@@ -161,9 +161,9 @@ pub enum Operation {
     /// Table under tfhe: for each number, the entry of a public table in that place
     ///
     /// The first entry is that of 0. Beyond the last entry, and for numbers below 0, the result is
-    /// 0. A table of up to 256 entries takes at most 9 bootstraps for each two bits of a result,
-    /// and some for the number, one of up to 1024 entries 33; longer ones about as many as they have
-    /// entries.
+    /// 0. A table of up to 256 entries takes at most 9 bootstraps for each two bits of a result, and
+    /// some for the number; one of up to 1024 entries takes 33, and longer ones take about as many
+    /// as they have entries.
     #[command(after_help = "Example:\n  \
         he-cli eval lookup grades.he --table prices.csv --columns price -k bits/eval.key -o priced.he")]
     Lookup {
