@@ -4,6 +4,7 @@ mod corpus;
 mod defaults;
 mod errors;
 mod estimates;
+mod extending;
 mod extension;
 mod extremes;
 mod flooding;

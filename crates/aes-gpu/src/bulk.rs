@@ -107,16 +107,6 @@ impl AesGpu {
         Self::on(&[Gpu::open(ordinal).map_err(failed("open"))?])
     }
 
-    /// Opens all devices.
-    ///
-    /// # Errors
-    /// [`AesError::Backend`] with a [`gpu::Error`] if there is no driver or no device.
-    pub fn open_all() -> Result<Self> {
-        let count = Gpu::count().map_err(failed("open"))?;
-        let gpus: gpu::Result<Vec<Gpu>> = (0..count.max(1)).map(Gpu::open).collect();
-        Self::on(&gpus.map_err(failed("open"))?)
-    }
-
     /// Shares the work among devices.
     ///
     /// # Errors

@@ -80,13 +80,6 @@ impl CliError {
         self
     }
 
-    /// The same as a wrong command line.
-    #[must_use]
-    pub fn into_usage(mut self) -> Self {
-        self.class = Class::Usage;
-        self
-    }
-
     /// The message without prefix and hint.
     pub fn message(&self) -> &str {
         &self.message

@@ -7,7 +7,7 @@ use crate::describe;
 use crate::ids;
 use crate::operations::Task;
 use crate::problem::{Answer, Cause, Problem};
-use crate::queue::{Owner, Places, Queue};
+use crate::queue::{Capacity, Owner, Queue};
 use crate::time_limits;
 use he_files::bootstrap::keys::KeyFile as BootstrapFile;
 use he_files::cipher_file::CipherReader;
@@ -165,7 +165,7 @@ async fn start_jobs(app: Arc<App>) {
         app.jobs.wake.notified().await;
         loop {
             let reserved = app.jobs.reserved.load(Ordering::Relaxed);
-            let places = Places { all: app.config.running_jobs, of_account: usize::MAX, reserved };
+            let places = Capacity { all: app.config.running_jobs, of_account: usize::MAX, reserved };
             let next = if app.jobs.is_ending() { None } else { app.jobs.queue().next(places) };
             let Some((owner, id)) = next else { break };
             let app = Arc::clone(&app);

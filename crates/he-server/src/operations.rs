@@ -3,8 +3,7 @@
 use crate::models::Models;
 use crate::problem::{Answer, Problem};
 use he_files::models::NAME as INFER;
-use he_files::operation::Operation;
-use he_files::tfhe::note::WIDTHS;
+use he_files::operation::{Operation, Row, TABLE};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -63,70 +62,20 @@ impl Task {
     }
 }
 
-/// An operation as programs are told of it.
-fn entry(name: &str, inputs: &[usize], contents: &[&str], schemes: &[&str], parameters: Value) -> Value {
-    json!({
-        "name": name, "inputs": inputs, "contents": contents, "schemes": schemes,
-        "parameters": parameters,
-    })
-}
-
 /// All operations: their names and parameters, and the contents and schemes that have them.
 pub fn list(models: &Models) -> Value {
-    const IMAGE: &[&str] = &["image"];
-    const TABLE: &[&str] = &["table"];
-    const BOTH: &[&str] = &["image", "table"];
-    const CKKS: &[&str] = &["ckks"];
-    const TFHE: &[&str] = &["tfhe"];
-    const EXACT: &[&str] = &["bfv", "bgv"];
-    let levels =
-        || json!({ "levels": { "type": "string", "enum": ["auto", "keep", "drop"], "default": "auto" } });
-    let number = |name: &str, default: f64| json!({ name: { "type": "number", "default": default } });
-    let mut all = vec![
-        entry(
-            "blur",
-            &[1],
-            IMAGE,
-            CKKS,
-            json!({
-                "radius": { "type": "integer", "minimum": 0 },
-                "sigma": { "type": "number", "exclusiveMinimum": 0 },
-            }),
-        ),
-        entry("sharpen", &[1], IMAGE, CKKS, json!({})),
-        entry("edges", &[1], IMAGE, CKKS, json!({})),
-        entry("brightness", &[1], IMAGE, CKKS, number("by", he_files::operation::BRIGHTER)),
-        entry("contrast", &[1], IMAGE, CKKS, number("by", he_files::operation::CONTRAST)),
-        entry("invert", &[1], IMAGE, CKKS, json!({})),
-        entry("grayscale", &[1], IMAGE, CKKS, json!({})),
-        entry("blend", &[2], IMAGE, CKKS, number("alpha", he_files::operation::ALPHA)),
-        entry("kernel", &[1], IMAGE, CKKS, json!({ "matrix": { "type": "string" } })),
-        entry("refresh", &[1], BOTH, &["ckks", "bfv", "bgv"], json!({})),
-    ];
-    for name in ["add", "sub", "mul"] {
-        all.push(entry(name, &[2], BOTH, &["ckks", "bfv", "bgv", "bigckks", "tfhe"], levels()));
-    }
-    for name in ["lt", "eq", "min", "max"] {
-        all.push(entry(name, &[2], TABLE, TFHE, json!({})));
-    }
-    all.push(entry("sort", &[1], TABLE, TFHE, json!({})));
-    all.push(entry("select", &[3], TABLE, TFHE, json!({})));
-    let lookup = json!({
-        "entries": { "type": "array", "items": { "type": "string" }, "minItems": 1 },
-        "width": { "type": "integer", "enum": WIDTHS },
-    });
-    all.push(entry("lookup", &[1], TABLE, TFHE, lookup));
-    all.push(entry("sum", &[1], TABLE, &["ckks", "bfv", "bgv", "tfhe"], levels()));
-    all.push(entry("count", &[1], TABLE, EXACT, levels()));
-    all.push(entry("mean", &[1], TABLE, CKKS, levels()));
-    all.push(entry("variance", &[1], TABLE, CKKS, levels()));
-    let mut dot = levels();
-    dot["columns"] = json!({ "type": "array", "items": { "type": "string" }, "minItems": 2, "maxItems": 2 });
-    all.push(entry("dot", &[1, 2], TABLE, &["ckks", "bfv", "bgv"], dot));
+    let mut all: Vec<Value> = TABLE.iter().map(Row::json).collect();
     let names = models.names();
     if !names.is_empty() {
-        let model = json!({ "model": { "type": "string", "enum": names } });
-        all.push(entry(INFER, &[1], &["examples"], CKKS, model));
+        all.push(json!({
+            "name": INFER,
+            "about": "Examples under ckks: the outputs of a model",
+            "inputs": [1],
+            "contents": ["examples"],
+            "schemes": ["ckks"],
+            "on": { "examples": ["ckks"] },
+            "parameters": { "model": { "type": "string", "enum": names } },
+        }));
     }
     json!({ "operations": all })
 }

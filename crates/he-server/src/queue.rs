@@ -39,10 +39,10 @@ impl Owner {
     }
 }
 
-/// The places for jobs that run.
+/// The number of jobs that run at a time, and the shares of accounts and guests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Places {
-    /// The number of places.
+pub struct Capacity {
+    /// The number of them.
     pub all: usize,
     /// The most that an account has.
     pub of_account: usize,
@@ -50,8 +50,8 @@ pub struct Places {
     pub reserved: bool,
 }
 
-impl Places {
-    /// The places that guests can have: one of several is left to others.
+impl Capacity {
+    /// The capacity for guests: one of several places is left to others.
     fn of_guests(self) -> usize {
         self.all.saturating_sub(1).max(1)
     }
@@ -91,7 +91,7 @@ impl Queue {
 
     /// Takes the job whose turn it is, with its owner: it runs from now on. None, if there is no
     /// place for it.
-    pub fn next(&mut self, places: Places) -> Option<(Owner, String)> {
+    pub fn next(&mut self, places: Capacity) -> Option<(Owner, String)> {
         if self.running() >= places.all {
             return None;
         }
@@ -169,13 +169,13 @@ impl Queue {
 mod tests {
     use super::*;
 
-    const TWO: Places = Places { all: 2, of_account: usize::MAX, reserved: false };
+    const TWO: Capacity = Capacity { all: 2, of_account: usize::MAX, reserved: false };
 
     fn push(queue: &mut Queue, tenant: &str, job: &str) {
         queue.push(&Owner::tenant(tenant), job.to_owned());
     }
 
-    fn next(queue: &mut Queue, places: Places) -> Option<String> {
+    fn next(queue: &mut Queue, places: Capacity) -> Option<String> {
         queue.next(places).map(|(_, job)| job)
     }
 
@@ -280,14 +280,14 @@ mod tests {
         }
         assert_eq!(order, ["a0", "t0", "b0", "t1", "c0", "t2"]);
         // No account has more than its places.
-        let most = |of_account| Places { of_account, ..TWO };
+        let most = |of_account| Capacity { of_account, ..TWO };
         assert!(queue.next(most(1)).is_some() && queue.next(most(1)).is_none());
         assert!(queue.next(most(2)).is_some());
     }
 
     #[test]
     fn guests_leave_a_place_to_tenants() {
-        let reserved = Places { reserved: true, ..TWO };
+        let reserved = Capacity { reserved: true, ..TWO };
         let mut queue = Queue::default();
         for name in ["g", "h"] {
             queue.push(&Owner::guest(name, None), name.to_owned());
@@ -300,6 +300,6 @@ mod tests {
         // The only place is for all.
         let mut queue = Queue::default();
         queue.push(&Owner::guest("g", None), "g".to_owned());
-        assert_eq!(next(&mut queue, Places { all: 1, reserved: true, ..TWO }).as_deref(), Some("g"));
+        assert_eq!(next(&mut queue, Capacity { all: 1, reserved: true, ..TWO }).as_deref(), Some("g"));
     }
 }

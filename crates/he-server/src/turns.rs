@@ -1,7 +1,7 @@
 //! Work of which little is done at a time, fairly between those who want it.
 
 use crate::db::Tenant;
-use crate::queue::{Owner, Places, Queue};
+use crate::queue::{Capacity, Owner, Queue};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::oneshot;
@@ -46,7 +46,7 @@ impl Turns {
     /// Tells those whose turn has come.
     fn call(&self) {
         let mut state = self.state();
-        let places = Places { all: self.places, of_account: 1, reserved: false };
+        let places = Capacity { all: self.places, of_account: 1, reserved: false };
         while let Some((_, id)) = state.queue.next(places) {
             // If it is not awaited any more, its turn is dropped, which gives the place back.
             if let Some(tell) = state.waiting.remove(&id) {

@@ -5,7 +5,6 @@ use crate::error::{CliError, Result};
 use crate::progress::Shown;
 use crate::stdio::{self, Text, stdin_once};
 use crate::summary::{Summary, shown, time};
-use he_files::error::OperationError;
 use he_files::io::cancel::Cancel;
 use he_files::io::input::Input;
 use he_files::io::output::{Output, OutputOptions};
@@ -26,7 +25,7 @@ pub(super) fn run(args: &Operation) -> Result<Summary> {
     let sources = Sources {
         key: Input::open(&files.key)?,
         input: Input::open(&files.input)?,
-        others: args.others().map(Input::open).collect::<he_files::error::Result<_>>()?,
+        others: paths(args).map(Input::open).collect::<he_files::error::Result<_>>()?,
     };
     let evaluation = Evaluation::new(&operation, sources, &Cancel::default())?;
     check_levels(files, &operation)?;
@@ -57,7 +56,7 @@ fn there(args: &Operation, url: &str) -> Result<Summary> {
     operation.check()?;
     check_levels(files, &operation)?;
     let mut key = Upload::open(&files.key, Scanned::EvaluationKeys)?;
-    let encrypted = [&*files.input].into_iter().chain(args.others());
+    let encrypted = [&*files.input].into_iter().chain(paths(args));
     let encrypted = encrypted.map(|path| Upload::open(path, Scanned::Encrypted));
     let mut encrypted = encrypted.collect::<Result<Vec<_>>>()?;
     let output = output(files, &inputs)?;
@@ -82,22 +81,25 @@ fn there(args: &Operation, url: &str) -> Result<Summary> {
 /// Whether the treatment of levels is one that the operation has.
 pub(super) fn check_levels(files: &EvalFiles, operation: &he_files::operation::Operation) -> Result<()> {
     if files.levels() == Levels::Drop && operation.levels().is_none() {
-        let error = OperationError::NoLevels { operation: operation.name() };
-        return Err(CliError::from(he_files::Error::from(error)));
+        return Err(operation.no_levels().into());
     }
     Ok(())
+}
+
+/// The other encrypted files.
+fn paths(args: &Operation) -> impl Iterator<Item = &Path> {
+    args.others().map(|(_, path)| path)
 }
 
 /// Everything that is read.
 fn inputs(args: &Operation) -> Vec<&Path> {
     let files = args.files();
-    [&*files.input, &files.key].into_iter().chain(args.others()).chain(args.table()).collect()
+    [&*files.input, &files.key].into_iter().chain(paths(args)).chain(args.table()).collect()
 }
 
 /// The summary with the other files, besides the first input.
 fn with_others(args: &Operation, summary: Summary) -> Summary {
-    let names = ["with", "otherwise"].into_iter().zip(args.others());
-    let summary = names.fold(summary, |summary, (name, path)| summary.path(name, path));
+    let summary = args.others().fold(summary, |summary, (name, path)| summary.path(name, path));
     args.table().into_iter().fold(summary, |summary, path| summary.path("table", path))
 }
 

@@ -66,7 +66,7 @@ pub fn message(error: &Error) -> Option<String> {
             }
             _ => return None,
         },
-        Error::Operation(OperationError::NoLevels { operation }) => {
+        Error::Operation(OperationError::NoLevels { operation, .. }) => {
             format!("--levels drop is not for {operation} of such a file")
         }
         Error::Operation(OperationError::Gaussian { sigma, radius, source }) => {
@@ -394,9 +394,7 @@ fn operation(error: &OperationError) -> Option<String> {
         OperationError::WideGaussian { most, .. } => {
             format!("choose --sigma up to {}: no tile holds more than {most}", most / 3)
         }
-        OperationError::NoLevels { .. } => {
-            "leave it out: it is for add, sub, mul, sum, mean, variance, dot and count".to_owned()
-        }
+        OperationError::NoLevels { others, .. } => format!("leave it out: it is for {others}"),
         OperationError::AfterStatistic { statistic, source } => {
             let hint = any_hint(source)?;
             format!("compute the {statistic} again with eval {statistic} --levels keep; or {hint}")

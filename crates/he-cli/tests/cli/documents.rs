@@ -1,9 +1,10 @@
 //! Every command of the README, the guide and the help, as it is written there, in order, in one
-//! folder for each document or page.
+//! folder for each document or page. The help and the manual list the operations of the table.
 
 use crate::build::{Model, tensor};
 use crate::pictures::{eight, noise};
 use crate::process::{folder, he};
+use he_files::operation::{Domain, Kind, Parameter, Row, SCHEMES, TABLE};
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -320,4 +321,58 @@ fn dependencies_of_documents_are_packages() {
         package.lines().find_map(|line| line.strip_prefix("name = ")).unwrap().trim_matches('"').to_owned();
     let block = guide.split("[dependencies]\n").nth(1).unwrap();
     assert!(block.starts_with(&format!("{package} = {{ path = ")), "{block}");
+}
+
+/// A row of the table of operations in the manual.
+fn manual_row(row: &Row) -> String {
+    let under = |kind| match row.on(kind) {
+        [] => "-".to_owned(),
+        schemes if schemes == SCHEMES => "all".to_owned(),
+        schemes => schemes.join(", "),
+    };
+    let others = row.others.iter().map(|other| match other.or {
+        Some(parameter) => format!("`--{}`, or `--{parameter}`", other.name),
+        None => format!("`--{}`", other.name),
+    });
+    let parameters = row.parameters.iter().filter_map(|Parameter { name, domain, .. }| match domain {
+        Domain::Entries => Some("`--table`".to_owned()),
+        // It stands beside the file in whose place it is.
+        _ if row.others.iter().any(|other| other.or == Some(name)) => None,
+        _ => match domain.default() {
+            Some(default) => Some(format!("`--{name}` [{default}]")),
+            None => Some(format!("`--{name}`")),
+        },
+    });
+    let options = others.chain(parameters).collect::<Vec<_>>().join(", ");
+    let (images, tables) = (under(Kind::Image), under(Kind::Table));
+    format!("| `{}` | {images} | {tables} | {options} | {} |\n", row.name, row.about)
+}
+
+/// The manual has the table of operations; where it differs, the failure prints it as it should be.
+#[test]
+fn the_manual_lists_the_operations() {
+    let head = "| operation | images under | tables under | options [default] | what it does |\n\
+                |---|---|---|---|---|\n";
+    let table = TABLE.iter().fold(head.to_owned(), |text, row| text + &manual_row(row));
+    let manual = read("docs/he-cli.md");
+    assert!(manual.contains(&format!("\n\n{table}\n")), "docs/he-cli.md should have this table:\n{table}");
+}
+
+/// Examples of the help belong to operations that there are, and every option has a description.
+#[test]
+fn help_of_operations_is_that_of_the_table() {
+    for row in TABLE {
+        let help = he(["eval", row.name, "--help"]).text();
+        let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let help = words(&help);
+        assert!(help.starts_with(&words(&row.help())), "{help}");
+        assert!(help.contains(&words(row.more)), "{help}");
+        for about in row.others.iter().map(|other| other.about).chain(row.parameters.iter().map(|p| p.about))
+        {
+            assert!(help.contains(&words(about)), "{about}: {help}");
+        }
+        for dropping in he_files::operation::dropping() {
+            assert!(help.contains(dropping), "{dropping}: {help}");
+        }
+    }
 }

@@ -651,7 +651,7 @@ fn tables_that_do_not_fit_are_refused() {
         let files = ["-k", &keys.public, "-o", "out.he"];
         he(["encrypt"].iter().chain(arguments).chain(&files)).at(dir.path()).fails(code, error, hint);
     }
-    let there = "under bfv there are: images add, sub and mul; tables sum, dot, count, add, sub and mul";
+    let there = "under bfv there are: images add, sub and mul; tables add, sub, mul, sum, count and dot";
     let alike = "add takes tables with as many rows and columns";
     for (arguments, error, hint) in [
         (&["mean", "two.csv.he"][..], "bfv has no mean", there),

@@ -29,6 +29,7 @@ mod info;
 mod keys;
 mod metadata;
 mod models;
+mod operations;
 mod party;
 mod pictures;
 mod process;

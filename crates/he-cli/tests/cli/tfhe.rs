@@ -496,13 +496,13 @@ fn what_does_not_fit_together_is_refused() {
     }
     let message = at(&["decrypt", "x.he", "-k", &other.secret, "-o", "out"]).refuses();
     assert!(message.starts_with("x.he belongs to key set "), "{message}");
-    let missing = "under tfhe there are: add, sub, mul, lt, eq, min, max, sort, sum, select and lookup";
+    let missing = "under tfhe there are: images and tables add, sub, mul, lt, eq, min, max, sort, select, lookup and sum";
     eval(keys, dir.path(), &["blur", "x.he"]).fails(1, "tfhe has no blur", missing);
     eval(keys, dir.path(), &["mean", "x.he"]).fails(1, "tfhe has no mean", missing);
     eval(bfv, dir.path(), &["sort", "bfv.he"]).fails(
         1,
         "bfv has no sort",
-        "under bfv there are: images add, sub and mul; tables sum, dot, count, add, sub and mul",
+        "under bfv there are: images add, sub and mul; tables add, sub, mul, sum, count and dot",
     );
     eval(keys, dir.path(), &["sort", "bfv.he"]).fails(
         1,
@@ -632,6 +632,6 @@ fn keys_are_made_sealed_and_described() {
         assert!((-50.0..=-40.0).contains(&failure), "{failure}");
     }
     assert!(at(&["help", "keygen", "tfhe"]).text().contains("public.key encrypts"));
-    assert!(at(&["eval", "--help"]).text().contains("Table under tfhe: sort each column by itself"));
+    assert!(at(&["eval", "--help"]).text().contains("Image or table under tfhe: sort each column by itself"));
     assert!(at(&["encrypt", "--help"]).text().contains("--width <BITS>"));
 }

@@ -15,6 +15,8 @@ pub enum OperationError {
         what: &'static str,
         /// The operation.
         operation: &'static str,
+        /// The operations that tables have.
+        tables: String,
     },
     /// It is for tables.
     #[error("{name} is {what}, and {operation} is for tables")]
@@ -26,7 +28,7 @@ pub enum OperationError {
         /// The operation.
         operation: &'static str,
         /// The operations that images have.
-        images: &'static str,
+        images: String,
     },
     /// The scheme does not have it.
     #[error("{scheme} has no {operation}")]
@@ -36,7 +38,7 @@ pub enum OperationError {
         /// The operation.
         operation: &'static str,
         /// The operations that the scheme has.
-        operations: &'static str,
+        operations: String,
     },
     /// It takes another number of files.
     #[error("{operation} takes {needed} encrypted files, and {found} are given")]
@@ -88,6 +90,8 @@ pub enum OperationError {
     NoLevels {
         /// The operation.
         operation: &'static str,
+        /// The operations whose results need not.
+        others: String,
     },
     /// Nothing is left to compute with, after a statistic that dropped levels.
     #[error("{source}")]
@@ -111,7 +115,7 @@ impl OperationError {
     /// The advice on this error, if there is any.
     pub fn hint(&self) -> Option<String> {
         Some(match self {
-            Self::ForImages { .. } => "tables have add, sub, mul, sum, mean, variance and dot".to_owned(),
+            Self::ForImages { tables, .. } => format!("tables have {tables}"),
             Self::ForTables { images, .. } => {
                 format!(
                     "images have {images}; their pixels can be summed where they are encrypted as a table"
@@ -128,9 +132,7 @@ impl OperationError {
             Self::Value { source } => {
                 source.hint().unwrap_or_else(|| "give finite numbers of ordinary size".to_owned())
             }
-            Self::NoLevels { .. } => {
-                "leave it out: add, sub, mul, sum, mean, variance, dot and count drop levels".to_owned()
-            }
+            Self::NoLevels { others, .. } => format!("leave it out: {others} drop levels"),
             Self::AfterStatistic { statistic, source } => {
                 let hint = source.hint()?;
                 format!("compute the {statistic} again and keep its levels; or {hint}")

@@ -1,6 +1,7 @@
 //! Operations on opened files.
 
-use super::{Levels, Operation, two};
+use super::row::{BIGCKKS, CKKS, Kind};
+use super::{Levels, Operation, table, two};
 use crate::bootstrap;
 use crate::bootstrap::refresh::Refresh;
 use crate::cipher_file::{CipherReader, Written};
@@ -109,12 +110,13 @@ fn prepared(operation: &Operation, sources: Sources) -> Result<Work> {
     // No operation of other schemes takes more than two files.
     match (key, operation.pairwise(), others.into_iter().next()) {
         (key, Some(operator), Some(other)) => on_scheme!(key.scheme(NEEDED)?, key => {
-            let pair = Pair::new(operator, opened(input, &key)?, owned(other, &key)?)?;
-            let lower = operation.levels() == Some(Levels::Drop);
+            let pair = Pair::new(operator, opened(operation, input, &key)?, owned(other, &key)?)?;
+            let lower = operation.lowers();
             Ok(Box::new(move |devices, watch, output| {
                 let team = Team::new(&key.params, devices)?.watched(watch);
                 let keys = team.share(&key.evaluation(&team.lead().ring)?)?;
-                let statistic = pair.result_of(&STATISTICS).map(str::to_owned);
+                let statistics: Vec<&str> = table::dropping().collect();
+                let statistic = pair.result_of(&statistics).map(str::to_owned);
                 let written = pair.evaluate(&team, &keys, lower, output);
                 written.map_err(|error| after_statistic(error, statistic))
             }))
@@ -124,8 +126,8 @@ fn prepared(operation: &Operation, sources: Sources) -> Result<Work> {
             OneOf::Bfv(key) => integers(operation, key, input, other),
             OneOf::Bgv(key) => integers(operation, key, input, other),
             OneOf::BigCkks(key) => {
-                opened(input, &key)?;
-                Err(not_of::<BigCkks>(operation))
+                opened(operation, input, &key)?;
+                Err(has_no(operation, BIGCKKS))
             }
         },
     }
@@ -162,10 +164,10 @@ enum Job {
 
 /// Filters of images, and statistics of tables of real numbers.
 fn real(operation: &Operation, key: KeyFile<Ckks>, input: Input, other: Option<Input>) -> Result<Work> {
-    let reader = opened(input, &key)?;
+    let reader = opened(operation, input, &key)?;
     let job = job(operation, &key, &reader, other)?;
     let payload = reader.payload.after(operation.name(), described(&job, operation, &reader)?);
-    let lower = operation.levels() != Some(Levels::Keep);
+    let lower = operation.lowers();
     Ok(Box::new(move |devices, watch, output| {
         let team = Team::new(&key.params, devices)?.watched(watch);
         match job {
@@ -206,11 +208,11 @@ fn job(
             Job::Statistic(Statistic::DotTables(Box::new(owned(other, key)?)))
         }
         (Operation::Dot { columns: Some(columns), .. }, None) => {
-            let note = table_note(reader, "dot")?;
+            let note = table_note(reader, operation)?;
             let (a, b) = two_columns(columns, note.columns.len(), |i| note.columns[i].name.as_deref())?;
             Job::Statistic(Statistic::DotColumns(a, b))
         }
-        _ => return Err(not_of::<Ckks>(operation)),
+        _ => return Err(has_no(operation, CKKS)),
     })
 }
 
@@ -218,10 +220,10 @@ fn job(
 fn described(job: &Job, operation: &Operation, reader: &CipherReader<Ckks>) -> Result<Content> {
     match job {
         Job::Statistic(statistic) => {
-            Ok(Content::Table(statistic.describe(reader, &table_note(reader, operation.name())?)?))
+            Ok(Content::Table(statistic.describe(reader, &table_note(reader, operation)?)?))
         }
         Job::Filter(filter, other) => {
-            let note = image_note(reader, operation.name())?;
+            let note = image_note(reader, operation)?;
             let fits = filter.describe(&note, other.as_deref(), &reader.params).map(Content::Image);
             match (operation, filter) {
                 (Operation::Blur { radius: None, sigma: Some(sigma) }, Filter::Kernel(kernel)) => fits
@@ -242,21 +244,21 @@ fn integers<E: Taken>(
     input: Input,
     other: Option<Input>,
 ) -> Result<Work> {
-    let reader = opened(input, &key)?;
+    let reader = opened(operation, input, &key)?;
     let aggregate = match (operation, other) {
         (Operation::Sum { .. }, _) => Aggregate::Sum,
         (Operation::Count { .. }, _) => Aggregate::Count,
         (Operation::Dot { .. }, Some(other)) => Aggregate::DotTables(Box::new(owned(other, &key)?)),
         (Operation::Dot { columns: Some(columns), .. }, None) => {
-            let note = integers_note(&reader, "dot")?;
+            let note = integers_note(&reader, operation)?;
             let (a, b) = two_columns(columns, note.columns.len(), |i| note.columns[i].name.as_deref())?;
             Aggregate::DotColumns(a, b)
         }
-        _ => return Err(not_of::<E>(operation)),
+        _ => return Err(has_no(operation, <E as Scheme>::NAME)),
     };
-    let result = aggregate.describe(&reader, &integers_note(&reader, operation.name())?)?;
+    let result = aggregate.describe(&reader, &integers_note(&reader, operation)?)?;
     let payload = reader.payload.after(operation.name(), Content::Integers(result));
-    let lower = operation.levels() != Some(Levels::Keep);
+    let lower = operation.lowers();
     Ok(Box::new(move |devices, watch, output| {
         let team = Team::new(&key.params, devices)?.watched(watch);
         let keys = key.evaluation(&team.lead().ring)?;
@@ -273,10 +275,15 @@ fn columns(
 ) -> Result<Work> {
     use tfhe::eval::{Job, Operator};
     if operation.levels() == Some(Levels::Drop) {
-        return Err(OperationError::NoLevels { operation: operation.name() }.into());
+        return Err(operation.no_levels());
     }
     key.evaluation()?;
     let left: tfhe::file::Reader = owned(input, &key)?;
+    let (kind, what) = match left.payload.content.picture {
+        Some(_) => (Kind::Image, "an encrypted image"),
+        None => (Kind::Table, "an encrypted table"),
+    };
+    check_kind(operation, tfhe::NAME, Some(kind), &left.name, what)?;
     let others: Vec<tfhe::file::Reader> =
         others.into_iter().map(|other| owned(other, &key)).collect::<Result<_>>()?;
     let operator = match operation {
@@ -295,7 +302,7 @@ fn columns(
         }
         operation => match operation.entries()? {
             Some(entries) => return on_columns(operation, Job::Lookup(entries), left, key),
-            None => return Err(has_no(tfhe::NAME, tfhe::OPERATIONS, operation)),
+            None => return Err(has_no(operation, tfhe::NAME)),
         },
     };
     let [right] = <[_; 1]>::try_from(others).map_err(|others| missing(operation, others.len()))?;
@@ -323,12 +330,44 @@ fn on_columns(
     }))
 }
 
-/// The file to compute on, if it belongs to the key, and that is an evaluation key.
-fn opened<S: Scheme>(input: Input, key: &KeyFile<S>) -> Result<CipherReader<S>> {
+/// The file to compute on, if it belongs to the key, that is an evaluation key, and the operation
+/// is for such files.
+fn opened<S: Scheme>(operation: &Operation, input: Input, key: &KeyFile<S>) -> Result<CipherReader<S>> {
     if !matches!(key.key, Key::Evaluation(_)) {
         return Err(key.wrong_kind(NEEDED));
     }
-    owned(input, key)
+    let reader = owned(input, key)?;
+    let content: &Content = &reader.payload.content;
+    check_kind(operation, S::NAME, Kind::of(content), &reader.name, content.name())?;
+    Ok(reader)
+}
+
+/// Checks by the table that a scheme has an operation, and for files of this kind.
+fn check_kind(
+    operation: &Operation,
+    scheme: &'static str,
+    kind: Option<Kind>,
+    name: &str,
+    what: &'static str,
+) -> Result<()> {
+    let row = operation.row();
+    if !row.is_of(scheme) {
+        return Err(has_no(operation, scheme));
+    }
+    match kind.is_none_or(|kind| row.on(kind).contains(&scheme)) {
+        true => Ok(()),
+        false => Err(for_others(operation, scheme, name, what)),
+    }
+}
+
+/// An operation is for files of another kind.
+fn for_others(operation: &Operation, scheme: &str, name: &str, what: &'static str) -> Error {
+    let (name, row) = (name.to_owned(), operation.row());
+    let (operation, others) = (row.name, |kind| table::on(kind, scheme));
+    match row.images.contains(&scheme) {
+        true => OperationError::ForImages { name, what, operation, tables: others(Kind::Table) }.into(),
+        false => OperationError::ForTables { name, what, operation, images: others(Kind::Image) }.into(),
+    }
 }
 
 /// A file that belongs to the key.
@@ -338,38 +377,33 @@ fn owned<F: FileFormat + KeyFormat>(input: Input, key: &KeyFile<F>) -> Result<Ci
     Ok(reader)
 }
 
+/// The error that a file has another content than the operation is for.
+fn unlike<S: Scheme>(reader: &CipherReader<S>, operation: &Operation) -> Error {
+    for_others(operation, S::NAME, &reader.name, reader.payload.content.name())
+}
+
 /// The description of an encrypted image.
-fn image_note(reader: &CipherReader<Ckks>, operation: &'static str) -> Result<ImageNote> {
+fn image_note(reader: &CipherReader<Ckks>, operation: &Operation) -> Result<ImageNote> {
     match &reader.payload.content {
         Content::Image(note) => Ok(note.clone()),
-        other => {
-            let name = reader.name.clone();
-            Err(OperationError::ForImages { name, what: other.name(), operation }.into())
-        }
+        _ => Err(unlike(reader, operation)),
     }
 }
 
 /// The description of an encrypted table.
-fn table_note(reader: &CipherReader<Ckks>, operation: &'static str) -> Result<TableNote> {
-    const IMAGES: &str =
-        "add, sub, mul, blur, sharpen, edges, brightness, contrast, invert, grayscale, blend and kernel";
+fn table_note(reader: &CipherReader<Ckks>, operation: &Operation) -> Result<TableNote> {
     match &reader.payload.content {
         Content::Table(note) => Ok(note.clone()),
-        _ => Err(for_tables(reader, operation, IMAGES)),
+        _ => Err(unlike(reader, operation)),
     }
 }
 
 /// The description of an encrypted table of integers.
-fn integers_note<E: Taken>(reader: &CipherReader<E>, operation: &'static str) -> Result<IntegersNote> {
+fn integers_note<E: Taken>(reader: &CipherReader<E>, operation: &Operation) -> Result<IntegersNote> {
     match &reader.payload.content {
         Content::Integers(note) => Ok(note.clone()),
-        _ => Err(for_tables(reader, operation, "add, sub and mul")),
+        _ => Err(unlike(reader, operation)),
     }
-}
-
-fn for_tables<S: Scheme>(reader: &CipherReader<S>, operation: &'static str, images: &'static str) -> Error {
-    let (name, what) = (reader.name.clone(), reader.payload.content.name());
-    OperationError::ForTables { name, what, operation, images }.into()
 }
 
 /// Two columns by their names or numbers.
@@ -382,17 +416,11 @@ fn two_columns<'a>(
     Ok((column_number(count, name, a)?, column_number(count, name, b)?))
 }
 
-/// An operation that a scheme does not have.
-fn not_of<S: Scheme>(operation: &Operation) -> Error {
-    has_no(<S as Scheme>::NAME, S::OPERATIONS, operation)
-}
-
-fn has_no(scheme: &'static str, operations: &'static str, operation: &Operation) -> Error {
+/// The error that a scheme does not have an operation.
+fn has_no(operation: &Operation, scheme: &'static str) -> Error {
+    let operations = table::of(scheme);
     OperationError::OfScheme { scheme, operation: operation.name(), operations }.into()
 }
-
-/// Operations whose results keep few levels unless more are requested.
-const STATISTICS: [&str; 5] = ["sum", "mean", "variance", "dot", "count"];
 
 /// The remedy if no levels are left in a file whose levels were dropped by a statistic.
 fn after_statistic(error: Error, statistic: Option<String>) -> Error {

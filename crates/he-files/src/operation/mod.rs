@@ -2,16 +2,24 @@
 //!
 //! An [`Operation`] says what is computed, without the files; its serde form is what services and
 //! programs exchange. An [`Evaluation`] is an operation on files that were opened and found to fit.
+//! [`TABLE`] says of every operation what it is called, which files, schemes and parameters it has,
+//! and what people are told of it.
 
 mod evaluation;
+mod given;
 mod kernels;
+mod row;
+mod table;
 
 pub use evaluation::{Evaluation, Sources};
+pub use given::Given;
+pub use row::{ComputedBy, Domain, Kind, Other, Parameter, Row, SCHEMES, Unasked};
+pub use table::{TABLE, dropping};
 
-use crate::bootstrap::refresh;
 use crate::contents::operator::Operator;
-use crate::error::{ContentError, OperationError, Result};
+use crate::error::{ContentError, Error, OperationError, Result};
 use crate::tfhe::entries::Entries;
+use serde::de::value::MapDeserializer;
 use serde::{Deserialize, Serialize};
 
 /// The summand of `brightness` unless another is given.
@@ -50,19 +58,19 @@ impl Levels {
 pub enum Operation {
     /// The sum of two images or tables, number by number.
     Add {
-        /// Those of the result.
+        /// Levels to keep in the result.
         #[serde(default, skip_serializing_if = "Levels::is_auto")]
         levels: Levels,
     },
     /// The first of two images or tables less the second.
     Sub {
-        /// Those of the result.
+        /// Levels to keep in the result.
         #[serde(default, skip_serializing_if = "Levels::is_auto")]
         levels: Levels,
     },
     /// The product of two images or tables, number by number.
     Mul {
-        /// Those of the result.
+        /// Levels to keep in the result.
         #[serde(default, skip_serializing_if = "Levels::is_auto")]
         levels: Levels,
     },
@@ -132,25 +140,25 @@ pub enum Operation {
     Refresh {},
     /// The sum of each column.
     Sum {
-        /// Those of the result.
+        /// Levels to keep in the result.
         #[serde(default, skip_serializing_if = "Levels::is_auto")]
         levels: Levels,
     },
     /// How often each word of columns of categories occurs, under BFV and BGV.
     Count {
-        /// Those of the result.
+        /// Levels to keep in the result.
         #[serde(default, skip_serializing_if = "Levels::is_auto")]
         levels: Levels,
     },
     /// The mean of each column.
     Mean {
-        /// Those of the result.
+        /// Levels to keep in the result.
         #[serde(default, skip_serializing_if = "Levels::is_auto")]
         levels: Levels,
     },
     /// The population variance of each column.
     Variance {
-        /// Those of the result.
+        /// Levels to keep in the result.
         #[serde(default, skip_serializing_if = "Levels::is_auto")]
         levels: Levels,
     },
@@ -160,7 +168,7 @@ pub enum Operation {
         /// table.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         columns: Option<Vec<String>>,
-        /// Those of the result.
+        /// Levels to keep in the result.
         #[serde(default, skip_serializing_if = "Levels::is_auto")]
         levels: Levels,
     },
@@ -179,51 +187,28 @@ fn alpha() -> f64 {
 }
 
 impl Operation {
+    /// An operation by its name and parameters. What the table gives a default may be left out.
+    ///
+    /// # Errors
+    /// There is no such operation, or it has other parameters.
+    pub fn given(
+        name: &str,
+        parameters: impl IntoIterator<Item = (&'static str, Given)>,
+    ) -> std::result::Result<Self, serde::de::value::Error> {
+        let name = [("name", Given::Text(name.to_owned()))];
+        Self::deserialize(MapDeserializer::new(name.into_iter().chain(parameters)))
+    }
+
     /// Its name, as in the serde form and on the command line.
     pub fn name(&self) -> &'static str {
-        match self {
-            Self::Add { .. } => "add",
-            Self::Sub { .. } => "sub",
-            Self::Mul { .. } => "mul",
-            Self::Lt {} => "lt",
-            Self::Eq {} => "eq",
-            Self::Min {} => "min",
-            Self::Max {} => "max",
-            Self::Sort {} => "sort",
-            Self::Select {} => "select",
-            Self::Lookup { .. } => "lookup",
-            Self::Blur { .. } => "blur",
-            Self::Sharpen {} => "sharpen",
-            Self::Edges {} => "edges",
-            Self::Brightness { .. } => "brightness",
-            Self::Contrast { .. } => "contrast",
-            Self::Invert {} => "invert",
-            Self::Grayscale {} => "grayscale",
-            Self::Blend { .. } => "blend",
-            Self::Kernel { .. } => "kernel",
-            Self::Refresh {} => refresh::NAME,
-            Self::Sum { .. } => "sum",
-            Self::Count { .. } => "count",
-            Self::Mean { .. } => "mean",
-            Self::Variance { .. } => "variance",
-            Self::Dot { .. } => "dot",
-        }
+        self.row().name
     }
 
     /// The number of files that it takes, all encrypted under one key set.
     pub fn inputs(&self) -> usize {
         match self {
-            Self::Select {} => 3,
-            Self::Add { .. }
-            | Self::Sub { .. }
-            | Self::Mul { .. }
-            | Self::Lt {}
-            | Self::Eq {}
-            | Self::Min {}
-            | Self::Max {}
-            | Self::Blend { .. }
-            | Self::Dot { columns: None, .. } => 2,
-            _ => 1,
+            Self::Dot { columns: Some(_), .. } => 1,
+            operation => 1 + operation.row().others.len(),
         }
     }
 
@@ -240,6 +225,19 @@ impl Operation {
             | Self::Dot { levels, .. } => Some(*levels),
             _ => None,
         }
+    }
+
+    /// Whether levels that the result does not need are dropped.
+    fn lowers(&self) -> bool {
+        match self.levels() {
+            Some(Levels::Auto) => self.row().levels == Some(Unasked::Dropped),
+            levels => levels == Some(Levels::Drop),
+        }
+    }
+
+    /// The error that it cannot drop levels.
+    pub fn no_levels(&self) -> Error {
+        OperationError::NoLevels { operation: self.name(), others: table::with_levels() }.into()
     }
 
     /// Checks everything that can be checked without files: that numbers are finite, matrices

@@ -24,7 +24,6 @@ pub enum BigCkks {}
 impl Scheme for BigCkks {
     const NAME: &'static str = "bigckks";
     const CIPHERTEXTS: (FrameKind, Option<FrameKind>) = (FrameKind::BigCkksCiphertext, None);
-    const OPERATIONS: &'static str = "images and tables add, sub and mul";
     type Params = BigCkksParams;
     type Secret = SecretKey;
     type Public = PublicKey<Device>;

@@ -36,8 +36,6 @@ impl Scheme for Ckks {
     const NAME: &'static str = "ckks";
     const CIPHERTEXTS: (FrameKind, Option<FrameKind>) =
         (FrameKind::CkksCiphertext, Some(FrameKind::CkksSeededCiphertext));
-    const OPERATIONS: &'static str = "images blur, sharpen, edges, brightness, contrast, invert, grayscale, blend, kernel, add, sub and mul; \
-         tables sum, mean, variance, dot, add, sub and mul";
     type Params = CkksParams;
     type Secret = SecretKey;
     type Public = PublicKey<Device>;

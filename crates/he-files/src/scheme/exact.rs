@@ -65,7 +65,6 @@ impl Taken for Bgv {
 impl<E: Taken> Scheme for E {
     const NAME: &'static str = <E as exact::Scheme>::NAME;
     const CIPHERTEXTS: (FrameKind, Option<FrameKind>) = (E::FRAMES[1], Some(E::FRAMES[2]));
-    const OPERATIONS: &'static str = "images add, sub and mul; tables sum, dot, count, add, sub and mul";
     type Params = Params<E>;
     type Secret = SecretKey;
     type Public = PublicKey<Device>;

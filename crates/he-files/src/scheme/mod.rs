@@ -208,8 +208,6 @@ pub trait Scheme: Sized + Send + Sync + 'static {
     /// Frames of its ciphertexts: whole ones, and those whose second half is a seed, if there are
     /// such.
     const CIPHERTEXTS: (FrameKind, Option<FrameKind>);
-    /// The operations of `eval` on its files.
-    const OPERATIONS: &'static str;
     /// Its parameters.
     type Params: WireParams + Clone + PartialEq + Send + Sync;
     /// Its secret keys.

@@ -63,8 +63,6 @@ impl FileFormat for Tfhe {
 
 /// Its name, as in `keygen NAME`.
 pub const NAME: &str = "tfhe";
-/// The operations of `eval` on its files.
-pub const OPERATIONS: &str = "add, sub, mul, lt, eq, min, max, sort, sum, select and lookup";
 
 /// log2 of the probability that a lookup of a digit errs.
 fn failure_log2(params: &TfheParams) -> f64 {

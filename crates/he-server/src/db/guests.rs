@@ -66,13 +66,17 @@ impl Database {
     /// # Errors
     /// The database fails.
     pub async fn owner_of(&self, tenant: &str) -> Result<Owner> {
-        let row = sqlx::query("SELECT guest FROM tenants WHERE id = $1").bind(tenant);
-        let guest =
-            row.fetch_optional(&self.readers).await?.map(|row| row.try_get::<i64, _>(0)).transpose()?;
-        if guest == Some(0) {
-            return Ok(Owner::tenant(tenant));
+        let found = sqlx::query(
+            "SELECT tenants.guest, guests.address FROM tenants
+             LEFT JOIN guests ON guests.tenant = tenants.id WHERE tenants.id = $1",
+        );
+        let Some(row) = found.bind(tenant).fetch_optional(&self.readers).await? else {
+            return Ok(Owner::guest(tenant, None));
+        };
+        match row.try_get::<i64, _>("guest")? {
+            0 => Ok(Owner::tenant(tenant)),
+            _ => Ok(Owner::guest(tenant, row.try_get::<Option<String>, _>("address")?.as_deref())),
         }
-        Ok(Owner::guest(tenant, self.address_of(tenant).await?.as_deref()))
     }
 
     /// Whether there are tenants that are not guests.

@@ -97,7 +97,8 @@ fn step(line: &str, known: &[(OsString, Operand)]) -> Result<(Step, OsString)> {
                 .hint(format!("there are {}", names.join(", ")))
         })
     };
-    let of = [&*files.input].into_iter().chain(operation.others()).map(operand).collect::<Result<_>>()?;
+    let others = operation.others().map(|(_, path)| path);
+    let of = [&*files.input].into_iter().chain(others).map(operand).collect::<Result<_>>()?;
     let computed = operation.without_files()?;
     check_levels(files, &computed)?;
     computed.check()?;

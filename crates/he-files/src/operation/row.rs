@@ -1,0 +1,264 @@
+//! The rows of the table of operations, and how programs and people are told of them.
+
+use crate::note::Content;
+use crate::scheme::{self, Scheme};
+use crate::tfhe;
+use crate::tfhe::note::WIDTHS;
+use serde_json::{Value, json};
+
+pub(super) const CKKS: &str = <scheme::Ckks as Scheme>::NAME;
+pub(super) const BFV: &str = <he_core::bfv::Bfv as Scheme>::NAME;
+pub(super) const BGV: &str = <he_core::bgv::Bgv as Scheme>::NAME;
+pub(super) const BIGCKKS: &str = <scheme::BigCkks as Scheme>::NAME;
+pub(super) const TFHE: &str = tfhe::NAME;
+
+/// The schemes under which files are computed on.
+pub const SCHEMES: [&str; 5] = [CKKS, BFV, BGV, BIGCKKS, TFHE];
+
+/// The kinds of files that operations compute on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Pictures.
+    Image,
+    /// Columns of numbers or categories.
+    Table,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Image, Self::Table];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Image => "image",
+            Self::Table => "table",
+        }
+    }
+
+    /// The kind of a content, unless models alone compute on it.
+    pub fn of(content: &Content) -> Option<Self> {
+        match content {
+            Content::Image(_) | Content::Samples(_) => Some(Self::Image),
+            Content::Table(_) | Content::Integers(_) => Some(Self::Table),
+            Content::Examples(_) => None,
+        }
+    }
+}
+
+/// An operation, as command lines, services and documents are told of it.
+#[derive(Debug)]
+pub struct Row {
+    /// Its name.
+    pub name: &'static str,
+    /// The schemes under which it computes on images.
+    pub images: &'static [&'static str],
+    /// The schemes under which it computes on tables.
+    pub tables: &'static [&'static str],
+    /// What it computes, behind the words for its files: `Two tables: add them`.
+    pub about: &'static str,
+    /// Further sentences for people, if there are any.
+    pub more: &'static str,
+    /// The files that it takes besides the first.
+    pub others: &'static [Other],
+    /// What becomes of the levels of its result unless that is chosen; none where it cannot be.
+    pub levels: Option<Unasked>,
+    /// Its parameters besides the treatment of levels.
+    pub parameters: &'static [Parameter],
+    /// The key that computes it.
+    pub key: ComputedBy,
+}
+
+/// The key that computes an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ComputedBy {
+    /// The evaluation key.
+    Evaluation,
+    /// The bootstrapping key.
+    Bootstrapping,
+}
+
+/// The levels of a result, unless their treatment is chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unasked {
+    /// They are kept.
+    Kept,
+    /// Those that the result does not need are dropped.
+    Dropped,
+}
+
+/// A file that an operation takes besides the first.
+#[derive(Debug)]
+pub struct Other {
+    /// Its name among the options.
+    pub name: &'static str,
+    /// What it is.
+    pub about: &'static str,
+    /// The parameter that stands in its place, if one can.
+    pub or: Option<&'static str>,
+}
+
+/// A parameter of an operation.
+#[derive(Debug)]
+pub struct Parameter {
+    /// Its name.
+    pub name: &'static str,
+    /// What stands for a value in usage.
+    pub value: &'static str,
+    /// What it is.
+    pub about: &'static str,
+    /// Its values.
+    pub domain: Domain,
+}
+
+/// The values of a parameter.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Domain {
+    /// Any finite number, and the one that is taken if none is given.
+    Any {
+        /// It.
+        default: f64,
+    },
+    /// From 0 to 1, and the one that is taken if none is given.
+    Unit {
+        /// It.
+        default: f64,
+    },
+    /// A number above 0; it may be left out.
+    Positive,
+    /// A whole number from 0 on; it may be left out.
+    Whole,
+    /// A matrix: rows separated by semicolons.
+    Matrix,
+    /// Two columns, by their names or numbers; they may be left out.
+    TwoColumns,
+    /// Integers in decimal digits, of a public table.
+    Entries,
+    /// Bits of integers; they may be left out.
+    Width,
+}
+
+impl Domain {
+    /// What is taken if no value is given.
+    pub fn default(self) -> Option<f64> {
+        match self {
+            Self::Any { default } | Self::Unit { default } => Some(default),
+            _ => None,
+        }
+    }
+
+    /// Whether a value has to be given.
+    pub fn is_required(self) -> bool {
+        matches!(self, Self::Matrix | Self::Entries)
+    }
+
+    /// As a JSON Schema.
+    fn schema(self) -> Value {
+        match self {
+            Self::Any { default } => json!({ "type": "number", "default": default }),
+            Self::Unit { default } => {
+                json!({ "type": "number", "default": default, "minimum": 0, "maximum": 1 })
+            }
+            Self::Positive => json!({ "type": "number", "exclusiveMinimum": 0 }),
+            Self::Whole => json!({ "type": "integer", "minimum": 0 }),
+            Self::Matrix => json!({ "type": "string" }),
+            Self::TwoColumns => {
+                json!({ "type": "array", "items": { "type": "string" }, "minItems": 2, "maxItems": 2 })
+            }
+            Self::Entries => json!({ "type": "array", "items": { "type": "string" }, "minItems": 1 }),
+            Self::Width => json!({ "type": "integer", "enum": WIDTHS }),
+        }
+    }
+}
+
+/// Words for people: `a`, `a and b`, or `a, b and c`.
+pub(super) fn joined(words: &[&str], last: &str) -> String {
+    match words {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        [first @ .., end] => format!("{} {last} {end}", first.join(", ")),
+    }
+}
+
+impl Row {
+    /// The schemes under which it computes on files of a kind.
+    pub fn on(&self, kind: Kind) -> &'static [&'static str] {
+        match kind {
+            Kind::Image => self.images,
+            Kind::Table => self.tables,
+        }
+    }
+
+    /// The schemes that have it, in the order of the table.
+    pub fn schemes(&self) -> Vec<&'static str> {
+        SCHEMES.into_iter().filter(|scheme| self.is_of(scheme)).collect()
+    }
+
+    /// Whether a scheme has it.
+    pub fn is_of(&self, scheme: &str) -> bool {
+        Kind::ALL.iter().any(|&kind| self.on(kind).contains(&scheme))
+    }
+
+    /// The numbers of files that it takes.
+    pub fn inputs(&self) -> Vec<usize> {
+        let least = self.others.iter().filter(|other| other.or.is_none()).count();
+        (1 + least..=1 + self.others.len()).collect()
+    }
+
+    /// For people: its files, and what it computes.
+    pub fn help(&self) -> String {
+        format!("{}: {}", self.files(), self.about)
+    }
+
+    /// For people: the number of its files, their kinds and schemes.
+    fn files(&self) -> String {
+        let (count, s) = match self.inputs().first() {
+            Some(2) => ("two ", "s"),
+            Some(3) => ("three ", "s"),
+            _ => ("", ""),
+        };
+        let under = |schemes: &[&str]| match schemes.len() == SCHEMES.len() {
+            true => String::new(),
+            false => format!(" under {}", joined(schemes, "or")),
+        };
+        let (images, tables) = (format!("image{s}"), format!("table{s}"));
+        let text = match (self.images, self.tables) {
+            (on, []) => images + &under(on),
+            ([], on) => tables + &under(on),
+            (one, other) if one == other => format!("{images} or {tables}{}", under(one)),
+            (one, other) => format!("{tables}{}, or {images}{}", under(other), under(one)),
+        };
+        let text = format!("{count}{text}");
+        let mut letters = text.chars();
+        letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+    }
+
+    /// For programs.
+    pub fn json(&self) -> Value {
+        let mut parameters = serde_json::Map::new();
+        if self.levels.is_some() {
+            let about = "the levels of the result: auto, keep those that are left, or drop them";
+            let schema = json!({
+                "type": "string", "enum": ["auto", "keep", "drop"], "default": "auto", "description": about,
+            });
+            parameters.insert("levels".to_owned(), schema);
+        }
+        for Parameter { name, about, domain, .. } in self.parameters {
+            let mut schema = domain.schema();
+            schema["description"] = json!(about);
+            parameters.insert((*name).to_owned(), schema);
+        }
+        let kinds = Kind::ALL.into_iter().filter(|&kind| !self.on(kind).is_empty());
+        let on: serde_json::Map<String, Value> =
+            kinds.map(|kind| (kind.name().to_owned(), json!(self.on(kind)))).collect();
+        json!({
+            "name": self.name,
+            "about": self.help(),
+            "inputs": self.inputs(),
+            "contents": on.keys().collect::<Vec<_>>(),
+            "schemes": self.schemes(),
+            "on": on,
+            "parameters": parameters,
+        })
+    }
+}
