@@ -112,7 +112,7 @@ const PUBLIC_TABLE: &str = "table";
 
 /// The command of a row of the table.
 fn command(row: &Row) -> Command {
-    let dropping = operation::dropping().collect::<Vec<_>>().join(", ");
+    let dropping = operation::dropping();
     let levels = move |arg: Arg| {
         let short = arg.get_help().map(ToString::to_string).unwrap_or_default();
         arg.long_help(format!(

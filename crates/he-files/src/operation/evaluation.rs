@@ -18,7 +18,7 @@ use crate::io::input::Input;
 use crate::io::output::Output;
 use crate::key_file::{AnyKey, Key, KeyFile, KeyFormat};
 use crate::note::{Content, ImageNote, IntegersNote, TableNote};
-use crate::scheme::{BigCkks, Ckks, OneOf, Scheme, Taken};
+use crate::scheme::{Ckks, OneOf, Scheme, Taken};
 use crate::team::Team;
 use crate::tfhe;
 use crate::watch::Watch;
@@ -115,8 +115,7 @@ fn prepared(operation: &Operation, sources: Sources) -> Result<Work> {
             Ok(Box::new(move |devices, watch, output| {
                 let team = Team::new(&key.params, devices)?.watched(watch);
                 let keys = team.share(&key.evaluation(&team.lead().ring)?)?;
-                let statistics: Vec<&str> = table::dropping().collect();
-                let statistic = pair.result_of(&statistics).map(str::to_owned);
+                let statistic = pair.result_of(&table::statistics()).map(str::to_owned);
                 let written = pair.evaluate(&team, &keys, lower, output);
                 written.map_err(|error| after_statistic(error, statistic))
             }))

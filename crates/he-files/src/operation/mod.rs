@@ -230,7 +230,7 @@ impl Operation {
     /// Whether levels that the result does not need are dropped.
     fn lowers(&self) -> bool {
         match self.levels() {
-            Some(Levels::Auto) => self.row().levels == Some(Unasked::Dropped),
+            Some(Levels::Auto) => table::drops(self.row()),
             levels => levels == Some(Levels::Drop),
         }
     }

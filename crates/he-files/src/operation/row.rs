@@ -55,13 +55,13 @@ pub struct Row {
     pub images: &'static [&'static str],
     /// The schemes under which it computes on tables.
     pub tables: &'static [&'static str],
-    /// What it computes, behind the words for its files: `Two tables: add them`.
+    /// The computation, in words that follow those for its files: `Two tables: add them`.
     pub about: &'static str,
     /// Further sentences for people, if there are any.
     pub more: &'static str,
     /// The files that it takes besides the first.
     pub others: &'static [Other],
-    /// What becomes of the levels of its result unless that is chosen; none where it cannot be.
+    /// The treatment of its result's levels unless one is chosen; none where none can be chosen.
     pub levels: Option<Unasked>,
     /// Its parameters besides the treatment of levels.
     pub parameters: &'static [Parameter],
@@ -92,7 +92,7 @@ pub enum Unasked {
 pub struct Other {
     /// Its name among the options.
     pub name: &'static str,
-    /// What it is.
+    /// Its description.
     pub about: &'static str,
     /// The parameter that stands in its place, if one can.
     pub or: Option<&'static str>,
@@ -103,9 +103,9 @@ pub struct Other {
 pub struct Parameter {
     /// Its name.
     pub name: &'static str,
-    /// What stands for a value in usage.
+    /// The placeholder of its value in usage.
     pub value: &'static str,
-    /// What it is.
+    /// Its description.
     pub about: &'static str,
     /// Its values.
     pub domain: Domain,
@@ -114,14 +114,14 @@ pub struct Parameter {
 /// The values of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Domain {
-    /// Any finite number, and the one that is taken if none is given.
+    /// Any finite number, with a default.
     Any {
-        /// It.
+        /// The value if none is given.
         default: f64,
     },
-    /// From 0 to 1, and the one that is taken if none is given.
+    /// From 0 to 1, with a default.
     Unit {
-        /// It.
+        /// The value if none is given.
         default: f64,
     },
     /// A number above 0; it may be left out.
@@ -139,7 +139,7 @@ pub enum Domain {
 }
 
 impl Domain {
-    /// What is taken if no value is given.
+    /// The value if none is given.
     pub fn default(self) -> Option<f64> {
         match self {
             Self::Any { default } | Self::Unit { default } => Some(default),

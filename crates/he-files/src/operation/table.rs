@@ -13,7 +13,7 @@ const REFRESHED: &[&str] = &[CKKS, BFV, BGV];
 const SUMMED: &[&str] = &[CKKS, BFV, BGV, TFHE];
 const BITS: &[&str] = &[TFHE];
 
-/// What most operations have.
+/// The fields that most operations share.
 const ROW: Row = Row {
     name: "",
     images: &[],
@@ -83,7 +83,7 @@ table! {
     },
     Lt: Row {
         name: "lt",
-        about: "1 where the first is less than the second, 0 elsewhere",
+        about: "1 where the first is less, 0 elsewhere",
         others: SECOND,
         ..BITWISE
     },
@@ -99,8 +99,8 @@ table! {
     },
     Select: Row {
         name: "select",
-        about: "numbers of one where conditions hold, those of another elsewhere",
-        more: "lt and eq make conditions.",
+        about: "the second where conditions hold, else the third",
+        more: "lt and eq make conditions, which are the first.",
         others: &[
             Other {
                 name: "with",
@@ -210,7 +210,7 @@ table! {
         name: refresh::NAME,
         images: REFRESHED,
         tables: REFRESHED,
-        about: "new levels, or a new noise budget, to compute on",
+        about: "new levels, or a new noise budget",
         key: ComputedBy::Bootstrapping,
         ..ROW
     },
@@ -225,7 +225,7 @@ table! {
     Count: Row {
         name: "count",
         tables: EXACT,
-        about: "how often each word occurs, in columns encrypted with --categories",
+        about: "how often each word occurs, in columns of --categories",
         ..STATISTIC
     },
     Mean: Row { name: "mean", tables: REAL, about: "the mean of each column", ..STATISTIC },
@@ -279,9 +279,19 @@ pub fn with_levels() -> String {
     named(|row| row.levels.is_some())
 }
 
-/// The operations that drop levels of their results unless they are to be kept.
-pub fn dropping() -> impl Iterator<Item = &'static str> {
-    TABLE.iter().filter(|row| row.levels == Some(Unasked::Dropped)).map(|row| row.name)
+/// Whether an operation drops levels of its result unless they are to be kept.
+pub(super) fn drops(row: &Row) -> bool {
+    row.levels == Some(Unasked::Dropped)
+}
+
+/// The operations that drop levels of their results unless they are to be kept: `sum and mean`.
+pub fn dropping() -> String {
+    named(drops)
+}
+
+/// Their names.
+pub fn statistics() -> Vec<&'static str> {
+    TABLE.iter().filter(|row| drops(row)).map(|row| row.name).collect()
 }
 
 #[cfg(test)]
