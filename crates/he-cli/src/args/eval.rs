@@ -150,7 +150,7 @@ fn option(command: Command, parameter: &Parameter) -> Command {
         Domain::Any { .. } | Domain::Unit { .. } | Domain::Positive => {
             arg.value_parser(value_parser!(f64)).allow_negative_numbers(true)
         }
-        Domain::Whole => arg.value_parser(value_parser!(u64)),
+        Domain::Whole => arg.value_parser(value_parser!(usize)),
         Domain::Matrix => arg.allow_hyphen_values(true),
         Domain::TwoColumns => arg.value_delimiter(',').action(ArgAction::Append),
         Domain::Width => arg.value_parser(value::width),
@@ -167,7 +167,7 @@ fn given(parameter: &Parameter, matches: &ArgMatches) -> Option<Given> {
     let name = parameter.name;
     Some(match parameter.domain {
         Domain::Any { .. } | Domain::Unit { .. } | Domain::Positive => Given::Number(*matches.get_one(name)?),
-        Domain::Whole => Given::Whole(*matches.get_one(name)?),
+        Domain::Whole => Given::Whole(*matches.get_one::<usize>(name)? as u64),
         Domain::Matrix => Given::Text(matches.get_one::<String>(name)?.clone()),
         Domain::TwoColumns => Given::Texts(matches.get_many::<String>(name)?.cloned().collect()),
         Domain::Width => Given::Whole(u64::from(*matches.get_one::<u32>(name)?)),
