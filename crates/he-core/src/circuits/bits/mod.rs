@@ -42,16 +42,6 @@ pub enum Gate {
     Mux,
 }
 
-impl Gate {
-    /// The number of inputs.
-    pub const fn arity(self) -> usize {
-        match self {
-            Self::Lookup(_) => 2,
-            Self::Majority | Self::Parity | Self::Mux => 3,
-        }
-    }
-}
-
 /// A bit of a circuit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Signal {

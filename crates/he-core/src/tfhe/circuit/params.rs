@@ -92,11 +92,6 @@ impl CircuitParams {
         (self.tfhe.spec().glwe_dimension + 1) * self.spec.select.levels as usize
     }
 
-    /// The most bits of an index: log2 N.
-    pub fn most_bits(&self) -> usize {
-        self.tfhe.spec().log_degree as usize
-    }
-
     /// The predicted noise.
     ///
     /// With k, N of GLWE, and the variances of [`Noise`](crate::tfhe::Noise):

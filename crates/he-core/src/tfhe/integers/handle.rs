@@ -57,11 +57,6 @@ impl<S: Signedness, B: LweOps> FheInteger<S, B> {
         &self.value
     }
 
-    /// The integers.
-    pub fn into_value(self) -> EncryptedInteger<S, B> {
-        self.value
-    }
-
     /// The evaluator.
     pub fn evaluator(&self) -> &Arc<IntegerEvaluator<B>> {
         &self.evaluator
