@@ -178,7 +178,7 @@ table! {
         ..FILTER
     },
     Invert: Row { name: "invert", about: "make a negative", ..FILTER },
-    Grayscale: Row { name: "grayscale", about: "keep the luminance", ..FILTER },
+    Grayscale: Row { name: "grayscale", about: "turn colours into their luminance", ..FILTER },
     Blend: Row {
         name: "blend",
         about: "their weighted mean",
