@@ -31,7 +31,7 @@ struct Source {
     words: BTreeSet<String>,
 }
 
-/// What is defined in the tree, and where.
+/// The definitions of the tree, and the files that hold them.
 struct Tree {
     /// The files that define an item of a name.
     items: BTreeMap<String, Vec<usize>>,

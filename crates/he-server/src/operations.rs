@@ -1,4 +1,4 @@
-//! What jobs compute: the operations of he-files, and models of this service.
+//! The tasks of jobs: the operations of he-files, and models of this service.
 
 use crate::models::Models;
 use crate::problem::{Answer, Problem};
@@ -15,7 +15,7 @@ struct Infer {
     model: String,
 }
 
-/// What a job computes.
+/// The task of a job.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Task {
     /// An operation on encrypted files.

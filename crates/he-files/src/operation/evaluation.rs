@@ -39,7 +39,7 @@ pub struct Sources {
     pub key: Input,
 }
 
-/// What is left to do on devices.
+/// The part of an evaluation that devices do.
 type Work = Box<dyn FnOnce(&[Device], Arc<dyn Watch>, Output) -> Result<Written>>;
 
 /// An operation on files that fit it, and each other.
@@ -93,7 +93,7 @@ impl Evaluation {
     }
 }
 
-/// Whatever went wrong after the work was to end, it is that which counts.
+/// The error of work that was to end: that it was cancelled counts, whatever else went wrong.
 fn ended_by<T>(cancel: &Cancel, result: Result<T>) -> Result<T> {
     result.map_err(|error| if cancel.is_cancelled() { Error::Cancelled } else { error })
 }

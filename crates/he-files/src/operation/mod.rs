@@ -111,7 +111,7 @@ pub enum Operation {
     Edges {},
     /// A brighter or darker image.
     Brightness {
-        /// What is added to every pixel; 1 is white.
+        /// The number to add to every pixel; 1 is white.
         #[serde(default = "brighter")]
         by: f64,
     },

@@ -83,7 +83,7 @@ pub enum ComputedBy {
 pub enum Unasked {
     /// They are kept.
     Kept,
-    /// Those that the result does not need are dropped.
+    /// Levels that the result does not need are dropped.
     Dropped,
 }
 
