@@ -115,7 +115,9 @@ table! {
         name: "lookup",
         about: "for each number, the entry of a public table in that place",
         more: "The first entry is that of 0. Beyond the last entry, and for numbers below 0, the result is \
-               0. A lookup takes about as many bootstraps as the table has entries.",
+               0. A table of up to 256 entries takes at most 9 bootstraps for each two bits of a result, \
+               and some for the number; one of up to 1024 entries takes 33, and longer ones take about as \
+               many as they have entries.",
         parameters: &[
             Parameter {
                 name: "entries",
