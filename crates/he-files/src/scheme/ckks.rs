@@ -10,10 +10,10 @@ use crate::units::four_decimals;
 use he::Device;
 use he_core::bootstrapping::BootstrapParams;
 use he_core::ckks::{
-    Ciphertext, CkksParams, Complex64, Decryptor, Encryptor, Evaluator, Plaintext, SecretEncryptor,
-    SeededCiphertext,
+    Ciphertext, CkksBuilder, CkksParams, Complex64, Decryptor, Encryptor, Evaluator, Plaintext,
+    SecretEncryptor, SeededCiphertext,
 };
-use he_core::params::Security;
+use he_core::params::{ParamsError, Security};
 use he_core::ring::{Ring, RingSpec};
 use he_core::rlwe::{EvaluationKeys, PublicKey, SecretKey};
 use he_core::wire::{self, Frame, FrameKind, Wire};
@@ -192,7 +192,7 @@ impl Scheme for Ckks {
     }
 
     fn capacity(engine: &Engine<Self>, ct: &Ciphertext<Device>) -> Option<f64> {
-        Some((engine.params.log_q(ct.level()) - 1.0).exp2() / ct.scale())
+        Some(capacity(&engine.params, ct.level(), ct.scale()))
     }
 
     fn lowered(
@@ -208,6 +208,36 @@ impl Scheme for Ckks {
         let level = (0..ct.level()).find(fits).unwrap_or(ct.level());
         engine.evaluator.mod_switch_to(ct, level)
     }
+}
+
+/// The greatest magnitude of numbers that a ciphertext holds at a level and a scale: coefficients
+/// are at most as large as the numbers in slots.
+pub fn capacity(params: &CkksParams, level: usize, scale: f64) -> f64 {
+    (params.log_q(level) - 1.0).exp2() / scale
+}
+
+/// The parameters of a builder with as many bits for the magnitude of results as cost nothing: the
+/// degree and the number of primes are those of the builder's own range.
+///
+/// # Errors
+/// Those of [`CkksBuilder::build`].
+pub fn with_spare_range(builder: &CkksBuilder) -> std::result::Result<CkksParams, ParamsError> {
+    let size = |params: &CkksParams| {
+        let ring = params.rlwe().ring();
+        (ring.log_n(), ring.q().len(), ring.p().len())
+    };
+    let mut best = builder.build()?;
+    let least = size(&best);
+    // More bits never take fewer primes.
+    let (mut possible, mut impossible) = (4, 31);
+    while impossible - possible > 1 {
+        let bits = u32::midpoint(possible, impossible);
+        match builder.clone().range_bits(bits).build() {
+            Ok(params) if size(&params) == least => (best, possible) = (params, bits),
+            _ => impossible = bits,
+        }
+    }
+    Ok(best)
 }
 
 impl Real for Ckks {
