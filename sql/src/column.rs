@@ -132,7 +132,7 @@ impl CellType {
                 if counts.into_iter().any(|count| count == 0 || count >= 1 << 48) || (splat && size != 1) {
                     return Err(wrong("an impossible layout".to_owned()));
                 }
-                Some(Layout { entries, size, splat, padding: padding.filter(|x| x.is_finite()) })
+                Some(Layout::new(entries, size, splat, padding.filter(|x| x.is_finite())))
             }
             None => None,
         };
@@ -216,7 +216,7 @@ mod tests {
     #[test]
     fn metadata_of_python_are_read_and_written_back() {
         let read = CellType::of(&python(WRITTEN)).unwrap().unwrap();
-        let layout = Layout { entries: None, size: 3, splat: false, padding: Some(0.0) };
+        let layout = Layout::new(None, 3, false, Some(0.0));
         assert_eq!((read.kind, read.scheme.as_str(), read.layout), (Kind::Ciphertext, "bfv", Some(layout)));
         assert_eq!(CellType::of(&read.field("price")).unwrap(), Some(read.clone()));
         let [ours, theirs] = [read.metadata()[METADATA_KEY].as_str(), WRITTEN]

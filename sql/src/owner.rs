@@ -116,7 +116,7 @@ impl OwnerKey {
                     "cells of {size} values, where {slots} slots are there; pack fewer rows"
                 )));
             }
-            _ => Some(Layout { entries: None, size, splat: false, padding: Some(0.0) }),
+            _ => Some(Layout::new(None, size, false, Some(0.0))),
         };
         let kind = match (layout, signed) {
             (Some(_), _) => Kind::Ciphertext,
