@@ -44,6 +44,8 @@ from he._he import (
     SensorKey,
     Transcipher,
     TranscipherKey,
+    __version__,
+    concatenate,
     devices,
     stack,
 )
@@ -82,6 +84,8 @@ __all__ = [
     "SensorKey",
     "Transcipher",
     "TranscipherKey",
+    "__version__",
+    "concatenate",
     "devices",
     "files",
     "linear",

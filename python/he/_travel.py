@@ -32,9 +32,9 @@ from he._he import (
 )
 
 SECRETS = (SecretKey, Keys, AesKey)
-#: Ciphertexts that are their bytes alone.
-_WITHOUT_LAYOUT = (EncryptedUint, EncryptedInt, EncryptedBool)
-_PUBLIC = (Ciphertext, *_WITHOUT_LAYOUT, EvaluationKeys, BootstrapKeys, PublicKey, Params)
+#: Integers and conditions of TFHE.
+_INTEGERS = (EncryptedUint, EncryptedInt, EncryptedBool)
+_PUBLIC = (Ciphertext, *_INTEGERS, EvaluationKeys, BootstrapKeys, PublicKey, Params)
 #: What the first bytes of secret keys are: a frame of version 1 of one of four kinds, and what a
 #: passphrase seals.
 _SECRET_FRAMES = [b"HEWF\x01\x00" + bytes([kind]) + b"\x00" for kind in (2, 10, 21, 26)] + [b"HESEALED"]
@@ -170,7 +170,7 @@ def pack(value: Any, params: Params | None, where: str, *, own: bool = False) ->
     def persistent_id(_: object, obj: Any) -> Any:
         if isinstance(obj, SECRETS):
             raise secret_refused(f"a he.{type(obj).__name__}")
-        if params is None or type(obj) not in (Ciphertext, *_WITHOUT_LAYOUT):
+        if params is None or type(obj) not in (Ciphertext, *_INTEGERS):
             return None
         if obj.context.params != params:
             found = obj.context.params
@@ -179,8 +179,7 @@ def pack(value: Any, params: Params | None, where: str, *, own: bool = False) ->
                 f"{params.scheme} parameters {params.fingerprint[:8]} of the pool are expected"
             )
         cells.append(np.frombuffer(obj.to_bytes(), np.uint8))
-        layout = obj._layout if isinstance(obj, Ciphertext) else None
-        return type(obj).__name__, len(cells) - 1, layout
+        return type(obj).__name__, len(cells) - 1
 
     stream = io.BytesIO()
     packer: Any = type("Packer", (_base(),), {"persistent_id": persistent_id})
@@ -197,12 +196,12 @@ class Unpacker(pickle.Unpickler):
         self._payload, self._context, self._verified = payload, at, verified
 
     def persistent_load(self, pid: Any) -> Any:
-        name, index, layout = pid
+        name, index = pid
         assert self._context is not None
         data = self._payload.cells[index]
         if name == "Ciphertext":
-            return _he._decode(self._context, data, layout, self._verified)
-        kind = next(kind for kind in _WITHOUT_LAYOUT if kind.__name__ == name)
+            return Ciphertext.from_bytes(self._context, data, verified=self._verified)
+        kind = next(kind for kind in _INTEGERS if kind.__name__ == name)
         return kind.from_bytes(self._context, data)
 
 

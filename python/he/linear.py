@@ -6,6 +6,7 @@ methods but for ``fit``.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -32,9 +33,17 @@ class _Linear:
         self.intercept_: npt.NDArray[np.float64] = np.broadcast_to(intercepts.reshape(-1), (outputs,))
 
     @classmethod
-    def from_estimator(cls, estimator: Any) -> Any:
-        """Take the coefficients of a fitted model of scikit-learn."""
-        return cls(estimator.coef_, estimator.intercept_)
+    def from_estimator(cls, estimator: Any, **options: Any) -> Any:
+        """Take the coefficients of a fitted model of scikit-learn.
+
+        Parameters
+        ----------
+        estimator
+            The fitted model.
+        options
+            What else the class takes, such as ``bound``.
+        """
+        return cls(estimator.coef_, estimator.intercept_, **options)
 
     @property
     def n_features_in_(self) -> int:
@@ -92,9 +101,17 @@ class LogisticRegression(_Linear):
     coef, intercept
         As for `LinearRegression`.
     bound : float
-        The greatest magnitude of scores for which probabilities are promised.
+        The greatest magnitude of scores for which probabilities are computed: beyond it, the
+        polynomial leaves [0, 1]. `predict_proba` refuses inputs whose public bounds allow for
+        greater scores; ``score_bound(bound of inputs)`` says what these reach.
     bits : int
         The precision of probabilities.
+
+    Examples
+    --------
+    >>> model = LogisticRegression([2.0, -1.0], 0.5, bound=4)
+    >>> model.score_bound(1.0)
+    3.5
     """
 
     def __init__(
@@ -106,7 +123,26 @@ class LogisticRegression(_Linear):
         bits: int = 8,
     ) -> None:
         super().__init__(coef, intercept)
-        self.sigmoid = Function.sigmoid((-bound, bound), bits)
+        self.bound = float(bound)
+        # Half of the error is that of the polynomial, and the other half keeps it inside of [0, 1].
+        error = 2.0 ** -(bits + 1)
+
+        def inside(x: float) -> float:
+            return 1.0625 * error + (1 - 2.125 * error) / (1 + math.exp(-x))
+
+        self.sigmoid = Function.approximate(inside, (-self.bound, self.bound), bits + 1)
+
+    def score_bound(self, inputs: npt.ArrayLike) -> float:
+        """Compute the greatest magnitude of scores of inputs.
+
+        Parameters
+        ----------
+        inputs : array_like
+            The greatest magnitude of inputs, or one for each feature.
+        """
+        bounds = np.abs(np.asarray(inputs, dtype=np.float64))
+        reach = np.abs(np.atleast_2d(self.coef_)) * bounds
+        return float((reach.sum(axis=1) + np.abs(self.intercept_)).max())
 
     @property
     def depth(self) -> int:
@@ -123,12 +159,28 @@ class LogisticRegression(_Linear):
         Notes
         -----
         Of several classes each has the probability of itself against all others, which are not
-        divided by their sum: divide after decryption.
+        divided by their sum: divide after decryption. Nothing is refused where bounds of the inputs
+        are not known, as of bytes from elsewhere.
+
+        Raises
+        ------
+        ValueError
+            If scores may leave the bound of this model.
         """
-        return self._scores(x).apply(self.sigmoid)
+        scores = self._scores(x)
+        if scores.bounds is not None:
+            reach = max(-scores.bounds[0], scores.bounds[1])
+            if reach > self.bound * (1 + 1e-9):
+                raise ValueError(
+                    f"scores may reach {reach:.6g} in magnitude, and probabilities are computed up to "
+                    f"bound={self.bound:.6g}: make the model with bound={np.ceil(reach):.0f}, which takes "
+                    "more levels, or state what scores reach and apply "
+                    "model.decision_function(x).bounded(bound).apply(model.sigmoid)"
+                )
+        return scores.apply(self.sigmoid)
 
     def predict(self, scores: npt.ArrayLike) -> npt.NDArray[np.int64]:
-        """Choose classes by decrypted scores or probabilities.
+        """Choose classes by decrypted scores.
 
         A comparison under encryption would take many levels; the owner of the key compares for
         nothing.
@@ -136,8 +188,12 @@ class LogisticRegression(_Linear):
         Parameters
         ----------
         scores : array_like
-            What was decrypted of `decision_function`, a number or a row of them per example.
+            What was decrypted of `decision_function`, or of `predict_proba` minus 1/2, a number or a row of them per example.
         """
+        if isinstance(scores, Ciphertext):
+            raise TypeError(
+                "predict takes decrypted scores: model.predict(keys.decrypt(model.decision_function(x)))"
+            )
         found = np.asarray(scores, dtype=np.float64)
         if self.coef_.ndim == 1 or self.coef_.shape[0] == 1:
             return np.asarray(found > 0, dtype=np.int64)

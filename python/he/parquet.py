@@ -304,7 +304,7 @@ class Writer:
                     f"{where}: a ciphertext of shape {a} among those of another shape or kind; "
                     "ciphertexts of one column are alike"
                 )
-            data.append(cell.to_bytes())
+            data.append(cell.to_bytes(layout=False) if isinstance(cell, Ciphertext) else cell.to_bytes())
         if name not in self._types:
             raise ValueError(
                 f"column {name!r} is all NULL in the first row group, which decides its parameters; "

@@ -1,6 +1,7 @@
 //! NumPy arrays in and out.
 
 use he_core::num_complex::Complex64;
+use he_files::layout::Bounds;
 use numpy::{
     Element, PyArray1, PyArrayDescrMethods, PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn, PyUntypedArray,
     PyUntypedArrayMethods,
@@ -76,13 +77,10 @@ impl<'py> Array<'py> {
                 return Err(PyTypeError::new_err(found));
             }
         };
+        let is_number = array.ndim() == 0;
         let array = numpy_function(py, &CONTIGUOUS, "ascontiguousarray")?.call1((array, wanted))?;
         // NumPy makes a vector of one number of a number.
-        let array = if value.cast::<PyUntypedArray>().is_ok_and(|value| value.ndim() == 0) {
-            array.call_method1("reshape", ((),))?
-        } else {
-            array
-        };
+        let array = if is_number { array.call_method1("reshape", ((),))? } else { array };
         fn borrowed<'py, T: Element>(array: &Bound<'py, PyAny>) -> PyResult<PyReadonlyArrayDyn<'py, T>> {
             let array = array.cast::<PyArrayDyn<T>>()?;
             array.try_readonly().map_err(|error| PyValueError::new_err(error.to_string()))
@@ -125,6 +123,34 @@ impl<'a> Values<'a> {
             Self::Complex(values) => values.to_vec(),
             Self::Signed(values) => values.iter().map(|&x| (x as f64).into()).collect(),
             Self::Unsigned(values) => values.iter().map(|&x| (x as f64).into()).collect(),
+        }
+    }
+}
+
+impl Values<'_> {
+    /// What may be said publicly of the values of an array that is encrypted.
+    pub fn public_bounds(&self) -> Option<Bounds> {
+        match self {
+            Self::Real(values) => Bounds::public(values.iter().copied()),
+            Self::Complex(values) => {
+                let magnitude = Bounds::public(values.iter().map(|z| z.norm()));
+                magnitude.and_then(|found| Bounds::within(found.magnitude()))
+            }
+            Self::Signed(values) => Bounds::public(values.iter().map(|&x| x as f64)),
+            Self::Unsigned(values) => Bounds::public(values.iter().map(|&x| x as f64)),
+        }
+    }
+
+    /// The bounds of an array in the clear.
+    pub fn exact_bounds(&self) -> Option<Bounds> {
+        match self {
+            Self::Real(values) => Bounds::exact(values.iter().copied()),
+            Self::Complex(values) => {
+                let magnitude = Bounds::exact(values.iter().map(|z| z.norm()));
+                magnitude.and_then(|found| Bounds::within(found.magnitude()))
+            }
+            Self::Signed(values) => Bounds::exact(values.iter().map(|&x| x as f64)),
+            Self::Unsigned(values) => Bounds::exact(values.iter().map(|&x| x as f64)),
         }
     }
 }

@@ -1,27 +1,27 @@
 //! Encrypted arrays.
 
 use crate::arrays::{Array, Bytes, Numbers, Values, array_of};
-use crate::ckks::{self, Axis};
-use crate::context::{Core, Engine, PyContext};
+use crate::ckks;
+use crate::context::{Core, Engine, PyContext, SwitchingKeys};
 use crate::error::{Fault, Result};
 use crate::exact;
-use crate::functions::PyFunction;
+use crate::functions::{Interval, PyFunction};
+use crate::join::batched;
 use crate::keys::{Prepared, PyPublicKey, PySecretKey};
 use crate::params::PyParams;
 use crate::run::detached;
 use he_core::KeySetId;
 use he_core::circuits::ckks::Polynomial;
 use he_core::num_complex::Complex64;
-use he_core::wire::{Frame, FrameKind, FrameReader, Wire, WireError};
+use he_core::wire::{Frame, FrameKind, FrameReader, FrameWriter, Wire, WireError};
 use he_core::{ckks as core_ckks, exact as core_exact};
-use he_files::layout::{Layout, Op, shown};
+use he_files::layout::{Bounds, Dim, Layout, Op, Packing, shown};
 use he_files::scheme::engine::rng;
 use numpy::PyUntypedArray;
-use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
+use pyo3::basic::CompareOp;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{
-    PyBool, PyBytes, PyComplex, PyFloat, PyInt, PyList, PySlice, PySliceMethods, PyTuple, PyType,
-};
+use pyo3::types::{PyBool, PyBytes, PyComplex, PyDict, PyFloat, PyInt, PyList, PyTuple, PyType};
 use std::sync::Arc;
 
 /// A batch of ciphertexts of one scheme.
@@ -34,20 +34,28 @@ pub enum Cipher {
 /// Does the same with a batch and the engine of its scheme: `all` for all schemes alike.
 macro_rules! on_cipher {
     ($core:expr, $cipher:expr, ($engine:ident, $ct:ident) => $body:expr) => {
-        on_cipher!($core, $cipher, ckks ($engine, $ct) => $body, exact ($engine, $ct) => $body)
+        $crate::ciphertext::on_cipher!($core, $cipher, ckks ($engine, $ct) => $body, exact ($engine, $ct) => $body)
     };
     ($core:expr, $cipher:expr, ckks ($e:ident, $c:ident) => $ckks:expr, exact ($f:ident, $d:ident) => $exact:expr) => {
         match (&$core.site.engine, $cipher) {
-            (Engine::Ckks($e), Cipher::Ckks($c)) => $ckks.map(|out| out.wrap(Cipher::Ckks)),
-            (Engine::Bfv($f), Cipher::Bfv($d)) => $exact.map(|out| out.wrap(Cipher::Bfv)),
-            (Engine::Bgv($f), Cipher::Bgv($d)) => $exact.map(|out| out.wrap(Cipher::Bgv)),
-            _ => Err(schemes_differ()),
+            ($crate::context::Engine::Ckks($e), $crate::ciphertext::Cipher::Ckks($c)) => {
+                $ckks.map(|out| $crate::ciphertext::Wrap::wrap(out, $crate::ciphertext::Cipher::Ckks))
+            }
+            ($crate::context::Engine::Bfv($f), $crate::ciphertext::Cipher::Bfv($d)) => {
+                $exact.map(|out| $crate::ciphertext::Wrap::wrap(out, $crate::ciphertext::Cipher::Bfv))
+            }
+            ($crate::context::Engine::Bgv($f), $crate::ciphertext::Cipher::Bgv($d)) => {
+                $exact.map(|out| $crate::ciphertext::Wrap::wrap(out, $crate::ciphertext::Cipher::Bgv))
+            }
+            _ => Err($crate::ciphertext::schemes_differ()),
         }
     };
 }
 
+pub(crate) use on_cipher;
+
 /// A ciphertext, or one with a layout, as that of any scheme.
-trait Wrap<C, T> {
+pub trait Wrap<C, T> {
     fn wrap(self, into: impl FnOnce(C) -> Cipher) -> T;
 }
 
@@ -63,12 +71,12 @@ impl<C> Wrap<C, (Cipher, Layout)> for (C, Layout) {
     }
 }
 
-fn schemes_differ() -> Fault {
+pub fn schemes_differ() -> Fault {
     Fault::Type("ciphertexts of two schemes".to_owned())
 }
 
 /// Something that stands beside a ciphertext in an operation.
-enum Operand<'py> {
+pub enum Operand<'py> {
     Cipher(Bound<'py, PyCiphertext>),
     Integer(i64),
     Number(Complex64),
@@ -78,7 +86,7 @@ enum Operand<'py> {
 }
 
 impl<'py> Operand<'py> {
-    fn new(value: &Bound<'py, PyAny>, exact: bool) -> PyResult<Self> {
+    pub fn new(value: &Bound<'py, PyAny>, exact: bool) -> PyResult<Self> {
         if let Ok(cipher) = value.cast::<PyCiphertext>() {
             return Ok(Self::Cipher(cipher.clone()));
         }
@@ -142,13 +150,19 @@ impl<'py> Operand<'py> {
 /// ``-x``                The opposite.
 /// ``x @ m``             The inner product with a ciphertext or a vector, or the product with a
 ///                       plain matrix.
-/// ``x > y``, ``x < y``  1 where it holds and 0 where it does not, for numbers in [-1, 1] that
+/// ``x > y``, ``x <= y`` 1 where it holds and 0 where it does not, for numbers in [-1, 1] that
 ///                       differ by 1/32 at least: ``(x - y).apply(Function.step(2))`` (CKKS).
-/// ``x[a:b]``, ``x[i]``  Slices, which rotate; an index of a batch of rows is that of a row.
+/// ``x[a:b]``, ``x[i]``  Slices and indices, which rotate the values of a column or of rows.
 /// ===================== ==========================================================================
 ///
-/// Operands have the same shape; a number, the result of a sum, and a column beside a batch of rows
-/// stand for all.
+/// Shapes broadcast as those of NumPy. Every expression of NumPy either means what NumPy means, or
+/// raises an error.
+///
+/// Every array has public bounds of its values, which results compute with: what may leave the
+/// range of a ciphertext is refused. Bounds of an array that is encrypted are those that
+/// ``encrypt(..., bound=...)`` states, or its own, rounded to one of eight steps per power of two:
+/// they tell about as much of the greatest magnitude, and whether there are negative and positive
+/// values. Nothing is checked where bounds are not known, as of bytes from elsewhere.
 #[pyclass(frozen, module = "he", name = "Ciphertext")]
 pub struct PyCiphertext {
     pub core: Arc<Core>,
@@ -160,8 +174,32 @@ pub struct PyCiphertext {
 /// and the padding.
 type PyLayout = (Option<usize>, usize, bool, Option<f64>);
 
-/// How a ciphertext is pickled: by its parameters, its bytes and its layout.
-type Reduced<'py> = (Bound<'py, PyAny>, (PyParams, Bound<'py, PyBytes>, PyLayout));
+/// How a ciphertext is pickled: by its parameters and its bytes.
+type Reduced<'py> = (Bound<'py, PyAny>, (PyParams, Bound<'py, PyBytes>));
+
+/// What may be said about an array that is encrypted.
+#[derive(Clone, Copy, Default)]
+pub struct EncryptOptions<'a> {
+    /// CKKS: the level of the ciphertext.
+    pub level: Option<usize>,
+    /// A public bound of magnitudes.
+    pub bound: Option<f64>,
+    /// Whether a row or a column lies in each ciphertext.
+    pub layout: Option<&'a str>,
+}
+
+/// The bytes of a ciphertext with a frame in front that describes its array.
+fn described(core: &Core, layout: &Layout, bytes: &[u8]) -> Result<Vec<u8>> {
+    let fingerprint = he_core::rlwe::Fingerprint(core.site.params.fingerprint());
+    let all = bytes.len() as u64;
+    let mut writer = FrameWriter::new(Vec::with_capacity(bytes.len() + 512));
+    writer.write(&Frame::attachment(fingerprint, layout.to_json())?)?;
+    let mut reader = FrameReader::new(bytes);
+    while let Some(sealed) = reader.next_sealed(|_, _| all)? {
+        writer.write_sealed(&sealed)?;
+    }
+    Ok(writer.finish(fingerprint)?)
+}
 
 /// What a method returns that Python may hand on to the other operand.
 type Maybe = PyResult<Py<PyAny>>;
@@ -171,12 +209,12 @@ impl PyCiphertext {
         Self { core: Arc::clone(core), cipher, layout }
     }
 
-    fn is_exact(&self) -> bool {
+    pub fn is_exact(&self) -> bool {
         !matches!(self.cipher, Cipher::Ckks(_))
     }
 
     /// The slots of a vector.
-    fn slots_of_vector(&self) -> usize {
+    pub fn slots_of_vector(&self) -> usize {
         match &self.cipher {
             Cipher::Ckks(ct) => ct.slots(),
             _ => self.core.site.params.slots().unwrap_or(1),
@@ -201,18 +239,59 @@ impl PyCiphertext {
         }
     }
 
-    /// Work with Python detached whose result is of this context.
+    /// The evaluation keys of its key set.
+    pub fn switching(&self) -> Result<SwitchingKeys> {
+        self.core.switching(self.key_set())
+    }
+
+    /// Work with Python detached whose result is of this context, and within its range.
     pub fn run(
         &self,
         py: Python<'_>,
         work: impl FnOnce() -> Result<(Cipher, Layout)> + Send,
     ) -> PyResult<Self> {
         let (cipher, layout) = self.core.site.place.run(py, work)?;
-        Ok(Self::new(&self.core, cipher, layout))
+        Self::new(&self.core, cipher, layout).held()
+    }
+
+    /// The same, if its values are within the range of a ciphertext.
+    pub fn held(self) -> PyResult<Self> {
+        match (&self.core.site.engine, &self.cipher) {
+            (Engine::Ckks(engine), Cipher::Ckks(ct)) => ckks::check(engine, ct, &self.layout)?,
+            (Engine::Bfv(engine), Cipher::Bfv(ct)) => exact::check(engine, ct, &self.layout)?,
+            (Engine::Bgv(engine), Cipher::Bgv(ct)) => exact::check(engine, ct, &self.layout)?,
+            _ => return Err(schemes_differ().into()),
+        }
+        Ok(self)
+    }
+
+    /// The same values in another layout.
+    pub fn with_layout(&self, py: Python<'_>, layout: Layout) -> PyResult<Self> {
+        self.run(py, || self.entries(0..self.physical_batch(), layout))
+    }
+
+    /// The array with one value of each entry in all of its slots, if another of this layout has
+    /// values beside it.
+    fn beside(&self, py: Python<'_>, other: &Layout) -> PyResult<Option<Self>> {
+        if !self.layout.is_first() || other.splat || other.size == 1 {
+            return Ok(None);
+        }
+        let made = self.run(py, || {
+            let keys = self.switching()?;
+            let keys = keys.get()?;
+            on_cipher!(self.core, &self.cipher,
+                ckks (engine, ct) => ckks::spread(engine, keys, ct, &self.layout),
+                exact (engine, ct) => exact::spread(engine, keys, ct, &self.layout))
+        })?;
+        Ok(Some(made))
     }
 
     /// An array that is to be encrypted, and its layout.
-    fn array<'py>(core: &Core, values: &Bound<'py, PyAny>) -> PyResult<(Array<'py>, Layout)> {
+    fn array<'py>(
+        core: &Core,
+        values: &Bound<'py, PyAny>,
+        options: &EncryptOptions<'_>,
+    ) -> PyResult<(Array<'py>, Layout)> {
         let Some(slots) = core.site.params.slots() else {
             let text = "arrays of integers of tfhe are encrypted with encrypt_uint";
             return Err(PyTypeError::new_err(text));
@@ -220,8 +299,36 @@ impl PyCiphertext {
         let exact = !matches!(core.site.engine, Engine::Ckks(_));
         let numbers = if exact { Numbers::Exact } else { Numbers::Approximate };
         let array = Array::new(values, numbers, "values")?;
-        let layout = Layout::of_array(array.shape(), slots, "values").map_err(Fault::from)?;
-        Ok((array, layout))
+        let packing = match options.layout {
+            None => Packing::Auto,
+            Some("rows") => Packing::Rows,
+            Some("columns") => Packing::Columns,
+            Some(found) => {
+                let text = format!("layout {found:?}, where \"rows\" or \"columns\" is expected");
+                return Err(PyValueError::new_err(text));
+            }
+        };
+        let layout = Layout::of_array(array.shape(), slots, packing, "values").map_err(Fault::from)?;
+        let given = array.values()?;
+        let bounds = match options.bound {
+            None => given.public_bounds(),
+            Some(bound) => {
+                let found = given.exact_bounds();
+                if found.is_some_and(|found| found.magnitude() > bound) || !(bound >= 0.0) {
+                    let text = format!("values beyond the bound of {bound} that is stated");
+                    return Err(PyValueError::new_err(text));
+                }
+                Bounds::within(bound)
+            }
+        };
+        // Residues without sign wrap on purpose.
+        let wraps = exact && matches!(given, Values::Unsigned(_)) && {
+            let half = core.site.params.plain_modulus().unwrap_or(u64::MAX) / 2;
+            bounds.is_some_and(|of| given.exact_bounds().unwrap_or(of).high > half as f64)
+        };
+        let bounds = bounds.filter(|_| !wraps);
+        let complex = matches!(given, Values::Complex(_));
+        Ok((array, Layout { complex, bounds, ..layout }))
     }
 
     fn no_level(level: Option<usize>) -> Result<()> {
@@ -234,74 +341,73 @@ impl PyCiphertext {
     pub fn by_public_key(
         key: &PyPublicKey,
         values: &Bound<'_, PyAny>,
-        level: Option<usize>,
+        options: &EncryptOptions<'_>,
     ) -> PyResult<Self> {
-        let core = &key.core;
-        let (py, (array, layout)) = (values.py(), Self::array(core, values)?);
-        let values = array.values()?;
+        let (core, level) = (&key.core, options.level);
+        let (py, (array, layout)) = (values.py(), Self::array(core, values, options)?);
+        let values = (array.values()?, array.shape());
         let cipher = core.site.place.run(py, || {
             let rng = &mut rng()?;
             macro_rules! exact {
                 ($engine:expr, $variant:ident) => {{
                     Self::no_level(level)?;
-                    let plain = exact::encoded($engine, values, &layout)?;
-                    Cipher::$variant(
-                        core_exact::Encryptor::new(&$engine.params, key.rlwe()?)?.encrypt(&plain, rng)?,
-                    )
+                    let encryptor = core_exact::Encryptor::new(&$engine.params, key.rlwe()?)?;
+                    let encrypt = |plain: &_| Ok(encryptor.encrypt(plain, rng)?);
+                    Cipher::$variant(exact::encrypted($engine, values, &layout, encrypt)?)
                 }};
             }
             Ok(match &core.site.engine {
                 Engine::Ckks(engine) => {
-                    let plain = ckks::fresh(engine, values, &layout, level)?;
                     let encryptor = core_ckks::Encryptor::new(&engine.params, key.rlwe()?)?;
-                    Cipher::Ckks(encryptor.encrypt(&plain, rng)?)
+                    let encrypt = |plain: &_| Ok(encryptor.encrypt(plain, rng)?);
+                    Cipher::Ckks(ckks::encrypted(engine, values, &layout, level, encrypt)?)
                 }
                 Engine::Bfv(engine) => exact!(engine, Bfv),
                 Engine::Bgv(engine) => exact!(engine, Bgv),
                 Engine::Tfhe(_) => return Err(schemes_differ()),
             })
         })?;
-        Ok(Self::new(core, cipher, layout))
+        Self::new(core, cipher, layout).held()
     }
 
     pub fn by_secret_key(
         key: &PySecretKey,
         values: &Bound<'_, PyAny>,
-        level: Option<usize>,
+        options: &EncryptOptions<'_>,
     ) -> PyResult<Self> {
-        let core = &key.core;
-        let (py, (array, layout)) = (values.py(), Self::array(core, values)?);
-        let values = array.values()?;
+        let (core, level) = (&key.core, options.level);
+        let (py, (array, layout)) = (values.py(), Self::array(core, values, options)?);
+        let values = (array.values()?, array.shape());
         let cipher = core.site.place.run(py, || {
             let rng = &mut rng()?;
             macro_rules! exact {
                 ($engine:expr, $encryptor:expr, $variant:ident) => {{
                     Self::no_level(level)?;
-                    let plain = exact::encoded($engine, values, &layout)?;
-                    Cipher::$variant($encryptor.encrypt(&plain, rng)?.expand()?)
+                    let encrypt = |plain: &_| Ok($encryptor.encrypt(plain, rng)?.expand()?);
+                    Cipher::$variant(exact::encrypted($engine, values, &layout, encrypt)?)
                 }};
             }
             Ok(match (&core.site.engine, key.prepared()?) {
                 (Engine::Ckks(engine), Prepared::Ckks(_, encryptor)) => {
-                    let plain = ckks::fresh(engine, values, &layout, level)?;
-                    Cipher::Ckks(encryptor.encrypt(&plain, rng)?.expand()?)
+                    let encrypt = |plain: &_| Ok(encryptor.encrypt(plain, rng)?.expand()?);
+                    Cipher::Ckks(ckks::encrypted(engine, values, &layout, level, encrypt)?)
                 }
                 (Engine::Bfv(engine), Prepared::Bfv(_, encryptor)) => exact!(engine, encryptor, Bfv),
                 (Engine::Bgv(engine), Prepared::Bgv(_, encryptor)) => exact!(engine, encryptor, Bgv),
                 _ => return Err(schemes_differ()),
             })
         })?;
-        Ok(Self::new(core, cipher, layout))
+        Self::new(core, cipher, layout).held()
     }
 
     pub fn seeded_bytes<'py>(
         key: &PySecretKey,
         values: &Bound<'py, PyAny>,
-        level: Option<usize>,
+        options: &EncryptOptions<'_>,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        let core = &key.core;
-        let (py, (array, layout)) = (values.py(), Self::array(core, values)?);
-        let values = array.values()?;
+        let (core, level) = (&key.core, options.level);
+        let (py, (array, layout)) = (values.py(), Self::array(core, values, options)?);
+        let values = (array.values()?, array.shape());
         let bytes = core.site.place.run(py, || {
             let rng = &mut rng()?;
             macro_rules! exact {
@@ -320,6 +426,7 @@ impl PyCiphertext {
                 (Engine::Bgv(engine), Prepared::Bgv(_, encryptor)) => exact!(engine, encryptor),
                 _ => return Err(schemes_differ()),
             })
+            .and_then(|bytes| described(core, &layout, &bytes))
         })?;
         Ok(PyBytes::new(py, &bytes))
     }
@@ -333,17 +440,6 @@ impl PyCiphertext {
     ) -> PyResult<Bound<'py, PyAny>> {
         self.core.site.check_same(&key.core.site, "secret key")?;
         let (layout, shape) = (self.layout, self.layout.shape());
-        /// The values of the rows, without the padding.
-        fn packed<T: Copy>(rows: Vec<Vec<T>>, layout: &Layout) -> Vec<T> {
-            match layout.entries {
-                Some(_) => rows.iter().flat_map(|row| &row[..layout.size]).copied().collect(),
-                None => {
-                    let mut values = rows.concat();
-                    values.truncate(layout.size);
-                    values
-                }
-            }
-        }
         fn unknown<'py>(found: &str, known: &str) -> PyResult<Bound<'py, PyAny>> {
             Err(PyValueError::new_err(format!("dtype {found:?}, where {known} is expected")))
         }
@@ -355,14 +451,17 @@ impl PyCiphertext {
                     _ => Err(schemes_differ()),
                 };
                 let encoder = engine.ev.encoder();
-                match dtype.unwrap_or("float64") {
+                match dtype.unwrap_or(if layout.complex { "complex128" } else { "float64" }) {
+                    "float64" if layout.complex => Err(PyValueError::new_err(
+                        "float64 would drop the imaginary parts of an array of complex numbers; \
+                         decrypt them as complex128, and take .real of that",
+                    )),
                     "float64" => {
-                        let values =
-                            place.run(py, || Ok(packed(encoder.decode_real(&plain()?)?, &layout)))?;
+                        let values = place.run(py, || Ok(layout.values(&encoder.decode_real(&plain()?)?)))?;
                         array_of(py, values, &shape)
                     }
                     "complex128" => {
-                        let values = place.run(py, || Ok(packed(encoder.decode(&plain()?)?, &layout)))?;
+                        let values = place.run(py, || Ok(layout.values(&encoder.decode(&plain()?)?)))?;
                         array_of(py, values, &shape)
                     }
                     found => unknown(found, "float64 or complex128"),
@@ -386,7 +485,7 @@ impl PyCiphertext {
                                 }
                                 _ => return Err(schemes_differ()),
                             };
-                            Ok(packed(rows, &layout))
+                            Ok(layout.values(&rows))
                         })?
                     };
                 }
@@ -435,21 +534,37 @@ impl PyCiphertext {
         }
     }
 
-    fn with_cipher(&self, py: Python<'_>, other: &Self, op: Op) -> PyResult<Self> {
+    pub fn with_cipher(&self, py: Python<'_>, other: &Self, op: Op) -> PyResult<Self> {
         self.core.site.check_same(&other.core.site, "right operand")?;
-        let alike = self.slots_of_vector() == other.slots_of_vector();
-        let layout = self.layout.combined(&other.layout, op, alike).map_err(Fault::from)?;
-        self.run(py, || {
+        let (wide, other_wide) = (self.beside(py, &other.layout)?, other.beside(py, &self.layout)?);
+        let (left, right) = (wide.as_ref().unwrap_or(self), other_wide.as_ref().unwrap_or(other));
+        let layout = left.product_layout(right, op)?;
+        // One entry stands for all on the right alone.
+        let repeated;
+        let left = match (left.physical_batch(), right.physical_batch()) {
+            (1, count) if count > 1 => {
+                repeated = left.run(py, || Ok((batched(&vec![left; count])?, left.layout)))?;
+                &repeated
+            }
+            _ => left,
+        };
+        left.run(py, || {
             let core = &self.core;
-            let cipher = match (&core.site.engine, &self.cipher, &other.cipher) {
+            // Sums need no keys.
+            let keys = match op {
+                Op::Mul => Some(self.switching()?),
+                Op::Add | Op::Sub => None,
+            };
+            let keys = keys.as_ref().map(SwitchingKeys::get).transpose()?;
+            let cipher = match (&core.site.engine, &left.cipher, &right.cipher) {
                 (Engine::Ckks(engine), Cipher::Ckks(a), Cipher::Ckks(b)) => {
-                    Cipher::Ckks(ckks::combine(engine, core, op, a, b)?)
+                    Cipher::Ckks(ckks::combine(engine, keys, op, a, b)?)
                 }
                 (Engine::Bfv(engine), Cipher::Bfv(a), Cipher::Bfv(b)) => {
-                    Cipher::Bfv(exact::combine(engine, core, op, a, b)?)
+                    Cipher::Bfv(exact::combine(engine, keys, op, a, b)?)
                 }
                 (Engine::Bgv(engine), Cipher::Bgv(a), Cipher::Bgv(b)) => {
-                    Cipher::Bgv(exact::combine(engine, core, op, a, b)?)
+                    Cipher::Bgv(exact::combine(engine, keys, op, a, b)?)
                 }
                 _ => return Err(schemes_differ()),
             };
@@ -457,23 +572,41 @@ impl PyCiphertext {
         })
     }
 
-    fn with_array(&self, py: Python<'_>, array: &Array<'_>, op: Op) -> PyResult<Self> {
+    /// The layout of `self op other`; a product with itself is a square.
+    pub fn product_layout(&self, other: &Self, op: Op) -> PyResult<Layout> {
+        let alike = self.slots_of_vector() == other.slots_of_vector();
+        let layout = self.layout.combined(&other.layout, op, alike).map_err(Fault::from)?;
+        if op == Op::Mul && std::ptr::eq(self, other) && !self.layout.complex {
+            return Ok(layout.bounded(self.layout.bounds.and_then(Bounds::squared)));
+        }
+        Ok(layout)
+    }
+
+    pub fn with_array(&self, py: Python<'_>, array: &Array<'_>, op: Op) -> PyResult<Self> {
         let slots = self.core.site.params.slots().unwrap_or(1);
-        let plain = Layout::of_array(array.shape(), slots, "operand").map_err(Fault::from)?;
-        let layout = self.layout.combined(&plain, op, true).map_err(Fault::from)?;
+        let shape = array.shape();
+        let plain = self.layout.beside(shape, slots).map_err(Fault::from)?;
+        let wide = self.beside(py, &plain)?;
+        let ct = wide.as_ref().unwrap_or(self);
+        let plain = ct.layout.beside(shape, slots).map_err(Fault::from)?;
         let values = array.values()?;
-        self.run(py, || {
-            let cipher = on_cipher!(self.core, &self.cipher,
-                ckks (engine, ct) => ckks::with_array(engine, op, ct, &plain, values),
-                exact (engine, ct) => exact::with_array(engine, op, ct, &plain, values))?;
+        let complex = matches!(values, Values::Complex(_));
+        let plain = Layout { complex, bounds: values.exact_bounds(), ..plain };
+        let layout = ct.layout.combined(&plain, op, true).map_err(Fault::from)?;
+        ct.run(py, || {
+            let array = (values, shape);
+            let cipher = on_cipher!(ct.core, &ct.cipher,
+                ckks (engine, of) => ckks::with_array(engine, op, of, &plain, array),
+                exact (engine, of) => exact::with_array(engine, op, of, &plain, array))?;
             Ok((cipher, layout))
         })
     }
 
-    fn with_integer(&self, py: Python<'_>, value: i64, op: Op) -> PyResult<Self> {
+    pub fn with_integer(&self, py: Python<'_>, value: i64, op: Op) -> PyResult<Self> {
+        let scaled = self.layout.with_scalar(value as f64, op);
         let layout = match (self.is_exact(), op) {
-            (true, Op::Add | Op::Sub) => self.layout,
-            _ => self.layout.with_scalar(value as f64, op),
+            (true, Op::Add | Op::Sub) => self.layout.bounded(scaled.bounds),
+            _ => scaled,
         };
         self.run(py, || {
             let cipher = on_cipher!(self.core, &self.cipher,
@@ -489,7 +622,11 @@ impl PyCiphertext {
     fn with_number(&self, py: Python<'_>, value: Complex64, op: Op) -> PyResult<Self> {
         let layout = match value.im == 0.0 {
             true => self.layout.with_scalar(value.re, op),
-            false => self.layout.unknown(),
+            false => {
+                let by = Bounds::within(value.norm());
+                let bounds = self.layout.bounds.zip(by).and_then(|(bounds, by)| bounds.combined(by, op));
+                Layout { complex: true, bounds, ..self.layout.unknown() }
+            }
         };
         self.run(py, || {
             let engine = self.core.site.ckks()?;
@@ -530,7 +667,7 @@ impl PyCiphertext {
             error => error,
         };
         let mut reader = FrameReader::new(bytes);
-        let (mut key_set, mut cipher, mut first) = (None, None, true);
+        let (mut key_set, mut cipher, mut described) = (None, None, None);
         while let Some(sealed) = reader.next_sealed(|_, _| all).map_err(cut)? {
             let opened;
             let frame = if verified {
@@ -539,14 +676,32 @@ impl PyCiphertext {
                 opened = sealed.open()?;
                 &opened
             };
-            if first && frame.kind == FrameKind::KeySet {
-                key_set = Some(KeySetId::from_frame(fingerprint, frame)?);
-            } else if cipher.replace(Self::of_frame(core, frame, key_set)?).is_some() {
-                return Err(WireError::Sequence.into());
+            let more = cipher.is_some();
+            match frame.kind {
+                FrameKind::Attachment if described.is_none() && key_set.is_none() && !more => {
+                    if frame.fingerprint != fingerprint {
+                        let (found, expected) = (frame.fingerprint.to_string(), fingerprint.to_string());
+                        return Err(WireError::WrongParams { kind: frame.kind, found, expected }.into());
+                    }
+                    described = Some(frame.body.clone());
+                }
+                FrameKind::KeySet if key_set.is_none() && !more => {
+                    key_set = Some(KeySetId::from_frame(fingerprint, frame)?);
+                }
+                _ if !more => cipher = Some(Self::of_frame(core, frame, key_set)?),
+                _ => return Err(WireError::Sequence.into()),
             }
-            first = false;
         }
-        Self::shaped(core, cipher.ok_or(WireError::Sequence)?, shape)
+        let cipher = cipher.ok_or(WireError::Sequence)?;
+        let Some(described) = described else { return Self::shaped(core, cipher, shape) };
+        let mut ct = Self::new(core, cipher, Layout::total(None));
+        let layout = Layout::from_json(&described, ct.physical_batch(), ct.slots_of_vector())
+            .map_err(|error| Fault::Format(error.to_string()))?;
+        ct.layout = match shape {
+            None => layout,
+            Some(shape) => layout.reshaped(&shape)?,
+        };
+        Ok(ct)
     }
 
     /// The ciphertext of a frame of an encrypted file: all slots.
@@ -565,21 +720,9 @@ impl PyCiphertext {
         let mut ct = Self::read(core, bytes, None, verified)?;
         let (slots, batch) = (ct.slots_of_vector(), ct.physical_batch());
         let (entries, size, splat, padding) = layout;
-        let layout = Layout { entries, size, splat, padding: padding.filter(|x| x.is_finite()) };
-        let fits = size > 0 && (entries.is_none() || size <= slots) && (!splat || size == 1);
-        if !fits || layout.batch(slots) != batch {
-            return Err(Fault::Value(format!(
-                "a layout of the shape {} for a batch of {batch} vectors of {slots} slots",
-                shown(&layout.shape())
-            )));
-        }
-        ct.layout = layout;
+        let layout = Layout::new(entries, size, splat, padding.filter(|x| x.is_finite()));
+        ct.layout = layout.checked(batch, slots)?.bounded(ct.layout.bounds);
         Ok(ct)
-    }
-
-    fn py_layout(&self) -> PyLayout {
-        let Layout { entries, size, splat, padding } = self.layout;
-        (entries, size, splat, padding)
     }
 
     pub fn key_set(&self) -> Option<KeySetId> {
@@ -595,13 +738,17 @@ impl PyCiphertext {
         let (slots, batch) = (self.slots_of_vector(), self.physical_batch());
         let Some(shape) = shape else {
             let (entries, size) = if batch == 1 { (None, slots) } else { (Some(batch), slots) };
-            return Ok(Layout { entries, size, splat: false, padding: None });
+            return Ok(Layout::new(entries, size, false, None));
         };
+        let of = |packing| Layout::of_array(&shape, slots, packing, "shape").map(|of| of.unknown());
         let layout = match *shape {
             [] => Layout::total(None),
             // One value per row: what a sum over rows leaves.
             [rows] if rows == batch && rows > rows.div_ceil(slots) => Layout::total(Some(rows)),
-            _ => Layout::of_array(&shape, slots, "shape")?.unknown(),
+            _ => match of(Packing::Rows) {
+                Ok(layout) if layout.batch(slots) == batch => layout,
+                rows => of(Packing::Columns).or(rows)?,
+            },
         };
         if layout.batch(slots) != batch {
             return Err(Fault::Value(format!(
@@ -622,7 +769,7 @@ impl PyCiphertext {
     }
 
     /// Some entries of the batch.
-    fn entries(&self, range: std::ops::Range<usize>, layout: Layout) -> Result<(Cipher, Layout)> {
+    pub fn entries(&self, range: std::ops::Range<usize>, layout: Layout) -> Result<(Cipher, Layout)> {
         let cipher = match &self.cipher {
             Cipher::Ckks(ct) => Cipher::Ckks(ct.slice_batch(range)?),
             Cipher::Bfv(ct) => Cipher::Bfv(ct.slice_batch(range)?),
@@ -632,37 +779,31 @@ impl PyCiphertext {
     }
 
     /// A rotation of all vectors.
-    fn rotated(&self, step: i64) -> Result<Cipher> {
-        let keys = self.core.switching()?;
+    pub fn rotated(&self, step: i64) -> Result<Cipher> {
+        let keys = self.switching()?;
         on_cipher!(self.core, &self.cipher, (engine, ct) => Ok::<_, Fault>(engine.ev.rotate(ct, step, keys.get()?)?))
     }
 
-    /// The values from `start` to `end` of a column or of each row.
-    fn part(&self, py: Python<'_>, start: usize, end: usize) -> PyResult<Self> {
-        if start == 0 && end == self.layout.size {
-            return self.run(py, || self.entries(0..self.physical_batch(), self.layout));
+    /// The axes that NumPy's `axis` names, all of them by default.
+    fn summed_axes(&self, axis: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<Dim>> {
+        let axes = self.layout.axes();
+        let Some(axis) = axis.filter(|axis| !axis.is_none()) else { return Ok(axes) };
+        let given = match axis.cast::<PyTuple>() {
+            Ok(several) => several.iter().map(|axis| axis.extract()).collect::<PyResult<Vec<i64>>>()?,
+            Err(_) => vec![axis.extract::<i64>()?],
+        };
+        let count = axes.len() as i64;
+        let mut found = Vec::new();
+        for axis in given {
+            let at = if axis < 0 { axis.saturating_add(count) } else { axis };
+            if !(0..count).contains(&at) {
+                return Err(PyValueError::new_err(format!(
+                    "axis {axis} of a ciphertext of {count} dimension(s)"
+                )));
+            }
+            found.push(axes[at as usize]);
         }
-        if self.layout.entries.is_none() && self.physical_batch() > 1 {
-            let text = "a column over several ciphertexts has no slices; encrypt it as rows of a batch";
-            return Err(PyValueError::new_err(text));
-        }
-        let row = self.slots_of_vector() / 2;
-        if self.is_exact() && self.layout.size > row {
-            return Err(PyValueError::new_err(format!(
-                "{} values have no slices: the slots of {} are two rows of {row}, which rotate apart",
-                self.layout.size,
-                self.core.site.scheme()
-            )));
-        }
-        let layout = self.layout.part(end - start);
-        self.run(py, || match start {
-            0 => self.entries(0..self.physical_batch(), layout),
-            start => Ok((self.rotated(start as i64)?, layout)),
-        })
-    }
-
-    fn check_keys_of_sums(&self, axis: Option<i64>) -> Result<Axis> {
-        Axis::new(axis, &self.layout)
+        Ok(found)
     }
 
     /// A power by repeated squaring.
@@ -690,11 +831,41 @@ impl PyCiphertext {
 
 #[pymethods]
 impl PyCiphertext {
-    /// NumPy leaves operations with its arrays to this class.
-    #[classattr]
-    #[pyo3(name = "__array_ufunc__")]
-    fn no_ufuncs() -> Option<bool> {
-        None
+    /// NumPy's functions of one value or of pairs: those that have a meaning here, and an error
+    /// that names the others.
+    #[pyo3(signature = (ufunc, method, *inputs, **kwargs))]
+    fn __array_ufunc__<'py>(
+        slf: &Bound<'py, Self>,
+        ufunc: &Bound<'py, PyAny>,
+        method: &str,
+        inputs: &Bound<'py, PyTuple>,
+        kwargs: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let call = slf.py().import("he._numpy")?.getattr("ufunc")?;
+        call.call1((ufunc, method, inputs, kwargs))
+    }
+
+    /// NumPy's functions of arrays, likewise.
+    fn __array_function__<'py>(
+        slf: &Bound<'py, Self>,
+        func: &Bound<'py, PyAny>,
+        types: &Bound<'py, PyAny>,
+        args: &Bound<'py, PyTuple>,
+        kwargs: &Bound<'py, PyDict>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let call = slf.py().import("he._numpy")?.getattr("function")?;
+        call.call1((func, types, args, kwargs))
+    }
+
+    /// Says that an array of NumPy holds clear values.
+    #[pyo3(signature = (*_args, **_kwargs))]
+    fn __array__(
+        &self,
+        _args: &Bound<'_, PyTuple>,
+        _kwargs: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Py<PyAny>> {
+        let text = "an encrypted array does not become one of NumPy: decrypt it with keys.decrypt(x)";
+        Err(PyTypeError::new_err(text))
     }
 
     /// A ciphertext from the bytes of `to_bytes` or of ``SecretKey.encrypt_to_bytes``.
@@ -706,7 +877,9 @@ impl PyCiphertext {
     /// data : bytes-like
     ///     The bytes.
     /// shape : sequence of int, optional
-    ///     The shape of the array; by default all slots.
+    ///     The shape of the array; by default that which the bytes say, and all slots if they say
+    ///     none, as bytes of other programs do. Nothing is known of bounds then: what leaves the
+    ///     range is not refused, unless ``bounded`` states them.
     /// verified : bool
     ///     Whether the checksum was verified before, by whoever distributes the bytes: it is not
     ///     computed again then. Everything else is checked as ever.
@@ -724,9 +897,19 @@ impl PyCiphertext {
         core.site.place.run(data.py(), || Self::read(core, bytes, shape, verified))
     }
 
-    /// The ciphertext as bytes, without its shape, which a pickle also holds.
-    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let bytes = self.core.site.place.run(py, || self.bytes())?;
+    /// The ciphertext as bytes, with its shape and its bounds.
+    ///
+    /// Parameters
+    /// ----------
+    /// layout : bool
+    ///     Whether shape and bounds are written in front of the ciphertext; without them, the bytes
+    ///     are those that the Rust library reads and writes.
+    #[pyo3(signature = (*, layout = true))]
+    fn to_bytes<'py>(&self, layout: bool, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = self.core.site.place.run(py, || match layout {
+            true => described(&self.core, &self.layout, &self.bytes()?),
+            false => self.bytes(),
+        })?;
         Ok(PyBytes::new(py, &bytes))
     }
 
@@ -742,10 +925,18 @@ impl PyCiphertext {
         self.key_set().map(|id| id.to_string())
     }
 
-    /// What pickles and files keep beside the bytes.
+    /// What columns of Parquet files keep beside the bytes.
     #[getter(_layout)]
-    fn layout_getter(&self) -> PyLayout {
-        self.py_layout()
+    fn layout_getter(&self) -> PyResult<PyLayout> {
+        let Layout { entries, size, splat, padding, .. } = self.layout;
+        let plain = Layout::new(entries, size, splat, padding);
+        if plain.shape() != self.layout.shape() || self.layout.point || self.layout.complex {
+            return Err(PyValueError::new_err(
+                "a column of ciphertexts takes columns and rows of real numbers or integers; encrypt arrays of \
+                 two dimensions with layout=\"rows\"",
+            ));
+        }
+        Ok((plain.entries, plain.size, plain.splat, plain.padding))
     }
 
     /// ``ckks``, ``bfv`` or ``bgv``.
@@ -758,6 +949,36 @@ impl PyCiphertext {
     #[getter]
     fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         PyTuple::new(py, self.layout.shape())
+    }
+
+    /// The number of values.
+    #[getter]
+    fn size(&self) -> usize {
+        self.layout.shape().iter().product()
+    }
+
+    /// The type of decrypted values.
+    #[getter]
+    fn dtype<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let name = match (self.is_exact(), self.layout.complex) {
+            (true, _) => "int64",
+            (false, true) => "complex128",
+            (false, false) => "float64",
+        };
+        py.import("numpy")?.getattr("dtype")?.call1((name,))
+    }
+
+    /// What all values are known to lie between, if that is known: it is public.
+    #[getter]
+    fn bounds(&self) -> Option<(f64, f64)> {
+        self.layout.bounds.map(|bounds| (bounds.low, bounds.high))
+    }
+
+    /// The array with its axes exchanged, which moves nothing.
+    #[getter]
+    #[pyo3(name = "T")]
+    fn transposed(&self, py: Python<'_>) -> PyResult<Self> {
+        self.with_layout(py, self.layout.transposed())
     }
 
     /// The number of dimensions.
@@ -788,66 +1009,65 @@ impl PyCiphertext {
         }
     }
 
-    fn __len__(&self) -> PyResult<usize> {
+    pub fn __len__(&self) -> PyResult<usize> {
         let shape = self.layout.shape();
         shape.first().copied().ok_or_else(|| PyTypeError::new_err("a ciphertext of one value has no length"))
     }
 
     fn __getitem__(&self, index: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let py = index.py();
-        let range = |index: &Bound<'_, PyAny>, length: usize| -> PyResult<(usize, usize, bool)> {
-            if let Ok(slice) = index.cast::<PySlice>() {
-                let found = slice.indices(length as isize)?;
-                if found.step != 1 {
-                    return Err(PyValueError::new_err(format!(
-                        "a slice of step {}; 1 is possible",
-                        found.step
-                    )));
-                }
-                if found.stop <= found.start {
-                    return Err(PyIndexError::new_err("an empty slice"));
-                }
-                return Ok((found.start as usize, found.stop as usize, false));
-            }
-            let at: isize = index.extract()?;
-            let place = if at < 0 { at + length as isize } else { at };
-            if !(0..length as isize).contains(&place) {
-                return Err(PyIndexError::new_err(format!("index {at} of {length}")));
-            }
-            Ok((place as usize, place as usize + 1, true))
-        };
-        let slots_part = |ct: &Self, index: &Bound<'_, PyAny>| {
-            if ct.layout.splat {
-                return Err(PyIndexError::new_err("too many indices"));
-            }
-            let (start, end, _) = range(index, ct.layout.size)?;
-            ct.part(py, start, end)
-        };
-        let (first, second) = match index.cast::<PyTuple>() {
-            Ok(indices) if indices.len() == 2 && self.layout.entries.is_some() => {
-                (indices.get_item(0)?, Some(indices.get_item(1)?))
-            }
-            Ok(indices) if indices.len() == 1 => (indices.get_item(0)?, None),
-            Ok(indices) => {
-                return Err(PyIndexError::new_err(format!(
-                    "{} indices for a ciphertext of shape {}",
-                    indices.len(),
-                    shown(&self.layout.shape())
-                )));
-            }
-            Err(_) => (index.clone(), None),
-        };
-        let Some(entries) = self.layout.entries else { return slots_part(self, &first) };
-        let (start, end, single) = range(&first, entries)?;
-        let kept = (!single).then_some(end - start);
-        let batch = self.physical_batch();
-        let layout = Layout { entries: kept, ..self.layout };
-        // One entry may stand for all.
-        let found = if batch == 1 { 0..1 } else { start..end };
-        let rows = self.run(py, || self.entries(found, layout))?;
-        match second {
-            None => Ok(rows),
-            Some(second) => slots_part(&rows, &second),
+        self.indexed(index)
+    }
+
+    fn __iter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let (py, count) = (slf.py(), slf.get().__len__()?);
+        let builtins = py.import("builtins")?;
+        let range = builtins.getattr("range")?.call1((count,))?;
+        builtins.getattr("map")?.call1((slf.getattr("__getitem__")?, range))
+    }
+
+    fn __contains__(&self, _item: &Bound<'_, PyAny>) -> PyResult<bool> {
+        Err(PyTypeError::new_err("`in` asks for values that are encrypted: decrypt the array and ask that"))
+    }
+
+    fn __bool__(&self) -> PyResult<bool> {
+        Err(PyTypeError::new_err(
+            "an encrypted array is neither true nor false: `if`, `and`, `or`, `not` and chained comparisons such \
+             as 0 < x < 1 need its values. Decrypt it first, or multiply conditions: (x > 0) * (x < 1)",
+        ))
+    }
+
+    fn __float__(&self) -> PyResult<f64> {
+        Err(PyTypeError::new_err(
+            "an encrypted number does not become a float: decrypt it with keys.decrypt(x)",
+        ))
+    }
+
+    fn __int__(&self) -> PyResult<i64> {
+        Err(PyTypeError::new_err(
+            "an encrypted number does not become an int: decrypt it with keys.decrypt(x)",
+        ))
+    }
+
+    fn __complex__<'py>(&self, _py: Python<'py>) -> PyResult<Bound<'py, PyComplex>> {
+        Err(PyTypeError::new_err(
+            "an encrypted number does not become a complex: decrypt it with keys.decrypt(x)",
+        ))
+    }
+
+    /// Comparisons: steps under CKKS, and errors that say what to do elsewhere.
+    fn __richcmp__(&self, other: &Bound<'_, PyAny>, op: CompareOp) -> Maybe {
+        let equality = matches!(op, CompareOp::Eq | CompareOp::Ne);
+        match (equality, self.is_exact()) {
+            (true, false) => Err(PyTypeError::new_err(
+                "== and != of approximate numbers have no answer; decrypt both sides and use numpy.isclose, or \
+                 compute whether they are near with (x - y).abs(bound) < gap",
+            )),
+            (_, true) => Err(PyTypeError::new_err(format!(
+                "{} does not compare encrypted integers; decrypt both sides, or encrypt them with encrypt_uint or \
+                 encrypt_int of he.Params.tfhe(), whose integers have all comparisons",
+                self.core.site.scheme()
+            ))),
+            (false, false) => self.compared(other, matches!(op, CompareOp::Lt | CompareOp::Le)),
         }
     }
 
@@ -909,7 +1129,7 @@ impl PyCiphertext {
         })
     }
 
-    fn __pos__(&self, py: Python<'_>) -> PyResult<Self> {
+    pub fn __pos__(&self, py: Python<'_>) -> PyResult<Self> {
         self.run(py, || self.entries(0..self.physical_batch(), self.layout))
     }
 
@@ -922,37 +1142,29 @@ impl PyCiphertext {
 
     fn __matmul__(&self, other: &Bound<'_, PyAny>) -> Maybe {
         let py = other.py();
-        let made = match Operand::new(other, self.is_exact())? {
-            Operand::Cipher(other) => self.inner_product(py, other.get())?,
-            Operand::Array(array) => self.times_matrix(py, &array)?,
-            _ => return Ok(py.NotImplemented()),
-        };
-        Ok(Py::new(py, made)?.into_any())
+        match self.matrix_product(other)? {
+            Some(made) => Ok(Py::new(py, made)?.into_any()),
+            None => Ok(py.NotImplemented()),
+        }
     }
 
     fn __rmatmul__(&self, other: &Bound<'_, PyAny>) -> Maybe {
         let py = other.py();
-        let Operand::Array(array) = Operand::new(other, self.is_exact())? else {
-            return Ok(py.NotImplemented());
-        };
-        if array.shape().len() == 1 {
-            return Ok(Py::new(py, self.times_matrix(py, &array)?)?.into_any());
+        match self.matrix_product_from_left(other)? {
+            Some(made) => Ok(Py::new(py, made)?.into_any()),
+            None => Ok(py.NotImplemented()),
         }
-        if self.layout.entries.is_some() {
-            let text = "a matrix times a batch of rows; multiply from the right, by the transposed matrix";
-            return Err(PyValueError::new_err(text));
-        }
-        let transposed = py.import("numpy")?.getattr("transpose")?.call1((other,))?;
-        let array = Array::new(&transposed, Numbers::Real, "matrix")?;
-        Ok(Py::new(py, self.times_matrix(py, &array)?)?.into_any())
     }
 
-    fn __gt__(&self, other: &Bound<'_, PyAny>) -> Maybe {
-        self.compared(other, false)
-    }
-
-    fn __lt__(&self, other: &Bound<'_, PyAny>) -> Maybe {
-        self.compared(other, true)
+    /// The magnitudes, of values whose bounds are known: `abs` with these.
+    fn __abs__(&self, py: Python<'_>) -> PyResult<Self> {
+        let bounds = self.layout.bounds.ok_or_else(|| {
+            Fault::Value("abs(x) of an array without known bounds; write x.abs(bound)".to_owned())
+        })?;
+        if bounds.low >= 0.0 && !self.layout.complex {
+            return self.__pos__(py);
+        }
+        PyFunction::abs(bounds.magnitude(), 10, py)?.applied(py, self, None)
     }
 
     /// Rotate every vector to the left by `step` slots, cyclically over all its slots.
@@ -967,7 +1179,7 @@ impl PyCiphertext {
     /// Exchange the two rows of slots of BFV and BGV.
     fn swap_rows(&self, py: Python<'_>) -> PyResult<Self> {
         self.run(py, || {
-            let keys = self.core.switching()?;
+            let keys = self.switching()?;
             let cipher = on_cipher!(self.core, &self.cipher,
                 ckks (_engine, _ct) => Err::<ckks::Ct, _>(Fault::Type("ckks has one row of slots".to_owned())),
                 exact (engine, ct) => Ok::<_, Fault>(engine.ev.swap_rows(ct, keys.get()?)?))?;
@@ -978,77 +1190,177 @@ impl PyCiphertext {
     /// Conjugate complex values.
     fn conjugate(&self, py: Python<'_>) -> PyResult<Self> {
         self.run(py, || {
-            let (engine, keys) = (self.core.site.ckks()?, self.core.switching()?);
+            let (engine, keys) = (self.core.site.ckks()?, self.switching()?);
             Ok((Cipher::Ckks(engine.ev.conjugate(self.ckks()?, keys.get()?)?), self.layout))
         })
     }
 
-    /// The sum along an axis, by default the last. It takes no level, unless slots after the values
-    /// hold something unknown, such as after a function or a slice: masking them takes one.
-    #[pyo3(signature = (axis = None))]
-    fn sum(&self, axis: Option<i64>, py: Python<'_>) -> PyResult<Self> {
-        let axis = self.check_keys_of_sums(axis)?;
-        self.run(py, || {
-            let keys = self.core.switching()?;
-            let keys = keys.get()?;
-            on_cipher!(self.core, &self.cipher,
-                ckks (engine, ct) => ckks::sum(engine, keys, ct, &self.layout, axis),
-                exact (engine, ct) => exact::sum(engine, keys, ct, &self.layout, axis))
-        })
+    /// The sum along axes, by default of all values. It takes no level, unless slots after the
+    /// values hold something unknown, such as after a function or a slice: masking them takes one.
+    ///
+    /// Parameters
+    /// ----------
+    /// axis : int or tuple of int, optional
+    ///     The axes.
+    /// keepdims : bool
+    ///     Whether these stay, of length one, so that the sum broadcasts along them.
+    #[pyo3(signature = (axis = None, *, keepdims = false))]
+    fn sum(&self, axis: Option<&Bound<'_, PyAny>>, keepdims: bool, py: Python<'_>) -> PyResult<Self> {
+        let axes = self.summed_axes(axis)?;
+        self.summed(py, &axes, keepdims)
     }
 
-    /// The mean along an axis, by default the last, which takes one level (CKKS).
-    #[pyo3(signature = (axis = None))]
-    fn mean(&self, axis: Option<i64>, py: Python<'_>) -> PyResult<Self> {
-        let axis = Axis::new(axis, &self.layout)?;
+    /// The mean along axes, by default of all values, which takes one level (CKKS).
+    #[pyo3(signature = (axis = None, *, keepdims = false))]
+    fn mean(&self, axis: Option<&Bound<'_, PyAny>>, keepdims: bool, py: Python<'_>) -> PyResult<Self> {
+        let axes = self.summed_axes(axis)?;
+        if self.is_exact() {
+            return Err(PyTypeError::new_err(format!(
+                "the mean of integers is none: decrypt x.sum(), and divide it by the number of values ({})",
+                axes.iter().map(|&axis| self.layout.length(axis)).product::<usize>()
+            )));
+        }
         self.run(py, || {
-            let (engine, keys) = (self.core.site.ckks()?, self.core.switching()?);
-            let (ct, layout) = ckks::mean(engine, keys.get()?, self.ckks()?, &self.layout, axis)?;
+            let (engine, keys) = (self.core.site.ckks()?, self.switching()?);
+            let ct = (self.ckks()?, &self.layout);
+            let (ct, layout) = ckks::mean(engine, keys.get()?, ct, &axes, keepdims)?;
             Ok((Cipher::Ckks(ct), layout))
         })
     }
 
-    /// The variance of a population along an axis, which takes two levels (CKKS).
-    #[pyo3(signature = (axis = None))]
-    fn var(&self, axis: Option<i64>, py: Python<'_>) -> PyResult<Self> {
-        let axis = Axis::new(axis, &self.layout)?;
+    /// The variance of a population along axes, by default of all values, which takes two levels
+    /// (CKKS).
+    #[pyo3(signature = (axis = None, *, keepdims = false))]
+    fn var(&self, axis: Option<&Bound<'_, PyAny>>, keepdims: bool, py: Python<'_>) -> PyResult<Self> {
+        let axes = self.summed_axes(axis)?;
+        if self.is_exact() {
+            return Err(PyTypeError::new_err(
+                "the variance of integers is none: decrypt x.sum() and (x * x).sum(), and compute it of these",
+            ));
+        }
         self.run(py, || {
-            let (engine, keys) = (self.core.site.ckks()?, self.core.switching()?);
-            let (ct, layout) = ckks::variance(engine, keys.get()?, self.ckks()?, &self.layout, axis)?;
+            let (engine, keys) = (self.core.site.ckks()?, self.switching()?);
+            let ct = (self.ckks()?, &self.layout);
+            let (ct, layout) = ckks::variance(engine, keys.get()?, ct, &axes, keepdims)?;
             Ok((Cipher::Ckks(ct), layout))
         })
+    }
+
+    /// The standard deviation of a population: the root of the variance, which lies in `interval`.
+    ///
+    /// A root takes many levels; that of a decrypted variance costs nothing.
+    #[pyo3(signature = (axis = None, *, interval = None, bits = 10, keepdims = false))]
+    fn std(
+        &self,
+        axis: Option<&Bound<'_, PyAny>>,
+        interval: Option<Interval>,
+        bits: u32,
+        keepdims: bool,
+        py: Python<'_>,
+    ) -> PyResult<Self> {
+        let Some(interval) = interval else {
+            return Err(PyTypeError::new_err(
+                "std takes a root, whose polynomial needs an interval: decrypt x.var() and take its root, or give \
+                 the interval of the variance, as in x.std(interval=(0.5, 4))",
+            ));
+        };
+        let variance = self.var(axis, keepdims, py)?;
+        PyFunction::sqrt(interval, bits, py)?.applied(py, &variance, None)
+    }
+
+    /// The squares of all values.
+    fn square(&self, py: Python<'_>) -> PyResult<Self> {
+        self.with_cipher(py, self, Op::Mul)
     }
 
     /// The inner product with a ciphertext or a plain vector, or the product with a plain matrix.
     fn dot(&self, other: &Bound<'_, PyAny>) -> PyResult<Self> {
-        match Operand::new(other, self.is_exact())? {
-            Operand::Cipher(cipher) => self.inner_product(other.py(), cipher.get()),
-            Operand::Array(array) => self.times_matrix(other.py(), &array),
-            _ => Err(PyTypeError::new_err("dot takes a ciphertext or an array")),
-        }
+        let made = match Operand::new(other, self.is_exact())? {
+            Operand::Integer(_) | Operand::Number(_) => self.operated(other, Op::Mul, false)?,
+            _ => self.matrix_product(other)?,
+        };
+        made.ok_or_else(|| PyTypeError::new_err("dot takes a ciphertext, an array or a number"))
     }
 
-    /// A polynomial of every value (CKKS).
+    /// A copy.
+    fn copy(&self, py: Python<'_>) -> PyResult<Self> {
+        self.__pos__(py)
+    }
+
+    /// The same values in another shape, which differs in axes of length one alone.
+    #[pyo3(signature = (*shape))]
+    fn reshape(&self, shape: &Bound<'_, PyTuple>, py: Python<'_>) -> PyResult<Self> {
+        let shape: Vec<i64> = match shape.get_item(0).ok().filter(|_| shape.len() == 1) {
+            Some(only) if only.cast::<PyTuple>().is_ok() || only.cast::<PyList>().is_ok() => {
+                only.extract()?
+            }
+            _ => {
+                shape.extract::<Bound<'_, PyTuple>>()?.iter().map(|n| n.extract()).collect::<PyResult<_>>()?
+            }
+        };
+        let known: i64 = shape.iter().filter(|&&n| n >= 0).product();
+        let all = self.size() as i64;
+        let whole: Vec<usize> = shape
+            .iter()
+            .map(|&n| if n == -1 && known > 0 { all / known } else { n })
+            .map(|n| usize::try_from(n).unwrap_or(usize::MAX))
+            .collect();
+        let layout = self.layout.reshaped(&whole).map_err(|_| {
+            PyValueError::new_err(format!(
+                "a ciphertext of shape {} is not reshaped into {}: values stay where they lie, and axes of length \
+                 one come and go; encrypt the array in the shape that is needed",
+                shown(&self.layout.shape()),
+                shown(&whole)
+            ))
+        })?;
+        self.with_layout(py, layout)
+    }
+
+    /// The same values with a public bound of their magnitudes that the caller states: nothing
+    /// checks it, and values beyond it make later results wrong without an error. Without a bound,
+    /// nothing is known any more, and nothing is refused: integers wrap modulo t.
+    #[pyo3(signature = (bound = None))]
+    fn bounded(&self, bound: Option<f64>, py: Python<'_>) -> PyResult<Self> {
+        let bounds = bound.map(|bound| {
+            Bounds::within(bound).ok_or_else(|| {
+                PyValueError::new_err(format!("a bound of {bound}, where a number from 0 on is expected"))
+            })
+        });
+        self.with_layout(py, self.layout.bounded(bounds.transpose()?))
+    }
+
+    /// A polynomial of every value.
     ///
     /// Parameters
     /// ----------
     /// coefficients : sequence of float
-    ///     The coefficients, that of the lowest degree first.
+    ///     The coefficients, that of the lowest degree first: integers under BFV and BGV.
     /// interval : (float, float), optional
     ///     The domain of a Chebyshev series; without one, coefficients are those of powers.
     #[pyo3(signature = (coefficients, interval = None))]
-    fn polynomial(
-        &self,
-        coefficients: Vec<f64>,
-        interval: Option<(f64, f64)>,
-        py: Python<'_>,
-    ) -> PyResult<Self> {
+    fn polynomial(&self, coefficients: &Bound<'_, PyAny>, interval: Option<(f64, f64)>) -> PyResult<Self> {
+        if self.is_exact() {
+            if interval.is_some() {
+                return Err(PyTypeError::new_err("a Chebyshev series is for the scheme ckks"));
+            }
+            return self.integer_polynomial(coefficients);
+        }
+        let py = coefficients.py();
+        let coefficients: Vec<f64> = coefficients.extract()?;
+        if let (Some((a, b)), Some(bounds)) = (interval, self.layout.bounds) {
+            check_interval("the series", bounds, (a, b))?;
+        }
         self.run(py, || {
             let polynomial = match interval {
                 None => Polynomial::power(&coefficients)?,
                 Some((a, b)) => Polynomial::chebyshev(&coefficients, a, b)?,
             };
-            let (ct, layout) = ckks::polynomial(&self.core, &polynomial, self.ckks()?, &self.layout)?;
+            let (ct, layout) = ckks::polynomial(
+                &self.core,
+                self.switching()?.get()?,
+                (&polynomial, interval.is_none()),
+                (self.ckks()?, &self.layout),
+            )?;
             Ok((Cipher::Ckks(ct), layout))
         })
     }
@@ -1061,6 +1373,14 @@ impl PyCiphertext {
 
     /// New levels, by bootstrapping (CKKS); values must be at most one in magnitude.
     fn refresh(&self, py: Python<'_>) -> PyResult<Self> {
+        self.ckks()?;
+        if let Some(bound) = self.layout.bounds.map(Bounds::magnitude).filter(|&bound| bound > MOST_REFRESHED)
+        {
+            return Err(PyValueError::new_err(format!(
+                "values of up to {bound:.6} are not refreshed, and those up to 1 are: scale them down first, or state \
+                 a closer bound with x.bounded(bound)"
+            )));
+        }
         self.run(py, || Ok((Cipher::Ckks(ckks::refreshed(&self.core, self.ckks()?)?), self.layout)))
     }
 
@@ -1075,7 +1395,7 @@ impl PyCiphertext {
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
         let read = py.import("he._he")?.getattr("_ciphertext")?;
         let params = PyParams(self.core.site.params.clone());
-        Ok((read, (params, self.to_bytes(py)?, self.py_layout())))
+        Ok((read, (params, self.to_bytes(true, py)?)))
     }
 
     fn __repr__(&self) -> String {
@@ -1090,71 +1410,64 @@ impl PyCiphertext {
 }
 
 impl PyCiphertext {
-    fn inner_product(&self, py: Python<'_>, other: &Self) -> PyResult<Self> {
-        self.core.site.check_same(&other.core.site, "right operand")?;
-        if self.is_exact() {
-            return self.with_cipher(py, other, Op::Mul)?.sum(None, py);
-        }
+    pub fn summed(&self, py: Python<'_>, axes: &[Dim], keep: bool) -> PyResult<Self> {
         self.run(py, || {
-            let (engine, keys) = (self.core.site.ckks()?, self.core.switching()?);
-            let (a, b) = ((self.ckks()?, &self.layout), (other.ckks()?, &other.layout));
-            let (ct, layout) = ckks::dot(engine, keys.get()?, a, b)?;
-            Ok((Cipher::Ckks(ct), layout))
-        })
-    }
-
-    fn times_matrix(&self, py: Python<'_>, array: &Array<'_>) -> PyResult<Self> {
-        if let &[_] = array.shape() {
-            if self.is_exact() {
-                return self.with_array(py, array, Op::Mul)?.sum(None, py);
-            }
-            let (values, plain) = (
-                array.values()?,
-                Layout::of_array(array.shape(), usize::MAX, "weights").map_err(Fault::from)?,
-            );
-            return self.run(py, || {
-                let (engine, keys) = (self.core.site.ckks()?, self.core.switching()?);
-                let ct = (self.ckks()?, &self.layout);
-                let (ct, layout) = ckks::dot_plain(engine, keys.get()?, ct, (values, &plain))?;
-                Ok((Cipher::Ckks(ct), layout))
-            });
-        }
-        let &[_, columns] = array.shape() else {
-            return Err(PyValueError::new_err(format!("a matrix of shape {}", shown(array.shape()))));
-        };
-        let Values::Real(values) = array.values()? else {
-            return Err(PyTypeError::new_err(
-                "products with matrices are for the scheme ckks and real numbers",
-            ));
-        };
-        self.run(py, || {
-            let (engine, keys) = (self.core.site.ckks()?, self.core.switching()?);
-            let ct = (self.ckks()?, &self.layout);
-            let (ct, layout) = ckks::matmul(engine, keys.get()?, ct, values, columns)?;
-            Ok((Cipher::Ckks(ct), layout))
+            let keys = self.switching()?;
+            let keys = keys.get()?;
+            on_cipher!(self.core, &self.cipher,
+                ckks (engine, ct) => ckks::sum(engine, keys, (ct, &self.layout), axes, keep),
+                exact (engine, ct) => exact::sum(engine, keys, (ct, &self.layout), axes, keep))
         })
     }
 
     /// 1 where this is greater, or smaller, than the other.
     fn compared(&self, other: &Bound<'_, PyAny>, smaller: bool) -> Maybe {
         let py = other.py();
+        if self.layout.complex {
+            return Err(PyTypeError::new_err("complex numbers have no order; compare their magnitudes"));
+        }
         let Some(difference) = self.operated(other, Op::Sub, smaller)? else {
             return Ok(py.NotImplemented());
         };
+        let known = difference.layout.bounds.map(Bounds::magnitude);
+        if let Some(bound) = known.filter(|&bound| bound > 2.0) {
+            return Err(PyValueError::new_err(format!(
+                "a comparison of numbers that may differ by {bound:.6}; operators compare those in [-1, 1]: write \
+                 (x - y).apply(he.Function.step({bound:.6})), whose gap grows with the bound, or state a closer \
+                 bound with x.bounded(bound)"
+            )));
+        }
         let step = PyFunction::default_step(py)?;
         Ok(Py::new(py, step.applied(py, &difference, None)?)?.into_any())
     }
 }
 
+/// Refuses a function of values that may lie outside of its interval. An interval that begins above
+/// 0 is taken at its word there: bounds do not say how small positive values are.
+pub fn check_interval(name: &str, bounds: Bounds, (a, b): (f64, f64)) -> PyResult<()> {
+    let slack = (b - a).abs() * 1e-2;
+    let (low, high) = (bounds.low, bounds.high);
+    if high <= b + slack && (low >= a - slack || (a > 0.0 && low >= 0.0)) {
+        return Ok(());
+    }
+    Err(PyValueError::new_err(format!(
+        "values may lie in [{low:.6}, {high:.6}], and {name} is made for [{a}, {b}]: give an interval that holds them, \
+         or state a closer bound with x.bounded(bound)"
+    )))
+}
+
+/// The greatest bound that is refreshed: 1, and what bounds of polynomials exceed it by.
+const MOST_REFRESHED: f64 = 1.05;
+
 /// A ciphertext from its pickled form.
 #[pyfunction]
 #[pyo3(name = "_ciphertext")]
-pub fn unpickled(params: &PyParams, data: &Bound<'_, PyBytes>, layout: PyLayout) -> PyResult<PyCiphertext> {
+pub fn unpickled(params: &PyParams, data: &Bound<'_, PyBytes>) -> PyResult<PyCiphertext> {
     let (params, bytes) = (params.0.clone(), data.as_bytes());
-    detached(data.py(), || PyCiphertext::read_with_layout(&Core::for_pickled(params)?, bytes, layout, false))
+    detached(data.py(), || PyCiphertext::read(&Core::for_pickled(params)?, bytes, None, false))
 }
 
-/// A ciphertext with its layout, in a given context.
+/// A ciphertext of a column of Parquet with the layout of the column, in a given context.
 #[pyfunction]
 #[pyo3(name = "_decode")]
 pub fn decode(
@@ -1166,50 +1479,4 @@ pub fn decode(
     let (core, bytes) = (&context.0, Bytes::new(data, "data")?);
     let bytes = bytes.as_slice();
     core.site.place.run(data.py(), || PyCiphertext::read_with_layout(core, bytes, layout, verified))
-}
-
-/// Puts the rows of several batches into one.
-#[pyfunction]
-#[pyo3(signature = (ciphertexts))]
-pub fn stack(ciphertexts: Vec<Bound<'_, PyCiphertext>>, py: Python<'_>) -> PyResult<PyCiphertext> {
-    let Some(first) = ciphertexts.first() else {
-        return Err(PyValueError::new_err("no ciphertexts to stack"));
-    };
-    let first = first.get();
-    let parts: Vec<&PyCiphertext> = ciphertexts.iter().map(Bound::get).collect();
-    let mut padding = first.layout.padding;
-    for part in &parts {
-        first.core.site.check_same(&part.core.site, "ciphertext")?;
-        if part.layout.size != first.layout.size || part.layout.splat != first.layout.splat {
-            let (a, b) = (shown(&first.layout.shape()), shown(&part.layout.shape()));
-            return Err(PyValueError::new_err(format!("ciphertexts of the shapes {a} and {b} do not stack")));
-        }
-        if part.layout.entries.is_none() && part.physical_batch() > 1 {
-            return Err(PyValueError::new_err("columns over several ciphertexts do not stack"));
-        }
-        if part.layout.padding != padding {
-            padding = None;
-        }
-    }
-    let entries = Some(parts.iter().map(|part| part.physical_batch()).sum());
-    let layout = Layout { entries, padding, ..first.layout };
-    macro_rules! joined {
-        ($variant:ident, $type:path) => {{
-            let parts = parts.iter().map(|part| match &part.cipher {
-                Cipher::$variant(ct) => Ok(ct),
-                _ => Err(schemes_differ()),
-            });
-            Cipher::$variant(<$type>::concat(&parts.collect::<Result<Vec<_>>>()?)?)
-        }};
-    }
-    first.run(py, || {
-        Ok((
-            match first.cipher {
-                Cipher::Ckks(_) => joined!(Ckks, ckks::Ct),
-                Cipher::Bfv(_) => joined!(Bfv, exact::Ct<he_core::bfv::Bfv>),
-                Cipher::Bgv(_) => joined!(Bgv, exact::Ct<he_core::bgv::Bgv>),
-            },
-            layout,
-        ))
-    })
 }

@@ -1,40 +1,89 @@
 //! Operations of CKKS on arrays in slots.
 
 use crate::arrays::Values;
-use crate::context::{CkksEngine, Core};
+use crate::context::{CkksEngine, Core, no_keys};
 use crate::error::{Fault, Result};
-use crate::interrupt::Interruptible;
+use crate::interrupt::{self, Interruptible};
 use he::Device;
 use he_core::circuits::ckks::{self as statistics, LinearTransform, NeverRefresh, Polynomial, inner_product};
 use he_core::ckks::{Ciphertext, Encoding, Plaintext};
 use he_core::num_complex::Complex64;
 use he_core::rlwe::EvaluationKeys;
-use he_files::layout::{Layout, Op};
+use he_files::layout::{self, Bounds, Dim, Layout, Op};
+use he_files::scheme::ckks::capacity;
+use std::collections::{BTreeMap, BTreeSet};
 
 pub type Ct = Ciphertext<Device>;
 type Keys = EvaluationKeys<Device>;
 
-/// Encodes an array.
-pub fn encoded(
-    engine: &CkksEngine,
-    values: Values<'_>,
-    layout: &Layout,
-    to: Encoding,
-    slots: usize,
-) -> Result<Plaintext<Device>> {
+/// The numbers of an array, all of them finite.
+fn finite(values: Values<'_>) -> Result<Vec<Complex64>> {
     let values = values.complex();
     if let Some(index) = values.iter().position(|z| !z.is_finite()) {
         return Err(he_core::Error::NotFinite { index }.into());
     }
-    let length = if layout.entries.is_some() { layout.size } else { slots };
-    let rows: Vec<&[Complex64]> = values.chunks(length.max(1)).collect();
+    Ok(values)
+}
+
+/// The vectors of an array of a shape that lies in this layout.
+fn vectors(
+    (values, shape): (Values<'_>, &[usize]),
+    layout: &Layout,
+    slots: usize,
+) -> Result<Vec<Vec<Complex64>>> {
+    let mut rows = layout.rows(&finite(values)?, shape, slots);
+    if layout.splat {
+        for row in &mut rows {
+            row.resize(slots, row[0]);
+        }
+    }
+    Ok(rows)
+}
+
+/// Encodes an array of a shape that lies in this layout.
+fn encoded(
+    engine: &CkksEngine,
+    array: (Values<'_>, &[usize]),
+    layout: &Layout,
+    to: Encoding,
+    slots: usize,
+) -> Result<Plaintext<Device>> {
+    let rows = vectors(array, layout, slots)?;
+    let rows: Vec<&[Complex64]> = rows.iter().map(Vec::as_slice).collect();
     Ok(engine.ev.encoder().encode_batch(&rows, to.slots(slots))?)
+}
+
+/// Encrypts an array, at a level or at the highest one, some ciphertexts after the other: signals
+/// come through in between, and progress is logged.
+pub fn encrypted(
+    engine: &CkksEngine,
+    array: (Values<'_>, &[usize]),
+    layout: &Layout,
+    level: Option<usize>,
+    mut encrypt: impl FnMut(&Plaintext<Device>) -> Result<Ct>,
+) -> Result<Ct> {
+    let slots = layout.slots(engine.params.slots());
+    let mut to = engine.params.encoding();
+    if let Some(level) = level {
+        to = to.at_level(&engine.params, level)?;
+    }
+    let rows = vectors(array, layout, slots)?;
+    let mut parts = Vec::new();
+    for (at, chunk) in rows.chunks(interrupt::PIECE).enumerate() {
+        interrupt::step("encrypt", at * interrupt::PIECE, rows.len());
+        let chunk: Vec<&[Complex64]> = chunk.iter().map(Vec::as_slice).collect();
+        parts.push(encrypt(&engine.ev.encoder().encode_batch(&chunk, to.slots(slots))?)?);
+    }
+    match parts.pop() {
+        Some(only) if parts.is_empty() => Ok(only),
+        last => Ok(Ciphertext::concat(&parts.iter().chain(&last).collect::<Vec<_>>())?),
+    }
 }
 
 /// Encodes an array that is encrypted, at a level or at the highest one.
 pub fn fresh(
     engine: &CkksEngine,
-    values: Values<'_>,
+    array: (Values<'_>, &[usize]),
     layout: &Layout,
     level: Option<usize>,
 ) -> Result<Plaintext<Device>> {
@@ -43,23 +92,35 @@ pub fn fresh(
     if let Some(level) = level {
         to = to.at_level(&engine.params, level)?;
     }
-    encoded(engine, values, layout, to, slots)
+    encoded(engine, array, layout, to, slots)
+}
+
+/// Refuses values that a ciphertext may not hold.
+pub fn check(engine: &CkksEngine, ct: &Ct, layout: &Layout) -> Result<()> {
+    let capacity = capacity(&engine.params, ct.level(), ct.scale());
+    Ok(layout::check(layout.bounds, capacity, ct.level(), false)?)
 }
 
 /// Two ciphertexts.
-pub fn combine(engine: &CkksEngine, core: &Core, op: Op, a: &Ct, b: &Ct) -> Result<Ct> {
+pub fn combine(engine: &CkksEngine, keys: Option<&Keys>, op: Op, a: &Ct, b: &Ct) -> Result<Ct> {
     Ok(match op {
         Op::Add => engine.ev.add(a, b)?,
         Op::Sub => engine.ev.sub(a, b)?,
-        Op::Mul => engine.ev.mul(a, b, core.switching()?.get()?)?,
+        Op::Mul => engine.ev.mul(a, b, keys.ok_or_else(no_keys)?)?,
     })
 }
 
 /// A ciphertext and an array of the layout `plain`.
-pub fn with_array(engine: &CkksEngine, op: Op, ct: &Ct, plain: &Layout, values: Values<'_>) -> Result<Ct> {
+pub fn with_array(
+    engine: &CkksEngine,
+    op: Op,
+    ct: &Ct,
+    plain: &Layout,
+    array: (Values<'_>, &[usize]),
+) -> Result<Ct> {
     let to = engine.params.encoding_for(ct);
     let slots = ct.slots().max(plain.slots(engine.params.slots()));
-    let plain = encoded(engine, values, plain, to, slots)?;
+    let plain = encoded(engine, array, plain, to, slots)?;
     let repeated;
     let ct = match plain.batch() {
         rows if ct.batch() == 1 && rows > 1 => {
@@ -92,10 +153,11 @@ pub fn with_number(engine: &CkksEngine, op: Op, ct: &Ct, value: Complex64) -> Re
 /// The same values with zeros in the padding. That takes no level unless the padding is unknown.
 pub fn cleaned(engine: &CkksEngine, ct: &Ct, layout: &Layout) -> Result<(Ct, Layout)> {
     let slots = ct.slots();
-    let clean = Layout { padding: Some(0.0), ..*layout };
     if !layout.is_padded(slots) || layout.padding == Some(0.0) {
-        return Ok((ct.duplicate()?, clean));
+        return Ok((ct.duplicate()?, Layout { padding: Some(0.0), ..*layout }));
     }
+    let bounds = layout.bounds.and_then(|bounds| bounds.hull(Bounds::new(0.0, 0.0)?));
+    let clean = Layout { padding: Some(0.0), bounds, ..*layout };
     let (in_values, in_padding) = match layout.padding {
         Some(padding) => (0.0, -padding),
         None => (1.0, 0.0),
@@ -124,127 +186,157 @@ fn folded(engine: &CkksEngine, ct: &Ct) -> Result<Ct> {
     Ok(sum)
 }
 
-/// Which values are summed up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Axis {
-    /// Those of a column, or of each row.
-    Slots,
-    /// Those of a column of the batch.
-    Batch,
+/// One value of each entry in all of its slots: one level if something unknown lies behind it.
+pub fn spread(engine: &CkksEngine, keys: &Keys, ct: &Ct, layout: &Layout) -> Result<(Ct, Layout)> {
+    let (ct, clean) = cleaned(engine, ct, layout)?;
+    let spread = Layout { bounds: layout.bounds, ..clean.reduced(Dim::Slots, true) };
+    let spread = Layout { splat: true, point: false, padding: None, ..spread };
+    Ok((engine.ev.inner_sum(&ct, ct.slots(), keys)?, spread))
 }
 
-impl Axis {
-    /// NumPy's number of an axis of such an array; without one, the last.
-    pub fn new(axis: Option<i64>, layout: &Layout) -> Result<Self> {
-        let dimensions = layout.shape().len() as i64;
-        match (axis, layout.entries.is_some()) {
-            (None | Some(-1), _) if !layout.splat || layout.entries.is_none() => Ok(Self::Slots),
-            (None | Some(-1), _) => Ok(Self::Batch),
-            (Some(0), false) => Ok(Self::Slots),
-            (Some(0), true) => Ok(Self::Batch),
-            (Some(axis), true) if axis == -dimensions => Ok(Self::Batch),
-            (Some(1), true) if !layout.splat => Ok(Self::Slots),
-            (Some(axis), _) => {
-                Err(Fault::Value(format!("axis {axis} of a ciphertext of {dimensions} dimension(s)")))
+/// The sum along axes. `keep` keeps them, of length one.
+pub fn sum(
+    engine: &CkksEngine,
+    keys: &Keys,
+    (ct, layout): (&Ct, &Layout),
+    axes: &[Dim],
+    keep: bool,
+) -> Result<(Ct, Layout)> {
+    let (mut ct, mut layout) = (ct.duplicate()?, *layout);
+    // The entries first: then there is one vector to be summed up.
+    for &axis in [Dim::Batch, Dim::Slots, Dim::One].iter().filter(|axis| axes.contains(axis)) {
+        let count = layout.length(axis);
+        let bounds = layout.bounds.and_then(|bounds| bounds.scaled(count as f64));
+        let reduced = Layout { bounds, ..layout.reduced(axis, keep) };
+        (ct, layout) = match axis {
+            Dim::Batch => {
+                let padding = layout.padding.map(|x| x * count as f64).filter(|x| x.is_finite());
+                (
+                    if ct.batch() > 1 {
+                        folded(engine, &ct)?
+                    } else {
+                        engine.ev.mul_integer(&ct, count as i64)?
+                    },
+                    Layout { padding, ..reduced },
+                )
             }
-        }
+            Dim::Slots if count == 1 => {
+                (ct, Layout { splat: false, point: true, padding: layout.padding, ..reduced })
+            }
+            Dim::Slots => {
+                let (clean, _) = cleaned(engine, &ct, &layout)?;
+                (
+                    match layout.entries {
+                        None => statistics::sum(&engine.ev, &clean, keys)?,
+                        Some(_) => engine.ev.inner_sum(&clean, clean.slots(), keys)?,
+                    },
+                    reduced,
+                )
+            }
+            Dim::One => (ct, reduced),
+        };
+        check(engine, &ct, &layout)?;
     }
+    Ok((ct, layout))
 }
 
-/// The sum along an axis.
-pub fn sum(engine: &CkksEngine, keys: &Keys, ct: &Ct, layout: &Layout, axis: Axis) -> Result<(Ct, Layout)> {
-    if layout.splat && layout.entries.is_none() {
-        return Ok((ct.duplicate()?, *layout));
-    }
-    match (axis, layout.entries) {
-        (Axis::Batch, _) => {
-            let padding = layout.padding.map(|x| x * layout.batch(ct.slots()) as f64);
-            Ok((folded(engine, ct)?, Layout { entries: None, padding, ..*layout }))
-        }
-        (Axis::Slots, None) => {
-            let (ct, _) = cleaned(engine, ct, layout)?;
-            Ok((statistics::sum(&engine.ev, &ct, keys)?, Layout::total(None)))
-        }
-        (Axis::Slots, entries) => {
-            let (ct, _) = cleaned(engine, ct, layout)?;
-            Ok((engine.ev.inner_sum(&ct, ct.slots(), keys)?, Layout::total(entries)))
-        }
-    }
+/// The mean along axes, which takes one level.
+pub fn mean(
+    engine: &CkksEngine,
+    keys: &Keys,
+    (ct, layout): (&Ct, &Layout),
+    axes: &[Dim],
+    keep: bool,
+) -> Result<(Ct, Layout)> {
+    let factor = 1.0 / axes.iter().map(|&axis| layout.length(axis) as f64).product::<f64>();
+    let bounds = layout.bounds;
+    let (ct, layout) = sum(engine, keys, (ct, layout), axes, keep)?;
+    Ok((engine.ev.mul_scalar(&ct, factor)?, Layout { bounds, ..layout.with_scalar(factor, Op::Mul) }))
 }
 
-/// The number of values that a sum along an axis adds.
-fn count(layout: &Layout, axis: Axis) -> usize {
-    match axis {
-        Axis::Batch => layout.entries.unwrap_or(1),
-        Axis::Slots => layout.size,
-    }
-}
-
-/// The mean along an axis, which takes one level.
-pub fn mean(engine: &CkksEngine, keys: &Keys, ct: &Ct, layout: &Layout, axis: Axis) -> Result<(Ct, Layout)> {
-    let factor = 1.0 / count(layout, axis) as f64;
-    let (ct, layout) = sum(engine, keys, ct, layout, axis)?;
-    Ok((engine.ev.mul_scalar(&ct, factor)?, layout.with_scalar(factor, Op::Mul)))
-}
-
-/// The variance of a population along an axis, which takes two levels.
+/// The variance of a population along axes, which takes two levels.
 pub fn variance(
     engine: &CkksEngine,
     keys: &Keys,
-    ct: &Ct,
-    layout: &Layout,
-    axis: Axis,
+    (ct, layout): (&Ct, &Layout),
+    axes: &[Dim],
+    keep: bool,
 ) -> Result<(Ct, Layout)> {
-    let (ct, layout) = match axis {
-        Axis::Slots => cleaned(engine, ct, layout)?,
-        Axis::Batch => (ct.duplicate()?, *layout),
+    if layout.complex {
+        return Err(Fault::Type(
+            "the variance of complex numbers; that of real and imaginary parts, encrypted apart, is computed"
+                .to_owned(),
+        ));
+    }
+    // The squares may leave the range of their level: their difference does not.
+    let bounds = layout.bounds.and_then(Bounds::variance);
+    let (ct, layout) = match axes.contains(&Dim::Slots) {
+        true => cleaned(engine, ct, layout)?,
+        false => (ct.duplicate()?, *layout),
     };
-    if axis == Axis::Slots && layout.entries.is_none() {
+    if axes == [Dim::Slots] && layout.entries.is_none() && layout.size > 1 {
+        if let Some(below) = ct.level().checked_sub(1) {
+            let sum = layout.bounds.and_then(|bounds| bounds.squared()?.scaled(layout.size as f64));
+            let held = capacity(&engine.params, below, engine.params.levels()[below].scale);
+            layout::check(sum, held, below, false)?;
+        }
         let variance = statistics::variance(&engine.ev, &ct, layout.size, keys)?;
-        return Ok((variance, Layout::total(None)));
+        return Ok((variance, Layout { bounds, ..layout.reduced(Dim::Slots, keep) }));
     }
     let squares = engine.ev.square(&ct, keys)?;
-    let squared = layout.combined(&layout, Op::Mul, true)?;
-    let (squares, result) = mean(engine, keys, &squares, &squared, axis)?;
-    let (mean, of) = mean(engine, keys, &ct, &layout, axis)?;
+    let squared = Layout {
+        bounds: layout.bounds.and_then(Bounds::squared),
+        ..layout.combined(&layout, Op::Mul, true)?
+    };
+    let (squares, result) = mean(engine, keys, (&squares, &squared), axes, keep)?;
+    let (mean, _) = mean(engine, keys, (&ct, &layout), axes, keep)?;
     let variance = engine.ev.sub(&squares, &engine.ev.square(&mean, keys)?)?;
-    Ok((variance, result.combined(&of.combined(&of, Op::Mul, true)?, Op::Sub, true)?))
+    Ok((variance, Layout { padding: None, bounds, ..result }))
 }
 
-/// The inner product of two columns, or row by row.
+/// The sum of the products along the last axis of `layout`, that of both operands.
 pub fn dot(
     engine: &CkksEngine,
     keys: &Keys,
     (a, of_a): (&Ct, &Layout),
     (b, of_b): (&Ct, &Layout),
+    layout: &Layout,
 ) -> Result<(Ct, Layout)> {
-    let alike = a.slots() == b.slots();
-    let layout = of_a.combined(of_b, Op::Mul, alike)?;
-    if layout.entries.is_none() && alike && !of_a.splat && !of_b.splat {
+    let column = |of: &Layout| of.dims == [None, Some(Dim::Slots)] && of.size > 1;
+    if a.slots() == b.slots() && column(of_a) && column(of_b) {
         // Zeros in the padding of one make zeros of the products.
         let clean = if of_b.padding == Some(0.0) { a.duplicate()? } else { cleaned(engine, a, of_a)?.0 };
-        return Ok((statistics::dot(&engine.ev, &clean, b, keys)?, Layout::total(None)));
+        let bounds = layout.bounds.and_then(|bounds| bounds.scaled(layout.size as f64));
+        let result = Layout { bounds, ..layout.reduced(Dim::Slots, false) };
+        return Ok((statistics::dot(&engine.ev, &clean, b, keys)?, result));
     }
-    sum(engine, keys, &engine.ev.mul(a, b, keys)?, &layout, Axis::Slots)
+    let axis = layout.dims[1].into_iter().collect::<Vec<_>>();
+    sum(engine, keys, (&engine.ev.mul(a, b, keys)?, layout), &axis, false)
 }
 
-/// The inner product with weights in the clear.
+/// The inner product of a column with weights in the clear.
 pub fn dot_plain(
     engine: &CkksEngine,
     keys: &Keys,
     (ct, layout): (&Ct, &Layout),
-    (weights, plain): (Values<'_>, &Layout),
+    weights: &[f64],
 ) -> Result<(Ct, Layout)> {
-    let product = layout.combined(plain, Op::Mul, true)?;
-    match (weights, product.entries) {
-        (Values::Real(weights), None) if !layout.splat => {
-            Ok((inner_product(&engine.ev, ct, weights, keys)?, Layout::total(None)))
-        }
-        _ => {
-            let ct = with_array(engine, Op::Mul, ct, plain, weights)?;
-            sum(engine, keys, &ct, &product, Axis::Slots)
-        }
-    }
+    let bounds = layout.bounds.and_then(|bounds| bounds.weighted(weights.iter().copied()));
+    let result = Layout { bounds, ..layout.reduced(Dim::Slots, false) };
+    Ok((inner_product(&engine.ev, ct, weights, keys)?, result))
+}
+
+/// Sums of the entries of a batch, one for each column of weights.
+pub fn combinations(engine: &CkksEngine, ct: &Ct, columns: &[Vec<f64>]) -> Result<Ct> {
+    let entries = (0..ct.batch()).map(|at| Ok(ct.slice_batch(at..at + 1)?)).collect::<Result<Vec<_>>>()?;
+    let sums = columns
+        .iter()
+        .map(|weights| {
+            let terms: Vec<_> = entries.iter().zip(weights.iter().copied()).collect();
+            Ok(engine.ev.linear_combination(&terms)?)
+        })
+        .collect::<Result<Vec<_>>>()?;
+    Ok(Ciphertext::concat(&sums.iter().collect::<Vec<_>>())?)
 }
 
 /// The product with a matrix of `columns` columns, a row per value.
@@ -256,12 +348,6 @@ pub fn matmul(
     columns: usize,
 ) -> Result<(Ct, Layout)> {
     let values = matrix.len() / columns.max(1);
-    if layout.splat || values != layout.size {
-        return Err(Fault::Value(format!(
-            "a matrix of shape ({values}, {columns}) for a ciphertext of shape {}",
-            he_files::layout::shown(&layout.shape())
-        )));
-    }
     if layout.entries.is_none() && ct.batch() > 1 {
         return Err(Fault::Value(format!(
             "a column of {} values for a matrix; one ciphertext has {} slots",
@@ -278,25 +364,105 @@ pub fn matmul(
         }
     }
     let product = LinearTransform::rectangular(columns, width, &entries)?.apply(&engine.ev, ct, keys)?;
-    Ok((product, Layout { size: columns, padding: Some(0.0), ..*layout }))
+    let bounds = layout.bounds.and_then(|bounds| {
+        let column = |at: usize| matrix.iter().skip(at).step_by(columns).copied();
+        let zero = Bounds::new(0.0, 0.0);
+        (0..columns).try_fold(zero?, |all, at| all.hull(bounds.weighted(column(at))?))
+    });
+    Ok((product, Layout { size: columns, padding: Some(0.0), bounds, ..*layout }))
+}
+
+/// The values at some places of the slots, in one level: one rotation for each distance that a
+/// value moves.
+pub fn gathered(
+    engine: &CkksEngine,
+    keys: &Keys,
+    (ct, layout): (&Ct, &Layout),
+    places: &[usize],
+) -> Result<(Ct, Layout)> {
+    let mut steps: Vec<(i64, Vec<f64>)> = Vec::new();
+    for (to, &from) in places.iter().enumerate() {
+        let step = from as i64 - to as i64;
+        let at = steps.iter().position(|(known, _)| *known == step).unwrap_or_else(|| {
+            steps.push((step, vec![0.0; places.len()]));
+            steps.len() - 1
+        });
+        steps[at].1[to] = 1.0;
+    }
+    let encoding = engine.params.encoding_for(ct).slots(ct.slots());
+    let parts = steps
+        .iter()
+        .map(|(step, mask)| {
+            let moved = if *step == 0 { ct.duplicate()? } else { engine.ev.rotate(ct, *step, keys)? };
+            Ok((moved, engine.ev.encoder().encode_real(mask, encoding)?))
+        })
+        .collect::<Result<Vec<_>>>()?;
+    let terms: Vec<_> = parts.iter().map(|(moved, mask)| (moved, mask)).collect();
+    let bounds = layout.bounds.and_then(|bounds| bounds.hull(Bounds::new(0.0, 0.0)?));
+    let layout = Layout { size: places.len(), padding: Some(0.0), bounds, ..*layout };
+    Ok((engine.ev.plain_combination(&terms)?, layout))
+}
+
+/// Whether integer multiples of powers save a level: the degree is a power of two, and all
+/// coefficients are integers, by which products take none.
+fn is_shallow(polynomial: &Polynomial) -> bool {
+    let integer = |c: &f64| c.fract() == 0.0 && c.abs() <= f64::from(1 << 20);
+    let degree = polynomial.degree();
+    matches!(degree, 1 | 2 | 4 | 8) && polynomial.coefficients().iter().all(integer)
+}
+
+/// The sum of integer multiples of powers, on level ceil(log2(degree)) below.
+fn by_powers(engine: &CkksEngine, keys: &Keys, coefficients: &[f64], ct: &Ct) -> Result<Ct> {
+    let mut powers: BTreeMap<usize, Ct> = BTreeMap::from([(1, ct.duplicate()?)]);
+    let mut wanted: BTreeSet<usize> = (2..coefficients.len()).filter(|&k| coefficients[k] != 0.0).collect();
+    for k in (2..coefficients.len()).rev() {
+        if wanted.contains(&k) {
+            wanted.extend([k / 2, k - k / 2]);
+        }
+    }
+    for k in wanted.into_iter().filter(|&k| k > 1) {
+        let power = engine.ev.mul(&powers[&(k / 2)], &powers[&(k - k / 2)], keys)?;
+        powers.insert(k, power);
+    }
+    let mut sum: Option<Ct> = None;
+    for (k, power) in powers.iter().rev().filter(|&(&k, _)| coefficients.get(k).is_some_and(|&c| c != 0.0)) {
+        let term = engine.ev.mul_integer(power, coefficients[*k] as i64)?;
+        sum = Some(match sum {
+            None => term,
+            Some(sum) => engine.ev.add(&sum, &term)?,
+        });
+    }
+    let sum = match sum {
+        Some(sum) => sum,
+        None => engine.ev.mul_integer(ct, 0)?,
+    };
+    Ok(engine.ev.add_scalar(&sum, coefficients[0].into())?)
 }
 
 /// A polynomial, with refreshes if the context can do them.
-pub fn polynomial(core: &Core, polynomial: &Polynomial, ct: &Ct, layout: &Layout) -> Result<(Ct, Layout)> {
+pub fn polynomial(
+    core: &Core,
+    keys: &Keys,
+    (polynomial, powers): (&Polynomial, bool),
+    (ct, layout): (&Ct, &Layout),
+) -> Result<(Ct, Layout)> {
     let engine = core.site.ckks()?;
-    let keys = core.switching()?;
     let result = match core.bootstrap_keys() {
+        None if powers && is_shallow(polynomial) => by_powers(engine, keys, polynomial.coefficients(), ct)?,
         Some(bootstrap) => {
             let (bootstrapper, ct) = (engine.bootstrapper()?, with_slots(engine, ct, engine.params.slots())?);
             let refresher = bootstrapper.with_keys(&bootstrap);
             let refresher = Interruptible(&refresher);
-            let result = polynomial.apply_refreshed(&engine.ev, &ct, keys.get()?, &refresher)?;
+            let result = polynomial.apply_refreshed(&engine.ev, &ct, keys, &refresher)?;
             with_slots(engine, &result, layout_slots(layout, &result, engine))?
         }
-        None => polynomial.apply_refreshed(&engine.ev, ct, keys.get()?, &NeverRefresh)?,
+        None => polynomial.apply_refreshed(&engine.ev, ct, keys, &NeverRefresh)?,
     };
     let padding = layout.padding.map(|x| polynomial.apply_plain(x)).filter(|x| x.is_finite());
-    Ok((result, Layout { padding, ..*layout }))
+    // Of complex numbers, only what powers of their magnitude add up to is known.
+    let bounds = layout.bounds.filter(|_| !layout.complex);
+    let bounds = bounds.and_then(|of| of.polynomial(polynomial.degree(), |x| polynomial.apply_plain(x)));
+    Ok((result, Layout { padding, bounds, ..*layout }))
 }
 
 /// The slots that a ciphertext had before it was made one of all slots.
@@ -327,4 +493,27 @@ pub fn refreshed(core: &Core, ct: &Ct) -> Result<Ct> {
     })?;
     let fresh = bootstrapper.refresh(&with_slots(engine, ct, engine.params.slots())?, &keys)?;
     with_slots(engine, &fresh, ct.slots())
+}
+
+/// The first values of each part, one part behind the other, in one level.
+pub fn side_by_side(engine: &CkksEngine, keys: &Keys, parts: &[(&Ct, usize)]) -> Result<Ct> {
+    let total: usize = parts.iter().map(|(_, size)| size).sum();
+    let widest = parts.iter().map(|(ct, _)| ct.slots()).max().unwrap_or(1);
+    let slots = total.next_power_of_two().max(widest);
+    let level = parts.iter().map(|(ct, _)| ct.level()).min().unwrap_or(0);
+    let mut start = 0;
+    let terms = parts
+        .iter()
+        .map(|&(ct, size)| {
+            let ct = with_slots(engine, &engine.ev.mod_switch_to(ct, level)?, slots)?;
+            let mut mask = vec![0.0; start + size];
+            mask[start..].fill(1.0);
+            let moved = if start == 0 { ct } else { engine.ev.rotate(&ct, -(start as i64), keys)? };
+            start += size;
+            let encoding = engine.params.encoding_for(&moved).slots(slots);
+            Ok((moved, engine.ev.encoder().encode_real(&mask, encoding)?))
+        })
+        .collect::<Result<Vec<_>>>()?;
+    let terms: Vec<_> = terms.iter().map(|(ct, mask)| (ct, mask)).collect();
+    Ok(engine.ev.plain_combination(&terms)?)
 }

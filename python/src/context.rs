@@ -6,6 +6,7 @@ use crate::keys::{EvalKeys, PyBootstrapKeys, PyEvaluationKeys, PyKeys, requireme
 use crate::params::{AnyParams, PyParams};
 use crate::run::{Place, detached};
 use he::Device;
+use he_core::KeySetId;
 use he_core::bfv::Bfv;
 use he_core::bgv::Bgv;
 use he_core::bootstrapping::{BootstrapKeys, BootstrapParams, Bootstrapper};
@@ -180,6 +181,8 @@ impl Site {
 pub struct Core {
     pub site: Arc<Site>,
     evaluation: RwLock<Option<Arc<EvalKeys>>>,
+    /// Keys of other key sets, for as long as somebody has them.
+    earlier: Mutex<Vec<Weak<EvalKeys>>>,
     bootstrap: RwLock<Option<Arc<BootstrapKeys<Device>>>>,
     /// The evaluator of integers under TFHE, which holds the key on the device.
     uints: Mutex<Option<Arc<IntegerEvaluator<Device>>>>,
@@ -199,6 +202,7 @@ impl Core {
         let core = Arc::new(Self {
             site,
             evaluation: RwLock::default(),
+            earlier: Mutex::default(),
             bootstrap: RwLock::default(),
             uints: Mutex::default(),
         });
@@ -223,15 +227,35 @@ impl Core {
     pub fn evaluation(&self) -> Result<Arc<EvalKeys>> {
         read(&self.evaluation).ok_or_else(|| {
             Fault::Key(
-                "the context has no evaluation keys; make them with keygen, or set evaluation_keys"
+                "the context has no evaluation keys; make them with keygen, or set context.evaluation_keys: a \
+                 process that ciphertexts are sent to needs those of their key set, which are pickled as well, and \
+                 has its context in he.Context.latest(params)"
                     .to_owned(),
             )
         })
     }
 
-    /// The keys of products and rotations.
-    pub fn switching(&self) -> Result<SwitchingKeys> {
-        let keys = self.evaluation()?;
+    /// The keys of products and rotations of a key set: those that the context has, or earlier ones
+    /// of its that are still held.
+    pub fn switching(&self, key_set: Option<KeySetId>) -> Result<SwitchingKeys> {
+        let current = self.evaluation()?;
+        let of = |keys: &EvalKeys| keys.key_set() == key_set;
+        let keys = if key_set.is_none() || current.key_set().is_none() || of(&current) {
+            current
+        } else {
+            let earlier = self.earlier.lock().unwrap_or_else(PoisonError::into_inner);
+            let found = earlier.iter().filter_map(Weak::upgrade).find(|keys| of(keys));
+            found.ok_or_else(|| {
+                let id = |of: Option<KeySetId>| of.map_or_else(String::new, |id| format!(" {id}"));
+                Fault::Key(format!(
+                    "the ciphertext is of the key set{}, and the context computes with the evaluation keys of \
+                     another{}: those of keygen, or those that were set last. Set context.evaluation_keys to \
+                     those that were made with its secret key, or keep its he.Keys",
+                    id(key_set),
+                    id(current.key_set())
+                ))
+            })?
+        };
         match &*keys {
             EvalKeys::Rlwe(_) => Ok(SwitchingKeys(keys)),
             EvalKeys::Tfhe(_) => Err(Fault::Type("evaluation keys of tfhe".to_owned())),
@@ -244,6 +268,11 @@ impl Core {
 
     pub fn set_evaluation(&self, keys: Option<Arc<EvalKeys>>) {
         *self.uints.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        if let Some(keys) = &keys {
+            let mut earlier = self.earlier.lock().unwrap_or_else(PoisonError::into_inner);
+            earlier.retain(|keys| keys.strong_count() > 0);
+            earlier.push(Arc::downgrade(keys));
+        }
         *self.evaluation.write().unwrap_or_else(PoisonError::into_inner) = keys;
     }
 
@@ -268,6 +297,11 @@ impl Core {
             Carry::default(),
         )?))))
     }
+}
+
+/// A product without keys, which nothing asks for.
+pub fn no_keys() -> Fault {
+    Fault::Key("a product without evaluation keys".to_owned())
 }
 
 /// Evaluation keys that are known to be those of RLWE schemes.

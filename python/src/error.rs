@@ -104,7 +104,13 @@ fn of_core(error: &he_core::Error) -> PyErr {
         E::KeyMismatch { .. }
         | E::MissingGaloisKey { .. }
         | E::MissingConjugationKey
-        | E::MissingRelinKey => KeySetError::new_err(text),
+        | E::MissingRelinKey => KeySetError::new_err(match error {
+            E::KeyMismatch { .. } => format!(
+                "{text}: every keygen makes a key set of its own, with which earlier ciphertexts have nothing in \
+                 common; use the keys that the ciphertext was made with, and set context.evaluation_keys to theirs"
+            ),
+            _ => text,
+        }),
         E::LevelExhausted { .. } | E::BudgetSpent { .. } | E::ModulusExhausted { .. } => {
             DepthError::new_err(text)
         }
@@ -126,10 +132,22 @@ fn with_hint(message: String, hint: Option<String>) -> String {
     }
 }
 
+/// What to do about an error of he-files, in the terms of this package.
+fn hint(error: &he_files::Error) -> Option<String> {
+    use he_core::aes::container::ContainerError;
+    match error {
+        he_files::Error::InFile { source, .. } | he_files::Error::Unreadable { source, .. } => hint(source),
+        he_files::Error::Container(ContainerError::Cost { .. }) => {
+            Some("if you know who made the file, pass allow_cost=True".to_owned())
+        }
+        error => error.hint(),
+    }
+}
+
 /// The exception of an error of he-files.
 fn of_files(error: &he_files::Error) -> PyErr {
     use he_files::Error as E;
-    let text = || with_hint(error.to_string(), error.hint());
+    let text = || with_hint(error.to_string(), hint(error));
     match error {
         E::Io { source, .. } | E::Unpack { source, .. } => match source.kind() {
             ErrorKind::NotFound => PyFileNotFoundError::new_err(text()),

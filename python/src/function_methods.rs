@@ -5,7 +5,7 @@ use crate::ckks;
 use crate::error::Fault;
 use crate::functions::{Interval, PyFunction};
 use he_core::num_complex::Complex64;
-use he_files::layout::{Layout, Op};
+use he_files::layout::{Dim, Layout, Op};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -16,6 +16,11 @@ impl PyCiphertext {
         if self.layout.splat {
             let text = format!("{name} of a single value; it is a function of a column, or of each row");
             return Err(PyValueError::new_err(text));
+        }
+        if self.layout.dims[1] != Some(Dim::Slots) {
+            return Err(PyValueError::new_err(format!(
+                "{name} along an axis that lies over ciphertexts; encrypt the array with layout=\"rows\""
+            )));
         }
         if self.layout.entries.is_none() && ct.batch() > 1 {
             return Err(PyValueError::new_err(format!(
@@ -46,12 +51,13 @@ impl PyCiphertext {
         };
         let (vector, count) = filled.as_ref().map_or((self, count), |filled| (filled, room));
         let greatest = PyFunction::maximum(slots, count, interval, bits, 1, py)?.applied(py, vector, None)?;
-        Ok(Self { layout: Layout::total(self.layout.entries), ..greatest })
+        let layout = Layout { bounds: greatest.layout.bounds, ..self.layout.reduced(Dim::Slots, false) };
+        Ok(Self { layout, ..greatest })
     }
 
     /// The same values with a number in all slots after them, which slices leave as they were: one
     /// level unless it is known what the slots hold.
-    fn filled(&self, py: Python<'_>, value: f64) -> PyResult<Self> {
+    pub fn filled(&self, py: Python<'_>, value: f64) -> PyResult<Self> {
         self.run(py, || {
             let (engine, value) = (self.core.site.ckks()?, Complex64::new(value, 0.0));
             let shifted = ckks::with_number(engine, Op::Sub, self.ckks()?, value)?;

@@ -2,7 +2,7 @@
 //! ciphertext.
 
 use crate::arrays::{Array, Numbers, Values, array_of};
-use crate::ciphertext::{Cipher, PyCiphertext};
+use crate::ciphertext::{Cipher, PyCiphertext, check_interval};
 use crate::ckks::with_slots;
 use crate::error::{Fault, Result};
 use crate::interrupt::Interruptible;
@@ -11,7 +11,7 @@ use he::Device;
 use he_core::circuits::Requirements;
 use he_core::circuits::ckks::{Comparison, Function, GroupFunction, Groups, NeverRefresh, Refresher};
 use he_core::ckks::Ciphertext;
-use he_files::layout::Op;
+use he_files::layout::{Bounds, Op};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use std::cell::RefCell;
@@ -59,6 +59,18 @@ impl PyFunction {
         Self::step(2.0, 1.0 / 32.0, 8, py)
     }
 
+    /// What results lie between, if the operands lie in the interval.
+    fn result_bounds(&self) -> Option<Bounds> {
+        let (a, b) = self.interval();
+        let (low, high) = match &*self.0 {
+            Kind::One(function) => (-function.peak(), function.peak()),
+            Kind::Two(function) if function.name() == "compare" => (0.0, 1.0),
+            Kind::Group(function) if !matches!(function.name(), "sort" | "maximum") => (0.0, 1.0),
+            Kind::Two(_) | Kind::Group(_) => (a.min(0.0), b.max(0.0)),
+        };
+        Bounds::new(low - self.error(), high + self.error())
+    }
+
     /// The function of a ciphertext, with refreshes if the context can do them.
     pub fn applied(
         &self,
@@ -73,14 +85,39 @@ impl PyFunction {
             let wanted = if other.is_some() { "one ciphertext" } else { "two ciphertexts" };
             return Err(PyTypeError::new_err(format!("{} is a function of {wanted}", self.name())));
         }
+        for of in [Some(ct), other].into_iter().flatten() {
+            if of.layout.complex {
+                let text = format!(
+                    "{} is a function of real numbers, and the array is one of complex ones",
+                    self.name()
+                );
+                return Err(PyTypeError::new_err(text));
+            }
+            if let Some(bounds) = of.layout.bounds {
+                check_interval(self.name(), bounds, self.interval())?;
+            }
+        }
+        // Where slots after the values hold something outside of the interval, a function of it may
+        // be anything.
+        let (a, b) = self.interval();
+        let outside = ct.layout.padding.is_some_and(|x| !(a..=b).contains(&x));
+        let filled = match &*self.0 {
+            Kind::One(_) if outside && ct.layout.is_padded(ct.slots_of_vector()) => {
+                Some(ct.filled(py, a + (b - a) / 2.0)?)
+            }
+            _ => None,
+        };
+        let ct = filled.as_ref().unwrap_or(ct);
         ct.run(py, || {
-            let (core, engine, keys) = (&ct.core, ct.core.site.ckks()?, ct.core.switching()?);
+            let (core, engine, keys) = (&ct.core, ct.core.site.ckks()?, ct.switching()?);
             let (a, b) = (ct.ckks()?, other.map(PyCiphertext::ckks).transpose()?);
             let (ev, kind) = (&engine.ev, &*self.0);
             let layout = match other {
                 Some(other) => ct.layout.combined(&other.layout, Op::Add, false)?,
                 None => ct.layout.unknown(),
             };
+            let known = ct.layout.bounds.is_some() && other.is_none_or(|other| other.layout.bounds.is_some());
+            let layout = layout.bounded(self.result_bounds().filter(|_| known));
             let result = match core.bootstrap_keys() {
                 None => with_refresher(kind, ev, a, b, keys.get()?, &Interruptible(&NeverRefresh))?,
                 Some(bootstrap) => {

@@ -5,7 +5,9 @@ use he::{Device, Overseer};
 use he_core::circuits::ckks::Refresher;
 use he_core::ckks::Ciphertext;
 use pyo3::prelude::*;
+use rand::{CryptoRng, Rng, TryCryptoRng, TryRng};
 use std::cell::{Cell, RefCell};
+use std::convert::Infallible;
 use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -26,7 +28,72 @@ pub fn point() {
 /// The least time between two looks for signals: Python's lock may have to be waited for.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
 
+/// So many ciphertexts are encrypted between two looks for signals.
+pub const PIECE: usize = 32;
+
+/// The least time between two reports of progress.
+const BETWEEN_REPORTS: Duration = Duration::from_secs(1);
+
+/// A step of work in pieces: signals come through, and once a second the logger ``he`` of Python is
+/// told, at level INFO, how far it is.
+pub fn step(what: &str, done: usize, of: usize) {
+    look();
+    let now = Instant::now();
+    let last = if done == 0 { None } else { REPORTED.get() };
+    match last {
+        None => REPORTED.set(Some(now)),
+        Some(last) if now - last >= BETWEEN_REPORTS => {
+            REPORTED.set(Some(now));
+            let report = |py: Python<'_>| -> PyResult<()> {
+                let logger = py.import("logging")?.call_method1("getLogger", ("he",))?;
+                logger.call_method1("info", ("%s: %d of %d ciphertexts", what, done, of))?;
+                Ok(())
+            };
+            if let Some(Err(error)) = Python::try_attach(report) {
+                resume_unwind(Box::new(Interrupted(error)));
+            }
+        }
+        Some(_) => (),
+    }
+}
+
+/// A point of [`point`], if the last look was long enough ago.
+pub fn look() {
+    let now = Instant::now();
+    if LOOKED.get().is_some_and(|last| now - last >= BETWEEN_LOOKS) {
+        LOOKED.set(Some(now));
+        point();
+    }
+}
+
+/// A generator that looks for signals: what draws many numbers is ended by them.
+pub struct Watched<R>(pub R);
+
+impl<R: Rng> TryRng for Watched<R> {
+    type Error = Infallible;
+
+    fn try_next_u32(&mut self) -> Result<u32, Infallible> {
+        look();
+        Ok(self.0.next_u32())
+    }
+
+    fn try_next_u64(&mut self) -> Result<u64, Infallible> {
+        look();
+        Ok(self.0.next_u64())
+    }
+
+    fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Infallible> {
+        look();
+        self.0.fill_bytes(bytes);
+        Ok(())
+    }
+}
+
+impl<R: CryptoRng> TryCryptoRng for Watched<R> {}
+
 thread_local! {
+    /// When progress was last reported.
+    static REPORTED: Cell<Option<Instant>> = const { Cell::new(None) };
     /// When this thread last looked for signals, if it is one that Python has called from.
     static LOOKED: Cell<Option<Instant>> = const { Cell::new(None) };
     /// The exception of a signal's handler, until the work has ended.

@@ -1,10 +1,11 @@
 //! Keys of all schemes.
 
 use crate::arrays::Bytes;
-use crate::ciphertext::PyCiphertext;
+use crate::ciphertext::{EncryptOptions, PyCiphertext};
 use crate::context::{Core, Engine, PyContext, on_ring};
 use crate::error::{Fault, Result};
 use crate::functions::PyFunction;
+use crate::interrupt::Watched;
 use crate::model::PyModel;
 use crate::params::PyParams;
 use crate::run::detached;
@@ -63,6 +64,13 @@ impl EvalKeys {
                 "a key file of another scheme, in a context of {}",
                 core.site.params.scheme()
             ))),
+        }
+    }
+
+    pub fn key_set(&self) -> Option<KeySetId> {
+        match self {
+            Self::Rlwe(keys) => keys.key_set(),
+            Self::Tfhe(key) => key.key_set(),
         }
     }
 
@@ -319,6 +327,12 @@ impl PySecretKey {
     ///     BGV take integers below t / 2 in magnitude, or below t without sign.
     /// level : int, optional
     ///     CKKS: the level of the ciphertext, by default the highest.
+    /// bound : float, optional
+    ///     A public bound of the magnitudes; by default that of the values, rounded up to one of
+    ///     eight steps per power of two, with whether there are negative and positive values.
+    /// layout : {"rows", "columns"}, optional
+    ///     Whether a row of an array of two dimensions lies in each ciphertext, or a column; by
+    ///     default columns if there are at least 16 rows and twice as many as columns.
     ///
     /// Raises
     /// ------
@@ -326,19 +340,27 @@ impl PySecretKey {
     ///     For an array of another dtype.
     /// ValueError
     ///     For values that are not finite or too large, and for shapes that do not fit.
-    #[pyo3(signature = (values, *, level = None))]
-    fn encrypt(&self, values: &Bound<'_, PyAny>, level: Option<usize>) -> PyResult<PyCiphertext> {
-        PyCiphertext::by_secret_key(self, values, level)
+    #[pyo3(signature = (values, *, level = None, bound = None, layout = None))]
+    fn encrypt(
+        &self,
+        values: &Bound<'_, PyAny>,
+        level: Option<usize>,
+        bound: Option<f64>,
+        layout: Option<&str>,
+    ) -> PyResult<PyCiphertext> {
+        PyCiphertext::by_secret_key(self, values, &EncryptOptions { level, bound, layout })
     }
 
     /// Encrypt an array into bytes of half the size, which `Ciphertext.from_bytes` expands.
-    #[pyo3(signature = (values, *, level = None))]
+    #[pyo3(signature = (values, *, level = None, bound = None, layout = None))]
     fn encrypt_to_bytes<'py>(
         &self,
         values: &Bound<'py, PyAny>,
         level: Option<usize>,
+        bound: Option<f64>,
+        layout: Option<&str>,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        PyCiphertext::seeded_bytes(self, values, level)
+        PyCiphertext::seeded_bytes(self, values, &EncryptOptions { level, bound, layout })
     }
 
     /// Decrypt into an array of the shape that was encrypted.
@@ -350,7 +372,8 @@ impl PySecretKey {
     /// ciphertext : Ciphertext
     ///     A ciphertext of this key set.
     /// dtype : {"float64", "complex128", "int64", "uint64"}, optional
-    ///     float64 for CKKS and int64 for BFV and BGV by default.
+    ///     float64 for CKKS, or complex128 of an array of complex numbers, and int64 for BFV and
+    ///     BGV by default.
     ///
     /// Raises
     /// ------
@@ -509,6 +532,12 @@ impl PyPublicKey {
     ///     BGV take integers below t / 2 in magnitude, or below t without sign.
     /// level : int, optional
     ///     CKKS: the level of the ciphertext, by default the highest.
+    /// bound : float, optional
+    ///     A public bound of the magnitudes; by default that of the values, rounded up to one of
+    ///     eight steps per power of two, with whether there are negative and positive values.
+    /// layout : {"rows", "columns"}, optional
+    ///     Whether a row of an array of two dimensions lies in each ciphertext, or a column; by
+    ///     default columns if there are at least 16 rows and twice as many as columns.
     ///
     /// Raises
     /// ------
@@ -516,9 +545,15 @@ impl PyPublicKey {
     ///     For an array of another dtype.
     /// ValueError
     ///     For values that are not finite or too large, and for shapes that do not fit.
-    #[pyo3(signature = (values, *, level = None))]
-    fn encrypt(&self, values: &Bound<'_, PyAny>, level: Option<usize>) -> PyResult<PyCiphertext> {
-        PyCiphertext::by_public_key(self, values, level)
+    #[pyo3(signature = (values, *, level = None, bound = None, layout = None))]
+    fn encrypt(
+        &self,
+        values: &Bound<'_, PyAny>,
+        level: Option<usize>,
+        bound: Option<f64>,
+        layout: Option<&str>,
+    ) -> PyResult<PyCiphertext> {
+        PyCiphertext::by_public_key(self, values, &EncryptOptions { level, bound, layout })
     }
 
     /// Encrypt unsigned integers of `bits` bits under TFHE: an array of integers, or a list.
@@ -586,11 +621,7 @@ impl PyEvaluationKeys {
     /// The identity of the key set: the same for a secret key and all that was made with it.
     #[getter]
     fn key_set(&self) -> Option<String> {
-        match &*self.keys {
-            EvalKeys::Rlwe(keys) => keys.key_set(),
-            EvalKeys::Tfhe(key) => key.key_set(),
-        }
-        .map(|id| id.to_string())
+        self.keys.key_set().map(|id| id.to_string())
     }
 
     /// The parameters.
@@ -738,7 +769,7 @@ impl PyKeys {
     ) -> PyResult<Self> {
         let (secret, public, evaluation, bootstrap) = core.site.place.run(py, || {
             secrets::check_allowed("making keys")?;
-            let rng = &mut rng()?;
+            let rng = &mut Watched(rng()?);
             on_ring!(
                 &core.site.engine,
                 engine => {
@@ -792,6 +823,12 @@ impl PyKeys {
     ///     BGV take integers below t / 2 in magnitude, or below t without sign.
     /// level : int, optional
     ///     CKKS: the level of the ciphertext, by default the highest.
+    /// bound : float, optional
+    ///     A public bound of the magnitudes; by default that of the values, rounded up to one of
+    ///     eight steps per power of two, with whether there are negative and positive values.
+    /// layout : {"rows", "columns"}, optional
+    ///     Whether a row of an array of two dimensions lies in each ciphertext, or a column; by
+    ///     default columns if there are at least 16 rows and twice as many as columns.
     ///
     /// Raises
     /// ------
@@ -799,9 +836,15 @@ impl PyKeys {
     ///     For an array of another dtype.
     /// ValueError
     ///     For values that are not finite or too large, and for shapes that do not fit.
-    #[pyo3(signature = (values, *, level = None))]
-    fn encrypt(&self, values: &Bound<'_, PyAny>, level: Option<usize>) -> PyResult<PyCiphertext> {
-        self.secret.get().encrypt(values, level)
+    #[pyo3(signature = (values, *, level = None, bound = None, layout = None))]
+    fn encrypt(
+        &self,
+        values: &Bound<'_, PyAny>,
+        level: Option<usize>,
+        bound: Option<f64>,
+        layout: Option<&str>,
+    ) -> PyResult<PyCiphertext> {
+        self.secret.get().encrypt(values, level, bound, layout)
     }
 
     /// Decrypt into an array of the shape that was encrypted.
@@ -813,7 +856,8 @@ impl PyKeys {
     /// ciphertext : Ciphertext
     ///     A ciphertext of this key set.
     /// dtype : {"float64", "complex128", "int64", "uint64"}, optional
-    ///     float64 for CKKS and int64 for BFV and BGV by default.
+    ///     float64 for CKKS, or complex128 of an array of complex numbers, and int64 for BFV and
+    ///     BGV by default.
     ///
     /// Raises
     /// ------

@@ -14,10 +14,13 @@ mod file_ranges;
 mod files;
 mod function_methods;
 mod functions;
+mod index;
 mod interrupt;
+mod join;
 mod keys;
 mod model;
 mod params;
+mod products;
 mod run;
 mod secrets;
 mod transcipher;
@@ -33,9 +36,7 @@ mod _he {
     #[pymodule_export]
     use super::aes::{PyAesKey, decrypt as aes_decrypt, encrypt as aes_encrypt};
     #[pymodule_export]
-    use super::ciphertext::{
-        PyCiphertext, decode as decode_ciphertext, stack, unpickled as unpickled_ciphertext,
-    };
+    use super::ciphertext::{PyCiphertext, decode as decode_ciphertext, unpickled as unpickled_ciphertext};
     #[pymodule_export]
     use super::context::{PyContext, devices};
     #[pymodule_export]
@@ -44,6 +45,8 @@ mod _he {
     use super::files::{decrypt_file, encrypt_file, evaluate, info, keygen};
     #[pymodule_export]
     use super::functions::PyFunction;
+    #[pymodule_export]
+    use super::join::{concatenate, stack};
     #[pymodule_export]
     use super::keys::{
         PyBootstrapKeys, PyEvaluationKeys, PyKeys, PyPublicKey, PySecretKey, unpickled_bootstrap,
@@ -67,6 +70,7 @@ mod _he {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         error::add_to(module)
     }
 }

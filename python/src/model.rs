@@ -15,7 +15,7 @@ use he_core::ckks::{Encryptor, Plaintext};
 use he_core::num_complex::Complex64;
 use he_files::layout::Layout;
 use he_files::scheme::engine::rng;
-use he_nn::{CompiledModel, Graph, Options, Parameters};
+use he_nn::{CompiledModel, Options, Parameters, onnx};
 use pyo3::exceptions::{PyTypeError, PyUserWarning};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyType};
@@ -91,26 +91,29 @@ impl PyModel {
     ///     The bits to which functions are approximated.
     /// margin : float, optional
     ///     By which fraction values may exceed those of the examples.
+    /// output_name : str, optional
+    ///     Which output of the file is computed, of several; by default the first that can be.
     ///
     /// Raises
     /// ------
     /// ModelError
     ///     If an operator is not supported, or the examples do not fit the model.
     #[classmethod]
-    #[pyo3(signature = (onnx, examples, *, bits = None, margin = None))]
+    #[pyo3(signature = (onnx, examples, *, bits = None, margin = None, output_name = None))]
     fn compile(
         _class: &Bound<'_, PyType>,
         onnx: FilePlace,
         examples: &Bound<'_, PyAny>,
         bits: Option<u32>,
         margin: Option<f64>,
+        output_name: Option<&str>,
     ) -> PyResult<Self> {
-        let rows = matrix(examples, "examples")?;
+        let (file, rows) = (onnx, matrix(examples, "examples")?);
         detached(examples.py(), || {
-            let bytes = onnx.bytes()?;
-            let graph = match onnx.folder() {
-                Some(folder) => he_nn::onnx::Model::read_in(folder, &bytes, None)?.graph,
-                None => Graph::from_onnx(&bytes)?,
+            let bytes = file.bytes()?;
+            let graph = match file.folder() {
+                Some(folder) => onnx::Model::read_in(folder, &bytes, output_name)?.graph,
+                None => onnx::Model::read(&bytes, output_name)?.graph,
             };
             let usual = Options::default();
             let options =
@@ -281,7 +284,7 @@ impl PyModel {
                 core.site.check_same(&part.core.site, "example")?;
                 inputs.push(part.ckks()?.duplicate()?);
             }
-            let keys = core.switching()?;
+            let keys = core.switching(None)?;
             Ok(match core.bootstrap_keys() {
                 Some(bootstrap) if self.model.parameters().bootstrapping().is_some() => {
                     let bootstrapper = engine.bootstrapper()?;
@@ -374,7 +377,7 @@ impl PyModel {
 
 /// Vectors of slots as a batch of rows.
 fn wrapped(core: &Arc<Core>, ct: crate::ckks::Ct, rows: usize) -> PyCiphertext {
-    let layout = Layout { entries: Some(rows), size: ct.slots(), splat: false, padding: None };
+    let layout = Layout::new(Some(rows), ct.slots(), false, None);
     PyCiphertext::new(core, Cipher::Ckks(ct), layout)
 }
 

@@ -12,10 +12,14 @@ use he_core::rlwe::RlweParams;
 use he_core::tfhe::{TfheParams, presets};
 use he_core::wire::{FrameKind, FrameReader, first_frame_limit};
 use he_files::bootstrap::Named;
+use he_files::scheme::ckks::with_spare_range;
 use he_files::scheme::engine::security;
 use pyo3::basic::CompareOp;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyType};
+
+/// The bits for the magnitude of results where the ring has room for them.
+const USUAL_RANGE: u32 = 24;
 
 /// The parameters of one scheme.
 #[derive(Clone, Debug, PartialEq)]
@@ -72,6 +76,15 @@ impl AnyParams {
         match self {
             Self::Bfv(_) | Self::Bgv(_) => self.rlwe().map(|rlwe| 1 << rlwe.ring().log_n()),
             _ => self.ckks().map(CkksParams::slots),
+        }
+    }
+
+    /// The modulus of integers under BFV and BGV.
+    pub fn plain_modulus(&self) -> Option<u64> {
+        match self {
+            Self::Bfv(params) => Some(params.plain().value()),
+            Self::Bgv(params) => Some(params.plain().value()),
+            _ => None,
         }
     }
 
@@ -150,7 +163,8 @@ impl PyParams {
     /// scheme : {"ckks", "bfv", "bgv"}
     ///     Real numbers, or integers.
     /// precision_bits, range_bits : int, optional
-    ///     CKKS: the bits of precision (25), and the bits before the point of results (4).
+    ///     CKKS: the bits of precision (25), and the bits before the point of results: by default
+    ///     at least 4, and at least 24 where that costs no larger ring.
     /// bits, plain_modulus : int, optional
     ///     BFV and BGV: results stay below 2^bits in magnitude (20), or the modulus itself.
     /// margin_bits : int, optional
@@ -227,7 +241,17 @@ impl PyParams {
                     builder = range_bits.into_iter().fold(builder, |builder, bits| builder.range_bits(bits));
                     builder = slots.into_iter().fold(builder, |builder, slots| builder.slots(slots));
                     builder = log_n.into_iter().fold(builder, |builder, log_n| builder.log_n(log_n));
-                    AnyParams::Ckks(builder.build()?)
+                    AnyParams::Ckks(match range_bits {
+                        Some(_) => builder.build()?,
+                        // A longer chain is worth the variance of ordinary data, a larger ring is not.
+                        None => {
+                            let least = with_spare_range(&builder)?;
+                            let log_n = |params: &CkksParams| params.rlwe().ring().log_n();
+                            let wide = builder.range_bits(USUAL_RANGE).build();
+                            let wide = wide.ok().filter(|wide| log_n(wide) == log_n(&least));
+                            wide.filter(|wide| wide.range() > least.range()).unwrap_or(least)
+                        }
+                    })
                 }
                 "bfv" => {
                     not_for("bfv", &real)?;
@@ -352,10 +376,16 @@ impl PyParams {
     /// The modulus of integers under BFV and BGV.
     #[getter]
     fn plain_modulus(&self) -> Option<u64> {
+        self.0.plain_modulus()
+    }
+
+    /// The greatest magnitude of results: CKKS at level 0, and integers below half of the modulus.
+    /// None under TFHE.
+    #[getter]
+    fn range(&self) -> Option<f64> {
         match &self.0 {
-            AnyParams::Bfv(params) => Some(params.plain().value()),
-            AnyParams::Bgv(params) => Some(params.plain().value()),
-            _ => None,
+            AnyParams::Tfhe(_) => None,
+            params => params.plain_modulus().map(|t| (t / 2) as f64).or(params.ckks().map(CkksParams::range)),
         }
     }
 

@@ -3,6 +3,7 @@
 use crate::arrays::{Array, Bytes, Numbers, Values, array_of};
 use crate::context::{Core, PyContext};
 use crate::error::{Fault, Result};
+use crate::index;
 use crate::interrupt;
 use crate::keys::PySecretKey;
 use crate::params::PyParams;
@@ -18,7 +19,7 @@ use he_files::tfhe::sort;
 use pyo3::basic::CompareOp;
 use pyo3::exceptions::{PyTypeError, PyValueError, PyZeroDivisionError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyInt as Number, PyList, PyType};
+use pyo3::types::{PyBytes, PyDict, PyInt as Number, PyList, PyTuple, PyType};
 use std::sync::Arc;
 
 type Ints<S> = EncryptedInteger<S, Device>;
@@ -139,8 +140,22 @@ impl Kind for Signed {
     }
 }
 
+/// The exception of an array of NumPy of encrypted integers.
+fn no_array() -> PyErr {
+    PyTypeError::new_err(
+        "encrypted integers do not become an array of NumPy: decrypt them with keys.decrypt_uint or decrypt_int",
+    )
+}
+
 /// One of Python's integers.
 fn number(value: &Bound<'_, PyAny>) -> PyResult<BigInt> {
+    // NumPy's integers become Python's; nothing that has a fraction does.
+    let value = &value.call_method0("__index__").map_err(|_| {
+        let found = value.get_type().name().map_or_else(|_| "?".to_owned(), |name| name.to_string());
+        PyTypeError::new_err(format!(
+            "values: {found}, where integers are expected; round or scale them first"
+        ))
+    })?;
     let bits: usize = value.call_method0("bit_length")?.extract()?;
     let signed = PyDict::new(value.py());
     signed.set_item("signed", true)?;
@@ -415,8 +430,82 @@ macro_rules! integers_with_operators {
                 PyContext(Arc::clone(&self.core))
             }
 
+            /// NumPy leaves operations with its arrays to this class.
+            #[classattr]
+            #[pyo3(name = "__array_ufunc__")]
+            fn no_ufuncs() -> Option<bool> {
+                None
+            }
+
+            /// Says that an array of NumPy holds clear values.
+            #[pyo3(signature = (*_args, **_kwargs))]
+            fn __array__(
+                &self,
+                _args: &Bound<'_, PyTuple>,
+                _kwargs: Option<&Bound<'_, PyDict>>,
+            ) -> PyResult<Py<PyAny>> {
+                Err(no_array())
+            }
+
+            /// NumPy's functions of arrays: sums, and an error that names the others.
+            #[pyo3(signature = (func, types, args, kwargs))]
+            fn __array_function__<'py>(
+                slf: &Bound<'py, Self>,
+                func: &Bound<'py, PyAny>,
+                types: &Bound<'py, PyAny>,
+                args: &Bound<'py, PyTuple>,
+                kwargs: &Bound<'py, PyDict>,
+            ) -> PyResult<Bound<'py, PyAny>> {
+                let call = slf.py().import("he._numpy")?.getattr("integer_function")?;
+                call.call1((func, types, args, kwargs))
+            }
+
+            /// Integers are neither true nor false: comparisons are, and these are encrypted.
+            fn __bool__(&self) -> PyResult<bool> {
+                Err(PyTypeError::new_err(
+                    "encrypted integers are neither true nor false; compare them, and use the condition's select",
+                ))
+            }
+
+            fn __contains__(&self, _item: &Bound<'_, PyAny>) -> PyResult<bool> {
+                Err(PyTypeError::new_err("`in` asks for values that are encrypted: decrypt them and ask these"))
+            }
+
             fn __len__(&self) -> usize {
                 self.value.batch()
+            }
+
+            /// The shape of the batch.
+            #[getter]
+            fn shape(&self) -> (usize,) {
+                (self.value.batch(),)
+            }
+
+            /// An integer, a slice or a list of places; a single integer is a batch of one.
+            fn __getitem__(&self, index: &Bound<'_, PyAny>) -> PyResult<Self> {
+                let places = index::places(index, self.value.batch())?;
+                let value = self.core.site.place.run(index.py(), || {
+                    let parts = places.iter().map(|&at| self.value.part(at..at + 1));
+                    let parts = parts.collect::<he_core::Result<Vec<_>>>()?;
+                    Ok(Ints::concat(&parts.iter().collect::<Vec<_>>())?)
+                })?;
+                Ok(self.with(value))
+            }
+
+            fn __iter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+                let builtins = slf.py().import("builtins")?;
+                let range = builtins.getattr("range")?.call1((slf.get().__len__(),))?;
+                builtins.getattr("map")?.call1((slf.getattr("__getitem__")?, range))
+            }
+
+            /// The sum of all integers modulo 2^bits: `cast` widens them first.
+            fn sum(&self, py: Python<'_>) -> PyResult<Self> {
+                let value = self.run(py, |ev, x| {
+                    let parts = (0..x.batch()).map(|at| x.part(at..at + 1));
+                    let parts = parts.collect::<he_core::Result<Vec<_>>>()?;
+                    ev.sum(&parts.iter().collect::<Vec<_>>())
+                })?;
+                Ok(self.with(value))
             }
 
             fn __add__(&self, other: &Bound<'_, PyAny>) -> PyResult<Self> {
@@ -542,7 +631,8 @@ macro_rules! integers_with_operators {
                     CompareOp::Le => self.compute(other, |ev, x, y| ev.le(x, y))?,
                     CompareOp::Gt => self.compute(other, |ev, x, y| ev.gt(x, y))?,
                     CompareOp::Ge => self.compute(other, |ev, x, y| ev.ge(x, y))?,
-                    CompareOp::Eq | CompareOp::Ne => return Ok(py.NotImplemented()),
+                    CompareOp::Eq => self.compute(other, |ev, x, y| ev.eq(x, y))?,
+                    CompareOp::Ne => self.compute(other, |ev, x, y| ev.ne(x, y))?,
                 };
                 Ok(self.flags(found).into_pyobject(py)?.into_any().unbind())
             }
@@ -798,6 +888,38 @@ impl PyFlags {
     fn __invert__(&self, py: Python<'_>) -> PyResult<Self> {
         let value = self.core.site.place.run(py, || Ok(self.core.uints()?.not_flags(&self.value)?))?;
         Ok(Self { core: Arc::clone(&self.core), value })
+    }
+
+    /// Whether conditions agree, or differ, pair by pair.
+    fn __richcmp__(&self, other: &Bound<'_, PyAny>, operator: CompareOp) -> PyResult<Self> {
+        let py = other.py();
+        match (other.cast::<Self>(), operator) {
+            (Ok(other), CompareOp::Ne) => self.__xor__(other.get(), py),
+            (Ok(other), CompareOp::Eq) => self.__xor__(other.get(), py)?.__invert__(py),
+            _ => Err(PyTypeError::new_err(
+                "an encrypted condition is compared with another one, by == and !=; decrypt it with \
+                 keys.decrypt_bool, or choose by it with select",
+            )),
+        }
+    }
+
+    /// NumPy leaves operations with its arrays to this class.
+    #[classattr]
+    #[pyo3(name = "__array_ufunc__")]
+    fn no_ufuncs() -> Option<bool> {
+        None
+    }
+
+    /// Says that an array of NumPy holds clear values.
+    #[pyo3(signature = (*_args, **_kwargs))]
+    fn __array__(
+        &self,
+        _args: &Bound<'_, PyTuple>,
+        _kwargs: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Py<PyAny>> {
+        Err(PyTypeError::new_err(
+            "encrypted conditions do not become an array of NumPy: decrypt them with keys.decrypt_bool",
+        ))
     }
 
     fn __bool__(&self) -> PyResult<bool> {

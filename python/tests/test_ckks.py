@@ -29,7 +29,7 @@ def test_complex_numbers(ckks: Setup, rng: np.random.Generator) -> None:
     z = rng.normal(size=9) + 1j * rng.normal(size=9)
     found = keys.decrypt(keys.encrypt(z) * (1 - 2j), dtype="complex128")
     np.testing.assert_allclose(found, z * (1 - 2j), **CLOSE)
-    np.testing.assert_allclose(keys.decrypt(keys.encrypt(z)), z.real, **CLOSE)
+    np.testing.assert_allclose(keys.decrypt(keys.encrypt(z)), z, **CLOSE)
 
 
 @pytest.mark.parametrize("shape", [(5,), (20_000,), (3, 5)])
@@ -110,7 +110,8 @@ def test_statistics_of_rows(ckks: Setup, rng: np.random.Generator) -> None:
         np.testing.assert_allclose(keys.decrypt(a.sum(axis=axis)), x.sum(axis=axis), rtol=0, atol=1e-3)
         np.testing.assert_allclose(keys.decrypt(a.mean(axis=axis)), x.mean(axis=axis), rtol=0, atol=1e-3)
         np.testing.assert_allclose(keys.decrypt(a.var(axis=axis)), x.var(axis=axis), rtol=0, atol=2e-3)
-    np.testing.assert_allclose(keys.decrypt((a + 1).sum()), (x + 1).sum(axis=1), rtol=0, atol=1e-3)
+    np.testing.assert_allclose(keys.decrypt((a + 1).sum(axis=1)), (x + 1).sum(axis=1), rtol=0, atol=1e-3)
+    np.testing.assert_allclose(keys.decrypt((a + 1).sum()), (x + 1).sum(), rtol=0, atol=4e-3)
 
 
 def test_slices_and_rotations(ckks: Setup, rng: np.random.Generator) -> None:
@@ -121,7 +122,9 @@ def test_slices_and_rotations(ckks: Setup, rng: np.random.Generator) -> None:
         (a.rotate(3), np.roll(x, -3)),
         (a.rotate(-1), np.roll(x, 1)),
         (a[2:6], x[2:6]),
-        (a[5], x[5:6]),
+        (a[5], x[5]),
+        (a[5:6], x[5:6]),
+        (a[::2], x[::2]),
         (a[-2:], x[-2:]),
         (a[1:4] + a[4:7], x[1:4] + x[4:7]),
         (b[1], rows[1]),
@@ -135,8 +138,6 @@ def test_slices_and_rotations(ckks: Setup, rng: np.random.Generator) -> None:
     for wrong in (8, slice(3, 3)):
         with pytest.raises(IndexError):
             a[wrong]
-    with pytest.raises(ValueError, match="step 2"):
-        a[::2]
 
 
 @pytest.mark.parametrize(("size", "columns"), [(5, 3), (8, 2), (3, 20), (1, 1)])

@@ -60,12 +60,13 @@ def test_rows(exact: Setup, rng: np.random.Generator) -> None:
     _, keys = exact
     x = rng.integers(-9, 9, (3, 5))
     a = keys.encrypt(x)
-    np.testing.assert_array_equal(keys.decrypt(a.sum()), x.sum(axis=1))
+    np.testing.assert_array_equal(keys.decrypt(a.sum(axis=1)), x.sum(axis=1))
+    np.testing.assert_array_equal(keys.decrypt(a.sum()), x.sum())
     np.testing.assert_array_equal(keys.decrypt(a.sum(axis=0)), x.sum(axis=0))
     np.testing.assert_array_equal(keys.decrypt(a[1:]), x[1:])
     np.testing.assert_array_equal(keys.decrypt(a[0, 1:4]), x[0, 1:4])
     np.testing.assert_array_equal(keys.decrypt(a[:, 2:]), x[:, 2:])
-    np.testing.assert_array_equal(keys.decrypt((a[:, 2:] + 1).sum()), (x[:, 2:] + 1).sum(axis=1))
+    np.testing.assert_array_equal(keys.decrypt((a[:, 2:] + 1).sum(axis=1)), (x[:, 2:] + 1).sum(axis=1))
 
 
 def test_residues(exact: Setup) -> None:

@@ -217,3 +217,14 @@ def test_ranges(keys: dict[str, Path], tmp_path: Path) -> None:
     path.write_bytes(data[: start + length] + data[start:])
     with pytest.raises(he.FormatError):
         files.ranges(path)
+
+
+def test_costly_passphrases_are_allowed_by_name() -> None:
+    sealed = files.aes_encrypt(b"data", passphrase="open")
+    assert sealed is not None
+    costly = sealed[:12] + (256 * 1024 + 1).to_bytes(4, "little") + (1).to_bytes(4, "little") + sealed[20:]
+    with pytest.raises(he.Error, match="allow_cost=True"):
+        files.aes_decrypt(costly, passphrase="open")
+    # By following the hint, the passphrase is stretched; the header was changed.
+    with pytest.raises(he.Error, match="wrong passphrase"):
+        files.aes_decrypt(costly, passphrase="open", allow_cost=True)

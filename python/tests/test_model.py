@@ -44,6 +44,8 @@ def test_a_small_network(tmp_path: Path) -> None:
         model.encrypt(other, few)
     with pytest.raises(he.ModelError):
         he.Model.compile(b"no model", examples)
+    with pytest.raises(he.ModelError, match="nowhere"):
+        he.Model.compile(onnx, examples, output_name="nowhere")
 
 
 def load(name: str) -> np.ndarray:

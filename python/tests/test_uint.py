@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -211,3 +212,35 @@ def test_what_integers_refuse(tfhe: Setup, ckks: Setup) -> None:
         keys.encrypt([1])
     with pytest.raises(he.KeySetError):
         he.Context(he.Params.tfhe("insecure_small"), device="cpu").keygen().decrypt_uint(a)
+
+
+def test_integers_are_indexed_summed_and_compared(tfhe: Setup, rng: np.random.Generator) -> None:
+    _, keys = tfhe
+    x, y = rng.integers(-128, 128, 4), rng.integers(-128, 128, 4)
+    y[1] = x[1]
+    a, b = keys.encrypt_int(x, bits=8), keys.encrypt_int(y, bits=8)
+    numpy: Any = np  # whose stubs take arrays alone
+    results: list[tuple[he.EncryptedInt, object]] = [
+        (a[1], x[1:2]), (a[-1], x[-1:]), (a[1:3], x[1:3]), (a[::-1], x[::-1]), (a[[2, 0]], x[[2, 0]]),
+        (a.cast(16).sum(), [x.sum()]), (numpy.sum(a.cast(16)), [x.sum()]), (np.array([1, 2, 3, 4]) + a.cast(16), x + [1, 2, 3, 4]),
+    ]  # fmt: skip
+    for found, expected in results:
+        np.testing.assert_array_equal(keys.decrypt_int(found), expected)
+    assert [keys.decrypt_int(one)[0] for one in a] == x.tolist() and a.shape == (4,)
+    conditions: list[tuple[Any, object]] = [
+        (a == b, x == y), (a != b, x != y), (a == 5, x == 5), (5 != a, x != 5), (a == y, x == y),
+        ((a < b) == (b > a), [True] * 4), ((a < b) != (b > a), [False] * 4),
+    ]  # fmt: skip
+    for flags, expected in conditions:
+        np.testing.assert_array_equal(keys.decrypt_bool(flags), expected)
+    wrong: list[Callable[[], object]] = [
+        lambda: bool(a), lambda: 3 in a, lambda: np.asarray(a), lambda: numpy.mean(a), lambda: np.asarray(a < b),
+        lambda: (a < b) == True, lambda: a == None, lambda: keys.encrypt_uint([1.5]), lambda: keys.encrypt_int(["1"]),
+    ]  # fmt: skip  # noqa: E711, E712
+    for call in wrong:
+        with pytest.raises(TypeError):
+            call()
+    with pytest.raises(TypeError, match="float, where integers are expected"):
+        keys.encrypt_uint([1.5])
+    with pytest.raises(IndexError):
+        a[4]

@@ -1,0 +1,276 @@
+//! Inner products and products with matrices, and polynomials of integers.
+
+use crate::arrays::{Array, Numbers, Values};
+use crate::ciphertext::{Cipher, Operand, PyCiphertext, on_cipher};
+use crate::error::Fault;
+use crate::{ckks, exact};
+use he_files::layout::{Bounds, Dim, Layout, Op, shown};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+
+/// The weights of a matrix, column by column.
+fn columns<T: Copy>(values: &[T], count: usize) -> Vec<Vec<T>> {
+    (0..count).map(|at| values.iter().skip(at).step_by(count).copied().collect()).collect()
+}
+
+fn do_not_multiply(left: &[usize], right: &[usize]) -> PyErr {
+    let text =
+        format!("a product of the shapes {} and {}, which do not fit together", shown(left), shown(right));
+    PyValueError::new_err(text)
+}
+
+impl PyCiphertext {
+    /// `self @ other`; nothing for a type that this package does not know.
+    pub fn matrix_product(&self, other: &Bound<'_, PyAny>) -> PyResult<Option<Self>> {
+        let py = other.py();
+        match Operand::new(other, self.is_exact())? {
+            Operand::Cipher(other) => self.inner_product(py, other.get()).map(Some),
+            Operand::Array(array) => self.times_matrix(py, &array).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// `other @ self`, likewise.
+    pub fn matrix_product_from_left(&self, other: &Bound<'_, PyAny>) -> PyResult<Option<Self>> {
+        let py = other.py();
+        let Operand::Array(array) = Operand::new(other, self.is_exact())? else { return Ok(None) };
+        let of_matrix = self.layout.axes().len() == 2;
+        let turned = self.with_layout(py, self.layout.transposed())?;
+        if array.shape().len() == 1 {
+            return turned.times_matrix(py, &array).map(Some);
+        }
+        let numbers = if self.is_exact() { Numbers::Exact } else { Numbers::Approximate };
+        let transposed = py.import("numpy")?.getattr("transpose")?.call1((other,))?;
+        let made = turned.times_matrix(py, &Array::new(&transposed, numbers, "matrix")?)?;
+        match of_matrix {
+            true => made.with_layout(py, made.layout.transposed()).map(Some),
+            false => Ok(Some(made)),
+        }
+    }
+
+    /// The product with another encrypted array along the last axis of one.
+    fn inner_product(&self, py: Python<'_>, other: &Self) -> PyResult<Self> {
+        self.core.site.check_same(&other.core.site, "right operand")?;
+        let (left, right) = (self.layout.shape(), other.layout.shape());
+        match (left.len(), right.len()) {
+            (0, _) | (_, 0) => Err(do_not_multiply(&left, &right)),
+            (2, 2) => Err(PyTypeError::new_err(
+                "the product of two encrypted matrices; multiply by the columns of the right one, one after the \
+                 other: x @ y[:, 0]",
+            )),
+            (1, 2) if left[0] == right[0] => {
+                other.with_layout(py, other.layout.transposed())?.inner_product(py, self)
+            }
+            (_, 1) if left.last() == right.first() => {
+                let layout = self.product_layout(other, Op::Mul)?;
+                if self.is_exact() || self.layout.is_first() || other.layout.is_first() {
+                    let product = self.with_cipher(py, other, Op::Mul)?;
+                    let axis: Vec<Dim> = product.layout.dims[1].into_iter().collect();
+                    return product.summed(py, &axis, false);
+                }
+                self.run(py, || {
+                    let (engine, keys) = (self.core.site.ckks()?, self.switching()?);
+                    let (a, b) = ((self.ckks()?, &self.layout), (other.ckks()?, &other.layout));
+                    let (ct, layout) = ckks::dot(engine, keys.get()?, a, b, &layout)?;
+                    Ok((Cipher::Ckks(ct), layout))
+                })
+            }
+            _ => Err(do_not_multiply(&left, &right)),
+        }
+    }
+
+    /// The product with an array in the clear.
+    fn times_matrix(&self, py: Python<'_>, array: &Array<'_>) -> PyResult<Self> {
+        let (own, shape) = (self.layout.shape(), array.shape());
+        let last = self.layout.dims[1];
+        let Some(last) = last.filter(|_| matches!(shape.len(), 1 | 2) && own.last() == shape.first()) else {
+            return Err(do_not_multiply(&own, shape));
+        };
+        match (last, shape.len(), array.values()?) {
+            // A number times the only value; by a row, NumPy's broadcasting of a column.
+            (Dim::One, ..) => {
+                let product = self.with_array(py, array, Op::Mul)?;
+                match shape.len() {
+                    1 => product.summed(py, &[Dim::One], false),
+                    _ => Ok(product),
+                }
+            }
+            (Dim::Batch, count, Values::Real(values)) => {
+                let weights = columns(values, if count == 1 { 1 } else { shape[1] });
+                self.combined_entries(
+                    py,
+                    &weights,
+                    count == 1,
+                    |x| x,
+                    |ct| {
+                        let ct = if let Cipher::Ckks(ct) = ct { ct } else { self.ckks()? };
+                        Ok(Cipher::Ckks(ckks::combinations(self.core.site.ckks()?, ct, &weights)?))
+                    },
+                )
+            }
+            (Dim::Batch, count, Values::Signed(values)) => {
+                let weights = columns(values, if count == 1 { 1 } else { shape[1] });
+                self.combined_entries(
+                    py,
+                    &weights,
+                    count == 1,
+                    |x| x as f64,
+                    |ct| {
+                        on_cipher!(self.core, ct,
+                        ckks (_e, _c) => Err::<ckks::Ct, _>(Fault::Type("integers".to_owned())),
+                        exact (engine, ct) => exact::combinations(engine, ct, &weights))
+                    },
+                )
+            }
+            (Dim::Slots, 1, Values::Real(weights))
+                if !self.layout.complex
+                    && self.layout.dims == [None, Some(Dim::Slots)]
+                    && !self.layout.is_first() =>
+            {
+                self.run(py, || {
+                    let (engine, keys) = (self.core.site.ckks()?, self.switching()?);
+                    let ct = (self.ckks()?, &self.layout);
+                    let (ct, layout) = ckks::dot_plain(engine, keys.get()?, ct, weights)?;
+                    Ok((Cipher::Ckks(ct), layout))
+                })
+            }
+            (Dim::Slots, 1, values) => {
+                // Bounds of sums with signs are closer than those of the products.
+                let bounds = self.layout.bounds.and_then(|bounds| match values {
+                    Values::Real(values) => bounds.weighted(values.iter().copied()),
+                    Values::Signed(values) => bounds.weighted(values.iter().map(|&x| x as f64)),
+                    Values::Complex(values) => bounds.weighted(values.iter().map(|z| z.norm())),
+                    Values::Unsigned(values) => bounds.weighted(values.iter().map(|&x| x as f64)),
+                });
+                let product = self.with_array(py, array, Op::Mul)?;
+                let product = Self { layout: product.layout.bounded(None), ..product };
+                let sum = product.summed(py, &[Dim::Slots], false)?;
+                Self { layout: sum.layout.bounded(bounds), ..sum }.held()
+            }
+            (Dim::Slots, _, Values::Real(values)) => self.run(py, || {
+                let (engine, keys) = (self.core.site.ckks()?, self.switching()?);
+                let ct = (self.ckks()?, &self.layout);
+                let (ct, layout) = ckks::matmul(engine, keys.get()?, ct, values, shape[1])?;
+                Ok((Cipher::Ckks(ct), layout))
+            }),
+            (Dim::Slots, _, Values::Signed(values)) => self.integer_columns(py, &columns(values, shape[1])),
+            (_, _, Values::Complex(_) | Values::Unsigned(_)) => Err(PyTypeError::new_err(
+                "products with matrices take real numbers under ckks, and integers with a sign under bfv and bgv",
+            )),
+        }
+    }
+
+    /// Sums of the entries of the batch with the weights of each column.
+    fn combined_entries<T: Copy + Sync>(
+        &self,
+        py: Python<'_>,
+        weights: &[Vec<T>],
+        vector: bool,
+        number: impl Fn(T) -> f64 + Copy + Sync + Send,
+        work: impl FnOnce(&Cipher) -> crate::error::Result<Cipher> + Send,
+    ) -> PyResult<Self> {
+        let bounds = self.layout.bounds.and_then(|bounds| {
+            let one = |column: &Vec<T>| bounds.weighted(column.iter().map(|&x| number(x)));
+            weights.iter().map(one).reduce(|a, b| a?.hull(b?)).flatten()
+        });
+        let layout = match vector {
+            true => self.layout.reduced(Dim::Batch, false),
+            false => Layout { entries: Some(weights.len()), ..self.layout },
+        };
+        let layout = Layout { bounds, padding: self.layout.padding.filter(|&x| x == 0.0), ..layout };
+        // One entry may stand for all.
+        let count = self.layout.length(Dim::Batch);
+        let repeated;
+        let ct = match self.physical_batch() < count {
+            true => {
+                let parts = vec![self; count];
+                repeated = self.run(py, || Ok((crate::join::batched(&parts)?, self.layout)))?;
+                &repeated.cipher
+            }
+            false => &self.cipher,
+        };
+        self.run(py, || Ok((work(ct)?, layout)))
+    }
+
+    /// The product with the columns of a matrix of integers: of a column, an array over the batch;
+    /// of rows, rows again.
+    fn integer_columns(&self, py: Python<'_>, columns: &[Vec<i64>]) -> PyResult<Self> {
+        let mut sums = Vec::new();
+        for column in columns {
+            py.check_signals()?;
+            let slots = self.core.site.params.slots().unwrap_or(1);
+            let plain = self.layout.beside(&[column.len()], slots).map_err(Fault::from)?;
+            let bounds = Bounds::exact(column.iter().map(|&x| x as f64));
+            let plain = Layout { bounds, ..plain };
+            let layout = self.layout.combined(&plain, Op::Mul, true).map_err(Fault::from)?;
+            // Bounds of sums with signs are closer than those of the products.
+            let weighted = self.layout.bounds.and_then(|of| of.weighted(column.iter().map(|&x| x as f64)));
+            let product = self.run(py, || {
+                let array = (Values::Signed(column), [column.len()]);
+                let cipher = on_cipher!(self.core, &self.cipher,
+                    ckks (_e, _c) => Err::<ckks::Ct, _>(Fault::Type("integers".to_owned())),
+                    exact (engine, ct) => exact::with_array(engine, Op::Mul, ct, &plain, (array.0, &array.1)))?;
+                Ok((cipher, layout.bounded(None)))
+            })?;
+            let sum = product.summed(py, &[Dim::Slots], false)?;
+            sums.push(sum.with_layout(py, sum.layout.bounded(weighted))?);
+        }
+        let parts: Vec<&Self> = sums.iter().collect();
+        let bounds = parts.iter().map(|part| part.layout.bounds).reduce(|a, b| a?.hull(b?)).flatten();
+        if self.layout.entries.is_none() {
+            let axes: Vec<Dim> = self
+                .layout
+                .axes()
+                .into_iter()
+                .map(|dim| if dim == Dim::Slots { Dim::Batch } else { dim })
+                .collect();
+            let layout = Layout { entries: Some(parts.len()), ..parts[0].layout }.with_axes(&axes);
+            return self.run(py, || Ok((crate::join::batched(&parts)?, layout.bounded(bounds))));
+        }
+        // Each sum in its slot.
+        let mut all: Option<Self> = None;
+        for (at, part) in parts.iter().enumerate() {
+            let mut mask = vec![0_i64; parts.len()];
+            mask[at] = 1;
+            let shape = [parts.len()];
+            let layout = Layout { size: parts.len(), splat: false, padding: Some(0.0), ..self.layout };
+            let plain = Layout::new(None, parts.len(), false, Some(0.0));
+            let placed = part.run(py, || {
+                let cipher = on_cipher!(self.core, &part.cipher,
+                ckks (_e, _c) => Err::<ckks::Ct, _>(Fault::Type("integers".to_owned())),
+                exact (engine, ct) => {
+                    exact::with_array(engine, Op::Mul, ct, &plain, (Values::Signed(&mask), &shape))
+                })?;
+                Ok((cipher, layout.bounded(None)))
+            })?;
+            all = Some(match all {
+                None => placed,
+                Some(all) => all.with_cipher(py, &placed, Op::Add)?,
+            });
+        }
+        let all = all.ok_or_else(|| PyValueError::new_err("a matrix without columns"))?;
+        all.with_layout(py, all.layout.bounded(bounds))
+    }
+
+    /// A polynomial with integer coefficients of integers.
+    pub fn integer_polynomial(&self, coefficients: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let py = coefficients.py();
+        let array = Array::new(coefficients, Numbers::Exact, "coefficients")?;
+        let (&[_], Values::Signed(coefficients)) = (array.shape(), array.values()?) else {
+            return Err(PyTypeError::new_err("coefficients: a sequence of integers is expected"));
+        };
+        let plain = |x: f64| coefficients.iter().rev().fold(0.0, |sum, &c| sum * x + c as f64);
+        let degree = coefficients.len().saturating_sub(1);
+        let bounds = self.layout.bounds.and_then(|bounds| bounds.polynomial(degree, plain));
+        let padding = self.layout.padding.map(plain);
+        let layout = Layout { padding, bounds, ..self.layout };
+        self.run(py, || {
+            let keys = self.switching()?;
+            let keys = keys.get()?;
+            let cipher = on_cipher!(self.core, &self.cipher,
+                ckks (_e, _c) => Err::<ckks::Ct, _>(Fault::Type("integers".to_owned())),
+                exact (engine, ct) => exact::polynomial(engine, keys, ct, coefficients))?;
+            Ok((cipher, layout))
+        })
+    }
+}
