@@ -314,7 +314,7 @@ impl PyCiphertext {
             None => given.public_bounds(),
             Some(bound) => {
                 let found = given.exact_bounds();
-                if found.is_some_and(|found| found.magnitude() > bound) || !(bound >= 0.0) {
+                if found.is_some_and(|found| found.magnitude() > bound) || bound.is_nan() || bound < 0.0 {
                     let text = format!("values beyond the bound of {bound} that is stated");
                     return Err(PyValueError::new_err(text));
                 }

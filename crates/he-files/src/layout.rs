@@ -143,7 +143,6 @@ pub struct Layout {
     pub bounds: Option<Bounds>,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
 fn is_false(x: &bool) -> bool {
     !x
 }
