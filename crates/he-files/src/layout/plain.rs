@@ -36,7 +36,8 @@ impl Layout {
             if shape[at] == 1 || axes[at] != Dim::One {
                 continue;
             }
-            let free = |dim: Dim| !axes.contains(&dim) && !(own.contains(&dim) && self.length(dim) > 1);
+            let taken = |dim: Dim| axes.contains(&dim) || (own.contains(&dim) && self.length(dim) > 1);
+            let free = |dim: Dim| !taken(dim);
             axes[at] = match (free(Dim::Slots), free(Dim::Batch)) {
                 (true, _) if shape[at] <= slots || !self.has(Dim::Batch) => Dim::Slots,
                 (_, true) => Dim::Batch,
