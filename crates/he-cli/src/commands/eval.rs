@@ -1,7 +1,7 @@
 //! `eval`: computations on encrypted files.
 
 use crate::args::{EvalFiles, Operation};
-use crate::error::{CliError, Result};
+use crate::error::Result;
 use crate::progress::Shown;
 use crate::stdio::{self, Text, stdin_once};
 use crate::summary::{Summary, shown, time};
@@ -47,6 +47,7 @@ pub(super) fn run(args: &Operation) -> Result<Summary> {
 /// Computes on a service.
 #[cfg(feature = "client")]
 fn there(args: &Operation, url: &str) -> Result<Summary> {
+    use crate::error::CliError;
     use crate::remote::{Remote, Upload};
     use he_files::scan::Scanned;
     let files = args.files();
