@@ -154,10 +154,10 @@ fn three_hospitals_share_a_mean() {
     assert_eq!((&told["file"], &told["party"]), (&"transcript".into(), &2.into()));
     assert_eq!(told["inputs"], serde_json::json!([1, 2, 3]));
     assert_eq!(told["program"], serde_json::json!(["add", "add", "mean"]));
-    assert_eq!((&told["ciphertexts"], &told["parameters"]["depth"]), (&1.into(), &1.into()));
+    assert_eq!((&told["ciphertexts"], &told["parameters"]["scheme"]), (&1.into(), &"ckks".into()));
     let text = info(TRANSCRIPTS[1], &[]).text();
     assert!(text.contains("3, of parties 1, 2, 3\nprogram      add, add, mean\n"), "{text}");
-    refused(info("a/session.he", &[]), "session");
+    refused(info("a/session.he", &[]), "and no key");
     let mut shares = Vec::new();
     for (name, _) in HOSPITALS {
         let output = format!("{name}/mean.share");
