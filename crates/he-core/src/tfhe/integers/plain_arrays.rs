@@ -6,12 +6,11 @@
 //! sign_S(h) T(h, l) over h: the Walsh-Hadamard transform of each column of the table. Half a turn
 //! changes the sign of whatever a bootstrap looks up. The lookup of l / 32, plus half a turn for
 //! each bit in S that is set, in the table F_S thus yields the whole term: 2^b bootstraps, with the
-//! margin of messages below 16 and hardly more noise than a digit. Terms are not
-//! integers, but their sum is one, 0 to 15: two digits of an entry, which two more bootstraps take
-//! apart. With b = 1 this
-//! is the split into an even function and an odd one of Clet, Boudguiga, Sirdey, Zuber, *ComBo: a
-//! Novel Functional Bootstrapping Method for Efficient Evaluation of Nonlinear Functions in the
-//! Encrypted Domain*, AFRICACRYPT 2023.
+//! margin of messages below 16 and hardly more noise than a digit. Terms are not integers, but
+//! their sum is one, 0 to 15: two digits of an entry, which two more bootstraps take apart. With b
+//! = 1 this is the split into an even function and an odd one of Clet, Boudguiga, Sirdey, Zuber,
+//! *ComBo: a Novel Functional Bootstrapping Method for Efficient Evaluation of Nonlinear Functions
+//! in the Encrypted Domain*, AFRICACRYPT 2023.
 
 use super::rows::{Form, Rows};
 use super::tables::{BITS, Table, UNIT};
