@@ -1,5 +1,5 @@
-//! What `docs/sql.md` measures: a table of BFV ciphertexts, and the functions in a plain loop over
-//! it, beside which queries are held.
+//! A table of BFV ciphertexts and a plain loop of the functions over it, beside which `docs/sql.md`
+//! holds its queries.
 //!
 //! ```text
 //! marks data FOLDER ROWS     keys and a table of two encrypted columns, in files of 128 rows

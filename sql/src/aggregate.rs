@@ -39,14 +39,14 @@ pub fn aggregate(name: &str, set: &KeySet, resolved: Option<Resolved>) -> Option
 }
 
 impl HeAggregate {
-    /// The same for a call that was planned.
+    /// This aggregate for a call that was planned.
     #[must_use]
     pub fn resolved(&self, resolved: Resolved) -> Self {
         let (set, signature) = (self.set.clone(), self.signature.clone());
         Self { name: self.name, aggregate: self.aggregate, set, resolved: Some(resolved), signature }
     }
 
-    /// What of it travels.
+    /// The bytes from which another process makes this aggregate again.
     ///
     /// # Errors
     /// None in practice.
@@ -71,10 +71,11 @@ impl HeAggregate {
         Some((Self { name, aggregate, set, resolved: None, signature }, call.args.clone()))
     }
 
-    /// What it leaves and needs, of arguments of these fields.
+    /// The type that the aggregate leaves and the keys that it needs, with arguments of these
+    /// fields.
     ///
     /// # Errors
-    /// The same as for [`Aggregate::plan`].
+    /// The errors of [`Aggregate::plan`].
     pub fn planned(&self, fields: &[FieldRef]) -> Result<Planned> {
         let args = fields.iter().map(|field| argument(self.name, &self.set, field, None));
         self.aggregate.plan(self.name, &self.set, &args.collect::<Result<Vec<_>>>()?)
@@ -152,14 +153,14 @@ impl AggregateUDFImpl for HeAggregate {
     }
 }
 
-/// What an aggregate knows of the rows that it has seen.
+/// The rows that an aggregate has seen, and their total.
 #[derive(Debug)]
 struct Totals {
     name: &'static str,
     /// The call, in errors.
     column: String,
     aggregate: Aggregate,
-    /// What results are.
+    /// The kind of the results.
     kind: Kind,
     /// The most rows of a group for which the bounds of the result hold.
     most: Option<u64>,

@@ -112,7 +112,7 @@ impl Bounds {
         sum
     }
 
-    /// The same within a magnitude.
+    /// These bounds within a magnitude.
     #[must_use]
     pub fn clamped(self, magnitude: f64) -> Self {
         Self { low: self.low.clamp(-magnitude, magnitude), high: self.high.clamp(-magnitude, magnitude) }

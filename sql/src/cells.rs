@@ -30,7 +30,7 @@ impl<'a> Cells<'a> {
         })
     }
 
-    /// How many.
+    /// The number of cells.
     pub fn len(&self) -> usize {
         match self {
             Self::Binary(array) => array.len(),

@@ -1,7 +1,7 @@
-//! What a plan may do with ciphertexts besides the functions: they are carried, counted and tested
+//! The rules for ciphertexts in a plan besides the functions: they are carried, counted and tested
 //! for NULL, and CASE and COALESCE choose between them. Whatever would compare their bytes is
 //! refused, since equal numbers have different ciphertexts and the answer would mean nothing; so is
-//! what would lose their type.
+//! an expression that would lose their type.
 
 use crate::aggregate::HeAggregate;
 use crate::carry::CHOOSING;

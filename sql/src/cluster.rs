@@ -50,7 +50,7 @@ const TIMEOUT_SECONDS: u64 = 4;
 /// to give up an executor that was killed.
 const FETCH_AGAIN_MS: u64 = 250;
 
-/// How long an address may take to answer.
+/// The time that an address may take to answer.
 const CONNECT: Duration = Duration::from_secs(5);
 /// An executor looks for its scheduler so often.
 const AGAIN: Duration = Duration::from_millis(500);
@@ -191,7 +191,7 @@ fn host(address: IpAddr) -> String {
     }
 }
 
-/// The same for an address that others can reach, which `0.0.0.0` is not.
+/// An address as the host of a URL, if others can reach it, which `0.0.0.0` is not.
 fn own(address: IpAddr) -> Option<String> {
     (!address.is_unspecified()).then(|| host(address))
 }
@@ -284,7 +284,7 @@ pub async fn scheduler(bind: SocketAddr, name: Option<String>) -> Result<()> {
     start_server(cluster, bind, Arc::new(config)).await.map_err(|error| failed("scheduler", error))
 }
 
-/// How an executor runs.
+/// The settings of an executor.
 #[derive(Clone, Debug)]
 pub struct Executor {
     /// The address of its data; that of its commands has the next port.
@@ -293,7 +293,7 @@ pub struct Executor {
     pub scheduler_host: String,
     /// The scheduler's port.
     pub scheduler_port: u16,
-    /// How long to wait for the scheduler.
+    /// The time to wait for the scheduler.
     pub wait: Duration,
     /// The tasks that it runs beside each other.
     pub cores: usize,

@@ -16,20 +16,20 @@ use std::sync::Arc;
 
 /// The name of the extension type.
 pub const NAME: &str = "he.ciphertext";
-/// Where Arrow keeps the name of an extension type.
+/// The key under which Arrow keeps the name of an extension type.
 const NAME_KEY: &str = "ARROW:extension:name";
-/// Where Arrow keeps its metadata.
+/// The key under which Arrow keeps its metadata.
 const METADATA_KEY: &str = "ARROW:extension:metadata";
-/// Where [`Progress`] stands.
+/// The key of [`Progress`].
 const PROGRESS_KEY: &str = "he.progress";
-/// Where the [`Bounds`] of values stand.
+/// The key of the [`Bounds`] of values.
 const BOUNDS_KEY: &str = "he.bounds";
 /// The version of the metadata.
 const VERSION: u32 = 1;
 /// The metadata of a column are a few hundred bytes; more are not read.
 const MOST_METADATA: usize = 1 << 16;
 
-/// What the cells of a column are.
+/// The kind of the cells of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
@@ -43,7 +43,7 @@ pub enum Kind {
     Bool,
 }
 
-/// How far the cells of a column have been computed with.
+/// The progress of computations with the cells of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Progress {
     /// Products and divisions in a row since encryption.
@@ -71,7 +71,7 @@ pub struct NoiseState {
 /// The type of a column of ciphertexts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CellType {
-    /// What cells are.
+    /// The kind of the cells.
     pub kind: Kind,
     /// The scheme: `ckks`, `bfv`, `bgv` or `tfhe`.
     pub scheme: String,
@@ -79,9 +79,9 @@ pub struct CellType {
     pub params: String,
     /// The identity of the key set, if it is known.
     pub key_set: Option<String>,
-    /// How values lie in the slots of cells; none under TFHE.
+    /// The layout of values in the slots of cells; none under TFHE.
     pub layout: Option<Layout>,
-    /// How far cells have been computed with; fresh if it is not known.
+    /// The progress of computations with the cells; fresh if it is not known.
     pub progress: Option<Progress>,
     /// Bounds of the values; none under TFHE, whose integers are those modulo 2^bits.
     pub bounds: Option<Bounds>,
@@ -210,7 +210,7 @@ mod tests {
             .with_metadata(entries.map(|(key, value)| (key.to_owned(), value.to_owned())).into())
     }
 
-    /// As `json.dumps` of Python writes them.
+    /// Metadata as `json.dumps` of Python writes them.
     const WRITTEN: &str = r#"{"version": 1, "kind": "ciphertext", "scheme": "bfv", "params": "ab12", "key_set": "0f", "layout": [null, 3, false, 0.0]}"#;
 
     #[test]

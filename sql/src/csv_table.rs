@@ -22,7 +22,7 @@ use std::io::{Read, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-/// How a table is encrypted.
+/// The options with which a table is encrypted.
 #[derive(Clone, Debug)]
 pub struct Encryption {
     /// The columns that are encrypted.
@@ -67,7 +67,7 @@ enum Values {
     Words,
 }
 
-/// What a column is read as.
+/// The types that the fields of a column are read as.
 #[derive(Clone, Copy, PartialEq)]
 enum Wanted {
     /// Integers of 64 bits.

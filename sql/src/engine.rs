@@ -54,9 +54,9 @@ pub enum Engine {
 /// Evaluation keys on a device.
 #[derive(Debug)]
 pub enum Keys {
-    /// Of CKKS, BFV and BGV.
+    /// Keys of CKKS, BFV and BGV.
     Rlwe(Box<EvaluationKeys<Device>>),
-    /// Of TFHE.
+    /// Keys of TFHE.
     Tfhe(Box<IntegerEvaluator<Device>>),
 }
 
@@ -279,7 +279,8 @@ impl Engine {
         }
     }
 
-    /// A cell from its bytes, which are checked. What a thread computes on cells it computes alone.
+    /// A cell from its bytes, which are checked. A thread computes alone on the cells that it
+    /// decodes.
     ///
     /// # Errors
     /// They are damaged, or those of something else.
@@ -632,8 +633,8 @@ fn real(number: Number) -> f64 {
 }
 
 impl Value {
-    /// What has to be the same in ciphertexts that are added word by word: level, and correction
-    /// factor or scale.
+    /// The properties that must agree in ciphertexts which are added word by word: level, and
+    /// correction factor or scale.
     pub fn alignment(&self) -> (usize, u64) {
         match self {
             Self::Ckks(ct) => (ct.level(), ct.scale().to_bits()),
@@ -665,7 +666,7 @@ impl Value {
     }
 }
 
-/// The same ciphertext with another bound on its noise, under BFV and BGV.
+/// This ciphertext with another bound on its noise, under BFV and BGV.
 ///
 /// # Errors
 /// The bound leaves nothing to decrypt.

@@ -6,10 +6,10 @@ use he_files::error::{DAMAGED, OutputError, Problem, TableError};
 use he_files::layout::LayoutError;
 use std::fmt;
 
-/// What a table of CSV is.
+/// The format of tables of CSV, for error messages.
 const CSV: &str = "a table is CSV in UTF-8 with names in its first row, a comma between fields, and as many fields in every row";
 
-/// What can go wrong between a query and its answer.
+/// The errors between a query and its answer.
 #[derive(thiserror::Error)]
 pub enum Error {
     /// Metadata of a column that describe no ciphertexts.
@@ -17,7 +17,7 @@ pub enum Error {
     Metadata {
         /// The column.
         column: String,
-        /// What is wrong with them.
+        /// The fault in the metadata.
         why: String,
     },
     /// A column of another type than the function takes.
@@ -37,9 +37,9 @@ pub enum Error {
     Arguments {
         /// The function.
         function: String,
-        /// How many were given.
+        /// The number of arguments that were given.
         found: usize,
-        /// How many it takes.
+        /// The number that the function takes.
         expected: &'static str,
     },
     /// A column of other parameters than the keys.
@@ -51,7 +51,7 @@ pub enum Error {
         column: String,
         /// Its scheme and parameters.
         found: String,
-        /// Those of the keys.
+        /// The scheme and parameters of the keys.
         expected: String,
     },
     /// A column of another key set.
@@ -64,7 +64,7 @@ pub enum Error {
         column: String,
         /// Its key set.
         found: String,
-        /// That of the keys.
+        /// The key set of the keys.
         expected: String,
     },
     /// An operation that leaves nothing to decrypt, or that needs a key that is not there.
@@ -74,7 +74,7 @@ pub enum Error {
         function: String,
         /// The columns.
         column: String,
-        /// What the library says.
+        /// The error of the library.
         source: he_core::Error,
     },
     /// Columns whose values lie differently in their ciphertexts.
@@ -84,7 +84,7 @@ pub enum Error {
         function: String,
         /// The columns.
         column: String,
-        /// What the library says.
+        /// The error of the library.
         source: LayoutError,
     },
     /// Slots after the values that hold something unknown.
@@ -131,7 +131,7 @@ pub enum Error {
         column: String,
         /// The rows of the group.
         found: u64,
-        /// Those that were assumed.
+        /// The rows that were assumed at most.
         assumed: u64,
     },
     /// A clear number beyond those that were planned for.
@@ -167,7 +167,7 @@ pub enum Error {
         column: String,
         /// Its scheme.
         scheme: &'static str,
-        /// What to take in its place.
+        /// The advice.
         instead: &'static str,
     },
     /// A clear number that a function cannot take.
@@ -177,9 +177,9 @@ pub enum Error {
         function: String,
         /// The number.
         value: String,
-        /// What it is for.
+        /// The use of the number.
         what: &'static str,
-        /// What is expected.
+        /// The remedy.
         instead: &'static str,
     },
     /// An operation that would compare ciphertexts by their bytes.
@@ -198,7 +198,7 @@ pub enum Error {
     Cell {
         /// The cell.
         what: String,
-        /// What the library says.
+        /// The error of the library.
         source: he_core::Error,
     },
     /// Keys that cannot be had from their place.
@@ -206,7 +206,7 @@ pub enum Error {
     Keys {
         /// Their place.
         url: String,
-        /// What is wrong.
+        /// The fault.
         why: String,
     },
     /// A place that cannot be used.
@@ -214,7 +214,7 @@ pub enum Error {
     Place {
         /// The place.
         url: String,
-        /// What is wrong with it, and what to give.
+        /// The fault, and the place to give instead.
         why: String,
     },
     /// Other keys than those that the query was planned with.
@@ -234,7 +234,7 @@ pub enum Error {
     Secret {
         /// The place.
         url: String,
-        /// What it holds.
+        /// The secret in the file.
         found: &'static str,
     },
     /// A table that cannot be made or read.
@@ -251,7 +251,7 @@ pub enum Error {
     In {
         /// The file, the column or the table.
         name: String,
-        /// What is wrong.
+        /// The error.
         source: Box<Self>,
     },
     /// Something that is not a table.
@@ -261,15 +261,15 @@ pub enum Error {
         name: String,
         /// The place.
         url: String,
-        /// What is wrong.
+        /// The error.
         source: Box<Self>,
     },
     /// A function or an operator of clear columns, on an encrypted one.
     #[error("{what}; for encrypted columns write {instead}")]
     Unplanned {
-        /// What the engine says.
+        /// The message of the engine.
         what: String,
-        /// What to write in its place.
+        /// The function to write in its place.
         instead: &'static str,
     },
     /// A process of a cluster that cannot be started or reached.
@@ -277,7 +277,7 @@ pub enum Error {
     Cluster {
         /// The process and its address.
         what: String,
-        /// What is wrong, and what to do.
+        /// The fault and the remedy.
         why: String,
     },
     /// An answer that took too long.
@@ -286,7 +286,7 @@ pub enum Error {
          --timeout if they are"
     )]
     Timeout {
-        /// How long it was waited for.
+        /// The time for which the answer was awaited.
         seconds: u32,
     },
     /// The engine.
@@ -317,13 +317,13 @@ impl fmt::Debug for Error {
 }
 
 impl Error {
-    /// The same, about a file, a column or a table.
+    /// This error about a file, a column or a table.
     #[must_use]
     pub fn within(self, name: impl ToString) -> Self {
         Self::In { name: name.to_string(), source: Box::new(self) }
     }
 
-    /// What to do, where the text does not say it.
+    /// The remedy, where the text does not state it.
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::In { source, .. } => return source.hint(),
@@ -369,7 +369,7 @@ impl Error {
     }
 }
 
-/// How to hold values between these bounds.
+/// The advice on how to hold values between these bounds.
 fn larger(scheme: &str, low: f64, high: f64) -> String {
     // Results are below 2^bits in magnitude; the most bits that an option takes.
     let (option, all) = if scheme == "ckks" { ("--range", 30) } else { ("--bits", 58) };
@@ -385,7 +385,7 @@ fn larger(scheme: &str, low: f64, high: f64) -> String {
     }
 }
 
-/// What is at the root of an engine's error, without the stages that it went through.
+/// The root of an engine's error, without the stages that it went through.
 fn engine_text(error: &DataFusionError) -> String {
     match error.find_root() {
         DataFusionError::External(error) => error.to_string(),

@@ -1,4 +1,4 @@
-//! What a plan needs and leaves: keys, depth and predicted noise.
+//! The report of a plan: keys, depth and predicted noise.
 
 use crate::aggregate::HeAggregate;
 use crate::bounds::shown;
@@ -65,7 +65,7 @@ fn call(schema: &DFSchema, expression: &Expr) -> Result<Option<Call>> {
 /// what it leaves; then the encrypted columns of the answer.
 ///
 /// # Errors
-/// What the planner would find.
+/// The errors of the planner.
 pub fn explain(plan: &LogicalPlan, set: &KeySet) -> Result<String> {
     let mut text = format!(
         "key set {} of {}, groups of at most {} rows\n",
@@ -99,7 +99,7 @@ pub fn explain(plan: &LogicalPlan, set: &KeySet) -> Result<String> {
     Ok(text)
 }
 
-/// What a column has left, in words.
+/// The depth, level, noise and bounds of a column, in words.
 fn left(set: &KeySet, cell: &CellType) -> String {
     let params = set.params();
     if cell.layout.is_none() {

@@ -100,7 +100,7 @@ impl Arg<'_> {
     }
 }
 
-/// What a function leaves, and the keys that it needs.
+/// The plan of a function: the type of its results, and the keys that it needs.
 pub struct Planned {
     /// The type of the results.
     pub cell: CellType,
@@ -158,10 +158,10 @@ pub fn check(set: &KeySet, column: &str, cell: &CellType) -> Result<()> {
     check_owner(set.params(), set.key_set(), column, cell)
 }
 
-/// The same for parameters and an identity.
+/// Checks that a column belongs to an owner with these parameters and this identity.
 ///
 /// # Errors
-/// The same as for [`check`].
+/// The errors of [`check`].
 pub fn check_owner(params: &Params, key_set: Option<&str>, column: &str, cell: &CellType) -> Result<()> {
     let (scheme, params) = (params.scheme(), params.fingerprint());
     if (cell.scheme.as_str(), &cell.params) != (scheme, &params) {
@@ -178,7 +178,7 @@ pub fn check_owner(params: &Params, key_set: Option<&str>, column: &str, cell: &
     }
 }
 
-/// What planning a function knows.
+/// The inputs of planning a function.
 struct Planner<'a> {
     set: &'a KeySet,
     function: &'a str,
@@ -237,7 +237,7 @@ impl Planner<'_> {
         }
     }
 
-    /// Refuses values that CKKS cannot hold at their level. Those of BFV and BGV may leave t in
+    /// Refuses values that CKKS cannot hold at their level. Values of BFV and BGV may leave t in
     /// between, since they come back into it: the answer decides.
     fn within(&self, bounds: Option<Bounds>, progress: &Progress) -> Result<()> {
         match self.set.params() {

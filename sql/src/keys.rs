@@ -23,8 +23,8 @@ use std::io::BufReader;
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// What a plan carries of a key set: parameters and identity, which keys there are, and where.
-/// Nothing of it is secret, and nothing of it is a key.
+/// The description of a key set in a plan: parameters and identity, which keys there are, and
+/// where. Nothing of it is secret, and nothing of it is a key.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 struct Description {
     /// The place of the evaluation keys.
@@ -41,7 +41,7 @@ struct Description {
     rows: u64,
     /// The greatest magnitudes that clear columns are assumed to have, by their names.
     clear: BTreeMap<String, u64>,
-    /// That of all other clear numbers.
+    /// The greatest magnitude that is assumed of all other clear numbers.
     most: u64,
 }
 
@@ -80,11 +80,11 @@ impl KeySet {
         Self::loaded(url, loaded)
     }
 
-    /// The same for keys as bytes of the library or of the Python package
-    /// (`EvaluationKeys.to_bytes`), which do not begin with the parameters (`Params.to_bytes`).
+    /// Opens keys as bytes of the library or of the Python package (`EvaluationKeys.to_bytes`),
+    /// which do not begin with the parameters (`Params.to_bytes`).
     ///
     /// # Errors
-    /// The same as for [`open`](Self::open).
+    /// The errors of [`open`](Self::open).
     pub fn open_with(url: &str, params: &Path) -> Result<Self> {
         /// Parameters have a few hundred bytes.
         const MOST: u64 = 1 << 16;
@@ -117,22 +117,22 @@ impl KeySet {
         Ok(set)
     }
 
-    /// The same for groups of at most this many rows.
+    /// This key set for groups of at most this many rows.
     #[must_use]
     pub fn with_rows(&self, rows: u64) -> Self {
         let description = Description { rows: rows.max(1), ..(*self.description).clone() };
         Self { description: Arc::new(description), params: Arc::clone(&self.params) }
     }
 
-    /// The same for clear columns of at most these magnitudes, by their names, and for other clear
-    /// numbers of at most the last one.
+    /// This key set for clear columns of at most these magnitudes, by their names, and for other
+    /// clear numbers of at most the last one.
     #[must_use]
     pub fn with_clear(&self, clear: &BTreeMap<String, u64>, most: u64) -> Self {
         let description = Description { clear: clear.clone(), most, ..(*self.description).clone() };
         Self { description: Arc::new(description), params: Arc::clone(&self.params) }
     }
 
-    /// The same without what is assumed of tables.
+    /// This key set without the assumptions about tables.
     fn bare(&self) -> Self {
         self.with_rows(DEFAULT_ROWS).with_clear(&BTreeMap::new(), 0)
     }
@@ -241,7 +241,7 @@ impl KeySet {
     }
 }
 
-/// What computes for a key set in this process.
+/// The arithmetic and the keys of a key set in this process.
 #[derive(Debug)]
 pub struct Compute {
     /// The arithmetic.
@@ -251,7 +251,7 @@ pub struct Compute {
 }
 
 impl Compute {
-    /// What computes for a key set: the same for all functions of a process.
+    /// The `Compute` of a key set: one for all functions of a process.
     ///
     /// # Errors
     /// The device fails.
@@ -329,7 +329,7 @@ struct Loaded {
 }
 
 impl Loaded {
-    /// What `keys` makes, for the engine of the same parameters if there is one.
+    /// Loads the keys that `keys` makes, for the engine of the same parameters if there is one.
     fn new(
         params: Params,
         engine: Option<&Engine>,

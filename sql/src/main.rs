@@ -91,7 +91,7 @@ struct Query {
     /// bounds are predicted; that of the tables' clear columns by default.
     #[arg(long, value_name = "N")]
     clear_most: Option<u64>,
-    /// What stands before decimals in tables of CSV: auto, point or comma.
+    /// The mark before decimals in tables of CSV: auto, point or comma.
     #[arg(long, value_name = "MARK", default_value = "auto", value_parser = decimal)]
     decimal: Decimal,
     /// Give up after so many seconds; a cluster without executors never answers.
@@ -127,7 +127,7 @@ struct Encrypt {
     /// Integers under TFHE have a sign.
     #[arg(long)]
     signed: bool,
-    /// What stands before decimals: auto, point or comma.
+    /// The mark before decimals: auto, point or comma.
     #[arg(long, value_name = "MARK", default_value = "auto", value_parser = decimal)]
     decimal: Decimal,
     /// A file with the passphrase of a sealed key.
@@ -215,7 +215,7 @@ fn address(text: &str) -> std::result::Result<SocketAddr, String> {
     found.min_by_key(SocketAddr::is_ipv6).ok_or_else(|| "the host has no address".to_owned())
 }
 
-/// Where passphrases come from.
+/// Opens the owner's key; its passphrase is in a file or asked for.
 fn owner_key(key: &std::path::Path, passphrase: Option<&PathBuf>) -> Result<OwnerKey> {
     let from_file = |_: Purpose, what: &str| match passphrase {
         Some(file) => Passphrase::from_file(file),
@@ -372,7 +372,8 @@ async fn run(task: Task) -> Result<()> {
 
 fn main() -> ExitCode {
     let command = Command::parse();
-    // What the processes of a cluster tell, unless RUST_LOG says how much. A query has one error.
+    // The processes of a cluster log warnings, unless RUST_LOG says how much. A query has one
+    // error.
     let told = if matches!(command.task, Task::Query(_)) { "off" } else { "warn" };
     env_logger::Builder::from_env(env_logger::Env::default().default_filter_or(told)).init();
     // Deep plans recurse. Each thread that reads files keeps memory of its own, which adds up if

@@ -1,4 +1,4 @@
-//! What the owner of the keys does: encrypting cells and reading answers. Nothing of a query and
+//! The work of the owner of the keys: encrypting cells and reading answers. Nothing of a query and
 //! nothing of a cluster uses this module.
 
 use crate::column::{CellType, Kind};

@@ -73,7 +73,7 @@ impl Params {
         }
     }
 
-    /// What stands for the parameters in the metadata of columns.
+    /// The fingerprint that stands for the parameters in the metadata of columns.
     pub fn fingerprint(&self) -> String {
         let found = match self {
             Self::Ckks(params) => params.fingerprint(),
@@ -326,7 +326,7 @@ pub fn reals(coefficients: &[Number]) -> Vec<f64> {
 }
 
 /// A polynomial by its powers, each the product of two of half of its exponent: of depth
-/// ceil(log2 d). The same steps on ciphertexts and on what is predicted of them.
+/// ceil(log2 d). The steps are the same on ciphertexts and on predictions of them.
 pub fn power_sum<T: Clone>(
     x: &T,
     coefficients: &[Number],

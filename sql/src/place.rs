@@ -22,7 +22,7 @@ const WAITING: usize = 4;
 /// The most characters of what a server says that are repeated.
 const SAID: usize = 200;
 
-/// Where something is.
+/// The place of a file.
 #[derive(Clone, Debug)]
 enum Place {
     File(PathBuf),
@@ -69,7 +69,7 @@ fn wrong(url: impl ToString, why: impl Into<String>) -> Error {
     Error::Place { url: url.to_string(), why: why.into() }
 }
 
-/// The same place for processes with other working directories: a path becomes absolute.
+/// The place for processes with other working directories: a path becomes absolute.
 ///
 /// # Errors
 /// A URL that cannot be used; there is no working directory.
@@ -83,8 +83,8 @@ pub fn absolute(place: &str) -> Result<String> {
     }
 }
 
-/// What is at a path or URL, to be read once from its beginning to its end. Errors that a server
-/// makes come when it is read.
+/// Opens a path or URL, to be read once from its beginning to its end. Errors that a server makes
+/// come when it is read.
 ///
 /// # Errors
 /// There is no such file; a URL that cannot be used, or whose feature is not built in.
@@ -161,7 +161,7 @@ pub fn said(error: &object_store::Error) -> String {
     line.chars().filter(|letter| !letter.is_control()).take(SAID).collect()
 }
 
-/// What the engine runs with: stores of any URL, and the folder for what does not fit into memory.
+/// The environment of the engine: stores of any URL, and the folder for data beyond the memory.
 ///
 /// # Errors
 /// The folder cannot be used.
@@ -295,7 +295,7 @@ mod web {
                 .https_only(!self.plain)
                 .redirect(reqwest::redirect::Policy::none())
                 .connect_timeout(Duration::from_secs(5))
-                // Of nothing coming; a large key may take as long as it needs.
+                // The time without a byte; a large key may take as long as it needs.
                 .read_timeout(Duration::from_secs(30));
             if self.loopback {
                 client = client.no_proxy();
@@ -315,7 +315,7 @@ mod web {
         use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey as Key};
         let mut builder = AmazonS3Builder::from_env().with_url(url.as_str()).with_retry(retry());
         if std::env::var_os("AWS_TIMEOUT").is_none() {
-            // Of a whole object, which may be a key of a gigabyte.
+            // The time of a whole object, which may be a key of a gigabyte.
             builder = builder.with_config(Key::Client(Timeout), "10 minutes");
         }
         let mut endpoints = [Key::Endpoint, Key::S3Endpoint].into_iter();

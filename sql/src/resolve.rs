@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What was planned for a call.
+/// The result of planning a call.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Resolved {
     /// The kinds of the arguments, `None` of clear ones.
@@ -39,7 +39,7 @@ pub struct Resolved {
 }
 
 impl Resolved {
-    /// What was planned for arguments of these fields.
+    /// The result of planning a call with arguments of these fields.
     ///
     /// # Errors
     /// Damaged metadata.
@@ -55,7 +55,7 @@ impl Resolved {
         })
     }
 
-    /// What is known of cells of this type that an expression passes through.
+    /// The result of planning an expression that passes cells of this type through.
     pub fn carried(cell: &CellType) -> Self {
         Self {
             kinds: vec![Some(cell.kind)],
@@ -91,7 +91,7 @@ pub fn untyped(name: &str) -> FieldRef {
     Arc::new(Field::new(name, DataType::BinaryView, true))
 }
 
-/// What of a function travels: its key set, and what was planned.
+/// The part of a function that travels: its key set, and the result of planning.
 #[derive(Serialize, Deserialize)]
 struct Travelling {
     set: Vec<u8>,
@@ -131,7 +131,7 @@ pub fn inputs(node: &LogicalPlan) -> DFSchema {
 /// The fields of arguments.
 ///
 /// # Errors
-/// What the planner finds.
+/// The errors of the planner.
 pub fn fields(schema: &DFSchema, args: &[Expr]) -> EngineResult<Vec<FieldRef>> {
     args.iter().map(|arg| Ok(arg.to_field(schema)?.1)).collect()
 }
@@ -149,7 +149,7 @@ pub fn literals(args: &[Expr]) -> Vec<Option<&ScalarValue>> {
 /// nodes of the engine pass them through.
 ///
 /// # Errors
-/// What planning a call finds; cells of several types in one place.
+/// The errors of planning a call; cells of several types in one place.
 pub fn resolve(set: &KeySet, plan: LogicalPlan) -> EngineResult<LogicalPlan> {
     let resolved = plan.transform_up_with_subqueries(|node| {
         let schema = inputs(&node);

@@ -40,14 +40,14 @@ pub fn carrying(set: &KeySet, resolved: Resolved, expression: Expr) -> Expr {
 }
 
 impl HeFunction {
-    /// The same for a call that was planned.
+    /// This function for a call that was planned.
     #[must_use]
     pub fn resolved(&self, resolved: Resolved) -> Self {
         let (set, signature) = (self.set.clone(), self.signature.clone());
         Self { name: self.name, function: self.function, set, resolved: Some(resolved), signature }
     }
 
-    /// What of it travels.
+    /// The bytes from which another process makes this function again.
     ///
     /// # Errors
     /// None in practice.
@@ -87,10 +87,11 @@ impl HeFunction {
         }
     }
 
-    /// What it leaves and needs, of arguments of these fields.
+    /// The type that the function leaves and the keys that it needs, with arguments of these
+    /// fields.
     ///
     /// # Errors
-    /// The same as for [`Function::plan`].
+    /// The errors of [`Function::plan`].
     pub fn planned(&self, fields: &[FieldRef], literals: &[Option<&ScalarValue>]) -> Result<Planned> {
         let literals = literals.iter().copied().chain(std::iter::repeat(None));
         let args = fields.iter().zip(literals);

@@ -36,7 +36,7 @@ const BATCH_BYTES: usize = 8 << 20;
 /// The most fields of a clear table of CSV.
 const MOST_CLEAR: usize = 1 << 18;
 
-/// How queries are executed.
+/// The options with which queries are executed.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
     /// Partitions, which run beside each other; as many as there are processors if not given.
@@ -76,7 +76,7 @@ pub fn configured(config: SessionConfig, params: &Params, options: &Options) -> 
     }
 }
 
-/// What the planner says of a query. Functions and operators of the engine that take numbers get
+/// The planner's error about a query. Functions and operators of the engine that take numbers get
 /// bytes.
 fn planning(params: &Params, error: DataFusionError) -> Error {
     match error.find_root() {
@@ -100,7 +100,7 @@ fn called(line: &str) -> &str {
     line.split('\'').nth(1).unwrap_or_default()
 }
 
-/// What to write for a function or an operator of the engine on encrypted columns x and y.
+/// The replacement for a function or an operator of the engine on encrypted columns x and y.
 fn instead(scheme: &str, called: &str) -> &'static str {
     match (called, scheme) {
         ("sum", _) => "he_sum(x)",
@@ -180,8 +180,8 @@ impl Session {
     }
 
     /// Registers a Parquet file, a folder of them or their URL as a table, or a clear table of CSV
-    /// (a file named .csv). Of Parquet only what the file says of its columns and rows is read, and
-    /// clear columns of numbers if it does not say their least and greatest ones.
+    /// (a file named .csv). A Parquet file is read only for the description of its columns and
+    /// rows, and for clear columns of numbers if it does not state their least and greatest ones.
     ///
     /// # Errors
     /// There is none that can be read.
@@ -275,7 +275,7 @@ impl Session {
     /// for groups of as many rows as the largest table has.
     ///
     /// # Errors
-    /// What the planner finds: each error names its column.
+    /// The errors of the planner: each names its column.
     pub async fn sql(&mut self, query: &str) -> Result<DataFrame> {
         let state = self.context.state();
         let mut statement = state.sql_to_statement(query, &state.config_options().sql_parser.dialect)?;
@@ -332,7 +332,7 @@ impl Session {
         Ok(most)
     }
 
-    /// How many rows a node has at most, if joins give each row of the larger side one at most.
+    /// The most rows of a node, if joins give each row of the larger side one at most.
     fn rows_of(&self, plan: &LogicalPlan) -> u64 {
         let inputs = || plan.inputs().into_iter().map(|input| self.rows_of(input));
         match plan {

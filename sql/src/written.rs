@@ -1,5 +1,5 @@
-//! What is taken from the text of a query: the names of columns as they are written, and the
-//! numbers in it.
+//! The parts of a query's text that planning needs: the names of columns as they are written, and
+//! the numbers.
 
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{

@@ -1,4 +1,4 @@
-//! Comparisons of integers under TFHE, and what is done with them.
+//! Comparisons of integers under TFHE, and queries that use their results.
 
 #![allow(clippy::unwrap_used)]
 

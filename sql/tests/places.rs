@@ -141,7 +141,7 @@ mod http {
         let error = KeySet::open(&server.url("/absent")).unwrap_err().to_string();
         assert!(error.contains("/absent") && error.contains("404"), "{error}");
         assert_eq!(server.count("GET", "/eval.key"), 1, "a redirect was followed");
-        // What was on the way when the reader had seen enough, of twice 2^40 bytes.
+        // The bytes that were on the way when the reader had seen enough, of twice 2^40.
         assert!(server.sent() < 64 << 20, "{} bytes were sent", server.sent());
     }
 

@@ -58,7 +58,7 @@ async fn what_may_leave_t_is_refused_with_bits_that_hold_it() {
     assert!(refusal.contains("keygen bfv --bits 41 or more"), "{refusal}");
 }
 
-/// What the refusal advises holds the result.
+/// The parameters that the refusal advises hold the result.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_advised_bits_hold_the_result() {
     let larger = world(41, 2);
@@ -98,7 +98,7 @@ async fn assumptions_are_checked() {
     assert!(refusal.contains("3145728"), "{refusal}");
 }
 
-/// What a query says that fails while it runs.
+/// The message of a query that fails while it runs.
 async fn fails(session: &mut Session, query: &str) -> String {
     let frame = session.sql(query).await.unwrap_or_else(|error| panic!("{query}: {error}"));
     let failed = frame.collect().await.err().unwrap_or_else(|| panic!("{query} was answered"));

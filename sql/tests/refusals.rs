@@ -1,5 +1,5 @@
-//! What is refused while a query is planned, each by the name of its column, and what is refused
-//! before a key or a cell is used.
+//! Refusals while a query is planned, each by the name of its column, and refusals before a key or
+//! a cell is used.
 
 #![allow(clippy::unwrap_used)]
 
@@ -120,7 +120,8 @@ fn secrets_are_not_evaluation_keys() {
 fn keys_are_those_of_the_plan() {
     let (world, other) = (world(7), world(8));
     let planned = world.set().to_bytes().unwrap();
-    // Another process, which has not loaded them: their place is part of what is cached.
+    // The moved keys stand for another process, which has not loaded them: their place is part of
+    // the cache's key.
     std::fs::copy(world.path("eval.key"), world.path("moved.key")).unwrap();
     let moved = String::from_utf8(planned).unwrap().replace("eval.key", "moved.key");
     let set = KeySet::from_bytes(moved.as_bytes()).unwrap();

@@ -328,7 +328,7 @@ mod cluster {
         }
     }
 
-    /// What fails in a task reaches the client in one line.
+    /// An error in a task reaches the client in one line.
     #[test]
     fn errors_of_executors() {
         let world = world();

@@ -111,7 +111,7 @@ impl World {
         decrypted(&self.owner(), &path)
     }
 
-    /// What the planner says of a query that it refuses.
+    /// The planner's message about a query that it refuses.
     pub async fn refusal(&self, session: &mut Session, query: &str) -> String {
         match session.sql(query).await {
             Ok(frame) => panic!("{query} was planned:\n{}", frame.logical_plan()),

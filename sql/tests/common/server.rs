@@ -7,7 +7,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// What is at a path.
+/// The answer at a path.
 #[derive(Clone)]
 pub enum Content {
     Bytes(Arc<Vec<u8>>),
@@ -62,7 +62,7 @@ impl Server {
         self.put(path, Content::Bytes(Arc::new(std::fs::read(file).unwrap())));
     }
 
-    /// How many requests of a method there were for a path.
+    /// The number of requests of a method for a path.
     pub fn count(&self, method: &str, path: &str) -> usize {
         let wanted = format!("{method} {path}");
         self.shared.requests.lock().unwrap().iter().filter(|&request| request == &wanted).count()
