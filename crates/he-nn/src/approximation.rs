@@ -28,8 +28,8 @@ pub enum Approximation {
 }
 
 impl Approximation {
-    /// Of a function, to `bits` bits: differences are at most 2^-bits of the function's greatest
-    /// magnitude. A function with a domain is continued beyond it.
+    /// Approximates a function to `bits` bits: differences are at most 2^-bits of the function's
+    /// greatest magnitude. A function with a domain is continued beyond it.
     ///
     /// # Errors
     /// [`Error::Unsupported`], with the name that `unsupported` gives it, where no polynomial
@@ -68,7 +68,7 @@ impl Approximation {
         let at = |x| domain.map_or_else(|| function.at(x), |domain| domain.at(function, x));
         let single = || Approximate::approximate(|x| at(x * input_unit) / unit, -1.0..=1.0, bits);
         let chosen = match function.is_relu() {
-            // Where its inputs and outputs have one unit, it is itself.
+            // A ReLU whose inputs and outputs have one unit is approximated as it is.
             true if (input_unit / unit - 1.0).abs() < 1e-12 => {
                 let composed = Approximate::relu(1.0, bits);
                 let single = if bits <= SINGLE_BITS { single().ok() } else { None };
@@ -111,7 +111,7 @@ impl Approximation {
         }
     }
 
-    /// Of every slot.
+    /// Applies the function to every slot.
     pub fn apply<B: RingOps>(
         &self,
         ev: &Evaluator<B>,

@@ -35,11 +35,11 @@ impl Graph {
         self.nodes.iter().enumerate().filter_map(step).filter(alone).collect()
     }
 
-    /// Divides what steps take by its greatest magnitude on the examples, element by element. A
-    /// step of a positive multiple of a number is that of the number.
+    /// Divides the argument of each step by its greatest magnitude on the examples, element by
+    /// element. A step of a positive multiple of a number is that of the number.
     ///
     /// # Errors
-    /// Those of [`values`](Self::values).
+    /// The errors of [`values`](Self::values).
     pub(crate) fn normalise_steps(&mut self, examples: &[Vec<f64>]) -> Result<()> {
         let steps = self.steps();
         if steps.is_empty() {
@@ -103,7 +103,7 @@ impl CompiledModel {
         let Some(output) = changed else { return Ok(()) };
         let of = &graph.nodes[node];
         let from = &graph.nodes[of.inputs[0]];
-        // In the unit of what is compared.
+        // The width is in the unit of the compared value.
         let entry = match &from.op {
             Op::Sparse(rows) => rows[at].entries.first().copied(),
             _ => None,

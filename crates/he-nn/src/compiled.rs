@@ -16,7 +16,7 @@ use he_core::ckks::CkksParams;
 use serde::{Deserialize, Serialize};
 use std::sync::OnceLock;
 
-/// What a model is compiled for.
+/// The options with which a model is compiled.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Options {
     /// The bits to which functions are approximated, of their greatest magnitude: 2 to 30.
@@ -43,7 +43,7 @@ impl Options {
 /// The parameters that a model computes with.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Parameters {
-    /// As many levels as the model takes.
+    /// Parameters with as many levels as the model takes.
     Leveled(CkksParams),
     /// Levels that refreshes restore.
     Refreshed(BootstrapParams),
@@ -58,7 +58,7 @@ impl Parameters {
         }
     }
 
-    /// Those of refreshes, if there are any.
+    /// The parameters of refreshes, if there are any.
     pub fn bootstrapping(&self) -> Option<&BootstrapParams> {
         match self {
             Self::Leveled(_) => None,
@@ -73,7 +73,7 @@ impl Parameters {
     }
 }
 
-/// What a compiled model is to have.
+/// The parameters and the packing that a compiled model is to have.
 pub(crate) enum Wanted {
     /// The parameters and the packing that are cheapest.
     Anything,
@@ -95,7 +95,7 @@ pub struct CompiledModel {
     pub(crate) maps: Maps,
     pub(crate) functions: Vec<Option<Approximation>>,
     pub(crate) actions: Vec<Action>,
-    /// Of each linear map, from when they are asked for.
+    /// The outline of each linear map, from when they are asked for.
     outlines: OnceLock<Vec<Option<Outline>>>,
 }
 
@@ -105,7 +105,7 @@ pub struct CompiledModel {
 pub struct LayerFacts {
     /// The names of its nodes.
     pub nodes: Vec<String>,
-    /// What it computes.
+    /// The layer's computation, in words.
     pub what: String,
     /// The dimensions of its value.
     pub shape: Vec<usize>,
@@ -123,7 +123,7 @@ pub struct LayerFacts {
     pub share: f64,
 }
 
-/// What inference takes, before it runs.
+/// The costs of inference, before it runs.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Facts {
@@ -252,7 +252,7 @@ impl CompiledModel {
         self.outlines.get_or_init(|| outlines);
     }
 
-    /// What each linear map takes. For a model that was read, its maps are made for that.
+    /// The outline of each linear map. For a model that was read, its maps are made for that.
     fn outlines(&self) -> Result<&[Option<Outline>]> {
         if let Some(outlines) = self.outlines.get() {
             return Ok(outlines);
@@ -280,7 +280,7 @@ impl CompiledModel {
         &self.graph
     }
 
-    /// What it was compiled for.
+    /// The options with which the model was compiled.
     pub fn options(&self) -> &Options {
         &self.options
     }
@@ -403,7 +403,7 @@ impl CompiledModel {
         Ok(parts)
     }
 
-    /// Where decryption finds the outputs.
+    /// The places where decryption finds the outputs.
     pub fn outputs(&self) -> OutputLayout {
         let last = self.layers.list.len() - 1;
         let layout = &self.maps.layouts[last];
@@ -421,10 +421,10 @@ impl CompiledModel {
         }
     }
 
-    /// What inference takes.
+    /// The costs of inference.
     ///
     /// # Errors
-    /// Those of [`requirements`](Self::requirements).
+    /// The errors of [`requirements`](Self::requirements).
     pub fn facts(&self) -> Result<Facts> {
         let params = self.parameters.params();
         let (steps, outlines) = (self.steps()?, self.outlines()?);
@@ -490,7 +490,7 @@ impl CompiledModel {
     }
 }
 
-/// Where decryption finds the outputs of a model.
+/// The places where decryption finds the outputs of a model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OutputLayout {
     /// The position of each output of the first example of a ciphertext, over all ciphertexts; the
@@ -502,20 +502,20 @@ pub struct OutputLayout {
     pub ciphertexts: usize,
     /// The examples of a ciphertext.
     pub examples: usize,
-    /// What slots are multiplied by.
+    /// The factor by which slots are multiplied.
     pub unit: f64,
     /// The range of outputs for inputs like those of the calibration.
     pub range: [f64; 2],
-    /// What is done with the outputs.
+    /// The decision that is made from the outputs.
     pub decision: Decision,
 }
 
 /// The outputs of an example.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outputs {
-    /// As decrypted.
+    /// The outputs as decrypted.
     pub values: Vec<f64>,
-    /// What the decision makes of them.
+    /// The result of the decision on them.
     pub decided: Vec<f64>,
     /// Whether they are outside the range of outputs that calibration saw: the example was unlike
     /// those, and the outputs may mean nothing.
@@ -569,7 +569,7 @@ fn depth(layers: &Layers, layer: &crate::layers::Layer, function: &Option<Approx
         Kind::Linear(_) => 1,
         Kind::Product => {
             let unit = |index: usize| layers.list[layer.inputs[index]].unit;
-            // Where its unit is given by what it is added to, the product is scaled.
+            // A product whose unit is given by the value that it is added to is scaled.
             1 + usize::from((unit(0) * unit(1) / layer.unit - 1.0).abs() > 1e-9)
         }
         Kind::Function(_) => function.as_ref().map_or(0, |function| function.requirements().depth),
@@ -612,7 +612,7 @@ fn shape(layers: &Layers, depths: &[usize]) -> Vec<Step> {
     layers.list.iter().zip(depths).map(step).collect()
 }
 
-/// What each of the maps takes; none is kept.
+/// The outline of each of the maps; no map is kept.
 fn outlines(
     transforms: impl Iterator<Item = Result<Option<BlockTransform>>>,
     params: &CkksParams,

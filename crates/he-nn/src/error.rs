@@ -10,7 +10,7 @@ pub enum Error {
     /// The bytes are not an ONNX model.
     #[error("not an ONNX model: {why}")]
     NotOnnx {
-        /// What the parser met.
+        /// The message of the parser.
         why: String,
     },
     /// The model asks for something that is not computed on encrypted values.
@@ -20,9 +20,9 @@ pub enum Error {
         operator: String,
         /// The node, as the model calls it.
         node: String,
-        /// What about it is not supported.
+        /// The part of the node that is not supported.
         why: String,
-        /// What to use in its place.
+        /// The advice on a replacement.
         hint: &'static str,
     },
     /// A dimension other than that of the batch is not a number.
@@ -60,21 +60,21 @@ pub enum Error {
         operator: String,
         /// The node.
         node: String,
-        /// What is wrong.
+        /// The fault.
         why: String,
     },
     /// The graph has a form that models here do not have.
     #[error("the model {why}")]
     Graph {
-        /// What is wrong.
+        /// The fault.
         why: String,
     },
     /// The model says or leaves out something with the effect that it is not read.
     #[error("the model {why}")]
     Model {
-        /// What about it.
+        /// The fault, as a predicate of the model.
         why: String,
-        /// What to do about it.
+        /// The remedy.
         hint: &'static str,
     },
     /// An example has another number of values than the model's input.
@@ -84,7 +84,7 @@ pub enum Error {
         example: usize,
         /// Its values.
         found: usize,
-        /// Those of the model's input.
+        /// The number of values of the model's input.
         expected: usize,
     },
     /// A value of an example is not a finite number.
@@ -175,7 +175,7 @@ pub enum Error {
     /// The bytes are not a compiled model.
     #[error("not a compiled model: {why}")]
     Format {
-        /// What is wrong.
+        /// The fault.
         why: String,
     },
     /// An operation on ciphertexts failed.
@@ -184,7 +184,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// What to do about it, if there is something to do.
+    /// The remedy, if there is one.
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::NotOnnx { .. } => "export the model again, as one .onnx file",

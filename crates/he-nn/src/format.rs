@@ -10,9 +10,10 @@
 //! | rest | graph, calibration, options, packing and actions in postcard's format |
 //!
 //! Linear maps and polynomials are computed again from these, so that nothing in a file can make
-//! them contradict the graph. Packing and actions say what was chosen of the possible layouts,
-//! splits of linear maps, levels and refreshes, which is most of the work of compiling; what is not
-//! possible is refused. Everything that is read is checked as if the model came from ONNX.
+//! them contradict the graph. Packing and actions are the choices among the possible layouts,
+//! splits of linear maps, levels and refreshes, which is most of the work of compiling; a choice
+//! that is not possible is refused. Everything that is read is checked as if the model came from
+//! ONNX.
 
 use crate::calibration::Calibration;
 use crate::compiled::{CompiledModel, Options, Parameters, Wanted};

@@ -40,7 +40,7 @@ pub enum Named {
     Erf,
     /// x / 2 (1 + erf(x / sqrt 2)).
     Gelu,
-    /// The same with the tangent in place of the error function.
+    /// GELU with the hyperbolic tangent in place of the error function.
     GeluTanh,
     /// exp(x).
     Exp,

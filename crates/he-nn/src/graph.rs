@@ -16,7 +16,7 @@ pub struct Graph {
     pub nodes: Vec<Node>,
     /// The node whose value is decrypted.
     pub output: usize,
-    /// What is done with that value after decryption.
+    /// The decision that is made from that value after decryption.
     pub decision: Decision,
 }
 
@@ -27,7 +27,7 @@ pub struct Node {
     pub name: String,
     /// Its operator, as ONNX calls it.
     pub operator: String,
-    /// How it is computed.
+    /// The operation that computes it.
     pub op: Op,
     /// The nodes whose values it takes.
     pub inputs: Vec<usize>,
@@ -42,7 +42,7 @@ impl Node {
     }
 }
 
-/// What a node computes.
+/// The operation of a node.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Op {
     /// The input of the model.
@@ -59,7 +59,7 @@ pub enum Op {
     Gather(Vec<Option<u32>>),
     /// Differences of elements, such as comparisons take.
     Differences(Differences),
-    /// The same elements in other dimensions.
+    /// The elements of the input, in other dimensions.
     Reshape,
     /// The sum of two values.
     Add,
@@ -71,7 +71,7 @@ pub enum Op {
     Sparse(Vec<Row>),
 }
 
-/// What is done with the outputs after decryption: decisions are made in the clear.
+/// The decision that is made from the outputs after decryption, in the clear.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Decision {
     /// Nothing.
@@ -100,7 +100,7 @@ impl Decision {
         }
     }
 
-    /// What it makes of the outputs of one example.
+    /// The decision on the outputs of one example.
     pub fn apply(self, outputs: &[f64]) -> Vec<f64> {
         let greatest = outputs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let log_sum = || greatest + libm::log(outputs.iter().map(|y| libm::exp(y - greatest)).sum::<f64>());
@@ -214,7 +214,7 @@ pub struct Dense {
 /// Factors and offsets, one for each element or one for each run of equal ones.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Affine {
-    /// How many neighbouring elements share a factor and an offset.
+    /// The number of neighbouring elements that share a factor and an offset.
     pub run: usize,
     /// The factors, which repeat from the start when they are used up.
     pub factors: Vec<f64>,
@@ -242,7 +242,7 @@ impl Affine {
 pub struct Row {
     /// The places, each with its weight.
     pub entries: Vec<(u32, f64)>,
-    /// What is added.
+    /// The number that is added.
     pub offset: f64,
 }
 

@@ -160,7 +160,7 @@ impl CompiledModel {
     }
 }
 
-/// The same ciphertext over all slots: a short vector is a long one that repeats it. Refreshes and
+/// This ciphertext over all slots: a short vector is a long one that repeats it. Refreshes and
 /// files take full vectors.
 fn with_all_slots<B: RingOps>(ev: &Evaluator<B>, ct: Ciphertext<B>) -> he_core::Result<Ciphertext<B>> {
     let slots = ev.params().slots();
@@ -175,10 +175,10 @@ fn with_all_slots<B: RingOps>(ev: &Evaluator<B>, ct: Ciphertext<B>) -> he_core::
 }
 
 impl<B: RingOps> PreparedModel<'_, B> {
-    /// As [`CompiledModel::infer`], with maps that are encoded already.
+    /// Runs [`CompiledModel::infer`] with maps that are encoded already.
     ///
     /// # Errors
-    /// The same as for [`CompiledModel::infer`].
+    /// The errors of [`CompiledModel::infer`].
     pub fn infer(
         &self,
         ev: &Evaluator<B>,
@@ -189,10 +189,11 @@ impl<B: RingOps> PreparedModel<'_, B> {
         self.infer_watched(ev, inputs, keys, refresher, &mut |_| {})
     }
 
-    /// The same, with a call after each step: its work, a part of [`work`](Self::work).
+    /// Runs [`infer`](Self::infer) with a call after each step: its work, a part of
+    /// [`work`](Self::work).
     ///
     /// # Errors
-    /// The same as for [`CompiledModel::infer`].
+    /// The errors of [`CompiledModel::infer`].
     pub fn infer_watched(
         &self,
         ev: &Evaluator<B>,
@@ -204,11 +205,11 @@ impl<B: RingOps> PreparedModel<'_, B> {
         self.model.run(ev, inputs, keys, refresher, &self.maps, done)
     }
 
-    /// The work of an inference on one ciphertext of examples, in butterflies of transforms: what
-    /// the plan says, by the operations of each step and their levels.
+    /// The work of an inference on one ciphertext of examples, in butterflies of transforms, as the
+    /// plan states it by the operations of each step and their levels.
     ///
     /// # Errors
-    /// Those of [`CompiledModel::requirements`].
+    /// The errors of [`CompiledModel::requirements`].
     pub fn work(&self) -> Result<u64> {
         Ok(self.model.work_of_actions()?.iter().sum())
     }

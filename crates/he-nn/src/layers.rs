@@ -20,11 +20,11 @@ pub struct Layer {
     pub inputs: Vec<usize>,
     /// The node of the graph whose value it is.
     pub node: usize,
-    /// What its values are divided by.
+    /// The number by which its values are divided.
     pub unit: f64,
 }
 
-/// How a layer is computed.
+/// The computation of a layer.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Kind {
     /// The input.
@@ -69,7 +69,7 @@ impl Groups {
 pub struct Layers {
     /// The layers.
     pub list: Vec<Layer>,
-    /// What the elements of the input are divided by.
+    /// The numbers by which the elements of the input are divided.
     pub input_units: Vec<f64>,
 }
 
@@ -153,7 +153,7 @@ impl Layers {
             let of = greatest[groups.first(id)];
             self.list[id].unit = if of > 0.0 { of } else { 1.0 };
         }
-        // Where nothing else decides, products and powers keep their coefficient at one.
+        // Products and powers keep their coefficient at one where nothing else decides.
         for id in 0..count {
             let alone =
                 groups.first(id) == id && (0..count).filter(|&other| groups.first(other) == id).count() == 1;

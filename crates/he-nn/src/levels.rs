@@ -40,7 +40,7 @@ pub struct Step {
     pub refresh: f64,
 }
 
-/// What levels there are.
+/// The levels of a model's values.
 #[derive(Clone, Copy, Debug)]
 pub struct Range {
     /// The level of inputs.
@@ -55,7 +55,7 @@ type State = BTreeMap<usize, usize>;
 
 struct Reached {
     cost: f64,
-    /// How it was reached: an index of the list of steps.
+    /// The last step on the way to this state: an index of the list of steps.
     last: usize,
 }
 

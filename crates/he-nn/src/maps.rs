@@ -1,4 +1,4 @@
-//! Where the values of all layers lie in slots, and the linear maps between them.
+//! The places of the values of all layers in slots, and the linear maps between them.
 
 use crate::error::{Error, Result};
 use crate::graph::{Graph, Op};
@@ -14,14 +14,14 @@ use serde::{Deserialize, Serialize};
 pub struct Maps {
     /// The layout of each layer's value.
     pub layouts: Vec<TensorLayout>,
-    /// What was chosen.
+    /// The choices that lead to these layouts.
     pub packing: Packing,
 }
 
 /// The map of each layer, if it is a linear one.
 pub type Transforms = Vec<Option<BlockTransform>>;
 
-/// What a linear map takes, without its values.
+/// The costs of a linear map, without its values.
 #[derive(Clone, Debug)]
 pub struct Outline {
     /// The keys.
@@ -35,7 +35,7 @@ pub struct Outline {
 }
 
 impl Outline {
-    /// Of a map, for parameters.
+    /// The outline of a map, for parameters.
     pub fn new(transform: &BlockTransform, params: &CkksParams) -> he_core::Result<Self> {
         let bytes = (1..=params.max_level()).map(|level| transform.plaintext_bytes(params, level));
         Ok(Self {
@@ -47,8 +47,7 @@ impl Outline {
     }
 }
 
-/// What a search chose of what there is to choose from: enough to make the same [`Maps`] without
-/// one.
+/// The choices that a search made: enough to make the same [`Maps`] without a search.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Packing {
     /// Examples side by side in a ciphertext.
@@ -57,7 +56,7 @@ pub struct Packing {
     pub choices: Vec<Choice>,
 }
 
-/// What was chosen for a linear layer.
+/// The choice for a linear layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Choice {
     /// Which of the [`candidates`] for the layout of the output.
@@ -146,7 +145,7 @@ impl Maps {
     /// that rotations are few. The maps come with it.
     ///
     /// # Errors
-    /// Those of layouts: a value has too many elements.
+    /// The errors of layouts: a value has too many elements.
     pub fn new(
         graph: &Graph,
         layers: &Layers,
@@ -156,7 +155,7 @@ impl Maps {
         Self::placed(graph, layers, examples, capacity, None)
     }
 
-    /// The same with choices that were made before.
+    /// The maps with choices that were made before.
     ///
     /// # Errors
     /// [`Error::Format`] for choices that there are not, and for examples that do not share one
@@ -193,7 +192,7 @@ impl Maps {
                 }
                 Kind::Function(_) => (maps.layouts[layer.inputs[0]], None),
                 Kind::Linear(chain) => {
-                    // Where its value meets others, these may lie somewhere already.
+                    // Other values that meet this one may have their places already.
                     let met = (0..id).find(|&other| alike.first(other) == alike.first(id));
                     let given = met.map(|other| maps.layouts[other]);
                     let input = maps.layouts[layer.inputs[0]];
@@ -227,7 +226,7 @@ impl Maps {
     /// The map of a layer, if it is a linear one.
     ///
     /// # Errors
-    /// Those of maps, for weights whose products exceed all numbers.
+    /// The errors of maps, for weights whose products exceed all numbers.
     pub fn transform(&self, graph: &Graph, layers: &Layers, id: usize) -> Result<Option<BlockTransform>> {
         let Kind::Linear(chain) = &layers.list[id].kind else { return Ok(None) };
         let before = layers.list[..id].iter().filter(|layer| matches!(layer.kind, Kind::Linear(_))).count();
@@ -258,7 +257,7 @@ struct LinearMap {
     sparse: Sparse,
     /// The position of each element of the input.
     columns: Vec<usize>,
-    /// What each entry of a column is multiplied by, for the units of both sides.
+    /// The factor of each entry of a column, for the units of both sides.
     factors: Vec<f64>,
     unit: f64,
 }
@@ -317,7 +316,7 @@ impl LinearMap {
     }
 }
 
-/// What of a map is searched for.
+/// The part of a map that is searched for.
 #[derive(Clone, Copy, Debug)]
 enum Search {
     /// The slots of the output's vectors and the baby steps.

@@ -23,7 +23,8 @@ impl Graph {
         self.values_by(example, input, &|_, function, x| function.at(x))
     }
 
-    /// The same with other functions: each node's function of a number is what `function` says.
+    /// The values of all nodes with other functions: `function` computes each node's function of a
+    /// number.
     pub(crate) fn values_by(
         &self,
         example: usize,

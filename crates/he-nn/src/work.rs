@@ -1,4 +1,4 @@
-//! How much work operations are, in butterflies of number-theoretic transforms: one measure for all
+//! The work of operations, in butterflies of number-theoretic transforms: one measure for all
 //! devices, from which plans are made. Seconds follow from what a device does in a second.
 
 use he_core::backend::RingOps;

@@ -1,16 +1,16 @@
-//! Where the elements of a value come from in another one: what Transpose, Slice, Pad, Gather, Tile
-//! and Expand do is described axis by axis, alike for constants and for encrypted values.
+//! The origin of a value's elements in another value: Transpose, Slice, Pad, Gather, Tile and
+//! Expand are described axis by axis, alike for constants and for encrypted values.
 
 /// An axis of the result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Axis {
     /// The axis of the source; `None` for a new one, along which the source repeats.
     pub source: Option<usize>,
-    /// What lies at its places.
+    /// The origin of its places.
     pub from: From,
 }
 
-/// What lies at the places of an axis.
+/// The origin of the places of an axis.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum From {
     /// The whole axis of the source in its order.

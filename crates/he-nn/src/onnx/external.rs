@@ -18,7 +18,7 @@ const ONE_FILE: &str =
 const SAVE_AGAIN: &str = "save the model again: onnx.save_model(onnx.load(\"model.onnx\"), \"new.onnx\", \
                           save_as_external_data=True), and keep its files together";
 
-/// Where a tensor says that it lies.
+/// The place that a tensor states for its data.
 struct Place {
     location: String,
     offset: u64,

@@ -95,13 +95,13 @@ enum Message {
     Leaf,
 }
 
-/// What may be in a field of a message.
+/// The content that a field of a message may have.
 enum Content {
     /// At most one of these.
     One(Message),
     /// Any number.
     Many(Message),
-    /// What is not read here, with what to do about it.
+    /// A field that is not read here: the fault and the remedy.
     Refused(&'static str, &'static str),
     Unknown,
 }

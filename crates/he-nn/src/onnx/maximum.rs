@@ -75,7 +75,7 @@ pub fn of_windows<'a>(
     if under.iter().any(Vec::is_empty) {
         return Err(view.wrong("a window lies in the border"));
     }
-    // As many places for each output, some of them twice at the border.
+    // Each output gets the same number of places, some of them twice at the border.
     let most = under.iter().map(Vec::len).max().unwrap_or(1);
     let place = |at: usize| under.iter().map(|list| list[at.min(list.len() - 1)]).collect();
     let mut places: Vec<Vec<u32>> = (0..most).map(place).collect();

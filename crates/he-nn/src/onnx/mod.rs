@@ -34,7 +34,7 @@ pub const MAX_BYTES: usize = 1 << 28;
 /// A model as read from ONNX: what computes one of its outputs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Model {
-    /// What is computed.
+    /// The graph of the computation.
     pub graph: Graph,
     /// The name of the output that it computes.
     pub output: String,
@@ -42,14 +42,14 @@ pub struct Model {
     pub others: Vec<String>,
 }
 
-/// What a name of the model stands for.
+/// The meaning of a name of the model.
 #[derive(Clone, Debug)]
 enum Value {
     /// A constant, which includes the dimensions of values.
     Constant(Rc<Tensor>),
     /// The value of a node of the graph.
     Node(usize),
-    /// What is made of the value of a node after decryption.
+    /// A decision on the value of a node after decryption.
     Decided(usize, Decision),
 }
 
@@ -91,8 +91,8 @@ struct Reader<'a> {
     left: Room,
 }
 
-/// What a file may still ask for: a little, and more if it is large. A few bytes can ask for
-/// millions of numbers, and a file has room for many of them.
+/// The room that a file has left for numbers: a little, and more if it is large. A few bytes can
+/// ask for millions of numbers, and a file has room for many of them.
 #[derive(Clone, Copy, Debug)]
 struct Room {
     constants: usize,
@@ -100,13 +100,13 @@ struct Room {
 }
 
 impl Room {
-    /// Of a file of so many bytes.
+    /// The room of a file of so many bytes.
     fn of(bytes: usize) -> Self {
         Self { constants: MAX_ELEMENTS + bytes, lists: 8 * MAX_ELEMENTS + bytes }
     }
 }
 
-/// Takes from what is left.
+/// Takes numbers from the room that is left.
 fn take(left: &mut usize, count: usize, view: &View<'_>) -> Result<()> {
     *left = left.checked_sub(count).ok_or_else(|| {
         view.unsupported(
@@ -124,16 +124,16 @@ impl Model {
     /// for its labels as well as for its scores. Constants that lie in other files are refused.
     ///
     /// # Errors
-    /// Those of [`Graph::from_onnx`]; [`Error::Model`] if there is no such output.
+    /// The errors of [`Graph::from_onnx`]; [`Error::Model`] if there is no such output.
     pub fn read(bytes: &[u8], output: Option<&str>) -> Result<Self> {
         Self::with(bytes, output, None)
     }
 
-    /// The same for a model that may keep constants in other files of its folder: the locations
-    /// that it states are relative to `folder`, and must be files inside it.
+    /// Reads a model that may keep constants in other files of its folder: the locations that it
+    /// states are relative to `folder`, and must be files inside it.
     ///
     /// # Errors
-    /// The same as for [`read`](Self::read); [`Error::Model`] for a location outside the folder, a
+    /// The errors of [`read`](Self::read); [`Error::Model`] for a location outside the folder, a
     /// part outside its file, and another number of bytes than a constant has.
     pub fn read_in(folder: &Path, bytes: &[u8], output: Option<&str>) -> Result<Self> {
         Self::with(bytes, output, Some(folder))
@@ -253,7 +253,7 @@ impl<'a> Reader<'a> {
             let values = operators::node(&mut reader, &view)?;
             view.finish()?;
             for value in &values {
-                // Those that are not another name of one that there is.
+                // Constants that are another name of one that exists take no room.
                 if let Value::Constant(tensor) = value
                     && Rc::strong_count(tensor) == 1
                 {
@@ -286,7 +286,7 @@ impl<'a> Reader<'a> {
         Ok(Graph { nodes: reader.nodes, output, decision }.pruned())
     }
 
-    /// What a name stands for; a constant is read when it is first asked for.
+    /// The value of a name; a constant is read when it is first asked for.
     fn value_of(&mut self, name: &'a str) -> Result<Option<Value>> {
         if let Some(proto) = self.initializers.remove(name) {
             self.values.insert(name, Value::constant(Tensor::read(proto)?));

@@ -1,4 +1,4 @@
-//! A node of a file: what its operator reads of it, and what is left over.
+//! A node of a file: the attributes and inputs that its operator reads, and those left over.
 //!
 //! An operator takes the attributes and inputs that it knows, under the opset of the model.
 //! Whatever it has not taken when it is done is an error: nothing that a model says can be
@@ -24,7 +24,7 @@ pub struct View<'a> {
     taken: RefCell<Taken>,
 }
 
-/// What an operator has read.
+/// The attributes and inputs that an operator has read.
 #[derive(Default)]
 struct Taken {
     attributes: HashSet<&'static str>,
@@ -43,7 +43,7 @@ const OPSETS: &str = "export the model again with an opset whose operators have 
                       inputs only, or leave them out if they change nothing";
 
 impl<'a> View<'a> {
-    /// Of a node, under a version of its set of operators.
+    /// The view of a node, under a version of its set of operators.
     ///
     /// # Errors
     /// [`Error::Node`] for a node without output, or with two attributes of one name.
@@ -183,10 +183,10 @@ impl<'a> View<'a> {
         Ok(self.attribute(name, AttributeType::TENSOR)?.and_then(|attribute| attribute.t.as_ref()))
     }
 
-    /// Refuses what the operator has not taken.
+    /// Refuses attributes and inputs that the operator has not taken.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] with the names and the values of what is left over.
+    /// [`Error::Unsupported`] with the names and the values of those left over.
     pub fn finish(&self) -> Result<()> {
         let taken = self.taken.borrow();
         let left = |attribute: &&AttributeProto| {

@@ -66,7 +66,7 @@ impl Tensor {
         Self { name: String::new(), dims, element: Element::INT64, numbers: Numbers::Integers(values) }
     }
 
-    /// Of numbers of a floating-point type, which are rounded to it.
+    /// A tensor of numbers of a floating-point type, which are rounded to it.
     ///
     /// # Errors
     /// [`Error::Weight`] for a number that is not finite.
@@ -81,7 +81,7 @@ impl Tensor {
         }
     }
 
-    /// Of integers, which lose the bits that the type has no room for.
+    /// A tensor of integers, which lose the bits that the type has no room for.
     pub fn integers(dims: Vec<usize>, element: Element, values: impl Iterator<Item = i128>) -> Self {
         let numbers = Numbers::Integers(values.map(|x| element.wrap(x)).collect());
         Self { name: String::new(), dims, element, numbers }
@@ -109,7 +109,7 @@ impl Tensor {
         }
     }
 
-    /// The same numbers in other dimensions.
+    /// The numbers of this tensor in other dimensions.
     pub fn reshaped(&self, dims: Vec<usize>) -> Self {
         Self { dims, ..self.clone() }
     }

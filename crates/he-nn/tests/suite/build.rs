@@ -79,7 +79,7 @@ fn value(name: &str, dims: &[i64]) -> ValueInfoProto {
 }
 
 impl Model {
-    /// Of an input `x`; a dimension of 0 is dynamic.
+    /// A model of an input `x`; a dimension of 0 is dynamic.
     pub fn new(input: &[i64]) -> Self {
         let graph = GraphProto {
             input: vec![value("x", input)],
@@ -89,7 +89,7 @@ impl Model {
         Self { graph, opset: 18, learning: None }
     }
 
-    /// Of another opset than 18.
+    /// This model under another opset than 18.
     pub fn of_opset(self, opset: i64) -> Self {
         Self { opset, ..self }
     }

@@ -56,7 +56,7 @@ fn constants_are_read_from_the_folder_alone() {
     ] {
         let graph = read(place).unwrap().graph;
         assert_eq!(graph.apply_plain(&[1.0, 1.0]).unwrap(), [2.5, -1.0], "{place:?}");
-        // Where one file is read alone, it is refused, with what to do.
+        // A file that is read alone is refused, with the remedy.
         let error = Graph::from_onnx(&model(place)).unwrap_err();
         assert!(error.to_string().contains("another file") && error.hint().unwrap().contains("one.onnx"));
     }

@@ -1,5 +1,5 @@
-//! What scikit-learn learns: trees, support vector machines and norms, read, refused and computed.
-//! The expected values of the folder `tests/data/onnx` are those of onnxruntime 1.32.0.
+//! Models that scikit-learn learns: trees, support vector machines and norms, read, refused and
+//! computed. The expected values of the folder `tests/data/onnx` are those of onnxruntime 1.32.0.
 
 use crate::build::{Model, floats, int, ints, text, texts};
 use crate::inference::{Lab, difference, examples, toy};
@@ -111,7 +111,7 @@ fn impossible_trees_are_refused() {
     assert!(error.hint().unwrap().contains("max_depth"), "{error:?}");
 }
 
-/// Labels that are texts are no hindrance to scores, as the hint says.
+/// Labels that are texts do not hinder scores, as the hint says.
 #[test]
 fn scores_are_read_whatever_labels_are_called() {
     let attributes = || {

@@ -1,5 +1,5 @@
-//! What a model says must be read or refused: attributes and inputs of each operator, types,
-//! opsets, and the fields of the format.
+//! Everything that a model says must be read or refused: attributes and inputs of each operator,
+//! types, opsets, and the fields of the format.
 
 use crate::build::{Model, float, int, integers, ints, tensor, text};
 use he_nn::onnx::Model as Read;
@@ -211,7 +211,7 @@ fn nothing_is_left_over() {
     }
 }
 
-/// What an opset has or has not, training, and types of encrypted values.
+/// Attributes that opsets have or lack, training, and types of encrypted values.
 #[test]
 fn opsets_and_modes_are_read() {
     let vector = || Model::new(&[0, 4]);

@@ -1,4 +1,4 @@
-//! Operators against their definitions, and what is refused.
+//! Operators against their definitions, and refusals.
 
 use crate::build::{Model, int, integers, ints, tensor, text};
 use he_nn::Error;
@@ -207,7 +207,7 @@ fn normalisation_pooling_and_shapes_are_those_of_the_standard() {
     same("SAME_LOWER", at(0));
 }
 
-/// Windows of all kinds, against the definition: what is in the border counts for nothing, even
+/// Windows of all kinds, against the definition: elements in the border count for nothing, even
 /// where all elements are negative.
 #[test]
 fn maxima_are_those_of_the_standard() {

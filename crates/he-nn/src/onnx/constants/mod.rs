@@ -1,6 +1,6 @@
-//! What depends on constants alone, computed by ONNX's rules for its type: integers are divided
-//! towards zero and wrap, floating-point results are rounded to their type. What has no number,
-//! such as a quotient by zero, is refused.
+//! Values that depend on constants alone, computed by ONNX's rules for their type: integers are
+//! divided towards zero and wrap, floating-point results are rounded to their type. A result that
+//! is not a number, such as a quotient by zero, is refused.
 
 mod elementwise;
 

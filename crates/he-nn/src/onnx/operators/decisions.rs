@@ -41,7 +41,7 @@ pub fn decide<'a>(reader: &mut Reader<'a>, view: &View<'a>) -> Result<Value> {
     }
 }
 
-/// What moves or casts decided values without changing them.
+/// Reads an operator that moves or casts decided values without changing them.
 pub fn moved<'a>(reader: &mut Reader<'a>, view: &View<'a>, id: usize, decision: Decision) -> Result<Value> {
     use super::super::element::Element;
     use rten_onnx::onnx::DataType;

@@ -83,7 +83,7 @@ pub fn count(view: &View<'_>, name: &'static str, default: i64) -> Result<usize>
     count.ok_or_else(|| view.wrong(format!("{name} is {found}")))
 }
 
-/// What is made of scores in the end, where it changes them.
+/// The name of the transform of scores at the end; `NONE` leaves them as they are.
 pub fn transform<'v>(view: &View<'v>) -> Result<&'v str> {
     Ok(view.text("post_transform")?.unwrap_or("NONE"))
 }

@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::graph::{Affine, MAX_ELEMENTS, Op};
 use std::rc::Rc;
 
-/// What the node makes, if its operator is one of these.
+/// The values that the node makes, if its operator is one of these.
 pub fn node<'a>(reader: &mut Reader<'a>, view: &View<'a>) -> Result<Option<Vec<Value>>> {
     let decided = matches!(
         view.operator,
@@ -206,7 +206,7 @@ fn reshape<'a>(reader: &mut Reader<'a>, view: &View<'a>) -> Result<Value> {
     in_dims(reader, view, value, to)
 }
 
-/// The same elements in other dimensions.
+/// Gives the elements of a value other dimensions.
 fn in_dims<'a>(reader: &mut Reader<'a>, view: &View<'a>, value: Value, to: Vec<usize>) -> Result<Value> {
     let from = reader.dims(&value);
     if from == to {

@@ -29,7 +29,7 @@ struct Branch {
     feature: usize,
     threshold: f64,
     mode: Mode,
-    /// Where it leads if the condition holds, and if not.
+    /// The children if the condition holds, and if not.
     to: [Child; 2],
 }
 
@@ -39,7 +39,7 @@ enum Child {
     Leaf(usize),
 }
 
-/// How a feature is compared with a threshold.
+/// The comparison of a feature with a threshold.
 #[derive(Clone, Copy, PartialEq)]
 enum Mode {
     LessOrEqual,
@@ -64,7 +64,8 @@ impl Mode {
         })
     }
 
-    /// The sign of the feature in what is a step of, and what the step is if the condition holds.
+    /// The sign of the feature in the argument of the step, and the step's value if the condition
+    /// holds.
     fn step(self) -> (f64, bool) {
         match self {
             Self::LessOrEqual => (-1.0, true),
@@ -78,7 +79,7 @@ impl Mode {
 /// Trees: what all of them share.
 struct Ensemble {
     branches: Vec<Branch>,
-    /// What each leaf adds to outputs.
+    /// The numbers that each leaf adds to outputs.
     leaves: Vec<Vec<(usize, f64)>>,
     roots: Vec<Child>,
 }

@@ -136,7 +136,8 @@ pub fn classifier<'a>(reader: &mut Reader<'a>, view: &View<'a>) -> Result<Vec<Va
     let mut weights = vec![0.0; pairs * vectors];
     let of_pairs = (0..classes).flat_map(|i| (i + 1..classes).map(move |j| (i, j)));
     for ((i, j), row) in of_pairs.zip(weights.chunks_mut(vectors)) {
-        // Those of class i have their coefficients against j in row j - 1, and the other way round.
+        // The vectors of class i have their coefficients against j in row j - 1, and the other way
+        // round.
         for (class, from) in [(i, j - 1), (j, i)] {
             let range = starts[class]..starts[class] + of_class[class];
             row[range.clone()].copy_from_slice(&coefficients[from * vectors..][range]);
