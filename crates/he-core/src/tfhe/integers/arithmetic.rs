@@ -168,8 +168,8 @@ impl<B: LweOps> IntegerEvaluator<B> {
     ) -> Result<(EncryptedInteger<S, B>, EncryptedFlags<B>)> {
         let places = x.places();
         if S::SIGNED {
-            // Of the magnitudes' product with its sign, which fits twice the width, all bits above
-            // the result must equal its sign.
+            // The magnitudes' product with its sign fits twice the width. All bits above the result
+            // must equal the result's sign.
             let (a, b) = (self.magnitude(x)?, self.magnitude(y)?);
             let product = self.product(&self.pool(&a.0, &b.0)?, places, 2 * places)?;
             let sign = self.xor_flags(&a.1, &b.1)?;

@@ -1,4 +1,4 @@
-//! Bitwise operations, conditions, and what is counted in bits.
+//! Bitwise operations, conditions, and counts of bits.
 
 use super::arithmetic::width_of_count;
 use super::columns::Columns;
@@ -180,8 +180,8 @@ impl<B: LweOps> IntegerEvaluator<B> {
     }
 
     /// The place of the highest bit that is set, which is the logarithm to base 2 rounded down, in
-    /// the width of [`count_ones`](Self::count_ones); all bits are set for 0. That of a negative
-    /// number is the place of its sign. Bootstraps as for [`leading_zeros`](Self::leading_zeros).
+    /// the width of [`count_ones`](Self::count_ones); all bits are set for 0. The highest bit of a
+    /// negative number is its sign. Bootstraps as for [`leading_zeros`](Self::leading_zeros).
     ///
     /// # Errors
     /// The errors of [`add`](Self::add).
@@ -294,8 +294,8 @@ impl<B: LweOps> IntegerEvaluator<B> {
         // Whether a digit of the same run of nine up to this one has a bit.
         let forms = (0..places).map(|d| Form::sum(d - d % RUN..=d)).collect();
         let mut any = self.lookup_all(&found, forms, Table::Positive)?;
-        // The same for runs of nine times as many digits, of which each one before that of the
-        // digit ends in its last digit.
+        // Whether a digit of a run of nine times as many digits up to this one has a bit: the flag
+        // of each shorter run before that of the digit is at its last digit.
         let mut size = RUN;
         while size < places {
             let ends = |d: usize| (d - d % (RUN * size)..d - d % size).skip(size - 1).step_by(size);

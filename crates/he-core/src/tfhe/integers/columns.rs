@@ -6,7 +6,7 @@ use super::tables::Pair;
 use crate::error::Result;
 use crate::tfhe::LweOps;
 
-/// What a column may reach before the last carry runs through it.
+/// The greatest sum of a column before the last carry runs through it.
 const MOST_CARRIED: u64 = 6;
 /// The greatest messages of tables of one function, and of two.
 const MOST_OF_ONE: u64 = 15;
@@ -95,7 +95,7 @@ fn take(left: &mut Vec<Term>, most: u64) -> (Vec<Term>, u64) {
 /// with what the columns below send up in this step. The terms that stay are left in the columns.
 fn groups(columns: &mut Columns) -> Vec<Group> {
     let mut all = std::mem::take(&mut columns.shared);
-    // What each column receives, the last from nothing but the one below it.
+    // The sum that each column receives from groups; the last receives only from the one below it.
     let mut received = vec![0; columns.terms.len() + 1];
     for group in &all {
         for &place in &group.places {
@@ -147,7 +147,7 @@ impl<B: LweOps> IntegerEvaluator<B> {
                 forms(&small, Pair::MessageAndCarry),
             ]
             .concat();
-            // What stays, and the results, are the rows of the next step.
+            // The terms that stay, and the results, are the rows of the next step.
             let kept: Vec<Form> = columns.terms.iter().flatten().map(|term| Form::sum([term.row])).collect();
             pool = Rows::stack(&[&self.combine(&pool, &kept)?, &self.lookup_pairs(&pool, &all)?])?;
             columns.terms.iter_mut().flatten().enumerate().for_each(|(row, term)| term.row = row);

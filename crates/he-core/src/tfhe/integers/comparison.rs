@@ -17,7 +17,7 @@ const DIGITS: usize = 5;
 const ALTERNATIVES: usize = 9;
 
 /// The differences of blocks of two digits, -15 ... 15, of digits that are given by their rows, the
-/// lowest first. What one side lacks is zero.
+/// lowest first. Digits that one side lacks are zero.
 pub(super) fn blocks(left: &[usize], right: &[usize]) -> Vec<Form> {
     let digits = left.len().max(right.len());
     let term = |rows: &[usize], d: usize, factor: i64| rows.get(d).map(|&row| (factor, row));

@@ -77,7 +77,7 @@ impl<B: LweOps> IntegerEvaluator<B> {
             return Ok((quotient, remainder));
         }
         let places = x.places();
-        // Where signs differ, the quotient is one less, and the remainder a divisor more.
+        // The quotient is one less, and the remainder a divisor more, where signs differ.
         let rest = self.row(&self.any_digit(&remainder.digits)?, x.batch())?;
         let signs = [self.sign(&remainder.digits)?, self.sign(&y.digits)?];
         let pool = Rows::stack(&[&rest, &signs[0], &signs[1]])?;

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::tfhe::{BootstrapKey, Bootstrapper, LookupTables, LweBatch, LweOps, Tally, TfheParams};
 use num_bigint::{BigInt, BigUint};
 
-/// How carries travel through a sum of d digits.
+/// The way in which carries travel through a sum of d digits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Carry {
     /// From digit to digit: d bootstraps at depth d, each of which yields a digit and its carry.
@@ -84,7 +84,7 @@ impl<B: LweOps> IntegerEvaluator<B> {
         Ok(Self { boot, tables, pairs, carry })
     }
 
-    /// The same on a back end that counts lookups, and that back end.
+    /// This evaluator on a back end that counts lookups, and that back end.
     pub(super) fn counting(&self) -> Result<(Tally, IntegerEvaluator<Tally>)> {
         let tally = Tally::default();
         let boot = Bootstrapper::counting(&tally, self.params());
@@ -110,7 +110,7 @@ impl<B: LweOps> IntegerEvaluator<B> {
         self.public(values, bits)
     }
 
-    /// The same as [`constant`](Self::constant), for words of 64 bits.
+    /// Returns public words of 64 bits as operands, as [`constant`](Self::constant) does.
     ///
     /// # Errors
     /// The errors of [`constant`](Self::constant).
@@ -118,7 +118,7 @@ impl<B: LweOps> IntegerEvaluator<B> {
         self.public(values, bits)
     }
 
-    /// The same as [`constant`](Self::constant), for integers with a sign.
+    /// Returns public integers with a sign as operands, as [`constant`](Self::constant) does.
     ///
     /// # Errors
     /// The errors of [`constant`](Self::constant).
@@ -126,7 +126,8 @@ impl<B: LweOps> IntegerEvaluator<B> {
         Ok(self.constant(&complements(values, bits)?, bits)?.reinterpret())
     }
 
-    /// The same as [`constant_int`](Self::constant_int), for words of 64 bits.
+    /// Returns public words of 64 bits with a sign as operands, as
+    /// [`constant_int`](Self::constant_int) does.
     ///
     /// # Errors
     /// The errors of [`constant`](Self::constant).

@@ -86,7 +86,7 @@ impl<S: Signedness, B: LweOps> FheInteger<S, B> {
     /// This where the condition is set, `other` elsewhere: [`IntegerEvaluator::select`].
     ///
     /// # Errors
-    /// Those of the method.
+    /// The errors of the method.
     pub fn select(&self, condition: &EncryptedFlags<B>, other: &Self) -> Result<Self> {
         self.with(self.evaluator.select(condition, &self.value, &other.value))
     }
@@ -94,7 +94,7 @@ impl<S: Signedness, B: LweOps> FheInteger<S, B> {
     /// [`IntegerEvaluator::cast`].
     ///
     /// # Errors
-    /// Those of the method.
+    /// The errors of the method.
     pub fn cast(&self, bits: usize) -> Result<Self> {
         self.with(self.evaluator.cast(&self.value, bits))
     }
@@ -102,7 +102,7 @@ impl<S: Signedness, B: LweOps> FheInteger<S, B> {
     /// [`IntegerEvaluator::div_rem_plain`].
     ///
     /// # Errors
-    /// Those of the method.
+    /// The errors of the method.
     pub fn div_rem_plain(&self, divisor: &BigInt) -> Result<(Self, Self)> {
         self.pair(self.evaluator.div_rem_plain(&self.value, divisor))
     }
@@ -110,7 +110,7 @@ impl<S: Signedness, B: LweOps> FheInteger<S, B> {
     /// [`IntegerEvaluator::div_mod_floor_plain`].
     ///
     /// # Errors
-    /// Those of the method.
+    /// The errors of the method.
     pub fn div_mod_floor_plain(&self, divisor: &BigInt) -> Result<(Self, Self)> {
         self.pair(self.evaluator.div_mod_floor_plain(&self.value, divisor))
     }
@@ -120,7 +120,7 @@ impl<B: LweOps> FheInt<B> {
     /// [`IntegerEvaluator::abs`].
     ///
     /// # Errors
-    /// Those of the method.
+    /// The errors of the method.
     pub fn abs(&self) -> Result<FheUint<B>> {
         self.with(self.evaluator.abs(&self.value))
     }
@@ -128,7 +128,7 @@ impl<B: LweOps> FheInt<B> {
     /// [`IntegerEvaluator::overflowing_abs`].
     ///
     /// # Errors
-    /// Those of the method.
+    /// The errors of the method.
     pub fn overflowing_abs(&self) -> Result<(Self, EncryptedFlags<B>)> {
         self.flagged(self.evaluator.overflowing_abs(&self.value))
     }
@@ -140,7 +140,7 @@ macro_rules! methods {
         #[doc = concat!("[`IntegerEvaluator::", stringify!($method), "`].")]
         ///
         /// # Errors
-        /// Those of the method.
+        /// The errors of the method.
         pub fn $method(&self $(, $other: &$operand)?) -> Result<$result> {
             self.$wrap(self.evaluator.$method(&self.value $(, &$other.value)?))
         }

@@ -146,7 +146,7 @@ impl<S: Signedness, B: LweOps> EncryptedInteger<S, B> {
         Ok(Self::new(Rows { count: places, batch: digits.count() / places, ciphertexts: digits }))
     }
 
-    /// The same bits, read with the other kind of sign. Free.
+    /// The bits of this integer, read with the other kind of sign. Free.
     ///
     /// ```
     /// # use he_core::{backend::Cpu, tfhe::*};

@@ -42,7 +42,7 @@ struct Parts {
 }
 
 impl Parts {
-    /// Of entries of so many digits, by so many digits of an index.
+    /// The parts of entries of so many digits, by so many digits of an index.
     fn of(table: &[BigUint], places: usize, digits: usize) -> Self {
         let digits = digits.max(COLUMN);
         let size = if digits == COLUMN { 1 } else { 2 };
@@ -94,7 +94,7 @@ fn transformed(values: &[u8]) -> Vec<[i64; COLUMNS]> {
 }
 
 /// Rows from which terms are looked up: the digits of a column, half a turn for each bit of a row
-/// that is set, and for some parts what is missing to 0 beyond the last entry.
+/// that is set, and for some parts the difference to 0 beyond the last entry.
 struct Selection<B: LweOps> {
     rows: Rows<B>,
     bits: Vec<usize>,
@@ -252,8 +252,8 @@ impl<B: LweOps> IntegerEvaluator<B> {
         self.combine(&Rows::stack(&[&selection.rows, &terms])?, &sums)
     }
 
-    /// What selects the terms of an index; beyond the end of the table those of a row of zeros, or
-    /// of index 0, whose entry is then subtracted.
+    /// The rows that select the terms of an index; beyond the end of the table they are those of a
+    /// row of zeros, or of index 0, whose entry is then subtracted.
     fn selection(&self, parts: &Parts, index: &EncryptedUint<B>) -> Result<Selection<B>> {
         let upper = parts.digits - COLUMN;
         let beyond = (parts.digits < index.places()).then(|| {

@@ -26,7 +26,7 @@ const ONE_MESSAGE: u64 = 7;
 /// The digits of the quotient that an estimate chooses from: -3 ... 3.
 const GREATEST: i64 = 3;
 
-/// What a division returns: lookups that only serve the other result are left out.
+/// The results that a division returns: lookups that only serve the other result are left out.
 #[derive(Clone, Copy, Debug)]
 struct Wanted {
     quotient: bool,
@@ -38,7 +38,7 @@ const QUOTIENT: Wanted = Wanted { quotient: true, remainder: false };
 const REMAINDER: Wanted = Wanted { quotient: false, remainder: true };
 
 /// Digits of a quotient, and of a remainder from 0 on below the divisor, the lowest first. There
-/// are as many as the result can have, and none of what is not wanted.
+/// are as many as the result can have, and none of a result that is not wanted.
 struct Floored<B: LweOps> {
     quotient: Rows<B>,
     remainder: Rows<B>,
@@ -417,8 +417,8 @@ impl<B: LweOps> IntegerEvaluator<B> {
             .map(|m| (m, taken_off(&divisor, m, places)))
             .collect();
         let multiple = |m: i64| multiples.iter().find(|(other, _)| *other == m);
-        // What an estimate looks up: which multiple is taken off, or its digits if these are fewer;
-        // then the digit of the quotient, plus 3.
+        // An estimate looks up which multiple is taken off, or its digits if these are fewer; then
+        // the digit of the quotient, plus 3.
         let by_digit = places < multiples.len();
         let word = |value: i64| (value as u64).wrapping_mul(UNIT);
         let of = |f: &dyn Fn(i64) -> i64| estimates.iter().map(|&m| word(f(m))).collect::<Vec<u64>>();

@@ -31,7 +31,7 @@ impl<B: LweOps> IntegerEvaluator<B> {
     ///
     /// A digit times a digit, x y, would take two bootstraps, since a lookup for all 16 pairs has
     /// one result of up to 3. With T(m) = m (m - 3) / 2 it is T(x + y) - T(x) - T(y), and x + y is
-    /// at most 6, so that one bootstrap yields both digits of T(x + y) + 1. What is missing depends
+    /// at most 6, so that one bootstrap yields both digits of T(x + y) + 1. The other terms depend
     /// on one digit of each operand: w_i = -T(x_i) - T(y_i), at most 2, of which column d takes the
     /// sum for all i that have a product in it, and minus the number of these products.
     pub(super) fn product(&self, pool: &Rows<B>, places: usize, keep: usize) -> Result<Rows<B>> {

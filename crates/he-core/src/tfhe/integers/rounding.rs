@@ -26,13 +26,13 @@ const MOST_BITS: usize = 32;
 /// The most bits that one lookup takes: a message of a digit's table and its padding bit.
 const CHUNK: u32 = MESSAGES.ilog2() + 1;
 
-/// How a bit is looked up.
+/// The lookup of a bit.
 struct Step {
-    /// From the phase times 2^`shift`.
+    /// The lookup is of the phase times 2^`shift`.
     shift: u32,
-    /// As 0 or 2^`weight`.
+    /// Its result is 0 or 2^`weight`.
     weight: u32,
-    /// What that is multiplied by to be the bit in the phase, and in its digit. One of them is 1.
+    /// The factors that make the result the bit in the phase, and in its digit. One of them is 1.
     in_phase: i64,
     in_digit: i64,
 }
@@ -63,16 +63,16 @@ fn variances(result: f64, steps: &[Step], deviation_log2: f64) -> (f64, f64) {
     (bits, digits)
 }
 
-/// How many of the lowest bits are removed from a phase together, from all of its bits on, until
-/// one lookup takes what is left.
+/// The numbers of lowest bits that are removed from a phase together, from all of its bits on,
+/// until one lookup takes the rest.
 fn removals(bits: u32) -> Vec<u32> {
     let removed = bits.saturating_sub(CHUNK);
     let whole = (0..removed / CHUNK).map(|_| CHUNK);
     whole.chain(Some(removed % CHUNK).filter(|&rest| rest > 0)).collect()
 }
 
-/// For each lookup of a sign by these removals: the variance of what is looked up, and half of the
-/// distance of messages.
+/// The variance of the message, and half of the distance of messages, for each lookup of a sign by
+/// these removals.
 fn sign_lookups(result: f64, bits: u32, deviation_log2: f64) -> Vec<(f64, f64)> {
     let (mut phase, mut left, mut lookups) = (libm::exp2(2.0 * deviation_log2), bits, Vec::new());
     let margin = |bits: u32| libm::exp2(-f64::from(bits + 1));
@@ -236,7 +236,7 @@ impl<B: LweOps> IntegerEvaluator<B> {
     /// -1/2 to 1/2. `deviation_log2` is log2 of the deviation of the phases' noise. Where a phase
     /// is within some deviations of the border between two integers, the result is one of them.
     ///
-    /// What a bootstrap leaves of noise bounds the bits, too: up to 14 with
+    /// The noise that a bootstrap leaves bounds the bits, too: up to 14 with
     /// [`phases_2m128`](crate::tfhe::presets::phases_2m128), and 10 with the presets for digits.
     ///
     /// A bit takes one bootstrap, from the lowest to the highest: multiplied by 2^(bits - 1), a

@@ -6,7 +6,7 @@ use super::{EncryptedInteger, EncryptedUint, IntegerEvaluator, Signedness};
 use crate::error::Result;
 use crate::tfhe::LweOps;
 
-/// Where digits go.
+/// The direction in which digits move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Motion {
     Up,
@@ -166,7 +166,7 @@ impl<B: LweOps> IntegerEvaluator<B> {
             0 => x.digits.rows(0..places)?,
             _ => self.moved(&x.digits, None, 1, motion)?,
         };
-        // What was moved by a bit has the sign that x had.
+        // Digits that were moved by a bit have the sign that x had.
         let fill = self.fill(&digits, motion, whole > 0)?;
         let pool = Rows::stack(&[&digits, &fill])?;
         let outside = || if fill.count > 0 { Form::sum([places]) } else { Form::default() };
@@ -189,7 +189,8 @@ impl<B: LweOps> IntegerEvaluator<B> {
     }
 
     /// Moves digits by `amount` bits, one or an even number, where the condition is set: one
-    /// bootstrap per digit. What remains and what moves in are the two functions of a table.
+    /// bootstrap per digit. The part that remains and the part that moves in are the two functions
+    /// of a table.
     fn moved(
         &self,
         digits: &Rows<B>,
@@ -214,8 +215,8 @@ impl<B: LweOps> IntegerEvaluator<B> {
         let form = |d: usize| {
             let source = motion.source(d, amount.div_ceil(BITS), places);
             // The first function of a move by a bit remains, and the second moves; a move by whole
-            // digits has them the other way round. So has what is filled in: half a digit, and a
-            // whole one.
+            // digits has them the other way round. So has the filling: half a digit, and a whole
+            // one.
             let (stays, moves) = if by_a_bit { (d, all) } else { (all + d, 0) };
             let filled = if by_a_bit { places } else { all + places };
             match source {

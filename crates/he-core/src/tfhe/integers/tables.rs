@@ -42,7 +42,7 @@ pub(super) enum Table {
     ThreeCarry,
     /// Half of an even message plus a state and the carry into it, rounded down, modulo 4.
     Half,
-    /// Of 4 condition + digit: the digit if the condition is 1, else 0.
+    /// The digit if the condition is 1, else 0, of m = 4 condition + digit.
     If,
     /// The digit if the condition is 0, else 0.
     Unless,
@@ -54,7 +54,7 @@ pub(super) enum Table {
     Zero,
     /// Whether m = 15.
     Fifteen,
-    /// Of 4 x + y: the bits that are set in both.
+    /// The bits that are set in both of x and y, of m = 4 x + y.
     And,
     /// The bits that are set in x or in y.
     Or,
@@ -68,28 +68,30 @@ pub(super) enum Table {
     AtLeastTwo,
     /// Whether m is odd.
     Odd,
-    /// Of 4 condition + 2 x + y, with conditions x and y: x if the condition is 1, else y.
+    /// x if the condition is 1, else y, of m = 4 condition + 2 x + y with conditions x and y.
     Choice,
-    /// Of 4 condition + digit: 3 - digit if the condition is 1, else the digit.
+    /// 3 - digit if the condition is 1, else the digit, of m = 4 condition + digit.
     ComplementIf,
     /// (m + 2) modulo 4: the digit whose order is that of the highest digit of a signed integer.
     FlippedSign,
-    /// Of 4 x + 2 y + z: whether signs x, y of terms and z of their sum mean an overflow.
+    /// Whether signs x, y of terms and z of their sum mean an overflow, of m = 4 x + 2 y + z.
     SumOverflow,
-    /// The same for the difference of x and y.
+    /// Whether signs x, y and z of their difference mean an overflow, of m = 4 x + 2 y + z.
     DifferenceOverflow,
-    /// Of 3 condition + m, m = 0, 1, 2: m unless the condition is 1, else 0.
+    /// m unless the condition is 1, else 0, of 3 condition + m with m = 0, 1, 2.
     UnlessThree,
-    /// Of 2 overflow + negative: 1 if a result is too large, 2 if it is too small, else 0.
+    /// 1 if a result is too large, 2 if it is too small, else 0, of m = 2 overflow + negative.
     Beyond,
-    /// Of 4 beyond + digit: the digit, or that of the greatest number, 3, or of the least one, 0.
+    /// The digit, or that of the greatest number, 3, or of the least one, 0, of
+    /// m = 4 beyond + digit.
     Saturated,
-    /// The same for the highest digit of a signed integer: 1 and 2 for the greatest and the least.
+    /// The highest digit of a signed integer, or 1 for the greatest number, or 2 for the least one,
+    /// of m = 4 beyond + digit.
     SaturatedSign,
-    /// Of 4 nonzero + 2 x + y: whether a remainder, not zero, and its divisor have signs x, y that
-    /// differ.
+    /// Whether a remainder, not zero, and its divisor have signs x, y that differ, of
+    /// m = 4 nonzero + 2 x + y.
     OtherSign,
-    /// Of a digit: its two bits in the opposite order.
+    /// The two bits of a digit in the opposite order.
     Swapped,
     /// m / 4, rounded down.
     Quarter,
@@ -105,34 +107,34 @@ pub(super) enum Pair {
     MessageAndCarry,
     /// 2 (m mod 4); and the state: 1 if m = 3, 2 if m >= 4.
     TwiceAndState,
-    /// Of 4 condition + digit: the digit if the condition is 1, else 0; and the digit if it is 0,
-    /// else 0.
+    /// The digit if the condition is 1, else 0, and the digit if it is 0, else 0, of
+    /// m = 4 condition + digit.
     IfAndUnless,
-    /// Of 4 condition + digit: the digit, or twice the digit modulo 4 if the condition is 1; and
-    /// the bit that this shifts into the next digit.
+    /// The digit, or twice the digit modulo 4 if the condition is 1, of m = 4 condition + digit;
+    /// and the bit that this shifts into the next digit.
     ShiftUp,
-    /// Of 4 condition + digit: the digit, or half of it if the condition is 1; and twice the bit
-    /// that this shifts out, for the digit below.
+    /// The digit, or half of it if the condition is 1, of m = 4 condition + digit; and twice the
+    /// bit that this shifts out, for the digit below.
     ShiftDown,
-    /// Of 4 condition + digit, for the highest digit of a signed integer: what a shift to the right
-    /// fills in if the condition is 1, else 0: twice the sign, for half a digit; and three times
-    /// the sign, for a whole one.
+    /// The filling of a shift to the right if the condition is 1, else 0, of
+    /// m = 4 condition + digit with the highest digit of a signed integer: twice the sign, for half
+    /// a digit; and three times the sign, for a whole one.
     Fill,
-    /// Of 4 j + digit: (j + 2) digit modulo 4; and (j + 2) digit / 4, rounded down.
+    /// (j + 2) digit modulo 4, of m = 4 j + digit; and (j + 2) digit / 4, rounded down.
     Multiple,
-    /// Of a sum of two digits: m (m - 3) / 2 + 1 modulo 4; and its quarter, rounded down.
+    /// m (m - 3) / 2 + 1 modulo 4, of the sum m of two digits; and its quarter, rounded down.
     Triangle,
-    /// Of a digit: its lower bit; and its upper one.
+    /// The lower bit of a digit; and its upper one.
     Bits,
-    /// Of a digit: whether it is positive; and its leading zeros, 0 to 2.
+    /// Whether a digit is positive; and its leading zeros, 0 to 2.
     PositiveAndLeading,
-    /// Of a digit: whether it is positive; and its trailing zeros, 0 to 2.
+    /// Whether a digit is positive; and its trailing zeros, 0 to 2.
     PositiveAndTrailing,
-    /// Of all messages: m modulo 4.
+    /// m modulo 4, of all messages.
     Message,
-    /// Of all messages: m / 4, rounded down.
+    /// m / 4, rounded down, of all messages.
     Quarter,
-    /// Of 4 x + y: x (3 - x) / 2 + y (3 - y) / 2.
+    /// x (3 - x) / 2 + y (3 - y) / 2, of m = 4 x + y.
     Corrections,
 }
 
