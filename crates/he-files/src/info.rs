@@ -113,7 +113,8 @@ fn describe_other(mut input: Input, passphrase: Option<&dyn Passphrases>) -> Res
     Ok(Description { params: None, facts })
 }
 
-/// What a party computed again, which only the parties of its session can check.
+/// Describes the computation that a party repeated, which only the parties of its session can
+/// check.
 fn describe_transcript(input: Input) -> Result<Description> {
     let size = input.known_len();
     let Outline { params, id, party, inputs, steps, results } = Outline::read(input)?;

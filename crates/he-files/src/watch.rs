@@ -1,8 +1,8 @@
-//! What long work tells while it runs: how far it is, and what its caller should know.
+//! Progress and warnings of long operations.
 
 use std::fmt;
 
-/// Takes what is told. Every method may be called from several threads.
+/// Receives progress and warnings. Every method may be called from several threads.
 pub trait Watch: Send + Sync {
     /// Work has begun, advanced or ended.
     fn progress(&self, progress: Progress) {
@@ -25,7 +25,7 @@ impl<F: Fn(Progress) + Send + Sync> Watch for F {
     }
 }
 
-/// What is being done.
+/// The kind of work in progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     /// Data are encrypted.
@@ -52,13 +52,13 @@ impl fmt::Display for Stage {
     }
 }
 
-/// How far work is.
+/// The progress of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
     /// It has begun, and consists of `total` steps of about equal size: the more of them a part
     /// has, the longer it takes.
     Started {
-        /// What is done.
+        /// The kind of work.
         stage: Stage,
         /// All steps.
         total: u64,
@@ -72,23 +72,23 @@ pub enum Progress {
     Ended,
 }
 
-/// What a caller should know of: a message, and what to do about it.
+/// A warning for a caller: a message and the remedy.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Warning {
-    /// What is the matter: lower case, without a final period.
+    /// The fault: lower case, without a final period.
     pub message: String,
-    /// What to do about it.
+    /// The remedy.
     pub remedy: Remedy,
 }
 
-/// What to do about a [`Warning`].
+/// The remedy for a [`Warning`].
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Remedy {
     /// Saying whether the first row of a table holds names, if that was guessed wrong.
     Header {
-        /// What it was taken for.
+        /// Whether it was taken for names.
         names: bool,
     },
     /// Compiling the model again, calibrated with examples like those meant.

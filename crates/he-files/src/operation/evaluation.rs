@@ -142,7 +142,7 @@ fn refresh(input: Input, key: Input) -> Result<Work> {
     })
 }
 
-/// How much a refresh takes, where too little is left.
+/// The error with the levels or the budget that a refresh takes, where too little is left.
 fn too_late(error: Error) -> Error {
     let needed = match &error {
         Error::Core(he_core::Error::LevelExhausted { needed, .. }) => format!("{needed} levels"),

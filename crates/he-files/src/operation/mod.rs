@@ -1,9 +1,9 @@
 //! The computations on encrypted files, by their names and parameters.
 //!
-//! An [`Operation`] says what is computed, without the files; its serde form is what services and
-//! programs exchange. An [`Evaluation`] is an operation on files that were opened and found to fit.
-//! [`TABLE`] says of every operation what it is called, which files, schemes and parameters it has,
-//! and what people are told of it.
+//! An [`Operation`] names a computation, without the files; its serde form is the one that services
+//! and programs exchange. An [`Evaluation`] is an operation on files that were opened and found to
+//! fit. [`TABLE`] lists every operation with its name, its files, schemes and parameters, and its
+//! description for people.
 
 mod evaluation;
 mod given;
@@ -38,7 +38,7 @@ pub enum Levels {
     Auto,
     /// They are kept, for further computations.
     Keep,
-    /// As many are dropped as the result does not need: it keeps those for sums of hundreds of
+    /// Levels that the result does not need are dropped: it keeps those for sums of hundreds of
     /// results like it.
     Drop,
 }
@@ -136,7 +136,7 @@ pub enum Operation {
         /// The weights, rows separated by semicolons: `"0 -1 0; -1 5 -1; 0 -1 0"`.
         matrix: String,
     },
-    /// The same file with new levels, or with a new noise budget.
+    /// This file with new levels, or with a new noise budget.
     Refresh {},
     /// The sum of each column.
     Sum {
@@ -144,7 +144,7 @@ pub enum Operation {
         #[serde(default, skip_serializing_if = "Levels::is_auto")]
         levels: Levels,
     },
-    /// How often each word of columns of categories occurs, under BFV and BGV.
+    /// The number of times that each word of columns of categories occurs, under BFV and BGV.
     Count {
         /// Levels to keep in the result.
         #[serde(default, skip_serializing_if = "Levels::is_auto")]
@@ -187,7 +187,8 @@ fn alpha() -> f64 {
 }
 
 impl Operation {
-    /// An operation by its name and parameters. What the table gives a default may be left out.
+    /// An operation by its name and parameters. Parameters with a default in the table may be left
+    /// out.
     ///
     /// # Errors
     /// There is no such operation, or it has other parameters.

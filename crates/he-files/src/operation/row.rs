@@ -152,7 +152,7 @@ impl Domain {
         matches!(self, Self::Matrix | Self::Entries)
     }
 
-    /// As a JSON Schema.
+    /// The JSON Schema of the values.
     fn schema(self) -> Value {
         match self {
             Self::Any { default } => json!({ "type": "number", "default": default }),

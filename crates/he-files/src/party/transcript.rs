@@ -501,7 +501,7 @@ impl Record {
 /// Bytes that hold the parameters and the key set of a file, and the head of the frame behind them.
 const HEAD: usize = 1 << 14;
 
-/// What a transcript says, for people. Only the parties of its session can check it.
+/// The content of a transcript, for people. Only the parties of its session can check it.
 pub struct Outline {
     /// The parameters of the session.
     pub params: CkksParams,
