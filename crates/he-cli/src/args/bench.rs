@@ -9,7 +9,7 @@ use std::time::Duration;
 /// `bench`.
 #[derive(Debug, Args)]
 pub struct Bench {
-    /// What to measure
+    /// Subject of the measurements
     #[command(subcommand)]
     pub subject: Subject,
 }
@@ -83,7 +83,7 @@ pub enum Subject {
     },
 }
 
-/// What is measured with bootstrapping.
+/// The options of measurements with bootstrapping.
 #[derive(Debug, Args)]
 pub struct Refreshed {
     /// Measure only these parameters; may be repeated [default: all presets, and fast alone for
@@ -102,7 +102,7 @@ pub struct Refreshed {
 }
 
 impl Refreshed {
-    /// How often, and how many ciphertexts at once.
+    /// The number of runs, and of ciphertexts at once.
     pub fn effort(&self) -> he_bench::bootstrap::Effort {
         let runs = self.runs.map_or(if self.options.quick { 2 } else { 5 }, usize::from);
         he_bench::bootstrap::Effort { runs, batch: usize::from(self.batch) }
@@ -136,7 +136,7 @@ impl From<Paper> for he_bench::papers::Paper {
     }
 }
 
-/// How it is measured, and where the results go.
+/// The options of measuring, and the places of the results.
 #[derive(Clone, Debug, Args)]
 pub struct BenchOptions {
     #[command(flatten)]

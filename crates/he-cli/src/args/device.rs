@@ -23,7 +23,7 @@ pub struct DeviceFlag {
 }
 
 impl DeviceFlag {
-    /// What is asked for: by the option, or else by the variable if it is set to anything.
+    /// The device of the option, or else of the variable if it is set to anything.
     ///
     /// # Errors
     /// The variable does not name a device.
@@ -49,10 +49,10 @@ impl DeviceFlag {
         self.choice()?.open()
     }
 
-    /// What encrypts a file of `len` bytes, if that is known.
+    /// The cipher for a file of `len` bytes, if that is known.
     ///
     /// # Errors
-    /// The same as for [`choice`](Self::choice) and [`Choice::cipher`].
+    /// The errors of [`choice`](Self::choice) and [`Choice::cipher`].
     pub fn cipher(&self, len: Option<u64>) -> Result<FileCipher> {
         self.choice()?.cipher(len)
     }

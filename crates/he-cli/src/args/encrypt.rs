@@ -11,7 +11,7 @@ pub struct Encrypt {
     ///
     /// Images and tables are recognised by their content.
     pub input: PathBuf,
-    /// What a shell makes of *.png: one file at a time is encrypted
+    /// Other files that a shell makes of *.png: one file at a time is encrypted
     #[arg(hide = true)]
     pub more: Vec<PathBuf>,
     #[command(flatten)]

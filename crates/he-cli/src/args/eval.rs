@@ -65,7 +65,7 @@ impl EvalFiles {
         }
     }
 
-    /// The same as the value of a parameter.
+    /// The levels as the value of a parameter.
     fn levels_given(&self) -> Option<Given> {
         let name = self.levels.to_possible_value()?.get_name().to_owned();
         Some(Given::Text(name))

@@ -23,7 +23,7 @@ pub struct Keygen {
     pub options: KeyOptions,
 }
 
-/// How the keys of a key set are made and written.
+/// The options of making and writing the keys of a key set.
 #[derive(Debug, Args)]
 pub struct KeyOptions {
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! What parameters are chosen from, for `keygen` and `params`.
+//! The needs from which parameters are chosen, for `keygen` and `params`.
 
 use super::PublishNeeds;
 use crate::error::{CliError, Result};
@@ -47,7 +47,7 @@ impl Needs {
         Ok(self.needs().params()?)
     }
 
-    /// The same needs, for the library.
+    /// These needs, for the library.
     pub fn needs(&self) -> RealNeeds {
         let Self { depth, precision, range, security, slots } = *self;
         let precision = precision.unwrap_or(RealNeeds::default().precision);
@@ -198,7 +198,7 @@ impl TfheNeeds {
         })
     }
 
-    /// What transciphering takes besides, if it is asked for.
+    /// The parameters that transciphering takes besides, if it is asked for.
     ///
     /// # Errors
     /// None: the presets are valid.

@@ -8,7 +8,7 @@ use std::str::FromStr;
 /// `party`.
 #[derive(Debug, Args)]
 pub struct Party {
-    /// What to do
+    /// Step of the session
     #[command(subcommand)]
     pub step: PartyStep,
 }
@@ -65,7 +65,7 @@ pub struct PartyInit {
     /// The number of parties, which are 1, 2, ... N
     #[arg(long, value_name = "N", required_unless_present = "session")]
     pub parties: Option<u32>,
-    /// How many parties decrypt together [default: all]
+    /// Number of parties that decrypt together [default: all]
     ///
     /// With fewer than all, each party also deals its secret: party share secret.
     #[arg(long, value_name = "T", requires = "parties")]
@@ -87,7 +87,7 @@ pub struct PartyInit {
     pub seal: SealFlags,
 }
 
-/// How many results are decrypted, and how safely: part of what the parties agree on.
+/// The number of results that are decrypted, and their security: part of the parties' agreement.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct Decryptions {
     /// The vectors that the parties will ever decrypt together, of all files
@@ -178,12 +178,12 @@ impl FromStr for Contribution {
 /// Transcripts of parties.
 #[derive(Debug, Args)]
 pub struct Transcripts {
-    /// What party check wrote: of this party, and of all whose inputs are in the result
+    /// Transcripts that party check wrote: of this party, and of all whose inputs are in the result
     #[arg(long, value_name = "FILE", num_args = 1.., required = true)]
     pub transcripts: Vec<PathBuf>,
 }
 
-/// Those who decrypt.
+/// The parties that decrypt.
 #[derive(Debug, Args)]
 pub struct Quorum {
     /// The numbers of the parties that decrypt together, as in 1,3,4 [default: all]

@@ -1,9 +1,9 @@
-//! What is said of published results, where keys are made and where results are decrypted.
+//! The options of published results, where keys are made and where results are decrypted.
 
 use clap::Args;
 use he_files::needs;
 
-/// How many results are published, and how safely.
+/// The number of results that are published, and their security.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct Published {
     /// With --publish: the vectors that others will ever see under this key, of all files together

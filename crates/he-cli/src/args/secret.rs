@@ -7,7 +7,7 @@ use he_core::aes::container::Cost;
 use he_files::passphrase::{Passphrase, Passphrases, Purpose};
 use std::path::PathBuf;
 
-/// How a secret key is protected by a passphrase.
+/// The source of the passphrase that protects a secret key.
 #[derive(Clone, Debug, Default, Args)]
 pub struct PassphraseFile {
     /// Read the passphrase from the first line of FILE
@@ -18,7 +18,7 @@ pub struct PassphraseFile {
     pub passphrase_file: Option<PathBuf>,
 }
 
-/// How something that a passphrase may have sealed is opened.
+/// The options of opening a file that a passphrase may have sealed.
 #[derive(Clone, Debug, Default, Args)]
 pub struct Opening {
     #[command(flatten)]

@@ -17,7 +17,7 @@ pub struct Serve {
     pub flags: ServeFlags,
 }
 
-/// What is done beside the service.
+/// The commands beside the service.
 #[derive(Debug, Subcommand)]
 pub enum ServeCommand {
     /// Make, list and revoke the tokens of tenants, whether the service runs or not
@@ -41,14 +41,14 @@ pub struct Token {
     pub command: TokenCommand,
 }
 
-/// What is done with tokens.
+/// The commands on tokens.
 #[derive(Debug, Subcommand)]
 pub enum TokenCommand {
     /// Make a token, and the tenant if there is none of this name
     Add {
         /// Name of the tenant
         tenant: String,
-        /// What the token is for
+        /// Purpose of the token
         #[arg(long, value_name = "TEXT")]
         label: Option<String>,
         /// Days after which the token ends [default: never]
@@ -81,7 +81,7 @@ pub struct Tenant {
     pub command: TenantCommand,
 }
 
-/// What is done with tenants.
+/// The commands on tenants.
 #[derive(Debug, Subcommand)]
 pub enum TenantCommand {
     /// List the tenants: name, what each holds and may hold, and how many tokens it has
@@ -132,10 +132,10 @@ pub enum TenantCommand {
     },
 }
 
-/// Quotas of a tenant; what is not given stays as it is.
+/// Quotas of a tenant; one that is not given stays as it is.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub struct Quotas {
-    /// What it may store, or default: as the settings of the service say
+    /// MiB that it may store, or default: as the settings of the service say
     #[arg(long, value_name = "MIB|default", value_parser = change)]
     pub mib: Option<Change>,
     /// Objects and key sets that it may hold, or default

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 /// an operation as well.
 const HEADING: &str = "Computing on a service";
 
-/// Where to compute, if not here.
+/// The service to compute on, instead of here.
 #[derive(Clone, Debug, Default, Args)]
 pub struct ServerFlags {
     /// Compute on the service at URL, which he-cli serve starts, instead of here

@@ -1,4 +1,4 @@
-//! How CSV is read, and what is encrypted of it.
+//! The options of reading CSV, and of encrypting it.
 
 use super::value;
 use clap::Args;
@@ -8,7 +8,7 @@ use he_files::data::table;
 /// Heading of options that say how a table is read.
 const TABLES: &str = "Options for tables";
 
-/// How CSV is read, wherever there is any.
+/// The options of reading CSV, wherever there is any.
 #[derive(Clone, Debug, Default, Args)]
 pub struct CsvFlags {
     /// The first row holds the names of the columns
@@ -36,7 +36,7 @@ pub struct CsvFlags {
     #[arg(help_heading = TABLES, long, value_enum, value_name = "error|skip|zero", default_value_t)]
     #[arg(hide_possible_values = true, hide_default_value = true)]
     pub missing: Missing,
-    /// What stands before decimals
+    /// Mark before decimals
     ///
     /// By default a point, or a comma if another character separates the fields. A table is refused
     /// if all its marks could stand between thousands, as in 1.234 and 12,500.
@@ -45,7 +45,7 @@ pub struct CsvFlags {
     pub decimal: Decimal,
 }
 
-/// How CSV is read and encrypted.
+/// The options of reading and encrypting CSV.
 #[derive(Clone, Debug, Default, Args)]
 pub struct TableFlags {
     #[command(flatten)]
@@ -91,7 +91,7 @@ impl CsvFlags {
         }
     }
 
-    /// As options of the reader.
+    /// The options of the reader.
     pub fn options(&self) -> table::TableOptions<'_> {
         let header = match (self.header, self.no_header) {
             (true, _) => table::Header::Yes,

@@ -23,7 +23,7 @@ pub fn key_size(text: &str) -> Result<KeySize, String> {
     known.ok_or_else(|| "give 128, 192 or 256".to_owned())
 }
 
-/// What separates fields: a character, or a word for one.
+/// The separator of fields: a character, or a word for one.
 pub fn delimiter(text: &str) -> Result<u8, String> {
     match text {
         "tab" | "\\t" => Ok(b'\t'),
