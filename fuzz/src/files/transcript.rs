@@ -1,4 +1,4 @@
-//! What parties say that they have computed.
+//! Transcripts: the computations that parties say that they have done.
 //!
 //! Must hold: any JSON in a file of a session is refused or is a transcript, and `info` describes
 //! exactly those that are.

@@ -51,8 +51,8 @@ pub(super) struct Input<'a, C: Encrypted> {
 }
 
 impl<'a, C: Encrypted> Input<'a, C> {
-    /// Makes the input of a run in which the phase of the ciphertext becomes a plaintext, or that of
-    /// another ciphertext.
+    /// Makes the input of a run in which the phase of the ciphertext becomes a plaintext, or that
+    /// of another ciphertext.
     pub fn new(
         transcript: &Transcript,
         params: &'a C::Params,
