@@ -1,7 +1,7 @@
 //! Cells that expressions of the engine pass through: CASE and COALESCE choose between cells, and
 //! UNION ALL puts the cells of several tables into one column. The engine knows them as bytes then;
-//! [`Function::Carry`](crate::function::Function::Carry) around such an expression is what its
-//! cells have in common.
+//! [`Function::Carry`](crate::function::Function::Carry) around such an expression has the type
+//! that its cells have in common.
 
 use crate::bounds::Bounds;
 use crate::column::{CellType, Progress};
@@ -89,7 +89,7 @@ fn progress(set: &KeySet, a: &CellType, b: &CellType) -> Option<Progress> {
 /// Expressions that choose between cells, with the type of these.
 ///
 /// # Errors
-/// The same as for [`common`].
+/// The errors of [`common`].
 pub fn choice(schema: &DFSchema, set: &KeySet, expression: Expr) -> EngineResult<(Expr, bool)> {
     let field = |choice: &Expr| Ok(choice.to_field(schema)?.1);
     let (what, choices): (&str, Vec<&Expr>) = match &expression {
@@ -113,7 +113,7 @@ pub fn choice(schema: &DFSchema, set: &KeySet, expression: Expr) -> EngineResult
 /// A union whose columns have the types that the cells of its inputs have in common.
 ///
 /// # Errors
-/// The same as for [`common`].
+/// The errors of [`common`].
 pub fn union(set: &KeySet, union: Union) -> EngineResult<LogicalPlan> {
     let Union { inputs, schema } = union;
     let mut types = Vec::with_capacity(schema.fields().len());

@@ -45,9 +45,9 @@ const HEARTBEAT_SECONDS: u64 = 1;
 /// An executor that did not report for so long is given up, and its tasks go to others.
 const TIMEOUT_SECONDS: u64 = 4;
 
-/// Milliseconds until a task asks once more for what another executor made. Ballista asks three
-/// times more, 3 s apart by default, before it has the other's tasks repeated: longer than it takes
-/// to give up an executor that was killed.
+/// Milliseconds until a task asks once more for the results of another executor. Ballista asks
+/// three times more, 3 s apart by default, before it has the other's tasks repeated: longer than it
+/// takes to give up an executor that was killed.
 const FETCH_AGAIN_MS: u64 = 250;
 
 /// The time that an address may take to answer.
@@ -297,7 +297,8 @@ pub struct Executor {
     pub wait: Duration,
     /// The tasks that it runs beside each other.
     pub cores: usize,
-    /// The folder of what tasks hand to other tasks: ciphertexts, and clear columns beside them.
+    /// The folder of the files that tasks hand to others: ciphertexts, and clear columns beside
+    /// them.
     pub work_dir: Option<PathBuf>,
 }
 

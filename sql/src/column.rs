@@ -3,8 +3,8 @@
 //! The type is that of the Python package: `he.ciphertext`, whose metadata are a JSON object with
 //! the scheme, the fingerprint of the parameters, the key set and the layout of values in slots,
 //! which all cells of a column have in common. Beside it stand, for readers that know them,
-//! [`Progress`], what a computed column has left of its parameters, so that the next query is
-//! planned with it, and the [`Bounds`] of its values.
+//! [`Progress`], the depth, level and noise of a computed column, so that the next query is planned
+//! with it, and the [`Bounds`] of its values.
 
 use crate::bounds::Bounds;
 use crate::error::{Error, Result};
@@ -50,7 +50,7 @@ pub struct Progress {
     pub depth: u32,
     /// The level that is left.
     pub level: usize,
-    /// Under BFV and BGV, what else predicts noise.
+    /// The correction factor and the predicted noise, under BFV and BGV.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub noise: Option<NoiseState>,
 }

@@ -92,7 +92,8 @@ fn text(field: &[u8]) -> Option<String> {
 }
 
 /// The columns of a table of CSV, which errors call `name`. Columns that `secret` names are of
-/// numbers, of whole ones for schemes that are exact; others are of what all of their fields are.
+/// numbers, of whole ones for schemes that are exact; others are of the type that all of their
+/// fields have.
 fn read(csv: impl Read, name: &str, decimal: Decimal, secret: &[String], exact: bool) -> Result<Vec<Column>> {
     let mut bytes = Vec::new();
     csv.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;

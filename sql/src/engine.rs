@@ -227,8 +227,8 @@ impl Engine {
         }
     }
 
-    /// Evaluation keys from a reader of their bytes, and their key set. Memory is bounded by what
-    /// the parameters allow.
+    /// Evaluation keys from a reader of their bytes, and their key set. The parameters bound the
+    /// memory that this takes.
     ///
     /// # Errors
     /// The bytes are damaged, or those of something else; the device fails.
@@ -370,7 +370,7 @@ impl Engine {
     /// a <- a + b.
     ///
     /// # Errors
-    /// The same as for [`add`](Self::add).
+    /// The errors of [`add`](Self::add).
     pub fn add_assign(&self, a: &mut Value, b: &Value, keys: Option<&Keys>) -> CoreResult<()> {
         match (self, &mut *a, b) {
             (Self::Ckks(site), Value::Ckks(a), Value::Ckks(b)) => site.ev.add_assign(a, b),
@@ -386,7 +386,7 @@ impl Engine {
     /// a - b.
     ///
     /// # Errors
-    /// The same as for [`add`](Self::add).
+    /// The errors of [`add`](Self::add).
     pub fn sub(&self, a: &Value, b: &Value, keys: &Keys) -> CoreResult<Value> {
         Ok(match (self, a, b) {
             (Self::Ckks(site), Value::Ckks(a), Value::Ckks(b)) => Value::Ckks(site.ev.sub(a, b)?),

@@ -193,7 +193,7 @@ pub enum Error {
         /// The column.
         column: String,
     },
-    /// A cell that is not what its column says.
+    /// A cell that does not fit its column.
     #[error("{what}: {source}; get an undamaged copy of the file")]
     Cell {
         /// The cell.
@@ -401,7 +401,7 @@ fn engine_text(error: &DataFusionError) -> String {
     }
 }
 
-/// The error of this crate in what Ballista says of a job that failed, such as
+/// The error of this crate in Ballista's message about a job that failed, such as
 /// `Job 7 failed: Task failed: DataFusionError(External(a damaged cell))`.
 fn of_executor(line: &str) -> Option<&str> {
     let (wrapper, rest) = line.strip_prefix("Job ")?.rsplit_once("External(")?;
@@ -412,7 +412,7 @@ fn of_executor(line: &str) -> Option<&str> {
     Some(text)
 }
 
-/// Errors of this crate come back from the engine as what they were.
+/// Errors of this crate come back from the engine as they were.
 impl From<DataFusionError> for Error {
     fn from(error: DataFusionError) -> Self {
         match error {

@@ -62,7 +62,7 @@ fn call(schema: &DFSchema, expression: &Expr) -> Result<Option<Call>> {
 }
 
 /// A report of a plan: each call with the keys that it needs, and with depth, level and noise of
-/// what it leaves; then the encrypted columns of the answer.
+/// its results; then the encrypted columns of the answer.
 ///
 /// # Errors
 /// The errors of the planner.

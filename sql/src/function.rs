@@ -1,5 +1,5 @@
-//! The functions of cells: what each is called, what it needs and leaves, which is decided while a
-//! query is planned, and what it computes.
+//! The functions of cells: their names, their needs and the types of their results, which are
+//! decided while a query is planned, and their computations.
 
 use crate::bounds::Bounds;
 use crate::column::{CellType, Kind, Progress};
@@ -327,7 +327,7 @@ impl Function {
         }
     }
 
-    /// Decides what the function leaves, and what it needs.
+    /// Decides the type of the function's results, and the keys that it needs.
     ///
     /// # Errors
     /// Columns of other types, parameters or key sets than the function takes, too little depth or
@@ -633,11 +633,11 @@ pub const AGGREGATES: [(&str, Aggregate); 5] = [
 ];
 
 impl Aggregate {
-    /// Decides what the aggregate leaves, and what it needs, for groups of as many rows as the key
-    /// set says.
+    /// Decides the type of the aggregate's results, and the keys that it needs, for groups of as
+    /// many rows as the key set says.
     ///
     /// # Errors
-    /// The same as for [`Function::plan`].
+    /// The errors of [`Function::plan`].
     pub fn plan(self, name: &str, set: &KeySet, args: &[Arg<'_>]) -> Result<Planned> {
         let expected = if self == Self::Dot { 2 } else { 1 };
         if args.len() != expected {

@@ -1,4 +1,4 @@
-//! Key sets of queries: what plans carry of them, and the keys themselves, which every process
+//! Key sets of queries: their descriptions in plans, and the keys themselves, which every process
 //! loads once from their place.
 
 use crate::bounds::Bounds;

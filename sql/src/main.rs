@@ -168,7 +168,7 @@ struct Executor {
     /// The tasks that run beside each other.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = value_parser!(u16).range(1..=MOST_THREADS))]
     cores: u16,
-    /// The folder of what tasks hand to each other.
+    /// The folder of the files that tasks hand to each other.
     #[arg(long, value_name = "FOLDER")]
     work_dir: Option<PathBuf>,
     /// The device: cpu or cuda:N.

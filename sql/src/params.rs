@@ -1,5 +1,5 @@
-//! Parameters of a key set, and what they say about ciphertexts before there are any: the level,
-//! the depth and the predicted noise of every result.
+//! Parameters of a key set, and their predictions about ciphertexts before there are any: the
+//! level, the depth and the predicted noise of every result.
 
 use crate::column::{CellType, NoiseState, Progress};
 use crate::error::Result;
@@ -103,7 +103,7 @@ impl Params {
         }
     }
 
-    /// About how many bytes a ciphertext has.
+    /// The approximate number of bytes of a ciphertext.
     pub fn ciphertext_bytes(&self) -> usize {
         let primes = match self {
             Self::Ckks(params) => params.rlwe().ring().q().len(),

@@ -19,7 +19,7 @@ use url::Url;
 
 /// Pieces of an object that wait to be read.
 const WAITING: usize = 4;
-/// The most characters of what a server says that are repeated.
+/// The most characters of a server's message that are repeated.
 const SAID: usize = 200;
 
 /// The place of a file.
@@ -250,8 +250,8 @@ mod web {
         wrong(url, super::said(error))
     }
 
-    /// A server's files. Anybody on the way can replace what comes by plain HTTP, so that it is
-    /// taken from this machine alone unless the environment allows more.
+    /// A server's files. Anybody on the way can replace files that come by plain HTTP, so that they
+    /// are taken from this machine alone unless the environment allows more.
     #[cfg(feature = "http")]
     pub(super) fn http(url: &Url) -> Result<Arc<dyn ObjectStore>> {
         let loopback = match url.host() {

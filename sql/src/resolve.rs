@@ -1,10 +1,10 @@
-//! Calls that know their types: what was planned for a call travels with it.
+//! Calls that know their types: the result of planning travels with the call.
 //!
-//! Plans that are sent to executors lose the metadata of what functions return, so that a function
-//! of a function could not tell cells from bytes there. Every call of a plan therefore gets a
-//! function of its own, which carries the kinds of its arguments and the type of its result. While
-//! the engine plans, a call may see bytes whose type an expression lost; it is planned here, from
-//! the types that [`carry`] restores.
+//! Plans that are sent to executors lose the metadata of the results of functions, so that a
+//! function of a function could not tell cells from bytes there. Every call of a plan therefore
+//! gets a function of its own, which carries the kinds of its arguments and the type of its result.
+//! While the engine plans, a call may see bytes whose type an expression lost; it is planned here,
+//! from the types that [`carry`] restores.
 
 use crate::aggregate::HeAggregate;
 use crate::carry;
@@ -32,7 +32,8 @@ pub struct Resolved {
     pub kind: Kind,
     /// The greatest magnitudes that the clear arguments were assumed to have, where they matter.
     pub assumed: Vec<Option<u64>>,
-    /// Whether bounds of the result are known, under what was assumed of clear numbers and groups.
+    /// Whether bounds of the result are known, under the assumptions about clear numbers and
+    /// groups.
     pub bounded: bool,
     /// The call that the query has in its place.
     pub written: Option<String>,

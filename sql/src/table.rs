@@ -76,7 +76,7 @@ impl Writer {
     }
 }
 
-/// Views are stored as what they are views of, which other readers know.
+/// Views are stored as the types that they are views of, which other readers know.
 fn clear(field: &Field) -> Field {
     let stored = match field.data_type() {
         DataType::Utf8View => DataType::Utf8,

@@ -39,7 +39,7 @@ fn name_columns_of(query: &mut Query) {
 
 fn name(item: &mut SelectItem) {
     let SelectItem::UnnamedExpr(expr) = item else { return };
-    // Columns have names, and what unfolds has several.
+    // Columns have names, and an expression that unfolds has several.
     let has_one = match expr {
         Expr::Function(call) => !call.name.to_string().eq_ignore_ascii_case("unnest"),
         Expr::Case { .. } | Expr::BinaryOp { .. } | Expr::UnaryOp { .. } | Expr::Cast { .. } => true,

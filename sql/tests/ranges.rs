@@ -1,5 +1,5 @@
 //! Bounds of values: results that may leave the numbers that the keys hold are refused before they
-//! are computed, and what was assumed for that is checked while they are.
+//! are computed, and the assumptions behind that are checked while they are.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,5 +1,5 @@
-//! Wrong inputs of every command: each ends in one error that says what to do, with the documented
-//! exit code, and leaves no file behind.
+//! Wrong inputs of every command: each ends in one error with the remedy and the documented exit
+//! code, and leaves no file behind.
 
 #![allow(clippy::unwrap_used)]
 
@@ -15,7 +15,7 @@ const CSV: &str = "region,price,qty\nnorth,3,4\nsouth,5,6\n";
 const FAILED: i32 = 1;
 const USAGE: i32 = 2;
 
-/// Keys, a table `t.csv` and what `he-sql encrypt` makes of it, `t.parquet`.
+/// Keys, a table `t.csv` and its encryption by `he-sql encrypt`, `t.parquet`.
 fn world() -> World {
     let world = World::new::<Bfv>(&bfv::presets::bfv_n12_d1().unwrap(), &Rotations::default(), 1);
     std::fs::write(world.path("t.csv"), CSV).unwrap();
@@ -215,7 +215,7 @@ fn tables_and_options_of_queries() {
     query(sum, &["--params", "absent"], FAILED, &["absent", "no such file"]);
     query(sum, &["--params", "t.csv"], FAILED, &["t.csv", "Params.to_bytes"]);
 
-    // Clear tables, and what no query is.
+    // Clear tables, and texts that are not queries.
     std::fs::write(world.path("clear.csv"), "region,price\nnorth,3\n").unwrap();
     let clear = ["encrypt", "clear.csv", "--columns", "price", "--key", "public.key", "-o", "u.parquet"];
     assert!(he_sql(&world).args(clear).status().unwrap().success());

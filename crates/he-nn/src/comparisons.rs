@@ -2,17 +2,16 @@
 //!
 //! A step is a polynomial that is 0 or 1 on both sides of a gap around 0, and between the two
 //! inside it. Differences are divided by their greatest magnitude on the examples of the
-//! calibration, so that the gap is a part of what each of them spans: comparisons of x with t are
-//! exact from |x - t| = 2^-bits (1 + margin) max |x - t| on. An example with a difference inside
-//! the gap is computed in the clear with these polynomials, and refused if that changes its
-//! outputs.
+//! calibration, so that the gap is a part of the range of each: comparisons of x with t are exact
+//! from |x - t| = 2^-bits (1 + margin) max |x - t| on. An example with a difference inside the gap
+//! is computed in the clear with these polynomials, and refused if that changes its outputs.
 
 use crate::approximation::Approximation;
 use crate::compiled::CompiledModel;
 use crate::error::{Error, Result};
 use crate::graph::{Decision, Graph, Op};
 
-/// By how many bits steps are closer to 0 and 1 than functions are to their values: paths of trees
+/// The bits by which steps are closer to 0 and 1 than functions are to their values: paths of trees
 /// add the errors of several of them up.
 pub const MORE_BITS: u32 = 1;
 

@@ -174,7 +174,7 @@ impl CompiledModel {
     /// Compiles a model for the parameters given, which may be insecure ones for tests.
     ///
     /// # Errors
-    /// The same as for [`compile`](Self::compile).
+    /// The errors of [`compile`](Self::compile).
     pub fn compile_for(
         mut graph: Graph,
         examples: &[Vec<f64>],
@@ -247,7 +247,7 @@ impl CompiledModel {
         self.maps.transform(&self.graph, &self.layers, id)
     }
 
-    /// Keeps what each linear map takes, for [`outlines`](Self::outlines).
+    /// Keeps the outline of each linear map, for [`outlines`](Self::outlines).
     pub(crate) fn set_outlines(&self, outlines: Vec<Option<Outline>>) {
         self.outlines.get_or_init(|| outlines);
     }
@@ -535,8 +535,8 @@ impl OutputLayout {
         sizes && numbers && !self.positions.is_empty() && self.positions.iter().all(within)
     }
 
-    /// The outputs of `count` examples from the vectors of a batch for each ciphertext: what
-    /// [`pack`](CompiledModel::pack) is for inputs.
+    /// The outputs of `count` examples from the vectors of a batch for each ciphertext: the
+    /// counterpart for outputs of [`pack`](CompiledModel::pack).
     ///
     /// # Errors
     /// [`Error::Graph`] for other numbers or lengths of vectors.

@@ -3,7 +3,7 @@
 /// Result with this crate's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// The errors of `he-nn`. Each names what it is about; [`hint`](Self::hint) says what to do.
+/// The errors of `he-nn`. Each names its subject; [`hint`](Self::hint) states the remedy.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

@@ -69,7 +69,7 @@ impl CompiledModel {
     /// Reads a model of parameters that may be insecure; for tests.
     ///
     /// # Errors
-    /// The same as for [`from_bytes`](Self::from_bytes), but for security.
+    /// The errors of [`from_bytes`](Self::from_bytes), but for security.
     pub fn from_bytes_insecure(bytes: &[u8]) -> Result<Self> {
         Self::read(bytes, true)
     }

@@ -9,7 +9,7 @@ pub type Shape = Vec<usize>;
 /// The most elements that a value may have.
 pub const MAX_ELEMENTS: usize = 1 << 22;
 
-/// A model: its nodes in an order in which each comes after what it uses.
+/// A model: its nodes in an order in which each comes after its inputs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Graph {
     /// The nodes. The first is the input, and the only one of its kind.

@@ -43,7 +43,7 @@ pub enum Kind {
 pub struct Groups(Vec<usize>);
 
 impl Groups {
-    /// Layers are in the groups of what they take where their kind is `tied`.
+    /// Layers whose kind is `tied` are in the groups of their inputs.
     fn new(list: &[Layer], tied: impl Fn(&Kind) -> bool) -> Self {
         let mut groups = Self((0..list.len()).collect());
         for (id, layer) in list.iter().enumerate().filter(|(_, layer)| tied(&layer.kind)) {
@@ -64,7 +64,7 @@ impl Groups {
     }
 }
 
-/// The layers, each after what it uses; the first is the input and the last the output.
+/// The layers, each after its inputs; the first is the input and the last the output.
 #[derive(Clone, Debug)]
 pub struct Layers {
     /// The layers.
@@ -128,7 +128,7 @@ impl Layers {
         }
     }
 
-    /// Layers whose values lie alike: those of sums, products and functions as what they take.
+    /// Layers whose values lie alike: those of sums, products and functions lie as their inputs.
     pub fn alike(&self) -> Groups {
         Groups::new(&self.list, |kind| matches!(kind, Kind::Add | Kind::Product | Kind::Function(_)))
     }

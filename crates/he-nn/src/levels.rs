@@ -149,7 +149,7 @@ pub fn work(actions: &[Action], steps: &[Step]) -> f64 {
 }
 
 /// Whether these actions compute all steps in order, each on a level that its inputs have and that
-/// leaves refreshes what they take.
+/// leaves refreshes the levels that they take.
 pub fn are_possible(actions: &[Action], steps: &[Step], range: Range) -> bool {
     let mut levels = vec![range.start];
     let floor = range.refresh.map_or(0, |(_, reserve)| reserve);

@@ -2,11 +2,11 @@
 //!
 //! A model trained anywhere and saved as ONNX runs on inputs that stay encrypted, under CKKS:
 //!
-//! 1. [`Graph::from_onnx`](graph::Graph::from_onnx) reads it, and names what it does not support;
+//! 1. [`Graph::from_onnx`](graph::Graph::from_onnx) reads it, and names the parts that it refuses;
 //! 2. [`CompiledModel::compile`] computes it in the clear on examples, to learn the range of every
 //!    value; fits polynomials to its functions over these ranges; places values in slots; and
 //!    chooses parameters, levels and refreshes as a shortest path;
-//! 3. [`CompiledModel::facts`] says what inference takes: levels, refreshes, memory, keys, work;
+//! 3. [`CompiledModel::facts`] lists the costs: levels, refreshes, memory, keys, work;
 //! 4. [`CompiledModel::infer`] computes on ciphertexts, on any back end of `he-core`.
 //!
 //! Whoever has the secret key decrypts, and [`OutputLayout::unpack`] finds the outputs. Softmax and

@@ -327,7 +327,7 @@ enum Search {
     Nothing(usize),
 }
 
-/// The layouts to choose from for what a chain of linear maps leaves: planes lie where their
+/// The layouts to choose from for the result of a chain of linear maps: planes lie where their
 /// windows are, with the gaps that strides leave filled by channels; anything else is a vector.
 fn candidates(graph: &Graph, chain: &[usize], input: &TensorLayout) -> Result<Vec<TensorLayout>> {
     let shaped = chain.iter().rev().find(|&&node| graph.nodes[node].op != Op::Reshape);

@@ -1,4 +1,4 @@
-//! Plain inference in float64: the reference, and what calibration looks at.
+//! Plain inference in float64: the reference, and the values for calibration.
 
 use crate::error::{Error, Result};
 use crate::function::Function;

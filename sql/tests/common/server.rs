@@ -1,5 +1,5 @@
-//! A small HTTP server, which counts what it is asked for: GET and HEAD, with ranges, of bytes by
-//! their path. A bucket of S3 with paths as names of objects is the same.
+//! A small HTTP server, which counts its requests: GET and HEAD, with ranges, of bytes by their
+//! path. A bucket of S3 with paths as names of objects is the same.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};

@@ -44,7 +44,7 @@ impl DeviceFlag {
     /// Opens the device.
     ///
     /// # Errors
-    /// The same as for [`choice`](Self::choice) and [`Choice::open`].
+    /// The errors of [`choice`](Self::choice) and [`Choice::open`].
     pub fn open(&self) -> Result<Devices> {
         self.choice()?.open()
     }

@@ -125,7 +125,7 @@ impl ExactNeeds {
     /// Chooses parameters with bootstrapping, if they are asked for.
     ///
     /// # Errors
-    /// The same as for [`params`](Self::params).
+    /// The errors of [`params`](Self::params).
     pub fn bootstrapping<E: Taken>(&self) -> Result<Option<BootstrapParams<E>>> {
         match &self.bootstrap {
             None => Ok(None),

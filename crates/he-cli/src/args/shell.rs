@@ -1,4 +1,4 @@
-//! The options of what shells and `man` use: `completions` and `man`.
+//! The options of `completions` and `man`, which shells and `man` use.
 
 use clap::Args;
 use std::path::PathBuf;

@@ -205,7 +205,7 @@ impl Row {
         (1 + least..=1 + self.others.len()).collect()
     }
 
-    /// For people: its files, and what it computes.
+    /// The help of the operation, for people: its files, and its description.
     pub fn help(&self) -> String {
         format!("{}: {}", self.files(), self.about)
     }

@@ -84,8 +84,8 @@ impl Arrangement {
         found
     }
 
-    /// Without its first axis, if that is the first axis of the source as it is, from which no
-    /// other axis takes: what it does within each example of a batch.
+    /// This arrangement without its first axis, if that is the first axis of the source as it is,
+    /// from which no other axis takes: the arrangement within each example of a batch.
     pub fn within_examples(&self) -> Option<Self> {
         let (first, rest) = self.0.split_first()?;
         let keeps = *first == Axis::whole(0) && rest.iter().all(|axis| axis.source != Some(0));

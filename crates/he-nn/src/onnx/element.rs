@@ -1,4 +1,4 @@
-//! The types of the elements of constants, and what fits into them.
+//! The types of the elements of constants, and the numbers that fit into them.
 
 use half::{bf16, f16};
 use rten_onnx::onnx::DataType;

@@ -41,7 +41,7 @@ pub fn refused(tensor: &TensorProto) -> Error {
 }
 
 impl Place {
-    /// Reads what a tensor says: each of its keys once, and no other key.
+    /// Reads the place that a tensor states: each of its keys once, and no other key.
     fn of(tensor: &TensorProto) -> Result<Self> {
         if tensor.data_location != Some(DataLocation::EXTERNAL) {
             return Err(wrong(tensor, "its data_location says that it does not", SAVE_AGAIN));

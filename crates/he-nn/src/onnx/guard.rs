@@ -3,8 +3,8 @@
 //!
 //! The parser passes over fields that it does not know, takes the last of several, and follows
 //! messages inside messages as deep as a file says. This walk knows every field of a model: it
-//! refuses those that say something that is not read, and graphs inside nodes where they start;
-//! every length is compared with what is left of the file before anything of that length is made.
+//! refuses fields whose content is not read, and graphs inside nodes where they start; every length
+//! is compared with the rest of the file before anything of that length is made.
 
 use crate::error::Error;
 
@@ -199,7 +199,7 @@ impl Message {
 ///
 /// # Errors
 /// [`Error::NotOnnx`] for a length beyond the end, an unknown field or a second value;
-/// [`Error::Model`] for what is not read here.
+/// [`Error::Model`] for fields that are not read here.
 pub fn check(bytes: &[u8]) -> Result<(), Error> {
     let mut reader = Bytes::new(bytes);
     walk(Fields::new(&mut reader, None), Message::Model, bytes.len() as u64)
@@ -231,7 +231,7 @@ fn walk(mut fields: Fields<'_, impl ReadValue>, message: Message, length: u64) -
             }
         };
         let FieldValue::Len(found) = field.value() else {
-            // Groups, which nothing of ONNX uses, would hide what follows.
+            // Groups, which nothing of ONNX uses, would hide the fields behind them.
             if matches!(field.value(), FieldValue::Sgroup | FieldValue::Egroup) {
                 return Err(bad("it holds a group"));
             }

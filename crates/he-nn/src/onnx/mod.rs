@@ -1,9 +1,9 @@
 //! Reads ONNX into a [`Graph`].
 //!
 //! The batch is dimension 0 of every value and is left out: models are read as for one example.
-//! Constants keep their type, and what depends on constants alone is computed by ONNX's rules, such
-//! as the dimensions of a reshape. Each operator takes the attributes and inputs that it knows
-//! under the opset of the model, and is refused if anything is left over.
+//! Constants keep their type, and values that depend on constants alone are computed by ONNX's
+//! rules, such as the dimensions of a reshape. Each operator takes the attributes and inputs that
+//! it knows under the opset of the model, and is refused if anything is left over.
 
 mod arrangement;
 mod constants;
@@ -31,7 +31,7 @@ use tensor::Tensor;
 /// The longest file that is read.
 pub const MAX_BYTES: usize = 1 << 28;
 
-/// A model as read from ONNX: what computes one of its outputs.
+/// A model as read from ONNX: the computation of one of its outputs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Model {
     /// The graph of the computation.
@@ -174,16 +174,17 @@ impl Model {
 }
 
 impl Graph {
-    /// Reads what a model computes for its first output; [`Model::read`] reads another one.
+    /// Reads the computation of a model's first output; [`Model::read`] reads another one.
     ///
-    /// Read are opset 1 to 28 of ONNX and 1 to 5 of `ai.onnx.ml`; the chapter on models of the
+    /// The opsets 1 to 28 of ONNX and 1 to 5 of `ai.onnx.ml` are read; the chapter on models of the
     /// guide lists the operators. Everything else is refused by name, and so is every attribute and
     /// every input that an operator does not read.
     ///
     /// # Errors
     /// [`Error::NotOnnx`]; [`Error::Unsupported`], [`Error::DynamicShape`], [`Error::ElementType`],
-    /// [`Error::Weight`], with the name of what they are about; [`Error::Node`], [`Error::Graph`]
-    /// and [`Error::Model`] for parts that do not fit together, or say what is not read.
+    /// [`Error::Weight`], with the name of the part that is refused; [`Error::Node`],
+    /// [`Error::Graph`] and [`Error::Model`] for parts that do not fit together, or that are not
+    /// read.
     pub fn from_onnx(bytes: &[u8]) -> Result<Self> {
         Model::read(bytes, None).map(|model| model.graph)
     }

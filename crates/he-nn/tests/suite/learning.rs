@@ -135,7 +135,7 @@ fn scores_are_read_whatever_labels_are_called() {
     }
 }
 
-/// Three classes have three pairs; the greatest sum of them is not what decides.
+/// Three classes have three pairs; the greatest sum of them does not decide.
 #[test]
 fn votes_choose_classes() {
     use he_nn::graph::Decision::Votes;
@@ -167,7 +167,7 @@ fn encrypted_trees_agree_beyond_the_gap() {
         let (prepared, mut done) = (model.prepare(&lab.ev).unwrap(), Vec::new());
         let watch = &mut |work| done.push(work);
         let outputs = prepared.infer_watched(&lab.ev, &inputs, &lab.keys, &NeverRefresh, watch).unwrap();
-        // Comparisons, what they take, counts, whether leaves are reached twice, and sums.
+        // Comparisons, their arguments, counts, whether leaves are reached twice, and sums.
         assert!(done.len() == 6 && done.iter().all(|&work| work > 0), "{done:?}");
         assert_eq!(done.iter().sum::<u64>(), prepared.work().unwrap());
         let found = lab.decrypt(model, &outputs, count);

@@ -300,7 +300,7 @@ fn small_files_have_small_constants() {
     assert!(error.contains("than the size of the file explains"), "{error}");
 }
 
-/// One output is computed, and what only others need is not looked at.
+/// One output is computed, and nodes that only others need are not looked at.
 #[test]
 fn an_output_is_chosen_by_its_name() {
     let model = || {

@@ -81,7 +81,7 @@ fn convolutions_are_those_of_the_standard() {
     }
 }
 
-/// y = 3 x + 2 in the many ways of exporters, and what else has a closed form.
+/// y = 3 x + 2 in the many ways of exporters, and other models with a closed form.
 #[test]
 fn operators_are_those_of_the_standard() {
     let x = [0.5f32, -1.25, 2.0, -0.125];
@@ -297,7 +297,7 @@ fn decisions_come_after_decryption() {
     );
 }
 
-/// Each refusal names the operator and the node, and says what to do.
+/// Each refusal names the operator and the node, and states the remedy.
 #[test]
 fn what_is_not_supported_is_named() {
     let planes = || Model::new(&[0, 2, 4, 4]);

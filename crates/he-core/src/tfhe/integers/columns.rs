@@ -69,7 +69,7 @@ impl Columns {
     }
 }
 
-/// Terms whose sum is cut into a digit and what exceeds it, for each of these columns.
+/// Terms whose sum is cut into a digit and the excess over it, for each of these columns.
 #[derive(Debug)]
 struct Group {
     places: Vec<usize>,
@@ -91,8 +91,9 @@ fn take(left: &mut Vec<Term>, most: u64) -> (Vec<Term>, u64) {
     (taken, sum)
 }
 
-/// Chooses the lookups of one step: groups of columns that exceed what can be carried, together
-/// with what the columns below send up in this step. The terms that stay are left in the columns.
+/// Chooses the lookups of one step: groups of columns that exceed the sum that can be carried,
+/// together with the carries from the columns below in this step. The terms that stay are left in
+/// the columns.
 fn groups(columns: &mut Columns) -> Vec<Group> {
     let mut all = std::mem::take(&mut columns.shared);
     // The sum that each column receives from groups; the last receives only from the one below it.
@@ -169,8 +170,8 @@ impl<B: LweOps> IntegerEvaluator<B> {
 mod tests {
     use super::*;
 
-    /// Every column ends within what can be carried, in few steps, whatever it starts with, and the
-    /// number of lookups is about two for three terms.
+    /// Every column ends within the sum that can be carried, in few steps, whatever it starts with,
+    /// and the number of lookups is about two for three terms.
     #[test]
     fn columns_shrink() {
         for (places, terms, most) in [(4, 2, 3), (16, 3, 3), (16, 31, 3), (32, 64, 3), (5, 200, 1), (8, 7, 2)]

@@ -134,8 +134,8 @@ impl<B: LweOps> IntegerEvaluator<B> {
     /// # Noise
     /// Results are those of bootstraps, or sums of two. No lookup takes more than
     /// [`DIGIT_LOOKUP`](crate::tfhe::DIGIT_LOOKUP): the two digits of a column count 34, each bit
-    /// above them 1; a sum of terms counts 4^(q - 2), 64 at most, and one for what is subtracted
-    /// beyond the end.
+    /// above them 1; a sum of terms counts 4^(q - 2), 64 at most, and one for the entry that is
+    /// subtracted beyond the end.
     ///
     /// # Errors
     /// [`Error::Argument`] for an empty table, for more entries than the index can reach, and for

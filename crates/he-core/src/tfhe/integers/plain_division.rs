@@ -1,7 +1,7 @@
 //! Quotients and remainders by plain numbers.
 //!
 //! A power of two shifts. Otherwise the factors 4 of the divisor drop digits of both numbers, and
-//! what is left goes digit by digit, or bit by bit, with the highest first. If the odd part of the
+//! the rest goes digit by digit, or bit by bit, with the highest first. If the odd part of the
 //! divisor is at most 7, a remainder and the next piece are one message, which is looked up in
 //! tables of quotients and remainders. Otherwise each step estimates a digit -3 ... 3 of the
 //! quotient by the two highest digits of the remainder, in tables made for the divisor, and takes

@@ -74,7 +74,7 @@ impl<B: LweOps> IntegerEvaluator<B> {
 mod tests {
     use super::*;
 
-    /// Each product of digits is in its column, and the public number is what they count too much.
+    /// Each product of digits is in its column, and the public number is minus their number.
     #[test]
     fn columns_have_their_products() {
         for places in 1..=40usize {

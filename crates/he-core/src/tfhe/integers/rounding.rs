@@ -133,11 +133,11 @@ impl<B: LweOps> IntegerEvaluator<B> {
     }
 
     /// Ciphertexts whose phases are `word` / 2^64 where the integers are below `bound`, else 0, by
-    /// as many bootstraps: what [`flag_phases`](Self::flag_phases) makes of
+    /// as many bootstraps: [`flag_phases`](Self::flag_phases) makes the same of
     /// [`phases_below`](Self::phases_below) by one more.
     ///
     /// # Errors
-    /// The same as for [`phases_below`](Self::phases_below).
+    /// The errors of [`phases_below`](Self::phases_below).
     pub fn below_phases(
         &self,
         phases: &LweBatch<B>,
@@ -173,7 +173,7 @@ impl<B: LweOps> IntegerEvaluator<B> {
         let (mut left, mut remaining) = (self.centred(phases, bound, bits, rounding)?, bits as u32);
         for chunk in removals(bits as u32) {
             let (shift, unit) = (1i64 << (remaining - chunk), 1u64 << (64 - remaining));
-            // Half of the highest bit's weight, and half a unit of what is looked up.
+            // Half of the highest bit's weight, and half a unit of the message.
             let (half, middle) = (unit << (chunk - 1) >> 1, 1u64 << (63 - chunk));
             let signs = LookupTables::sign(self.backend(), self.params(), half)?;
             let sum = Form { constant: middle, ..Form::of([(shift, 0)]) };
@@ -201,7 +201,7 @@ impl<B: LweOps> IntegerEvaluator<B> {
     /// bootstraps of two comparisons by [`phases_below`](Self::phases_below), and one.
     ///
     /// # Errors
-    /// The same as for [`phases_below`](Self::phases_below).
+    /// The errors of [`phases_below`](Self::phases_below).
     pub fn sign_phases(
         &self,
         phases: &LweBatch<B>,
@@ -342,7 +342,7 @@ impl<B: LweOps> IntegerEvaluator<B> {
     /// each.
     ///
     /// # Errors
-    /// The same as for [`phases`](Self::phases).
+    /// The errors of [`phases`](Self::phases).
     pub fn flag_phases(&self, flags: &EncryptedFlags<B>, word: u64) -> Result<LweBatch<B>> {
         let table = (0..MESSAGES).map(|m| word.wrapping_mul(m & 1)).collect();
         let table = LookupTables::new(self.backend(), self.params(), &[table])?;

@@ -1,4 +1,4 @@
-//! Rows of ciphertexts, and what a lookup takes of them.
+//! Rows of ciphertexts, and the sums of them that lookups take.
 
 use super::tables::UNIT;
 use crate::error::{Error, Result};

@@ -183,7 +183,7 @@ impl<B: LweOps> IntegerEvaluator<B> {
         self.sign_digit(digits)
     }
 
-    /// Three times the sign of an integer, as a row: what stands above its digits.
+    /// Three times the sign of an integer, as a row: the digit above its digits.
     pub(super) fn sign_digit(&self, digits: &Rows<B>) -> Result<Rows<B>> {
         self.lookup_pairs(digits, &[(under(digits.count - 1, None), Pair::Fill)])?.rows(1..2)
     }

@@ -1,4 +1,5 @@
-//! Decisions at the end of a model, which are made after decryption, and what may follow them.
+//! Decisions at the end of a model, which are made after decryption, and the nodes that may follow
+//! them.
 
 use super::super::node::View;
 use super::super::{Reader, Value, after};

@@ -1,5 +1,5 @@
 //! The operators of `ai.onnx.ml` that scikit-learn's converter writes: scaling, linear models, and
-//! what turns the scores of classifiers into labels.
+//! the steps that turn the scores of classifiers into labels.
 
 use super::super::node::View;
 use super::super::{Reader, Value, after};

@@ -1,4 +1,4 @@
-//! The operators: what each makes of its inputs, be they constants or values that depend on the
+//! The operators: the result of each on its inputs, be they constants or values that depend on the
 //! input of the model.
 
 mod activations;

@@ -302,8 +302,8 @@ fn transpose<'a>(reader: &mut Reader<'a>, view: &View<'a>) -> Result<Value> {
     arranged(reader, view, value, &arrangement, None)
 }
 
-/// The length of an axis for what reaches to its end: a batch of any size ends where exporters say
-/// so for every axis.
+/// The length of an axis for ranges that reach to its end: a batch of any size ends where exporters
+/// say so for every axis.
 fn length<'a>(reader: &Reader<'a>, value: &Value, axis: usize) -> usize {
     match (value, reader.batch, axis) {
         (Value::Node(_), Batch::Any, 0) => i32::MAX as usize,

@@ -76,7 +76,7 @@ impl Mode {
     }
 }
 
-/// Trees: what all of them share.
+/// Trees, in the form that all operators share.
 struct Ensemble {
     branches: Vec<Branch>,
     /// The numbers that each leaf adds to outputs.
@@ -245,7 +245,7 @@ fn same_length(view: &View<'_>, lists: &[(&str, usize)]) -> Result<usize> {
 }
 
 /// The trees of the operators of opset 1 to 3: nodes by the number of their tree and their own.
-/// `leaves` names the attributes that say what leaves add to which of so many outputs.
+/// `leaves` names the attributes with the numbers that leaves add to which of so many outputs.
 fn of_nodes(view: &View<'_>, leaves: [&'static str; 5], outputs: usize) -> Result<Ensemble> {
     let ints = |name| Ok::<_, Error>(view.integers(name)?.unwrap_or_default());
     // They say how often a branch was taken in training, and where values that are missing lead.
@@ -335,7 +335,7 @@ fn of_nodes(view: &View<'_>, leaves: [&'static str; 5], outputs: usize) -> Resul
     Ok(ensemble)
 }
 
-/// By what the sums of trees are multiplied.
+/// The factor by which the sums of trees are multiplied.
 fn aggregation(view: &View<'_>, name: &str, trees: usize) -> Result<f64> {
     match name {
         "SUM" => Ok(1.0),
