@@ -54,8 +54,8 @@ impl HeAggregate {
         resolve::to_bytes(&self.set, self.resolved.as_ref())
     }
 
-    /// For sums of products of cells, the aggregate that adds products as they are made, without
-    /// their bytes in between, and its arguments. The sums are the same bits.
+    /// The aggregate that adds products as they are made, without their bytes in between, and its
+    /// arguments, for sums of products of cells. The sums are the same bits.
     pub fn of_products(&self, params: &AggregateFunctionParams) -> Option<(Self, Vec<Expr>)> {
         let (Aggregate::Sum, false, [Expr::ScalarFunction(call)]) =
             (self.aggregate, params.distinct, params.args.as_slice())

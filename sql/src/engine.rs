@@ -63,11 +63,11 @@ pub enum Keys {
 /// A cell.
 #[derive(Debug)]
 pub enum Value {
-    /// Under CKKS.
+    /// Real numbers under CKKS.
     Ckks(ckks::Ciphertext<Device>),
-    /// Under BFV.
+    /// Integers modulo t under BFV.
     Bfv(exact::Ciphertext<Bfv, Device>),
-    /// Under BGV.
+    /// Integers modulo t under BGV.
     Bgv(exact::Ciphertext<Bgv, Device>),
     /// Integers under TFHE.
     Uint(EncryptedUint<Device>),
@@ -653,7 +653,7 @@ impl Value {
         }
     }
 
-    /// Bytes in memory, about.
+    /// The approximate bytes in memory.
     pub fn size(&self) -> usize {
         match self {
             Self::Ckks(ct) => 16 * ct.batch() * (ct.level() + 1) * ct.pair().parts()[0].ring().n(),

@@ -228,7 +228,7 @@ impl KeySet {
         serde_json::to_vec(&*self.description).map_err(|error| Error::Table(error.to_string()))
     }
 
-    /// From [`to_bytes`](Self::to_bytes).
+    /// The key set of the bytes of [`to_bytes`](Self::to_bytes).
     ///
     /// # Errors
     /// The bytes are something else.

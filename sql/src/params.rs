@@ -35,7 +35,7 @@ pub enum Number {
 }
 
 impl Params {
-    /// From the bytes of [`to_bytes`](Self::to_bytes), of at least 128-bit security.
+    /// Reads the bytes of [`to_bytes`](Self::to_bytes), of at least 128-bit security.
     ///
     /// # Errors
     /// The bytes are not those of parameters of a scheme that columns can have.

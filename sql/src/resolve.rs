@@ -108,7 +108,7 @@ pub fn to_bytes(set: &KeySet, resolved: Option<&Resolved>) -> Result<Vec<u8>> {
     serde_json::to_vec(&travelling).map_err(|error| Error::Table(error.to_string()))
 }
 
-/// From [`to_bytes`].
+/// The key set and the plan of the bytes of [`to_bytes`].
 ///
 /// # Errors
 /// The bytes are something else.

@@ -112,7 +112,7 @@ impl Sum {
         Ok(())
     }
 
-    /// Bytes in memory, about.
+    /// The approximate bytes in memory.
     pub fn size(&self) -> usize {
         self.parts.values().map(|part| part.sum.size()).sum()
     }

@@ -52,7 +52,7 @@ async fn rows_of_a_group_are_packed() {
         assert_eq!(row[2], "10");
         assert_eq!(slots, (0..8).map(expected).collect::<Vec<_>>(), "{row:?}");
     }
-    // In one cell of each group the columns that differ are encrypted as well.
+    // The columns that differ are encrypted as well, in one cell of each group.
     world.encrypt("all.parquet", &csv, &["x", "day"], Encryption { pack: 64, ..Encryption::default() });
     assert_eq!(shape(&world, "all.parquet").0, 3);
 }
@@ -87,7 +87,7 @@ async fn clear_tables_stand_beside() {
     let query = "SELECT name, sum(share), he_sum(he_mul(x, weight)) FROM t JOIN k ON t.region = k.region \
                  GROUP BY name ORDER BY name";
     assert_eq!(world.answer(&mut session, query).await, [["North; far", "1.0", "14"], ["South", "1.25", ""]]);
-    // By its name in the query.
+    // The query may name the file itself.
     let query = format!("SELECT weight, 1 FROM '{}' ORDER BY weight NULLS FIRST", world.url("k.csv"));
     assert_eq!(world.answer(&mut session, &query).await, [["", "1"], ["2", "1"]]);
 }

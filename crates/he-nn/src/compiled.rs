@@ -21,7 +21,7 @@ use std::sync::OnceLock;
 pub struct Options {
     /// The bits to which functions are approximated, of their greatest magnitude: 2 to 30.
     pub bits: u32,
-    /// By which fraction values may exceed those of the calibration.
+    /// The fraction by which values may exceed those of the calibration.
     pub margin: f64,
 }
 

@@ -38,7 +38,7 @@ impl Domain {
             return function.at(x);
         }
         let length = self.high - self.low;
-        // From inside, where the function has values.
+        // The slope is taken from inside, where the function has values.
         let step = 1e-6 * length * if end == self.low { 1.0 } else { -1.0 };
         let slope = (function.at(end + step) - function.at(end)) / step;
         let rise = (function.at(self.high) - function.at(self.low)).abs();

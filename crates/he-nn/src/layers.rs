@@ -11,10 +11,10 @@ use crate::error::{Error, Result};
 use crate::function::Function;
 use crate::graph::{Graph, Op};
 
-/// A layer: one encrypted value and how it is computed.
+/// A layer: one encrypted value and its computation.
 #[derive(Clone, Debug)]
 pub struct Layer {
-    /// How.
+    /// The kind of its computation.
     pub kind: Kind,
     /// The layers whose values it takes.
     pub inputs: Vec<usize>,
@@ -187,8 +187,9 @@ impl Layers {
         Ok(())
     }
 
-    /// One for each channel of planes, one for each number of a table: features may be of very
-    /// different sizes. If something other than a linear map takes the input, one for all.
+    /// The units of the input, one for each channel of planes, one for each number of a table:
+    /// features may be of very different sizes. If something other than a linear map takes the
+    /// input, there is one for all.
     fn units_of_input(&self, graph: &Graph, calibration: &Calibration, margin: f64) -> Vec<f64> {
         let shape = &graph.nodes[0].shape;
         let elements = graph.input_elements();

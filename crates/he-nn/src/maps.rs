@@ -59,9 +59,9 @@ pub struct Packing {
 /// The choice for a linear layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Choice {
-    /// Which of the [`candidates`] for the layout of the output.
+    /// The index of the layout of the output among the [`candidates`].
     candidate: usize,
-    /// By which power of two vectors of the output have more slots than it needs.
+    /// The power of two by which vectors of the output have more slots than it needs.
     widened: u32,
     /// Baby steps to a giant step.
     babies: usize,
@@ -281,7 +281,7 @@ impl LinearMap {
         Self { input, sparse, columns: positions(&input), factors, unit: layer.unit }
     }
 
-    /// To the one of the layouts, or to the one given, that takes the fewest rotations.
+    /// The map to the one of the layouts, or to the one given, that takes the fewest rotations.
     fn cheapest(&self, candidates: &[TensorLayout], given: bool) -> Result<(Choice, BlockTransform)> {
         let how = if given { Search::Babies } else { Search::Slots };
         let key = |map: &BlockTransform| (map.output().ciphertexts(), 8 * map.rotations() + map.diagonals());

@@ -28,7 +28,7 @@ pub enum Task {
 }
 
 impl Task {
-    /// From its JSON: an object with a `name` and parameters.
+    /// Reads a task from its JSON: an object with a `name` and parameters.
     ///
     /// # Errors
     /// There is no such operation, or it has other parameters.

@@ -156,7 +156,7 @@ fn too_late(error: Error) -> Error {
 
 /// The computations under CKKS on an image, or on a table.
 enum Job {
-    /// With the second image, if there is one.
+    /// A filter, with the second image if there is one.
     Filter(Filter, Option<Box<CipherReader<Ckks>>>),
     Statistic(Statistic),
 }

@@ -119,7 +119,7 @@ pub enum Domain {
         /// The value if none is given.
         default: f64,
     },
-    /// From 0 to 1, with a default.
+    /// A number from 0 to 1, with a default.
     Unit {
         /// The value if none is given.
         default: f64,
@@ -210,7 +210,7 @@ impl Row {
         format!("{}: {}", self.files(), self.about)
     }
 
-    /// For people: the number of its files, their kinds and schemes.
+    /// Describes for people the number of its files, their kinds and schemes.
     fn files(&self) -> String {
         let (count, s) = match self.inputs().first() {
             Some(2) => ("two ", "s"),
@@ -233,7 +233,7 @@ impl Row {
         letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
     }
 
-    /// For programs.
+    /// Describes the operation for programs.
     pub fn json(&self) -> Value {
         let mut parameters = serde_json::Map::new();
         if self.levels.is_some() {

@@ -18,7 +18,7 @@ pub struct Bytes<'a> {
 }
 
 impl<'a> Bytes<'a> {
-    /// At the start of a file.
+    /// A reader at the start of a file.
     pub fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, position: 0 }
     }
@@ -97,9 +97,9 @@ enum Message {
 
 /// The content that a field of a message may have.
 enum Content {
-    /// At most one of these.
+    /// One message of this kind, at most.
     One(Message),
-    /// Any number.
+    /// Any number of messages of this kind.
     Many(Message),
     /// A field that is not read here: the fault and the remedy.
     Refused(&'static str, &'static str),

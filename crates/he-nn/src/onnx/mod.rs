@@ -458,7 +458,7 @@ fn input_shape(input: &ValueInfoProto) -> Result<(Shape, Batch)> {
 }
 
 impl Graph {
-    /// Without the nodes that the output does not need.
+    /// This graph without the nodes that the output does not need.
     fn pruned(self) -> Self {
         let mut needed = vec![false; self.nodes.len()];
         needed[0] = true;

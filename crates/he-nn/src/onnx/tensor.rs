@@ -114,7 +114,7 @@ impl Tensor {
         Self { dims, ..self.clone() }
     }
 
-    /// Its elements in other places.
+    /// The elements of this tensor in other places.
     ///
     /// # Errors
     /// It becomes too large.
@@ -125,7 +125,7 @@ impl Tensor {
         Ok(Self { name: self.name.clone(), dims, element: self.element, numbers })
     }
 
-    /// In another type, by the rules of Cast.
+    /// This tensor in another type, by the rules of Cast.
     ///
     /// # Errors
     /// A number has no counterpart in the type, or ONNX leaves open what becomes of it.

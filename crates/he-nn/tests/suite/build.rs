@@ -94,24 +94,24 @@ impl Model {
         Self { opset, ..self }
     }
 
-    /// With a further output.
+    /// This model with a further output.
     pub fn with_output(mut self, name: &str) -> Self {
         self.graph.output.push(value(name, &[]));
         self
     }
 
-    /// With a constant.
+    /// This model with a constant.
     pub fn with(mut self, tensor: TensorProto) -> Self {
         self.graph.initializer.push(tensor);
         self
     }
 
-    /// With a node that is called as its output is.
+    /// This model with a node that is called as its output is.
     pub fn node(self, operator: &str, inputs: &[&str], output: &str) -> Self {
         self.node_of(operator, inputs, output, vec![])
     }
 
-    /// With a node of attributes.
+    /// This model with a node of attributes.
     pub fn node_of(
         mut self,
         operator: &str,
@@ -130,7 +130,7 @@ impl Model {
         self
     }
 
-    /// With a node of `ai.onnx.ml`, of this opset, on the input `x`.
+    /// This model with a node of `ai.onnx.ml`, of this opset, on the input `x`.
     pub fn learning(
         mut self,
         opset: i64,

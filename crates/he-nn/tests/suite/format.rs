@@ -19,7 +19,7 @@ fn model() -> CompiledModel {
     CompiledModel::compile_for(graph, &data, Options { bits: 8, margin: 0.25 }, toy(8, 8)).unwrap()
 }
 
-/// With branches that meet, whose layouts are given, in one ciphertext and in several.
+/// The models have branches that meet, whose layouts are given, in one ciphertext and in several.
 #[test]
 fn models_come_back_as_they_were() {
     let data = examples(6, 4, 128);

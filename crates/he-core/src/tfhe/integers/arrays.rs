@@ -60,7 +60,7 @@ impl<B: LweOps> IntegerEvaluator<B> {
 
     /// Whether the index is 0, 1, ..., a row for each entry.
     pub(super) fn one_hot(&self, index: &EncryptedUint<B>, entries: usize) -> Result<Rows<B>> {
-        // In blocks of two; the other digits must be zero.
+        // The digits of the index are compared in blocks of two; the other digits must be zero.
         let digits = index.digits_to(entries)?;
         let last = entries - 1;
         let blocks: Vec<Vec<usize>> =

@@ -46,7 +46,7 @@ impl<B: LweOps> IntegerEvaluator<B> {
         }
         let forms = all.iter().map(|blocks| weighed(blocks)).collect();
         let halves = self.lookup_all(&signs, forms, Table::Negative)?;
-        // From plus or minus half a unit to a unit or nothing.
+        // The shift turns plus or minus half a unit into a unit or nothing.
         let shifted: Vec<_> =
             (0..all.len()).map(|row| Form { constant: UNIT / 2, terms: vec![(1, row)] }).collect();
         self.combine(&halves, &shifted)

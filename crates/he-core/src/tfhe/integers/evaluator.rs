@@ -12,13 +12,13 @@ use num_bigint::{BigInt, BigUint};
 /// The way in which carries travel through a sum of d digits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Carry {
-    /// From digit to digit: d bootstraps at depth d, each of which yields a digit and its carry.
-    /// This is the least work.
+    /// Carries go from digit to digit: d bootstraps at depth d, each of which yields a digit and
+    /// its carry. This is the least work.
     #[default]
     Ripple,
-    /// By parallel prefixes (Sklansky, 1960), three at a time: with l = ceil(log3((d - 1) / 2)),
-    /// 2d - 1 bootstraps and about 2d/3 on each of l levels, at depth l + 2. Faster with many
-    /// threads, or on a GPU.
+    /// Parallel prefixes find the carries (Sklansky, 1960), three at a time: with
+    /// l = ceil(log3((d - 1) / 2)), 2d - 1 bootstraps and about 2d/3 on each of l levels, at depth
+    /// l + 2. Faster with many threads, or on a GPU.
     Prefix,
 }
 

@@ -191,7 +191,7 @@ impl<B: LweOps> IntegerEvaluator<B> {
     /// The entry by a sum of terms for each part of it.
     fn by_terms(&self, parts: &Parts, places: usize, index: &EncryptedUint<B>) -> Result<EncryptedUint<B>> {
         let selection = self.selection(parts, index)?;
-        // With no more terms in memory than the table has entries.
+        // No more terms are in memory at once than the table has entries.
         let all: Vec<_> = (0..parts.values.len()).collect();
         let sums = all.chunks(COLUMNS).map(|some| self.sums_of_terms(parts, some, &selection));
         let sums = sums.collect::<Result<Vec<_>>>()?;

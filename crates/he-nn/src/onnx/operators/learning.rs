@@ -105,7 +105,7 @@ pub fn no_transform_of_one(view: &View<'_>, name: &str) -> Error {
     }
 }
 
-/// Only outputs that nothing is made of.
+/// Refuses every transform of the outputs.
 pub fn no_transform(view: &View<'_>) -> Result<()> {
     match transform(view)? {
         "NONE" => Ok(()),

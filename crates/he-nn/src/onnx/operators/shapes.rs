@@ -311,7 +311,7 @@ fn length<'a>(reader: &Reader<'a>, value: &Value, axis: usize) -> usize {
     }
 }
 
-/// One of several lists that say one thing about each axis.
+/// The entry of an axis in a list with an entry for each axis, or the default without a list.
 fn along<T: Copy>(list: &Option<Vec<T>>, at: usize, default: T) -> T {
     list.as_ref().map_or(default, |list| list[at])
 }

@@ -178,7 +178,7 @@ impl Ensemble {
             }
             for (at, (leaf, path)) in tree.paths.iter().enumerate() {
                 let row = &mut counts[first + at];
-                // Between -1 for -depth and 1 for 0.
+                // The count is scaled to lie between -1, for -depth, and 1, for 0.
                 row.offset = 1.0 - path.len() as f64 / half;
                 for &(place, outcome) in path {
                     let (_, of_step) = self.branches[tree.tests[place]].mode.step();
