@@ -577,7 +577,7 @@ impl PyCiphertext {
         let alike = self.slots_of_vector() == other.slots_of_vector();
         let layout = self.layout.combined(&other.layout, op, alike).map_err(Fault::from)?;
         if op == Op::Mul && std::ptr::eq(self, other) && !self.layout.complex {
-            return Ok(layout.bounded(self.layout.bounds.and_then(Bounds::squared)));
+            return Ok(layout.bounded(self.layout.bounds.map(Bounds::squared)));
         }
         Ok(layout)
     }
@@ -624,7 +624,7 @@ impl PyCiphertext {
             true => self.layout.with_scalar(value.re, op),
             false => {
                 let by = Bounds::within(value.norm());
-                let bounds = self.layout.bounds.zip(by).and_then(|(bounds, by)| bounds.combined(by, op));
+                let bounds = self.layout.bounds.zip(by).map(|(bounds, by)| bounds.combined(by, op));
                 Layout { complex: true, bounds, ..self.layout.unknown() }
             }
         };

@@ -156,7 +156,7 @@ pub fn cleaned(engine: &CkksEngine, ct: &Ct, layout: &Layout) -> Result<(Ct, Lay
     if !layout.is_padded(slots) || layout.padding == Some(0.0) {
         return Ok((ct.duplicate()?, Layout { padding: Some(0.0), ..*layout }));
     }
-    let bounds = layout.bounds.and_then(|bounds| bounds.hull(Bounds::new(0.0, 0.0)?));
+    let bounds = layout.bounds.map(|bounds| bounds.hull(Bounds::of(0.0)));
     let clean = Layout { padding: Some(0.0), bounds, ..*layout };
     let (in_values, in_padding) = match layout.padding {
         Some(padding) => (0.0, -padding),
@@ -206,7 +206,7 @@ pub fn sum(
     // The entries first: then there is one vector to be summed up.
     for &axis in [Dim::Batch, Dim::Slots, Dim::One].iter().filter(|axis| axes.contains(axis)) {
         let count = layout.length(axis);
-        let bounds = layout.bounds.and_then(|bounds| bounds.scaled(count as f64));
+        let bounds = layout.bounds.map(|bounds| bounds.scaled(count as f64));
         let reduced = Layout { bounds, ..layout.reduced(axis, keep) };
         (ct, layout) = match axis {
             Dim::Batch => {
@@ -269,14 +269,14 @@ pub fn variance(
         ));
     }
     // The squares may leave the range of their level: their difference does not.
-    let bounds = layout.bounds.and_then(Bounds::variance);
+    let bounds = layout.bounds.map(Bounds::variance);
     let (ct, layout) = match axes.contains(&Dim::Slots) {
         true => cleaned(engine, ct, layout)?,
         false => (ct.duplicate()?, *layout),
     };
     if axes == [Dim::Slots] && layout.entries.is_none() && layout.size > 1 {
         if let Some(below) = ct.level().checked_sub(1) {
-            let sum = layout.bounds.and_then(|bounds| bounds.squared()?.scaled(layout.size as f64));
+            let sum = layout.bounds.map(|bounds| bounds.squared().scaled(layout.size as f64));
             let held = capacity(&engine.params, below, engine.params.levels()[below].scale);
             layout::check(sum, held, below, false)?;
         }
@@ -284,10 +284,8 @@ pub fn variance(
         return Ok((variance, Layout { bounds, ..layout.reduced(Dim::Slots, keep) }));
     }
     let squares = engine.ev.square(&ct, keys)?;
-    let squared = Layout {
-        bounds: layout.bounds.and_then(Bounds::squared),
-        ..layout.combined(&layout, Op::Mul, true)?
-    };
+    let squared =
+        Layout { bounds: layout.bounds.map(Bounds::squared), ..layout.combined(&layout, Op::Mul, true)? };
     let (squares, result) = mean(engine, keys, (&squares, &squared), axes, keep)?;
     let (mean, _) = mean(engine, keys, (&ct, &layout), axes, keep)?;
     let variance = engine.ev.sub(&squares, &engine.ev.square(&mean, keys)?)?;
@@ -306,7 +304,7 @@ pub fn dot(
     if a.slots() == b.slots() && column(of_a) && column(of_b) {
         // Zeros in the padding of one make zeros of the products.
         let clean = if of_b.padding == Some(0.0) { a.duplicate()? } else { cleaned(engine, a, of_a)?.0 };
-        let bounds = layout.bounds.and_then(|bounds| bounds.scaled(layout.size as f64));
+        let bounds = layout.bounds.map(|bounds| bounds.scaled(layout.size as f64));
         let result = Layout { bounds, ..layout.reduced(Dim::Slots, false) };
         return Ok((statistics::dot(&engine.ev, &clean, b, keys)?, result));
     }
@@ -321,7 +319,7 @@ pub fn dot_plain(
     (ct, layout): (&Ct, &Layout),
     weights: &[f64],
 ) -> Result<(Ct, Layout)> {
-    let bounds = layout.bounds.and_then(|bounds| bounds.weighted(weights.iter().copied()));
+    let bounds = layout.bounds.map(|bounds| bounds.weighted(weights.iter().copied()));
     let result = Layout { bounds, ..layout.reduced(Dim::Slots, false) };
     Ok((inner_product(&engine.ev, ct, weights, keys)?, result))
 }
@@ -364,10 +362,9 @@ pub fn matmul(
         }
     }
     let product = LinearTransform::rectangular(columns, width, &entries)?.apply(&engine.ev, ct, keys)?;
-    let bounds = layout.bounds.and_then(|bounds| {
+    let bounds = layout.bounds.map(|bounds| {
         let column = |at: usize| matrix.iter().skip(at).step_by(columns).copied();
-        let zero = Bounds::new(0.0, 0.0);
-        (0..columns).try_fold(zero?, |all, at| all.hull(bounds.weighted(column(at))?))
+        (0..columns).fold(Bounds::of(0.0), |all, at| all.hull(bounds.weighted(column(at))))
     });
     Ok((product, Layout { size: columns, padding: Some(0.0), bounds, ..*layout }))
 }
@@ -398,7 +395,7 @@ pub fn gathered(
         })
         .collect::<Result<Vec<_>>>()?;
     let terms: Vec<_> = parts.iter().map(|(moved, mask)| (moved, mask)).collect();
-    let bounds = layout.bounds.and_then(|bounds| bounds.hull(Bounds::new(0.0, 0.0)?));
+    let bounds = layout.bounds.map(|bounds| bounds.hull(Bounds::of(0.0)));
     let layout = Layout { size: places.len(), padding: Some(0.0), bounds, ..*layout };
     Ok((engine.ev.plain_combination(&terms)?, layout))
 }
@@ -461,7 +458,7 @@ pub fn polynomial(
     let padding = layout.padding.map(|x| polynomial.apply_plain(x)).filter(|x| x.is_finite());
     // Of complex numbers, only what powers of their magnitude add up to is known.
     let bounds = layout.bounds.filter(|_| !layout.complex);
-    let bounds = bounds.and_then(|of| of.polynomial(polynomial.degree(), |x| polynomial.apply_plain(x)));
+    let bounds = bounds.map(|of| of.polynomial(polynomial.degree(), |x| polynomial.apply_plain(x)));
     Ok((result, Layout { padding, bounds, ..*layout }))
 }
 

@@ -196,7 +196,7 @@ pub fn sum<S: WireScheme>(
     let (mut ct, mut layout) = (ct.duplicate()?, *layout);
     for &axis in [Dim::Batch, Dim::Slots, Dim::One].iter().filter(|axis| axes.contains(axis)) {
         let count = layout.length(axis);
-        let bounds = layout.bounds.and_then(|bounds| bounds.scaled(count as f64));
+        let bounds = layout.bounds.map(|bounds| bounds.scaled(count as f64));
         let reduced = Layout { bounds, ..layout.reduced(axis, keep) };
         (ct, layout) = match axis {
             Dim::Batch if ct.batch() > 1 => (folded(engine, &ct)?, reduced),
@@ -266,7 +266,7 @@ pub fn gathered<S: WireScheme>(
         });
     }
     let sum = sum.ok_or_else(|| Fault::Value("no places".to_owned()))?;
-    let bounds = layout.bounds.and_then(|bounds| bounds.hull(Bounds::new(0.0, 0.0)?));
+    let bounds = layout.bounds.map(|bounds| bounds.hull(Bounds::of(0.0)));
     Ok((sum, Layout { size: places.len(), padding: Some(0.0), bounds, ..*layout }))
 }
 

@@ -32,7 +32,7 @@ fn common(parts: &[&PyCiphertext]) -> (Option<f64>, Option<Bounds>, bool) {
     rest.fold((first.padding, first.bounds, first.complex), |(padding, bounds, complex), part| {
         (
             padding.filter(|&x| part.padding == Some(x)),
-            bounds.zip(part.bounds).and_then(|(a, b)| a.hull(b)),
+            bounds.zip(part.bounds).map(|(a, b)| a.hull(b)),
             complex || part.complex,
         )
     })
@@ -152,7 +152,7 @@ pub fn concatenate(
     }
     let mut axes = axes;
     axes[at] = Dim::Slots;
-    let bounds = bounds.and_then(|bounds| bounds.hull(Bounds::new(0.0, 0.0)?));
+    let bounds = bounds.map(|bounds| bounds.hull(Bounds::of(0.0)));
     let layout =
         Layout { size: total, splat: false, point: false, padding: Some(0.0), bounds, complex, ..*first }
             .with_axes(&axes);

@@ -136,7 +136,7 @@ impl PyCiphertext {
             }
             (Dim::Slots, 1, values) => {
                 // Bounds of sums with signs are closer than those of the products.
-                let bounds = self.layout.bounds.and_then(|bounds| match values {
+                let bounds = self.layout.bounds.map(|bounds| match values {
                     Values::Real(values) => bounds.weighted(values.iter().copied()),
                     Values::Signed(values) => bounds.weighted(values.iter().map(|&x| x as f64)),
                     Values::Complex(values) => bounds.weighted(values.iter().map(|z| z.norm())),
@@ -171,7 +171,7 @@ impl PyCiphertext {
     ) -> PyResult<Self> {
         let bounds = self.layout.bounds.and_then(|bounds| {
             let one = |column: &Vec<T>| bounds.weighted(column.iter().map(|&x| number(x)));
-            weights.iter().map(one).reduce(|a, b| a?.hull(b?)).flatten()
+            weights.iter().map(one).reduce(Bounds::hull)
         });
         let layout = match vector {
             true => self.layout.reduced(Dim::Batch, false),
@@ -204,7 +204,7 @@ impl PyCiphertext {
             let plain = Layout { bounds, ..plain };
             let layout = self.layout.combined(&plain, Op::Mul, true).map_err(Fault::from)?;
             // Bounds of sums with signs are closer than those of the products.
-            let weighted = self.layout.bounds.and_then(|of| of.weighted(column.iter().map(|&x| x as f64)));
+            let weighted = self.layout.bounds.map(|of| of.weighted(column.iter().map(|&x| x as f64)));
             let product = self.run(py, || {
                 let array = (Values::Signed(column), [column.len()]);
                 let cipher = on_cipher!(self.core, &self.cipher,
@@ -216,7 +216,7 @@ impl PyCiphertext {
             sums.push(sum.with_layout(py, sum.layout.bounded(weighted))?);
         }
         let parts: Vec<&Self> = sums.iter().collect();
-        let bounds = parts.iter().map(|part| part.layout.bounds).reduce(|a, b| a?.hull(b?)).flatten();
+        let bounds = parts.iter().map(|part| part.layout.bounds).reduce(|a, b| Some(a?.hull(b?))).flatten();
         if self.layout.entries.is_none() {
             let axes: Vec<Dim> = self
                 .layout
@@ -261,7 +261,7 @@ impl PyCiphertext {
         };
         let plain = |x: f64| coefficients.iter().rev().fold(0.0, |sum, &c| sum * x + c as f64);
         let degree = coefficients.len().saturating_sub(1);
-        let bounds = self.layout.bounds.and_then(|bounds| bounds.polynomial(degree, plain));
+        let bounds = self.layout.bounds.map(|bounds| bounds.polynomial(degree, plain));
         let padding = self.layout.padding.map(plain);
         let layout = Layout { padding, bounds, ..self.layout };
         self.run(py, || {

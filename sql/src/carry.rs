@@ -3,7 +3,6 @@
 //! [`Function::Carry`](crate::function::Function::Carry) around such an expression has the type
 //! that its cells have in common.
 
-use crate::bounds::Bounds;
 use crate::column::{CellType, Progress};
 use crate::error::{Error, Result};
 use crate::function::check;
@@ -67,13 +66,13 @@ fn merged(set: &KeySet, a: &CellType, b: &CellType) -> Option<CellType> {
     }
     let layout = match (a.layout, b.layout) {
         (Some(a), Some(b)) if (a.entries, a.size, a.splat) == (b.entries, b.size, b.splat) => {
-            Some(Layout { padding: a.padding.filter(|&padding| b.padding == Some(padding)), ..a })
+            let bounds = a.bounds.zip(b.bounds).map(|(a, b)| a.hull(b));
+            Some(Layout { padding: a.padding.filter(|&padding| b.padding == Some(padding)), bounds, ..a })
         }
         (None, None) => None,
         _ => return None,
     };
-    let bounds: Option<Bounds> = a.bounds.zip(b.bounds).map(|(a, b)| a.or(b));
-    Some(CellType { layout, bounds, progress: progress(set, a, b), ..a.clone() })
+    Some(CellType { layout, progress: progress(set, a, b), ..a.clone() })
 }
 
 /// The progress of the worse of two cells: that of their sum, which is no better than either.

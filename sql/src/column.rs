@@ -6,10 +6,9 @@
 //! [`Progress`], the depth, level and noise of a computed column, so that the next query is planned
 //! with it, and the [`Bounds`] of its values.
 
-use crate::bounds::Bounds;
 use crate::error::{Error, Result};
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
-use he_files::layout::Layout;
+use he_files::layout::{Bounds, Layout};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -79,12 +78,11 @@ pub struct CellType {
     pub params: String,
     /// The identity of the key set, if it is known.
     pub key_set: Option<String>,
-    /// The layout of values in the slots of cells; none under TFHE.
+    /// The layout of values in the slots of cells, and their bounds; none under TFHE, whose integers
+    /// are those modulo 2^bits.
     pub layout: Option<Layout>,
     /// The progress of computations with the cells; fresh if it is not known.
     pub progress: Option<Progress>,
-    /// Bounds of the values; none under TFHE, whose integers are those modulo 2^bits.
-    pub bounds: Option<Bounds>,
 }
 
 /// The metadata as they are written.
@@ -141,8 +139,10 @@ impl CellType {
         let bounds = metadata.get(BOUNDS_KEY).map(|text| serde_json::from_str::<Bounds>(text));
         let bounds = bounds.transpose().map_err(|error| wrong(error.to_string()))?;
         // They are those of all slots.
-        let padding = layout.and_then(|layout: Layout| layout.padding).map(Bounds::of);
-        let bounds = bounds.map(|bounds| padding.map_or(bounds, |padding| bounds.or(padding)));
+        let layout = layout.map(|layout: Layout| {
+            let padding = layout.padding.map(Bounds::of);
+            layout.bounded(bounds.map(|bounds| padding.map_or(bounds, |padding| bounds.hull(padding))))
+        });
         Ok(Some(Self {
             kind: found.kind,
             scheme: found.scheme,
@@ -150,7 +150,6 @@ impl CellType {
             key_set: found.key_set,
             layout,
             progress,
-            bounds: bounds.filter(|_| found.kind == Kind::Ciphertext),
         }))
     }
 
@@ -172,10 +171,15 @@ impl CellType {
         if let Some(progress) = self.progress {
             all.insert(PROGRESS_KEY.to_owned(), serde_json::to_string(&progress).unwrap_or_default());
         }
-        if let Some(bounds) = self.bounds {
+        if let Some(bounds) = self.bounds() {
             all.insert(BOUNDS_KEY.to_owned(), serde_json::to_string(&bounds).unwrap_or_default());
         }
         all
+    }
+
+    /// Bounds of the values, if they are known; none under TFHE.
+    pub fn bounds(&self) -> Option<Bounds> {
+        self.layout.and_then(|layout| layout.bounds)
     }
 
     /// A field of this type, over the storage that queries compute with.
@@ -233,7 +237,7 @@ mod tests {
             CellType::of(&python(WRITTEN).with_metadata(metadata))
         };
         let read = stated("[5, 9]").unwrap().unwrap();
-        assert_eq!(read.bounds.map(<(f64, f64)>::from), Some((0.0, 9.0)));
+        assert_eq!(read.bounds().map(<(f64, f64)>::from), Some((0.0, 9.0)));
         assert_eq!(CellType::of(&read.field("price")).unwrap(), Some(read));
         for wrong in ["[9, 5]", "[0, 1e999]", "[0, null]", "{}", "[0, 1, 2]", "x"] {
             let error = stated(wrong).unwrap_err().to_string();

@@ -1,6 +1,5 @@
 //! Tables of numbers and text as CSV: encrypted into Parquet, and answers decrypted from it.
 
-use crate::bounds::{Bounds, shown};
 use crate::cells::Cells;
 use crate::column::CellType;
 use crate::error::{Error, Result};
@@ -17,6 +16,7 @@ use he_files::data::table::decimal::Decimal;
 use he_files::data::table::{Header, Table, TableOptions, guarded, looks_like_table, unguarded, whole};
 use he_files::io::input::Input;
 use he_files::io::output::Output;
+use he_files::layout::{Bounds, figure};
 use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::path::Path;
@@ -219,7 +219,8 @@ impl Column {
             Values::Reals(values) => Box::new(values.iter().flatten().copied()),
             Values::Words => return None,
         };
-        Some(Bounds::published(values).clamped(limit))
+        let values = Bounds::exact(values).unwrap_or(Bounds::of(0.0));
+        Some(values.coarse(1.0).clamped(limit))
     }
 }
 
@@ -293,7 +294,10 @@ pub fn encrypt(
     let cell = key.column(how.pack.max(1), how.signed)?;
     let types: Vec<CellType> = secret
         .iter()
-        .map(|column| CellType { bounds: column.bounds(key.params()), ..cell.clone() })
+        .map(|column| {
+            let layout = cell.layout.map(|layout| layout.bounded(column.bounds(key.params())));
+            CellType { layout, ..cell.clone() }
+        })
         .collect();
     let clear_columns: Vec<ArrayRef> = open.iter().map(|column| column.clear()).collect();
     let mut fields: Vec<ArrowField> = open
@@ -377,7 +381,7 @@ fn decrypted(array: &ArrayRef, field: &FieldRef, key: &OwnerKey) -> Result<Vec<S
         None => Ok(String::new()),
         Some(bytes) => Ok(match key.decrypt(field.name(), &cell, bytes)? {
             Plain::Integers(values) => {
-                check_bounds(field.name(), cell.bounds, &values)?;
+                check_bounds(field.name(), cell.bounds(), &values)?;
                 joined(&values)
             }
             Plain::Reals(values) => joined(&values),
@@ -394,8 +398,8 @@ fn check_bounds(name: &str, bounds: Option<Bounds>, values: &[i64]) -> Result<()
         Some(value) => Err(Error::Table(format!(
             "column {name}: {value}, where the file states {} to {}; the file, or a table that it was computed \
              from, states wrong bounds: encrypt that table again",
-            shown(bounds.low()),
-            shown(bounds.high())
+            figure(bounds.low),
+            figure(bounds.high)
         ))),
     }
 }

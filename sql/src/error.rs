@@ -1,9 +1,8 @@
 //! Errors, which say what to do.
 
-use crate::bounds::shown;
 use datafusion::common::DataFusionError;
 use he_files::error::{DAMAGED, OutputError, Problem, TableError};
-use he_files::layout::LayoutError;
+use he_files::layout::{LayoutError, figure};
 use std::fmt;
 
 /// The format of tables of CSV, for error messages.
@@ -103,7 +102,7 @@ pub enum Error {
     /// Values that may leave the numbers that the parameters hold.
     #[error(
         "{column} may be from {} to {} in groups of at most {rows} rows, and these keys hold {} to {}; {}",
-        shown(*.low), shown(*.high), shown(-*.limit), shown(*.limit), larger(scheme, *.low, *.high)
+        figure(*.low), figure(*.high), figure(-*.limit), figure(*.limit), larger(scheme, *.low, *.high)
     )]
     Range {
         /// The column or the call.
@@ -137,7 +136,7 @@ pub enum Error {
     /// A clear number beyond those that were planned for.
     #[error(
         "{function}: the clear number {found}, where the query was planned for magnitudes up to {assumed}; give \
-         --clear-most {} or more", shown(.found.abs().ceil())
+         --clear-most {} or more", figure(.found.abs().ceil())
     )]
     ClearNumber {
         /// The function.

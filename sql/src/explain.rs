@@ -1,7 +1,6 @@
 //! The report of a plan: keys, depth and predicted noise.
 
 use crate::aggregate::HeAggregate;
-use crate::bounds::shown;
 use crate::column::CellType;
 use crate::error::Result;
 use crate::function::Planned;
@@ -12,6 +11,7 @@ use datafusion::common::DFSchema;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::logical_expr::{Expr, LogicalPlan};
 use he_core::rlwe::KeyRequirements;
+use he_files::layout::figure;
 use std::fmt::Write;
 
 /// A call of a function of cells.
@@ -107,8 +107,8 @@ fn left(set: &KeySet, cell: &CellType) -> String {
     }
     let progress = params.of(cell);
     let level = format!("depth {}, level {} of {}", progress.depth, progress.level, params.fresh().level);
-    let values = match cell.bounds {
-        Some(bounds) => format!("values from {} to {}", shown(bounds.low()), shown(bounds.high())),
+    let values = match cell.bounds() {
+        Some(bounds) => format!("values from {} to {}", figure(bounds.low), figure(bounds.high)),
         None => "values without known bounds".to_owned(),
     };
     match (params.budget(&progress), progress.noise) {

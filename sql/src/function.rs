@@ -1,7 +1,6 @@
 //! The functions of cells: their names, their needs and the types of their results, which are
 //! decided while a query is planned, and their computations.
 
-use crate::bounds::Bounds;
 use crate::column::{CellType, Kind, Progress};
 use crate::engine::{Comparison, Engine, Keys, Value};
 use crate::error::{Error, Result};
@@ -10,7 +9,7 @@ use crate::params::{Number, Params, reals};
 use datafusion::arrow::datatypes::{DataType, Field};
 use datafusion::common::ScalarValue;
 use he_core::rlwe::KeyRequirements;
-use he_files::layout::{Layout, Op};
+use he_files::layout::{Bounds, Layout, Op};
 
 /// A function of cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -233,7 +232,6 @@ impl Planner<'_> {
             key_set: self.set.key_set().map(str::to_owned),
             layout: None,
             progress: None,
-            bounds: None,
         }
     }
 
@@ -270,8 +268,8 @@ impl Planner<'_> {
             return Err(Error::Padding { function, column, size: layout.size });
         }
         let values = layout.entries.unwrap_or(1) * if layout.splat { slots } else { layout.size };
-        let bounds = cell.bounds.map(|bounds| bounds.total(values as u64));
-        let splat = CellType { layout: Some(Layout::total(None)), bounds, ..cell.clone() };
+        let bounds = layout.bounds.map(|bounds| bounds.total(values as u64));
+        let splat = CellType { layout: Some(Layout::total(None).bounded(bounds)), ..cell.clone() };
         if layout.splat && layout.entries.is_none() {
             return Ok((cell.clone(), KeyRequirements::new()));
         }
@@ -341,7 +339,7 @@ impl Function {
             args.iter().filter(|arg| matches!(arg, Arg::Cell(..))).map(Arg::name).collect();
         let planner = Planner { set, function: name, columns: columns.join(" and ") };
         let (cell, needs) = self.planned(&planner, args)?;
-        planner.within(cell.bounds, &set.params().of(&cell))?;
+        planner.within(cell.bounds(), &set.params().of(&cell))?;
         Ok(Planned { cell, needs })
     }
 
@@ -349,9 +347,9 @@ impl Function {
         let (set, params) = (planner.set, planner.set.params());
         let none = KeyRequirements::new;
         let vectors = "vectors of ckks, bfv or bgv, or integers of tfhe";
-        let with = |cell: &CellType, layout: Option<Layout>, progress: Progress, bounds: Option<Bounds>| {
+        let with = |cell: &CellType, layout: Option<Layout>, progress: Progress| {
             let progress = cell.layout.is_some().then_some(progress);
-            CellType { layout, progress, bounds, ..cell.clone() }
+            CellType { layout, progress, ..cell.clone() }
         };
         Ok(match self {
             Self::Carry => return Err(planner.wrong(planner.function, "not a function", "another")),
@@ -370,14 +368,13 @@ impl Function {
                         }
                         let layout = planner.combined(a, b, op)?;
                         let (pa, pb) = (params.of(a), params.of(b));
-                        let bounds = a.bounds.zip(b.bounds).map(|(a, b)| a.combined(op, b));
                         if op != Op::Mul {
-                            return Ok((with(a, layout, planner.op(params.sum(&pa, &pb))?, bounds), none()));
+                            return Ok((with(a, layout, planner.op(params.sum(&pa, &pb))?), none()));
                         }
                         planner.op(set.relin())?;
                         let progress = planner.op(params.product(&pa, &pb))?;
                         let needs = if layout.is_some() { none().relinearisation() } else { none() };
-                        (with(a, layout, progress, bounds), needs)
+                        (with(a, layout, progress), needs)
                     }
                     (Arg::Cell(..), Arg::Number { value, real, most, .. })
                     | (Arg::Number { value, real, most, .. }, Arg::Cell(..)) => {
@@ -391,8 +388,13 @@ impl Function {
                         let layout = a.layout.map(|layout| match value {
                             Some(Number::Integer(value)) => layout.with_scalar(*value as f64, op),
                             Some(Number::Real(value)) => layout.with_scalar(*value, op),
-                            None if op == Op::Mul && layout.padding == Some(0.0) => layout,
-                            None => layout.unknown(),
+                            None => {
+                                let most = Bounds::of(*most as f64);
+                                let number = most.hull(most.scaled(-1.0));
+                                let bounds = layout.bounds.map(|bounds| bounds.combined(number, op));
+                                let padding = layout.padding.filter(|&x| op == Op::Mul && x == 0.0);
+                                Layout { padding, bounds, ..layout }
+                            }
                         });
                         // A difference from a number is the opposite of one to it.
                         let layout = match (op, &args[0]) {
@@ -401,15 +403,7 @@ impl Function {
                             }
                             _ => layout,
                         };
-                        let number = match value {
-                            Some(number) => Bounds::of(reals(&[*number])[0]),
-                            None => Bounds::within(*most as f64),
-                        };
-                        let bounds = a.bounds.map(|bounds| match (&args[0], op) {
-                            (Arg::Number { .. }, Op::Sub) => number.combined(op, bounds),
-                            _ => bounds.combined(op, number),
-                        });
-                        (with(a, layout, progress, bounds), none())
+                        (with(a, layout, progress), none())
                     }
                     (Arg::Number { name, .. }, Arg::Number { .. }) => {
                         return Err(planner.wrong(name, "clear", "at least one column of ciphertexts"));
@@ -420,8 +414,7 @@ impl Function {
                 let a = planner.of_kind(&args[0], NUMBERS, vectors)?;
                 let layout = a.layout.map(|layout| layout.with_scalar(-1.0, Op::Mul));
                 let progress = planner.op(params.scaled(&params.of(a), Some(Number::Integer(-1)), false))?;
-                let bounds = a.bounds.map(|bounds| bounds.combined(Op::Mul, Bounds::of(-1.0)));
-                (with(a, layout, progress, bounds), none())
+                (with(a, layout, progress), none())
             }
             Self::Rotate => {
                 let a = planner.of_kind(&args[0], &[Kind::Ciphertext], "vectors of ckks, bfv or bgv")?;
@@ -432,7 +425,7 @@ impl Function {
                     true => layout.unknown(),
                     false => layout,
                 });
-                (with(a, layout, progress, a.bounds), none().rotations([step]))
+                (with(a, layout, progress), none().rotations([step]))
             }
             Self::Total => {
                 planner.of_kind(&args[0], NUMBERS, vectors)?;
@@ -451,15 +444,13 @@ impl Function {
                 }
                 let progress = planner.op(params.polynomial(&params.of(a), &coefficients))?;
                 planner.op(set.relin())?;
-                let layout = a.layout.map(|layout| match (layout.padding, coefficients.first()) {
-                    (Some(0.0), Some(Number::Integer(value))) => {
-                        Layout { padding: Some(*value as f64), ..layout }
-                    }
-                    (Some(0.0), Some(Number::Real(value))) => Layout { padding: Some(*value), ..layout },
-                    _ => layout.unknown(),
+                let coefficients = reals(&coefficients);
+                let layout = a.layout.map(|layout| Layout {
+                    padding: layout.padding.filter(|&x| x == 0.0).and(coefficients.first().copied()),
+                    bounds: layout.bounds.map(|bounds| bounds.powers(&coefficients)),
+                    ..layout
                 });
-                let bounds = a.bounds.map(|bounds| bounds.polynomial(&reals(&coefficients)));
-                (with(a, layout, progress, bounds), none().relinearisation())
+                (with(a, layout, progress), none().relinearisation())
             }
             Self::Compare(_) => {
                 let expected = "integers of tfhe, which alone can be compared";
@@ -651,7 +642,7 @@ impl Aggregate {
         let of = params.of(a);
         let left = |cell: &CellType, layout: Option<Layout>, progress: Progress, bounds: Option<Bounds>| {
             let progress = cell.layout.is_some().then_some(progress);
-            CellType { layout, progress, bounds, ..cell.clone() }
+            CellType { layout: layout.map(|layout| layout.bounded(bounds)), progress, ..cell.clone() }
         };
         let sums = |bounds: Option<Bounds>| bounds.map(|bounds| bounds.total(set.rows()));
         let total = |progress: &Progress| planner.op(params.total(progress, set.rows()));
@@ -674,14 +665,14 @@ impl Aggregate {
         let (cell, needs) = match self {
             Self::Sum => {
                 planner.of_kind(&args[0], NUMBERS, "vectors, or integers of tfhe")?;
-                (left(a, summed(a.layout), total(&of)?, sums(a.bounds)), KeyRequirements::new())
+                (left(a, summed(a.layout), total(&of)?, sums(a.bounds())), KeyRequirements::new())
             }
             Self::Count => {
                 let expected =
                     "conditions of tfhe, or vectors of bfv or bgv with a 1 in the place of a category";
                 planner.of_kind(&args[0], &[Kind::Bool, Kind::Ciphertext], expected)?;
                 let kind = if a.kind == Kind::Bool { Kind::Uint } else { Kind::Ciphertext };
-                let cell = left(a, summed(a.layout), total(&of)?, sums(a.bounds));
+                let cell = left(a, summed(a.layout), total(&of)?, sums(a.bounds()));
                 (CellType { kind, ..cell }, KeyRequirements::new())
             }
             Self::Dot => {
@@ -693,29 +684,31 @@ impl Aggregate {
                 let layout = summed(planner.combined(a, b, Op::Mul)?);
                 planner.op(set.relin())?;
                 let product = planner.op(params.product(&of, &params.of(b)))?;
-                let bounds = a.bounds.zip(b.bounds).map(|(a, b)| a.combined(Op::Mul, b));
+                let bounds = layout.and_then(|layout| layout.bounds);
                 planner.within(bounds, &product)?;
                 (left(a, layout, total(&product)?, sums(bounds)), relin)
             }
             Self::Mean => {
-                planner.within(sums(a.bounds), &of)?;
+                planner.within(sums(a.bounds()), &of)?;
                 let progress = planner.op(params.lowered(&of, 1))?;
-                (left(a, summed(a.layout), progress, a.bounds), KeyRequirements::new())
+                (left(a, summed(a.layout), progress, a.bounds()), KeyRequirements::new())
             }
             Self::Variance => {
                 planner.op(set.relin())?;
                 let square = planner.op(params.product(&of, &of))?;
-                planner.within(sums(a.bounds), &of)?;
-                let squared = a.bounds.map(|bounds| bounds.polynomial(&[0.0, 0.0, 1.0]));
+                planner.within(sums(a.bounds()), &of)?;
+                let squared = a.bounds().map(Bounds::squared);
                 planner.within(sums(squared), &square)?;
                 let mean = planner.op(params.lowered(&of, 1))?;
                 let squares = planner.op(params.lowered(&square, 1))?;
                 let progress = planner.op(params.product(&mean, &mean))?;
-                let left = left(a, summed(a.layout), planner.op(params.sum(&squares, &progress))?, squared);
-                (left, relin)
+                let progress = planner.op(params.sum(&squares, &progress))?;
+                // The mean of squares and the square of the mean are held, too.
+                planner.within(squared, &progress)?;
+                (left(a, summed(a.layout), progress, a.bounds().map(Bounds::variance)), relin)
             }
         };
-        planner.within(cell.bounds, &params.of(&cell))?;
+        planner.within(cell.bounds(), &params.of(&cell))?;
         Ok(Planned { cell, needs })
     }
 }

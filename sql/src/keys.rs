@@ -1,7 +1,6 @@
 //! Key sets of queries: their descriptions in plans, and the keys themselves, which every process
 //! loads once from their place.
 
-use crate::bounds::Bounds;
 use crate::column::Progress;
 use crate::engine::{Engine, Keys};
 use crate::error::{Error, Result};
@@ -14,6 +13,7 @@ use he_core::rlwe::{KeyRequirements, rotation_path};
 use he_core::wire::{FrameHeader, first_frame_limit};
 use he_files::io::input::Input;
 use he_files::key_file::{AnyKey, Key};
+use he_files::layout::Bounds;
 use he_files::scheme::OneOf;
 use he_files::tfhe;
 use serde::{Deserialize, Serialize};
@@ -174,8 +174,8 @@ impl KeySet {
         }
         Err(Error::Range {
             column: column.to_owned(),
-            low: bounds.low(),
-            high: bounds.high(),
+            low: bounds.low,
+            high: bounds.high,
             limit,
             scheme: self.params.scheme(),
             rows: self.rows(),

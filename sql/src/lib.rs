@@ -1,7 +1,6 @@
 //! SQL on tables whose columns are ciphertexts.
 
 pub mod aggregate;
-pub mod bounds;
 pub mod carry;
 pub mod cells;
 pub mod check;

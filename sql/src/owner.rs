@@ -130,7 +130,6 @@ impl OwnerKey {
             key_set: self.key_set.clone(),
             layout,
             progress: None,
-            bounds: None,
         })
     }
 

@@ -51,7 +51,7 @@ impl Resolved {
             metadata: planned.cell.metadata().into_iter().collect(),
             kind: planned.cell.kind,
             assumed: Vec::new(),
-            bounded: planned.cell.bounds.is_some(),
+            bounded: planned.cell.bounds().is_some(),
             written: None,
         })
     }
@@ -63,7 +63,7 @@ impl Resolved {
             metadata: cell.metadata().into_iter().collect(),
             kind: cell.kind,
             assumed: Vec::new(),
-            bounded: cell.bounds.is_some(),
+            bounded: cell.bounds().is_some(),
             written: None,
         }
     }

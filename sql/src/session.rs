@@ -350,7 +350,7 @@ impl Session {
     fn check_ranges(&self, plan: &LogicalPlan) -> Result<()> {
         for (name, cell) in answered(plan)? {
             if function::check(&self.set, &name, &cell).is_ok() {
-                self.set.check_range(&name, cell.bounds, &self.set.params().of(&cell))?;
+                self.set.check_range(&name, cell.bounds(), &self.set.params().of(&cell))?;
             }
         }
         Ok(())
@@ -362,7 +362,7 @@ impl Session {
     /// # Errors
     /// Damaged metadata.
     pub fn unbounded(&self, plan: &LogicalPlan) -> Result<Vec<String>> {
-        let unknown = |(_, cell): &(String, CellType)| cell.layout.is_some() && cell.bounds.is_none();
+        let unknown = |(_, cell): &(String, CellType)| cell.layout.is_some() && cell.bounds().is_none();
         Ok(answered(plan)?.into_iter().filter(unknown).map(|(name, _)| name).collect())
     }
 }

@@ -71,7 +71,7 @@ async fn a_choice_is_as_far_as_the_worst() {
         let frame = session.sql(query).await.unwrap();
         let cell = CellType::of(frame.schema().field(0)).unwrap().unwrap();
         assert_eq!(cell.progress.unwrap().depth, 1, "{query}");
-        assert_eq!(cell.bounds.map(<(f64, f64)>::from), Some((0.0, 256.0)), "{query}");
+        assert_eq!(cell.bounds().map(<(f64, f64)>::from), Some((0.0, 256.0)), "{query}");
     }
 }
 

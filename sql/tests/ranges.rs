@@ -127,7 +127,7 @@ async fn answers_have_bounds_that_are_checked() {
     world.answer(&mut session, "SELECT he_sum(x) AS total FROM t").await;
     session.register("a", &world.url("answer.parquet")).await.unwrap();
     let frame = session.sql("SELECT he_sum(total) AS total FROM a").await.unwrap();
-    let bounds = |field| CellType::of(field).unwrap().unwrap().bounds.map(<(f64, f64)>::from);
+    let bounds = |field| CellType::of(field).unwrap().unwrap().bounds().map(<(f64, f64)>::from);
     assert_eq!(bounds(frame.schema().field(0)), Some((-32.0, 8.0)));
     assert!(session.unbounded(frame.logical_plan()).unwrap().is_empty());
 

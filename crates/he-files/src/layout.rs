@@ -4,7 +4,7 @@
 mod bounds;
 mod plain;
 
-pub use bounds::{Bounds, check};
+pub use bounds::{Bounds, check, figure};
 
 use serde::{Deserialize, Serialize};
 
@@ -65,9 +65,9 @@ pub enum LayoutError {
     },
     /// Results that may be too large.
     #[error(
-        "results may be as large as {bound:.6}, and a ciphertext {} holds up to {capacity:.6}: {}, or state a \
-         closer bound of the operands with x.bounded(bound)",
-        at(.level, .integers), remedy(.bound, .integers)
+        "results may be as large as {}, and a ciphertext {} holds up to {}: {}, or state a closer bound of the \
+         operands with x.bounded(bound)",
+        figure(*.bound), at(.level, .integers), figure(*.capacity), remedy(.bound, .integers)
     )]
     Range {
         /// The greatest magnitude of a result.
@@ -364,10 +364,7 @@ impl Layout {
             (Some(0.0), _) | (_, Some(0.0)) if alike && op == Op::Mul => Some(0.0),
             _ => None,
         };
-        let bounds = match (self.bounds, other.bounds) {
-            (Some(a), Some(b)) => a.combined(b, op),
-            _ => None,
-        };
+        let bounds = self.bounds.zip(other.bounds).map(|(a, b)| a.combined(b, op));
         let point = !splat && !dims.contains(&Some(Dim::Slots));
         let complex = self.complex || other.complex;
         let padding = padding.filter(|x| x.is_finite());
@@ -377,7 +374,7 @@ impl Layout {
     /// The layout of `self op value` in every slot.
     pub fn with_scalar(&self, value: f64, op: Op) -> Self {
         let padding = self.padding.map(|x| op.of(x, value)).filter(|x| x.is_finite());
-        let bounds = self.bounds.and_then(|bounds| bounds.combined(Bounds::new(value, value)?, op));
+        let bounds = self.bounds.map(|bounds| bounds.combined(Bounds::of(value), op));
         Self { padding, bounds, ..*self }
     }
 
