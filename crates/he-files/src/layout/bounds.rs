@@ -75,8 +75,8 @@ impl Bounds {
         Some(Self::exact(values)?.coarse(8.0))
     }
 
-    /// The bounds of the values and of zero, of magnitudes of at least 1, rounded outwards to one of
-    /// `steps` steps per power of two; `steps` is a power of two.
+    /// The bounds of the values and of zero, of magnitudes of at least 1, rounded outwards to one
+    /// of `steps` steps per power of two; `steps` is a power of two.
     #[must_use]
     pub fn coarse(self, steps: f64) -> Self {
         let up = |x: f64| match x {
