@@ -2,8 +2,9 @@
 //! hold it.
 //!
 //! Values beyond what a ciphertext holds come back modulo that, without an error that anybody could
-//! see. Bounds are known to everyone who has a ciphertext; those of an array that is encrypted are
-//! therefore rounded to one of eight steps per power of two.
+//! see. Bounds are known to everyone who has a ciphertext; those of values that are encrypted are
+//! therefore rounded: of an array to one of eight steps per power of two, of a column of SQL, whose
+//! cells are many, to powers of two.
 
 use super::{LayoutError, Op};
 use serde::{Deserialize, Serialize};
