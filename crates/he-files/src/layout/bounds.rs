@@ -166,8 +166,8 @@ impl Bounds {
         Self::rounded(found.low - beyond, found.high + beyond)
     }
 
-    /// The bounds of c0 + c1 x + c2 x^2 + ..., by those of its terms: they hold however it is
-    /// computed, and are wider than those of [`polynomial`](Self::polynomial).
+    /// The bounds of c0 + c1 x + c2 x^2 + ..., as the sum of those of its terms: without the margin
+    /// of [`polynomial`](Self::polynomial), and wider where terms cancel.
     #[must_use]
     pub fn powers(self, coefficients: &[f64]) -> Self {
         let (mut sum, mut power) = (Self::of(0.0), Self::of(1.0));
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn bounds_of_powers_hold_every_term() {
+    fn bounds_of_powers_are_sums_of_terms() {
         let x = Bounds::new(-3.0, 5.0).unwrap();
         let of = [x.powers(&[0.0, 0.0, 1.0]), x.powers(&[7.0]), x.powers(&[])];
         assert_eq!(of, [x.squared(), Bounds::of(7.0), Bounds::of(0.0)]);
