@@ -72,7 +72,7 @@ pub enum LayoutError {
     Range {
         /// The greatest magnitude of a result.
         bound: f64,
-        /// What a ciphertext holds.
+        /// The greatest magnitude that a ciphertext holds.
         capacity: f64,
         /// The level of the result.
         level: usize,
@@ -91,7 +91,7 @@ fn at(level: &usize, integers: &bool) -> String {
     if *integers { "of this plaintext modulus".to_owned() } else { format!("at level {level}") }
 }
 
-/// What parameters would hold such values.
+/// The parameters that would hold such values.
 fn remedy(bound: &f64, integers: &bool) -> String {
     let bits = bound.max(1.0).log2().floor() + 1.0;
     match (integers, bits <= 30.0) {

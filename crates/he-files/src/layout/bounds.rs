@@ -70,8 +70,8 @@ impl Bounds {
         values.filter(|x| !x.is_nan()).map(Self::of).reduce(Self::hull)
     }
 
-    /// What may be said of values that are encrypted: whether there are negative and positive ones,
-    /// and their magnitude, rounded up to one of eight steps per power of two.
+    /// Bounds that may be published of values that are encrypted: whether there are negative and
+    /// positive ones, and their magnitude, rounded up to one of eight steps per power of two.
     pub fn public(values: impl Iterator<Item = f64>) -> Option<Self> {
         Some(Self::exact(values)?.coarse(8.0))
     }
