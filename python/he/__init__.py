@@ -51,6 +51,7 @@ from he._he import (
 )
 from he.files import EncryptedFile
 from he.linear import LinearRegression, LogisticRegression
+from he.party import Party
 
 __all__ = [
     "AesKey",
@@ -79,6 +80,7 @@ __all__ = [
     "ModelError",
     "ParameterError",
     "Params",
+    "Party",
     "PublicKey",
     "SecretKey",
     "SensorKey",

@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from os import PathLike
+from pathlib import Path
 from typing import Any, Final, Union, final, overload
 
 import numpy as np
 import numpy.typing as npt
 
+_Progress = Callable[[int, int], object]
 _Place = Union[str, PathLike[str], bytes]
 _Bytes = Union[bytes, bytearray, memoryview, npt.NDArray[Any]]
 _Interval = tuple[float, float]
@@ -114,6 +116,7 @@ class Context:
         conjugation: bool = False,
         needs: Sequence[Function | Model] | None = None,
         bootstrapping: bool = True,
+        progress: _Progress | None = None,
     ) -> Keys: ...
     def __reduce__(self) -> Any: ...
 
@@ -136,6 +139,7 @@ class SecretKey:
         level: int | None = None,
         bound: float | None = None,
         layout: str | None = None,
+        progress: _Progress | None = None,
     ) -> Ciphertext: ...
     def encrypt_to_bytes(
         self,
@@ -175,6 +179,7 @@ class PublicKey:
         level: int | None = None,
         bound: float | None = None,
         layout: str | None = None,
+        progress: _Progress | None = None,
     ) -> Ciphertext: ...
     def encrypt_uint(self, values: npt.ArrayLike, bits: int = 32) -> EncryptedUint: ...
     def encrypt_int(self, values: npt.ArrayLike, bits: int = 32) -> EncryptedInt: ...
@@ -223,6 +228,7 @@ class Keys:
         level: int | None = None,
         bound: float | None = None,
         layout: str | None = None,
+        progress: _Progress | None = None,
     ) -> Ciphertext: ...
     def decrypt(self, ciphertext: Ciphertext, *, dtype: str | None = None) -> npt.NDArray[Any]: ...
     def encrypt_uint(self, values: npt.ArrayLike, bits: int = 32) -> EncryptedUint: ...
@@ -744,11 +750,67 @@ class Model:
     def encrypt(
         self, key: Keys | SecretKey | PublicKey, examples: npt.ArrayLike
     ) -> list[Ciphertext]: ...
-    def infer(self, examples: Sequence[Ciphertext]) -> list[Ciphertext]: ...
+    def infer(
+        self, examples: Sequence[Ciphertext], *, progress: _Progress | None = None
+    ) -> list[Ciphertext]: ...
     def decrypt(
         self, key: Keys | SecretKey, outputs: Sequence[Ciphertext], count: int | None = None
     ) -> npt.NDArray[np.float64]: ...
     def __reduce__(self) -> tuple[Any, ...]: ...
+
+@final
+class _Party:
+    @staticmethod
+    def create(
+        folder: str,
+        party: int,
+        session: _Place | None,
+        parties: int,
+        threshold: int | None,
+        depth: int | None,
+        precision_bits: int | None,
+        range_bits: int | None,
+        slots: int | None,
+        decryptions: int,
+        statistical_security: int,
+        passphrase: str | None,
+    ) -> _Party: ...
+    @staticmethod
+    def open(folder: str, passphrase: str | None, allow_cost: bool) -> _Party: ...
+    def path(self, name: str) -> Path: ...
+    @property
+    def parties(self) -> list[int]: ...
+    @property
+    def threshold(self) -> int: ...
+    @property
+    def key_set(self) -> str: ...
+    @property
+    def params(self) -> Params: ...
+    def share_keys(self) -> list[str]: ...
+    def share_relinearisation(self, first: list[_Place]) -> list[str]: ...
+    def share_secret(self) -> list[str]: ...
+    def combine_keys(self, first: list[_Place], second: list[_Place]) -> list[str]: ...
+    def combine_secret(self, shares: list[_Place]) -> list[str]: ...
+    def encrypt(
+        self, source: _Place | dict[str, Any], output: str | None, columns: list[str]
+    ) -> bytes | None: ...
+    def check(
+        self,
+        inputs: list[tuple[int, _Place]],
+        steps: str,
+        result: _Place,
+        output: str | None,
+    ) -> bytes | None: ...
+    def share(
+        self, result: _Place, transcripts: list[_Place], quorum: list[int], output: str | None
+    ) -> bytes | None: ...
+    def combine(
+        self,
+        result: _Place,
+        transcripts: list[_Place],
+        shares: list[_Place],
+        quorum: list[int],
+    ) -> Any: ...
 
 def devices() -> list[str]: ...
 def stack(ciphertexts: Sequence[Ciphertext]) -> Ciphertext: ...
@@ -785,10 +847,16 @@ def _aes_decrypt(
     force: bool,
 ) -> bytes | None: ...
 def _file_keygen(
-    params: Params, folder: str, radius: int, passphrase: str | None, device: str, force: bool
+    params: Params,
+    folder: str,
+    radius: int,
+    passphrase: str | None,
+    device: str,
+    force: bool,
+    progress: _Progress | None,
 ) -> None: ...
 def _file_encrypt(
-    source: _Place | npt.NDArray[Any],
+    source: _Place | npt.NDArray[Any] | dict[str, Any],
     key: _Place,
     output: str | None,
     halo: int | None,
@@ -798,6 +866,7 @@ def _file_encrypt(
     allow_cost: bool,
     device: str,
     force: bool,
+    progress: _Progress | None,
 ) -> bytes | None: ...
 def _file_info(source: _Place) -> str: ...
 def _file_places(path: str) -> tuple[str | None, list[tuple[int, int, bytes]]]: ...
@@ -805,14 +874,16 @@ def _file_ciphertexts(
     context: Context, path: str, places: list[tuple[int, int, bytes]], key_set: str | None
 ) -> list[Ciphertext]: ...
 def _file_evaluation_keys(context: Context, source: _Place) -> EvaluationKeys: ...
+def _file_operations() -> str: ...
 def _file_evaluate(
     operation: str,
     source: _Place,
     key: _Place,
-    other: _Place | None,
+    others: list[_Place],
     output: str | None,
     device: str,
     force: bool,
+    progress: _Progress | None,
 ) -> bytes | None: ...
 def _file_decrypt(
     source: _Place,
@@ -823,4 +894,5 @@ def _file_decrypt(
     output: str | None,
     device: str,
     force: bool,
+    progress: _Progress | None,
 ) -> Any: ...

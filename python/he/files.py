@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Union
 
@@ -28,10 +28,14 @@ __all__ = [
     "encrypt",
     "evaluation_keys",
     "keygen",
+    "operations",
     "ranges",
 ]
 
 Place = Union[str, "os.PathLike[str]", bytes]
+
+#: What is told how far work is: the steps that are done, and all.
+Progress = Callable[[int, int], object]
 
 
 def keygen(
@@ -42,6 +46,7 @@ def keygen(
     passphrase: str | None = None,
     device: str = "auto",
     force: bool = False,
+    progress: Progress | None = None,
 ) -> None:
     """Write ``secret.key``, ``public.key`` and ``eval.key`` into a folder.
 
@@ -59,12 +64,15 @@ def keygen(
         Where keys are made.
     force : bool
         Whether existing files are replaced.
+    progress : callable, optional
+        What is told how many evaluation keys of how many are made, ``progress(done, total)``. What
+        it raises ends the work.
     """
-    _he._file_keygen(params, os.fspath(folder), radius, passphrase, device, force)
+    _he._file_keygen(params, os.fspath(folder), radius, passphrase, device, force, progress)
 
 
 def encrypt(
-    source: Place | npt.NDArray[np.uint8] | npt.NDArray[np.uint16],
+    source: Place | npt.NDArray[np.uint8] | npt.NDArray[np.uint16] | dict[str, npt.ArrayLike],
     key: Place,
     *,
     output: str | os.PathLike[str] | None = None,
@@ -75,14 +83,16 @@ def encrypt(
     allow_cost: bool = False,
     device: str = "auto",
     force: bool = False,
+    progress: Progress | None = None,
 ) -> EncryptedFile:
     """Encrypt an image or a table.
 
     Parameters
     ----------
-    source : path, bytes or numpy.ndarray
-        A PNG, JPEG, BMP, TIFF or WebP image, a CSV table, or an array of uint8 or uint16 of shape
-        ``(height, width)`` or ``(height, width, channels)``.
+    source : path, bytes, numpy.ndarray or dict
+        A PNG, JPEG, BMP, TIFF or WebP image, a CSV table, an array of uint8 or uint16 of shape
+        ``(height, width)`` or ``(height, width, channels)``, or the columns of a table by name:
+        arrays of one axis, of real numbers or of integers.
     key : path or bytes
         A public or a secret key of `keygen` or of ``he-cli keygen``.
     output : path, optional
@@ -100,6 +110,8 @@ def encrypt(
         new one, up to 1 GiB in 16 passes: for files whose maker you trust.
     device, force
         As for `keygen`.
+    progress : callable, optional
+        What is told how far the work is, ``progress(done, total)``. What it raises ends the work.
     """
     to = None if output is None else os.fspath(output)
     made = _he._file_encrypt(
@@ -113,8 +125,29 @@ def encrypt(
         allow_cost,
         device,
         force,
+        progress,
     )
     return EncryptedFile(_kept(made, to))
+
+
+def operations() -> list[dict[str, Any]]:
+    """List the operations of `EncryptedFile.evaluate`: names, files, schemes and parameters."""
+    found: list[dict[str, Any]] = json.loads(_he._file_operations())
+    return found
+
+
+def requested(operation: str, parameters: dict[str, Any]) -> dict[str, Any]:
+    """An operation with its parameters, as ``he-cli`` and services exchange it."""
+    given = {name: value for name, value in parameters.items() if value is not None}
+    if "matrix" in given and not isinstance(given["matrix"], str):
+        rows = np.atleast_2d(np.asarray(given["matrix"], float)).tolist()
+        given["matrix"] = "; ".join(" ".join(map(repr, row)) for row in rows)
+    return {"name": operation, **given}
+
+
+def encoded(request: Any) -> str:
+    """A request as JSON, in which scalars of NumPy are numbers, too."""
+    return json.dumps(request, allow_nan=False, default=lambda scalar: scalar.item())
 
 
 def _kept(made: bytes | None, output: str | None) -> Place:
@@ -174,9 +207,11 @@ class EncryptedFile:
         key: Place,
         other: EncryptedFile | None = None,
         *,
+        otherwise: EncryptedFile | None = None,
         output: str | os.PathLike[str] | None = None,
         device: str = "auto",
         force: bool = False,
+        progress: Progress | None = None,
         **parameters: Any,
     ) -> EncryptedFile:
         """Compute an operation of ``he-cli eval``, by name.
@@ -186,37 +221,40 @@ class EncryptedFile:
         Parameters
         ----------
         operation : str
-            Images: ``blur`` (`radius`, `sigma`), ``sharpen``, ``edges``, ``kernel`` (`matrix`),
-            ``brightness`` and ``contrast`` (`by`), ``invert``, ``grayscale``, ``blend`` (`alpha`).
-            Tables: ``sum``, ``mean``, ``variance``, ``dot`` (two `columns`, or `other`), and
-            ``count`` under BFV and BGV. Both: ``add``, ``sub``, ``mul`` with `other`, and
-            ``refresh`` under CKKS, BFV and BGV. Tables of TFHE: ``add``, ``sub``, ``mul``, ``lt``,
-            ``eq``, ``min`` and ``max`` with `other`, ``sort``, ``sum``, and ``lookup`` (`entries`,
-            strings of decimal digits, and `width`).
+            `operations` lists them with their parameters.
+
+            - Images: ``blur`` (`radius`, `sigma`), ``sharpen``, ``edges``, ``kernel`` (`matrix`),
+              ``brightness`` and ``contrast`` (`by`), ``invert``, ``grayscale``, and ``blend``
+              (`alpha`) with `other`.
+            - Tables: ``sum``, ``mean``, ``variance``, ``dot`` (two `columns`, or `other`), and
+              ``count`` under BFV and BGV.
+            - Both: ``add``, ``sub`` and ``mul`` with `other`, and ``refresh`` under CKKS, BFV and
+              BGV.
+            - Integers of TFHE: ``add``, ``sub``, ``mul``, ``lt``, ``eq``, ``min`` and ``max`` with
+              `other`, ``select`` with `other` where conditions hold and `otherwise` elsewhere,
+              ``sort``, ``sum``, and ``lookup`` (`entries`, strings of decimal digits, and
+              `width`).
         key : path or bytes
             The evaluation key; for ``refresh`` the bootstrapping key.
-        other : EncryptedFile, optional
-            The second operand.
+        other, otherwise : EncryptedFile, optional
+            The second operand, and the third.
         output : path, optional
             The file to write; without one the result is in memory.
         device, force
             As for `keygen`.
+        progress : callable, optional
+            As for `encrypt`.
         parameters
             Those of the operation. Statistics, sums and products also take `levels`: ``"keep"`` or
             ``"drop"`` those that the result does not need, where ``"auto"`` drops them after
             statistics alone.
         """
-        if "matrix" in parameters and not isinstance(parameters["matrix"], str):
-            rows = np.atleast_2d(np.asarray(parameters["matrix"], float)).tolist()
-            parameters["matrix"] = "; ".join(" ".join(map(repr, row)) for row in rows)
-        given = {name: value for name, value in parameters.items() if value is not None}
-        # Scalars of NumPy are numbers, too.
-        request = json.dumps(
-            {"name": operation, **given}, allow_nan=False, default=lambda scalar: scalar.item()
-        )
+        request = encoded(requested(operation, parameters))
         to = None if output is None else os.fspath(output)
-        second = None if other is None else other.source
-        made = _he._file_evaluate(request, self.source, key, second, to, device, force)
+        others = [file.source for file in (other, otherwise) if file is not None]
+        made = _he._file_evaluate(
+            request, self.source, key, others, to, device, force, progress
+        )
         return EncryptedFile(_kept(made, to))
 
     def blur(
@@ -309,6 +347,7 @@ class EncryptedFile:
         output: str | os.PathLike[str] | None = None,
         device: str = "auto",
         force: bool = False,
+        progress: Progress | None = None,
     ) -> Any:
         """Decrypt: an image into an array, a table into a dict of its columns.
 
@@ -326,10 +365,12 @@ class EncryptedFile:
             A file to write instead, which its owner alone may read.
         device, force
             As for `keygen`.
+        progress : callable, optional
+            As for `encrypt`.
         """
         to = None if output is None else os.fspath(output)
         return _he._file_decrypt(
-            self.source, key, passphrase, allow_cost, view, to, device, force
+            self.source, key, passphrase, allow_cost, view, to, device, force, progress
         )
 
 

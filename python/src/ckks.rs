@@ -74,6 +74,7 @@ pub fn encrypted(
         let chunk: Vec<&[Complex64]> = chunk.iter().map(Vec::as_slice).collect();
         parts.push(encrypt(&engine.ev.encoder().encode_batch(&chunk, to.slots(slots))?)?);
     }
+    interrupt::tell(rows.len(), rows.len());
     match parts.pop() {
         Some(only) if parts.is_empty() => Ok(only),
         last => Ok(Ciphertext::concat(&parts.iter().chain(&last).collect::<Vec<_>>())?),

@@ -420,9 +420,12 @@ impl PyContext {
     ///     What else will be computed.
     /// bootstrapping : bool
     ///     Keys of refreshes, if the parameters have any: several GB at full size.
+    /// progress : callable, optional
+    ///     What is told how many evaluation keys of how many are made, ``progress(done, total)``.
+    ///     What it raises ends the work. Keys of TFHE and of refreshes are not counted.
     #[pyo3(signature = (
         *, relinearisation = true, sums = true, rotations = None, conjugation = false, needs = None,
-        bootstrapping = true
+        bootstrapping = true, progress = None
     ))]
     fn keygen(
         slf: &Bound<'_, Self>,
@@ -432,6 +435,7 @@ impl PyContext {
         conjugation: bool,
         needs: Option<Vec<Bound<'_, PyAny>>>,
         bootstrapping: bool,
+        progress: Option<Py<PyAny>>,
     ) -> PyResult<PyKeys> {
         let core = &slf.get().0;
         let required = requirements(
@@ -440,7 +444,7 @@ impl PyContext {
             rotations.unwrap_or_default(),
             &needs.unwrap_or_default(),
         )?;
-        PyKeys::generate(slf.py(), core, &required, bootstrapping)
+        interrupt::told(progress, || PyKeys::generate(slf.py(), core, &required, bootstrapping))
     }
 
     /// Says why it is not pickled.

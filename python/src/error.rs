@@ -166,6 +166,7 @@ fn of_files(error: &he_files::Error) -> PyErr {
             DepthError::new_err(text())
         }
         E::Table(_) | E::Picture(_) | E::Content(_) | E::Operation(_) => PyValueError::new_err(text()),
+        E::Party(error) if error.is_request() => PyValueError::new_err(text()),
         E::Model(_) | E::Nn(_) => ModelError::new_err(text()),
         _ => Error::new_err(text()),
     }

@@ -59,6 +59,7 @@ pub fn encrypted<S: WireScheme>(
                 let chunk: Vec<_> = chunk.iter().map(Vec::as_slice).collect();
                 parts.push(encrypt(&engine.ev.encoder().encode_batch(&chunk)?)?);
             }
+            interrupt::tell(rows.len(), rows.len());
         }};
     }
     match values {

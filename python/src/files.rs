@@ -1,6 +1,6 @@
 //! Encrypted files of images, tables and integers, in memory or on disk: the formats of `he-cli`.
 
-use crate::arrays::{Bytes, array_of};
+use crate::arrays::{Array, Bytes, Numbers, Values, array_of};
 use crate::error::{Fault, Result};
 use crate::interrupt;
 use crate::params::{AnyParams, PyParams};
@@ -17,7 +17,7 @@ use he_files::contents::integers;
 use he_files::contents::options::TableFlags;
 use he_files::contents::{Contents, encrypt};
 use he_files::data::picture::{Channels, Format, Picture, Samples};
-use he_files::data::table::{Cell, TableOptions};
+use he_files::data::table::{Cell, Header, Table, TableOptions};
 use he_files::file_start::{AnyStart, read_start};
 use he_files::io::cancel::Cancel;
 use he_files::io::input::Input;
@@ -26,7 +26,7 @@ use he_files::key_file::{AnyKey, Key, KeyFile};
 use he_files::key_set::{KeyFiles, KeySet};
 use he_files::note::{Content, Note, Payload};
 use he_files::on_scheme;
-use he_files::operation::{Evaluation, Operation, Sources};
+use he_files::operation::{Evaluation, Operation, Row, Sources, TABLE};
 use he_files::passphrase::{Passphrase, Purpose};
 use he_files::scheme::engine::{Engine, rng};
 use he_files::scheme::{Ckks, OneOf, Rotations, Scheme, Taken};
@@ -36,6 +36,7 @@ use numpy::{PyArrayDyn, PyArrayMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
+use serde::de::DeserializeOwned;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -138,6 +139,24 @@ impl Goal {
         Ok(Output::create(path, options, &inputs)?)
     }
 
+    /// What was written, to be read; `name` is that of bytes in errors.
+    pub fn written(&self, name: &str) -> he_files::Result<Input> {
+        match &self.path {
+            Some(path) => Input::open(path),
+            None => {
+                let memory = self.memory.0.lock().unwrap_or_else(PoisonError::into_inner);
+                Ok(Input::from_bytes(name, memory.clone()))
+            }
+        }
+    }
+
+    /// Takes back what was written, because it is of no use: the error behind that is what matters.
+    pub fn removed(&self) {
+        if let Some(path) = &self.path {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+
     /// What was written, unless it is in a file.
     pub fn bytes<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
         let memory = self.memory.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -173,7 +192,7 @@ fn opened(name: &str) -> Result<Device> {
 
 /// Writes the keys of encrypted files into a folder.
 #[pyfunction]
-#[pyo3(name = "_file_keygen", signature = (params, folder, radius, passphrase, device, force))]
+#[pyo3(name = "_file_keygen", signature = (params, folder, radius, passphrase, device, force, progress))]
 pub fn keygen(
     params: &PyParams,
     folder: PathBuf,
@@ -181,6 +200,7 @@ pub fn keygen(
     passphrase: Option<&str>,
     device: &str,
     force: bool,
+    progress: Option<Py<PyAny>>,
     py: Python<'_>,
 ) -> PyResult<()> {
     secrets::check_allowed("making keys")?;
@@ -207,7 +227,7 @@ pub fn keygen(
     ) -> Result<()> {
         written::<E>(params, &integers::rotations(params), place, passphrase, device)
     }
-    detached(py, || {
+    let work = || {
         let (phrase, device, place) = (self::passphrase(passphrase)?, opened(device)?, (&*folder, force));
         match &params.0 {
             AnyParams::Ckks(params) => {
@@ -220,7 +240,8 @@ pub fn keygen(
                 other.scheme()
             ))),
         }
-    })
+    };
+    interrupt::told(progress, || detached(py, work))
 }
 
 /// A picture from an array of rows, columns and channels.
@@ -252,36 +273,87 @@ fn picture(array: &Bound<'_, PyUntypedArray>) -> PyResult<Picture> {
     Picture::new(side(shape[1]), side(shape[0]), channels, samples).map_err(|error| Fault::from(error).into())
 }
 
-/// What is encrypted: an array that is a picture, or a file of any kind.
-enum Source {
+/// What is encrypted.
+pub enum Source {
+    /// An array that is a picture.
     Picture(Picture),
+    /// Columns with names, as the text of a table.
+    Columns(Vec<u8>),
+    /// A file of any kind.
     File(Place),
 }
 
-/// Encrypts a picture or a table.
-#[pyfunction]
-#[pyo3(
-    name = "_file_encrypt",
-    signature = (source, key, output, halo, columns, categories, passphrase, allow_cost, device, force)
-)]
-pub fn encrypt_file<'py>(
-    source: &Bound<'py, PyAny>,
-    key: Place,
-    output: Option<PathBuf>,
+/// The text of a table of named columns: integers if all of them are, else real numbers.
+fn columns(named: &Bound<'_, PyDict>) -> PyResult<Vec<u8>> {
+    enum Column {
+        Whole(Vec<i64>),
+        Real(Vec<f64>),
+    }
+    let (mut names, mut columns) = (Vec::new(), Vec::new());
+    for (name, values) in named {
+        let name: String = name.extract()?;
+        let array = Array::new(&values, Numbers::Real, &format!("column {name:?}"))?;
+        let &[_] = array.shape() else {
+            let text =
+                format!("column {name:?} has the shape {:?}, where one axis is expected", array.shape());
+            return Err(PyValueError::new_err(text));
+        };
+        columns.push(match array.values()? {
+            Values::Signed(values) => Column::Whole(values.to_vec()),
+            Values::Unsigned(values) => {
+                let signed = |&value: &u64| {
+                    let text = || format!("column {name:?}: {value}, where less than 2**63 is expected");
+                    i64::try_from(value).map_err(|_| PyValueError::new_err(text()))
+                };
+                Column::Whole(values.iter().map(signed).collect::<PyResult<_>>()?)
+            }
+            Values::Real(values) => Column::Real(values.to_vec()),
+            Values::Complex(_) => {
+                return Err(PyTypeError::new_err(format!("column {name:?} of complex numbers")));
+            }
+        });
+        names.push(name);
+    }
+    let mut text = Vec::new();
+    let whole = columns.iter().map(|column| match column {
+        Column::Whole(values) => Some(values.iter().map(|&value| Cell::Number(value)).collect()),
+        Column::Real(_) => None,
+    });
+    match whole.collect::<Option<Vec<Vec<Cell>>>>() {
+        Some(cells) => Table::new(Some(names), cells).and_then(|table| table.write(&mut text, b',')),
+        None => {
+            let real = columns.into_iter().map(|column| match column {
+                Column::Whole(values) => values.into_iter().map(|value| value as f64).collect(),
+                Column::Real(values) => values,
+            });
+            Table::<f64>::new(Some(names), real.collect()).and_then(|table| table.write(&mut text, b','))
+        }
+    }
+    .map_err(Fault::from)?;
+    Ok(text)
+}
+
+/// What is encrypted, from an array, a dict of columns, a path or bytes.
+pub fn source(value: &Bound<'_, PyAny>) -> PyResult<Source> {
+    if let Ok(array) = value.cast::<PyUntypedArray>() {
+        return Ok(Source::Picture(picture(array)?));
+    }
+    match value.cast::<PyDict>() {
+        Ok(named) => Ok(Source::Columns(columns(named)?)),
+        Err(_) => Ok(Source::File(value.extract()?)),
+    }
+}
+
+/// Encrypts by a key, with the columns and categories of a table.
+pub fn encrypted(
+    source: Source,
+    key: &Place,
+    opening: Option<(&str, bool)>,
+    (columns, categories): (&[String], &[String]),
     halo: Option<usize>,
-    columns: Vec<String>,
-    categories: Vec<String>,
-    passphrase: Option<&str>,
-    allow_cost: bool,
     device: &str,
-    force: bool,
-) -> PyResult<Option<Bound<'py, PyBytes>>> {
-    let py = source.py();
-    let goal = Goal::new(output, force, false);
-    let source = match source.cast::<PyUntypedArray>() {
-        Ok(array) => Source::Picture(picture(array)?),
-        Err(_) => Source::File(source.extract()?),
-    };
+    goal: &Goal,
+) -> Result<()> {
     fn content<S: Contents>(
         key: &KeyFile<S>,
         source: Source,
@@ -293,10 +365,15 @@ pub fn encrypt_file<'py>(
         let (goal, place) = goal;
         let output = goal.output(&match &source {
             Source::File(file) => vec![file, place],
-            Source::Picture(_) => vec![place],
+            Source::Picture(_) | Source::Columns(_) => vec![place],
         })?;
         let clear: Clear<S::Table> = match source {
             Source::Picture(picture) => Clear::Picture(picture),
+            Source::Columns(text) => {
+                let options = TableOptions { header: Header::Yes, ..flags.options };
+                let input = Input::from_bytes("the columns", text);
+                Clear::read::<S>(input, TableFlags { options, ..flags }, None, &())?
+            }
             Source::File(file) => Clear::read::<S>(file.input("source")?, flags, None, &())?,
         };
         let content = S::describe(&clear, &key.params, halo, &())?;
@@ -313,14 +390,42 @@ pub fn encrypt_file<'py>(
             }
         })
     }
-    detached(py, || {
-        let parsed: Result<Vec<_>, String> = categories.iter().map(|text| text.parse()).collect();
-        let categories = parsed.map_err(|why| Fault::Value(format!("categories: {why}")))?;
-        let options = TableOptions { columns: &columns, ..TableOptions::default() };
-        let flags = TableFlags { options, categories: &categories, ..TableFlags::default() };
-        let file = read_key(&key, "a public or a secret key", passphrase, allow_cost)?;
-        let device = opened(device)?;
-        on_scheme!(file, file => content(&file, source, flags, halo, (&goal, &key), device)).map(drop)
+    let parsed: Result<Vec<_>, String> = categories.iter().map(|text| text.parse()).collect();
+    let categories = parsed.map_err(|why| Fault::Value(format!("categories: {why}")))?;
+    let options = TableOptions { columns, ..TableOptions::default() };
+    let flags = TableFlags { options, categories: &categories, ..TableFlags::default() };
+    let (passphrase, allow_cost) = opening.map_or((None, false), |(text, allow)| (Some(text), allow));
+    let file = read_key(key, "a public or a secret key", passphrase, allow_cost)?;
+    let device = opened(device)?;
+    on_scheme!(file, file => content(&file, source, flags, halo, (goal, key), device)).map(drop)
+}
+
+/// Encrypts a picture or a table.
+#[pyfunction]
+#[pyo3(
+    name = "_file_encrypt",
+    signature = (
+        source, key, output, halo, columns, categories, passphrase, allow_cost, device, force, progress
+    )
+)]
+pub fn encrypt_file<'py>(
+    source: &Bound<'py, PyAny>,
+    key: Place,
+    output: Option<PathBuf>,
+    halo: Option<usize>,
+    columns: Vec<String>,
+    categories: Vec<String>,
+    passphrase: Option<&str>,
+    allow_cost: bool,
+    device: &str,
+    force: bool,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Option<Bound<'py, PyBytes>>> {
+    let py = source.py();
+    let (source, goal) = (self::source(source)?, Goal::new(output, force, false));
+    let opening = passphrase.map(|text| (text, allow_cost));
+    interrupt::told(progress, || {
+        detached(py, || encrypted(source, &key, opening, (&columns, &categories), halo, device, &goal))
     })?;
     Ok(goal.bytes(py))
 }
@@ -357,9 +462,19 @@ pub fn info(source: Place, py: Python<'_>) -> PyResult<String> {
     })
 }
 
-/// Lets signals through whenever work has advanced.
-fn interruptible() -> Arc<dyn Watch> {
-    Arc::new(|_: Progress| interrupt::point())
+/// Lets signals through whenever work has advanced, and tells how far it is.
+pub fn interruptible() -> Arc<dyn Watch> {
+    let told = interrupt::Told::current();
+    Arc::new(move |progress: Progress| {
+        interrupt::point();
+        if let Some(told) = &told {
+            match progress {
+                Progress::Started { total, .. } => told.begin(total),
+                Progress::Advanced { by } => told.advance(by),
+                Progress::Ended => (),
+            }
+        }
+    })
 }
 
 /// An operation from its serde form. A parameter that it does not have is an error of type, as of a
@@ -367,46 +482,63 @@ fn interruptible() -> Arc<dyn Watch> {
 fn requested(text: &str) -> Result<Operation> {
     let value: serde_json::Value =
         serde_json::from_str(text).map_err(|error| Fault::Value(error.to_string()))?;
-    let operation: Operation = serde_json::from_value(value).map_err(|error| match error.to_string() {
-        text if text.starts_with("unknown field") => Fault::Type(text),
-        text => Fault::Value(text),
-    })?;
+    let operation: Operation = given(value)?;
     operation.check()?;
     Ok(operation)
 }
 
+/// Something from its serde form, likewise.
+pub fn given<T: DeserializeOwned>(value: serde_json::Value) -> Result<T> {
+    serde_json::from_value(value).map_err(|error| match error.to_string() {
+        text if text.starts_with("unknown field") => Fault::Type(text),
+        text => Fault::Value(text),
+    })
+}
+
+/// All operations, as JSON: the table of he-files.
+#[pyfunction]
+#[pyo3(name = "_file_operations")]
+pub fn operations() -> String {
+    serde_json::Value::from_iter(TABLE.iter().map(Row::json)).to_string()
+}
+
 /// Computes on an encrypted file: an operation in its serde form.
 #[pyfunction]
-#[pyo3(name = "_file_evaluate", signature = (operation, source, key, other, output, device, force))]
+#[pyo3(name = "_file_evaluate", signature = (operation, source, key, others, output, device, force, progress))]
 pub fn evaluate<'py>(
     operation: &str,
     source: Place,
     key: Place,
-    other: Option<Place>,
+    others: Vec<Place>,
     output: Option<PathBuf>,
     device: &str,
     force: bool,
+    progress: Option<Py<PyAny>>,
     py: Python<'py>,
 ) -> PyResult<Option<Bound<'py, PyBytes>>> {
     let goal = Goal::new(output, force, false);
-    detached(py, || {
+    let work = || {
         let operation = requested(operation)?;
-        let inputs: Vec<&Place> = [&source, &key].into_iter().chain(&other).collect();
+        let inputs: Vec<&Place> = [&source, &key].into_iter().chain(&others).collect();
         let sources = Sources {
             input: source.input("source")?,
-            others: other.iter().map(|other| other.input("other")).collect::<Result<_, _>>()?,
+            others: others.iter().map(|other| other.input("other")).collect::<Result<_, _>>()?,
             key: key.input("key")?,
         };
         let evaluation = Evaluation::new(&operation, sources, &Cancel::default())?;
         let output = goal.output(&inputs)?;
         Ok(evaluation.evaluate(&[opened(device)?], interruptible(), output).map(drop)?)
-    })?;
+    };
+    interrupt::told(progress, || detached(py, work))?;
     Ok(goal.bytes(py))
 }
 
 /// Decrypts a file: a picture into an array, a table into its columns; or either into a file.
 #[pyfunction]
-#[pyo3(name = "_file_decrypt", signature = (source, key, passphrase, allow_cost, view, output, device, force))]
+#[pyo3(
+    name = "_file_decrypt",
+    signature = (source, key, passphrase, allow_cost, view, output, device, force, progress)
+)]
 pub fn decrypt_file<'py>(
     source: Place,
     key: Place,
@@ -416,6 +548,7 @@ pub fn decrypt_file<'py>(
     output: Option<PathBuf>,
     device: &str,
     force: bool,
+    progress: Option<Py<PyAny>>,
     py: Python<'py>,
 ) -> PyResult<Bound<'py, PyAny>> {
     secrets::check_allowed("decrypting a file")?;
@@ -428,27 +561,13 @@ pub fn decrypt_file<'py>(
             return Err(PyValueError::new_err(text));
         }
     };
-    /// What leaves the thread: words of a table are no longer shared.
-    enum Found {
-        Written,
-        Picture(Picture),
-        Real(Vec<String>, Vec<Vec<f64>>),
-        Cells(Vec<String>, Vec<Vec<Field>>),
-    }
-    enum Field {
-        Number(i64),
-        Word(String),
-    }
-    fn names(header: Option<&[String]>, count: usize) -> Vec<String> {
-        header.map_or_else(|| (1..=count).map(|at| at.to_string()).collect(), <[String]>::to_vec)
-    }
     fn plain<S: Contents>(key: &KeyFile<S>, source: &Place, view: View, device: &str) -> Result<Plain> {
         let mut reader = CipherReader::<S>::new(source.input("source")?)?;
         key.check_owner(&reader.params, &reader.payload.key_id, &reader.name)?;
         let team = Team::<S>::new(&key.params, &[opened(device)?])?.watched(interruptible());
         Ok(Plain::decrypt(&team, key.secret()?, &mut reader, view)?)
     }
-    let found = detached(py, || {
+    let work = || {
         let file = read_key(&key, "a secret key", passphrase, allow_cost)?;
         let plain = on_scheme!(file, file => plain(&file, &source, view, device))?;
         if output.is_some() {
@@ -461,73 +580,101 @@ pub fn decrypt_file<'py>(
             out.commit()?;
             return Ok(Found::Written);
         }
-        Ok(match plain {
-            Plain::Picture(picture) => Found::Picture(picture),
-            Plain::Table(table) => {
-                Found::Real(names(table.header(), table.columns().len()), table.columns().to_vec())
-            }
-            Plain::Cells(table) => {
-                let field = |cell: &Cell| match cell {
-                    Cell::Number(number) => Field::Number(*number),
-                    Cell::Word(word) => Field::Word(word.to_string()),
-                };
-                let columns =
-                    table.columns().iter().map(|column| column.iter().map(field).collect()).collect();
-                Found::Cells(names(table.header(), table.columns().len()), columns)
-            }
-            Plain::Numbers(_) => return Err(Fault::Value("numbers of an image".to_owned())),
-        })
-    })?;
-    Ok(match found {
-        Found::Written => py.None().into_bound(py),
-        Found::Picture(picture) => {
-            let (height, width) = (picture.height() as usize, picture.width() as usize);
-            let shape: Vec<usize> = match picture.channels().count() {
-                1 => vec![height, width],
-                channels => vec![height, width, channels],
+        found(plain)
+    };
+    interrupt::told(progress, || detached(py, work))?.into_python(py)
+}
+
+/// What leaves the thread that decrypts: words of a table are no longer shared.
+pub enum Found {
+    Written,
+    Picture(Picture),
+    Real(Vec<String>, Vec<Vec<f64>>),
+    Cells(Vec<String>, Vec<Vec<Field>>),
+}
+
+/// A field of a table of integers and words.
+pub enum Field {
+    Number(i64),
+    Word(String),
+}
+
+/// What was decrypted, for Python.
+pub fn found(plain: Plain) -> Result<Found> {
+    fn names(header: Option<&[String]>, count: usize) -> Vec<String> {
+        header.map_or_else(|| (1..=count).map(|at| at.to_string()).collect(), <[String]>::to_vec)
+    }
+    Ok(match plain {
+        Plain::Picture(picture) => Found::Picture(picture),
+        Plain::Table(table) => {
+            Found::Real(names(table.header(), table.columns().len()), table.columns().to_vec())
+        }
+        Plain::Cells(table) => {
+            let field = |cell: &Cell| match cell {
+                Cell::Number(number) => Field::Number(*number),
+                Cell::Word(word) => Field::Word(word.to_string()),
             };
-            let count = picture.channels().count();
-            let planes: Vec<Vec<u16>> =
-                (0..count).map(|c| picture.samples_of(c, 0..height * width)).collect();
-            let samples = (0..height * width).flat_map(|at| planes.iter().map(move |plane| plane[at]));
-            match picture.depth().bits() {
-                8 => array_of(py, samples.map(|sample| sample as u8).collect(), &shape)?,
-                _ => array_of(py, samples.collect::<Vec<_>>(), &shape)?,
-            }
+            let columns = table.columns().iter().map(|column| column.iter().map(field).collect()).collect();
+            Found::Cells(names(table.header(), table.columns().len()), columns)
         }
-        Found::Real(names, columns) => {
-            let table = PyDict::new(py);
-            for (name, column) in names.into_iter().zip(columns) {
-                let count = column.len();
-                table.set_item(name, array_of(py, column, &[count])?)?;
-            }
-            table.into_any()
-        }
-        Found::Cells(names, columns) => {
-            let table = PyDict::new(py);
-            for (name, column) in names.into_iter().zip(columns) {
-                let whole: Option<Vec<i64>> = column
-                    .iter()
-                    .map(|field| match field {
-                        Field::Number(number) => Some(*number),
-                        Field::Word(_) => None,
-                    })
-                    .collect();
-                if let Some(numbers) = whole {
-                    let count = numbers.len();
-                    table.set_item(name, array_of(py, numbers, &[count])?)?;
-                    continue;
-                }
-                let words: Vec<String> = column
-                    .into_iter()
-                    .map(|field| match field {
-                        Field::Number(number) => number.to_string(),
-                        Field::Word(word) => word,
-                    })
-                    .collect();
-                table.set_item(name, words)?;
-            }
-            table.into_any()
-        }
+        Plain::Numbers(_) => return Err(Fault::Value("numbers of an image".to_owned())),
     })
+}
+
+impl Found {
+    /// A picture as an array, a table as a dict of its columns.
+    pub fn into_python(self, py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+        Ok(match self {
+            Found::Written => py.None().into_bound(py),
+            Found::Picture(picture) => {
+                let (height, width) = (picture.height() as usize, picture.width() as usize);
+                let shape: Vec<usize> = match picture.channels().count() {
+                    1 => vec![height, width],
+                    channels => vec![height, width, channels],
+                };
+                let count = picture.channels().count();
+                let planes: Vec<Vec<u16>> =
+                    (0..count).map(|c| picture.samples_of(c, 0..height * width)).collect();
+                let samples = (0..height * width).flat_map(|at| planes.iter().map(move |plane| plane[at]));
+                match picture.depth().bits() {
+                    8 => array_of(py, samples.map(|sample| sample as u8).collect(), &shape)?,
+                    _ => array_of(py, samples.collect::<Vec<_>>(), &shape)?,
+                }
+            }
+            Found::Real(names, columns) => {
+                let table = PyDict::new(py);
+                for (name, column) in names.into_iter().zip(columns) {
+                    let count = column.len();
+                    table.set_item(name, array_of(py, column, &[count])?)?;
+                }
+                table.into_any()
+            }
+            Found::Cells(names, columns) => {
+                let table = PyDict::new(py);
+                for (name, column) in names.into_iter().zip(columns) {
+                    let whole: Option<Vec<i64>> = column
+                        .iter()
+                        .map(|field| match field {
+                            Field::Number(number) => Some(*number),
+                            Field::Word(_) => None,
+                        })
+                        .collect();
+                    if let Some(numbers) = whole {
+                        let count = numbers.len();
+                        table.set_item(name, array_of(py, numbers, &[count])?)?;
+                        continue;
+                    }
+                    let words: Vec<String> = column
+                        .into_iter()
+                        .map(|field| match field {
+                            Field::Number(number) => number.to_string(),
+                            Field::Word(word) => word,
+                        })
+                        .collect();
+                    table.set_item(name, words)?;
+                }
+                table.into_any()
+            }
+        })
+    }
 }

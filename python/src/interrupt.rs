@@ -1,5 +1,5 @@
 //! Ctrl-C in long work: between its steps, and between the operations of devices, signals that have
-//! come are handled.
+//! come are handled. Callers are told between its steps how far it is, and may end it.
 
 use he::{Device, Overseer};
 use he_core::circuits::ckks::Refresher;
@@ -9,7 +9,7 @@ use rand::{CryptoRng, Rng, TryCryptoRng, TryRng};
 use std::cell::{Cell, RefCell};
 use std::convert::Infallible;
 use std::panic::resume_unwind;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// What unwinds from work that a signal ends: the exception of its handler.
@@ -37,7 +37,7 @@ const BETWEEN_REPORTS: Duration = Duration::from_secs(1);
 /// A step of work in pieces: signals come through, and once a second the logger ``he`` of Python is
 /// told, at level INFO, how far it is.
 pub fn step(what: &str, done: usize, of: usize) {
-    look();
+    tell(done, of);
     let now = Instant::now();
     let last = if done == 0 { None } else { REPORTED.get() };
     match last {
@@ -55,6 +55,88 @@ pub fn step(what: &str, done: usize, of: usize) {
         }
         Some(_) => (),
     }
+}
+
+/// A step of work in parts: signals come through, and whoever has asked for it is told how far it is.
+pub fn tell(done: usize, of: usize) {
+    look();
+    if let Some(told) = Told::current() {
+        told.set(done as u64, of as u64);
+    }
+}
+
+/// A function of Python that is told how far the work of this thread is: ``progress(done, total)``.
+/// The work ends with what it raises.
+#[derive(Clone)]
+pub struct Told(Arc<Teller>);
+
+struct Teller {
+    function: Py<PyAny>,
+    /// The steps that are done, and all.
+    state: Mutex<(u64, u64)>,
+    raised: Mutex<Option<PyErr>>,
+}
+
+impl Told {
+    /// That of the work of this thread, if somebody has asked to be told.
+    pub fn current() -> Option<Self> {
+        TOLD.with_borrow(Clone::clone)
+    }
+
+    /// Begins so many steps.
+    pub fn begin(&self, total: u64) {
+        self.set(0, total);
+    }
+
+    /// So many steps more are done.
+    pub fn advance(&self, by: u64) {
+        self.report(|(done, _)| *done += by);
+    }
+
+    /// So many steps of all are done.
+    pub fn set(&self, done: u64, total: u64) {
+        self.report(|state| *state = (done, total));
+    }
+
+    fn report(&self, change: impl FnOnce(&mut (u64, u64))) {
+        let (done, total) = {
+            let mut state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
+            change(&mut state);
+            *state
+        };
+        // No lock is held while Python's is waited for.
+        let raised = Python::try_attach(|py| {
+            let error = self.0.function.bind(py).call1((done, total)).err()?;
+            let again = error.clone_ref(py);
+            self.0.raised.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+            Some(again)
+        });
+        if let Some(Some(error)) = raised {
+            resume_unwind(Box::new(Interrupted(error)));
+        }
+    }
+}
+
+/// Does work on this thread of which `progress`, if there is one, is told.
+///
+/// # Errors
+/// What the function raised, wherever in the work that was; those of the work.
+pub fn told<T>(progress: Option<Py<PyAny>>, work: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
+    /// What was there before, when the work has ended in any way.
+    struct Before(Option<Told>);
+    impl Drop for Before {
+        fn drop(&mut self) {
+            TOLD.set(self.0.take());
+        }
+    }
+    let told = progress.map(|function| {
+        Told(Arc::new(Teller { function, state: Mutex::default(), raised: Mutex::default() }))
+    });
+    let before = Before(TOLD.replace(told.clone()));
+    let done = work();
+    drop(before);
+    let raised = told.and_then(|told| told.0.raised.lock().unwrap_or_else(PoisonError::into_inner).take());
+    raised.map_or(done, Err)
 }
 
 /// A point of [`point`], if the last look was long enough ago.
@@ -94,6 +176,8 @@ impl<R: CryptoRng> TryCryptoRng for Watched<R> {}
 thread_local! {
     /// When progress was last reported.
     static REPORTED: Cell<Option<Instant>> = const { Cell::new(None) };
+    /// What is told of the work of this thread.
+    static TOLD: RefCell<Option<Told>> = const { RefCell::new(None) };
     /// When this thread last looked for signals, if it is one that Python has called from.
     static LOOKED: Cell<Option<Instant>> = const { Cell::new(None) };
     /// The exception of a signal's handler, until the work has ended.

@@ -5,7 +5,7 @@ use crate::ciphertext::{EncryptOptions, PyCiphertext};
 use crate::context::{Core, Engine, PyContext, on_ring};
 use crate::error::{Fault, Result};
 use crate::functions::PyFunction;
-use crate::interrupt::Watched;
+use crate::interrupt::{self, Watched};
 use crate::model::PyModel;
 use crate::params::PyParams;
 use crate::run::detached;
@@ -17,6 +17,7 @@ use he_core::bfv::Bfv;
 use he_core::bgv::Bgv;
 use he_core::bootstrapping::BootstrapKeys;
 use he_core::circuits::Requirements;
+use he_core::ring::Ring;
 use he_core::rlwe::{EvaluationKeys, KeyRequirements, PublicKey, SecretKey};
 use he_core::tfhe::{BootstrapKey, CompactPublicKey, TfheSecretKey};
 use he_core::{KeySetId, ckks, exact};
@@ -27,6 +28,7 @@ use he_files::tfhe::keys::Encryptor;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyType};
+use rand::CryptoRng;
 use std::sync::{Arc, OnceLock};
 
 /// What servers compute with.
@@ -333,6 +335,9 @@ impl PySecretKey {
     /// layout : {"rows", "columns"}, optional
     ///     Whether a row of an array of two dimensions lies in each ciphertext, or a column; by
     ///     default columns if there are at least 16 rows and twice as many as columns.
+    /// progress : callable, optional
+    ///     What is told how many ciphertexts of how many are done, ``progress(done, total)``. What
+    ///     it raises ends the work.
     ///
     /// Raises
     /// ------
@@ -340,15 +345,17 @@ impl PySecretKey {
     ///     For an array of another dtype.
     /// ValueError
     ///     For values that are not finite or too large, and for shapes that do not fit.
-    #[pyo3(signature = (values, *, level = None, bound = None, layout = None))]
+    #[pyo3(signature = (values, *, level = None, bound = None, layout = None, progress = None))]
     fn encrypt(
         &self,
         values: &Bound<'_, PyAny>,
         level: Option<usize>,
         bound: Option<f64>,
         layout: Option<&str>,
+        progress: Option<Py<PyAny>>,
     ) -> PyResult<PyCiphertext> {
-        PyCiphertext::by_secret_key(self, values, &EncryptOptions { level, bound, layout })
+        let options = EncryptOptions { level, bound, layout };
+        interrupt::told(progress, || PyCiphertext::by_secret_key(self, values, &options))
     }
 
     /// Encrypt an array into bytes of half the size, which `Ciphertext.from_bytes` expands.
@@ -538,6 +545,9 @@ impl PyPublicKey {
     /// layout : {"rows", "columns"}, optional
     ///     Whether a row of an array of two dimensions lies in each ciphertext, or a column; by
     ///     default columns if there are at least 16 rows and twice as many as columns.
+    /// progress : callable, optional
+    ///     What is told how many ciphertexts of how many are done, ``progress(done, total)``. What
+    ///     it raises ends the work.
     ///
     /// Raises
     /// ------
@@ -545,15 +555,17 @@ impl PyPublicKey {
     ///     For an array of another dtype.
     /// ValueError
     ///     For values that are not finite or too large, and for shapes that do not fit.
-    #[pyo3(signature = (values, *, level = None, bound = None, layout = None))]
+    #[pyo3(signature = (values, *, level = None, bound = None, layout = None, progress = None))]
     fn encrypt(
         &self,
         values: &Bound<'_, PyAny>,
         level: Option<usize>,
         bound: Option<f64>,
         layout: Option<&str>,
+        progress: Option<Py<PyAny>>,
     ) -> PyResult<PyCiphertext> {
-        PyCiphertext::by_public_key(self, values, &EncryptOptions { level, bound, layout })
+        let options = EncryptOptions { level, bound, layout };
+        interrupt::told(progress, || PyCiphertext::by_public_key(self, values, &options))
     }
 
     /// Encrypt unsigned integers of `bits` bits under TFHE: an array of integers, or a list.
@@ -754,6 +766,29 @@ pub struct PyKeys {
     bootstrap: Option<Py<PyBootstrapKeys>>,
 }
 
+/// Evaluation keys, one after the other: progress is told in between.
+fn evaluation_keys(
+    secret: &SecretKey,
+    ring: &Ring<Device>,
+    needs: &KeyRequirements,
+    rng: &mut impl CryptoRng,
+) -> Result<EvaluationKeys<Device>> {
+    let elements = needs.galois_elements(ring.spec().log_n());
+    let relinearisation = usize::from(needs.needs_relinearisation());
+    let all = relinearisation + elements.len();
+    let mut keys = EvaluationKeys::generate(secret, ring, &KeyRequirements::new(), rng)?;
+    interrupt::tell(0, all);
+    if needs.needs_relinearisation() {
+        keys.add_relin(secret, rng)?;
+        interrupt::tell(1, all);
+    }
+    for (at, element) in elements.into_iter().enumerate() {
+        keys.add_galois(secret, [element], rng)?;
+        interrupt::tell(relinearisation + at + 1, all);
+    }
+    Ok(keys)
+}
+
 impl PyKeys {
     /// The secret key.
     pub fn secret<'py>(&self, py: Python<'py>) -> Bound<'py, PySecretKey> {
@@ -776,7 +811,7 @@ impl PyKeys {
                     let ring = &engine.ring;
                     let secret = SecretKey::generate(engine.params.rlwe(), rng);
                     let public = PublicKey::generate(&secret, ring, rng)?;
-                    let evaluation = EvaluationKeys::generate(&secret, ring, needs, rng)?;
+                    let evaluation = evaluation_keys(&secret, ring, needs, rng)?;
                     let bootstrap = match &core.site.engine {
                         Engine::Ckks(engine) => engine.bootstrapping.as_ref().filter(|_| bootstrapping),
                         _ => None,
@@ -829,6 +864,9 @@ impl PyKeys {
     /// layout : {"rows", "columns"}, optional
     ///     Whether a row of an array of two dimensions lies in each ciphertext, or a column; by
     ///     default columns if there are at least 16 rows and twice as many as columns.
+    /// progress : callable, optional
+    ///     What is told how many ciphertexts of how many are done, ``progress(done, total)``. What
+    ///     it raises ends the work.
     ///
     /// Raises
     /// ------
@@ -836,15 +874,16 @@ impl PyKeys {
     ///     For an array of another dtype.
     /// ValueError
     ///     For values that are not finite or too large, and for shapes that do not fit.
-    #[pyo3(signature = (values, *, level = None, bound = None, layout = None))]
+    #[pyo3(signature = (values, *, level = None, bound = None, layout = None, progress = None))]
     fn encrypt(
         &self,
         values: &Bound<'_, PyAny>,
         level: Option<usize>,
         bound: Option<f64>,
         layout: Option<&str>,
+        progress: Option<Py<PyAny>>,
     ) -> PyResult<PyCiphertext> {
-        self.secret.get().encrypt(values, level, bound, layout)
+        self.secret.get().encrypt(values, level, bound, layout, progress)
     }
 
     /// Decrypt into an array of the shape that was encrypted.

@@ -20,6 +20,7 @@ mod join;
 mod keys;
 mod model;
 mod params;
+mod party;
 mod products;
 mod run;
 mod secrets;
@@ -42,7 +43,7 @@ mod _he {
     #[pymodule_export]
     use super::file_ranges::{ciphertexts, evaluation_keys, places};
     #[pymodule_export]
-    use super::files::{decrypt_file, encrypt_file, evaluate, info, keygen};
+    use super::files::{decrypt_file, encrypt_file, evaluate, info, keygen, operations};
     #[pymodule_export]
     use super::functions::PyFunction;
     #[pymodule_export]
@@ -56,6 +57,8 @@ mod _he {
     use super::model::{PyModel, unpickled as unpickled_model};
     #[pymodule_export]
     use super::params::{PyParams, unpickled, unpickled_insecure};
+    #[pymodule_export]
+    use super::party::PyParty;
     #[pymodule_export]
     use super::run::panic_on_purpose;
     #[pymodule_export]

@@ -5,7 +5,7 @@ use crate::ciphertext::{Cipher, PyCiphertext};
 use crate::context::{CkksEngine, Core};
 use crate::error::{Fault, Result};
 use crate::files::Place as FilePlace;
-use crate::interrupt::Interruptible;
+use crate::interrupt::{self, Interruptible, Told};
 use crate::keys::{Prepared, PyKeys, PyPublicKey, PySecretKey};
 use crate::params::{AnyParams, PyParams};
 use crate::run::detached;
@@ -266,18 +266,27 @@ impl PyModel {
     /// examples : list of Ciphertext
     ///     What `encrypt` made, in a context with the evaluation keys that the model needs
     ///     (``context.keygen(needs=[model])``).
+    /// progress : callable, optional
+    ///     What is told how much of the work is done, ``progress(done, total)``, after each step of
+    ///     the model. What it raises ends the work.
     ///
     /// Returns
     /// -------
     /// list of Ciphertext
     ///     What `decrypt` takes.
-    fn infer(&self, examples: Vec<Bound<'_, PyCiphertext>>, py: Python<'_>) -> PyResult<Vec<PyCiphertext>> {
+    #[pyo3(signature = (examples, *, progress = None))]
+    fn infer(
+        &self,
+        examples: Vec<Bound<'_, PyCiphertext>>,
+        progress: Option<Py<PyAny>>,
+        py: Python<'_>,
+    ) -> PyResult<Vec<PyCiphertext>> {
         let parts: Vec<&PyCiphertext> = examples.iter().map(Bound::get).collect();
         let Some(first) = parts.first() else {
             return Err(Fault::Value("no ciphertexts of examples".to_owned()).into());
         };
         let (core, rows) = (&first.core, first.physical_batch());
-        let outputs = core.site.place.run(py, || {
+        let work = || {
             let engine = self.check_context(core)?;
             let mut inputs = Vec::with_capacity(parts.len());
             for part in &parts {
@@ -285,15 +294,29 @@ impl PyModel {
                 inputs.push(part.ckks()?.duplicate()?);
             }
             let keys = core.switching(None)?;
+            let told = Told::current();
+            if let Some(told) = &told {
+                told.begin(self.model.work()?);
+            }
+            let mut done = |work| {
+                if let Some(told) = &told {
+                    told.advance(work);
+                }
+            };
             Ok(match core.bootstrap_keys() {
                 Some(bootstrap) if self.model.parameters().bootstrapping().is_some() => {
                     let bootstrapper = engine.bootstrapper()?;
                     let refresher = bootstrapper.with_keys(&bootstrap);
-                    self.model.infer(&engine.ev, &inputs, keys.get()?, &Interruptible(&refresher))?
+                    let refresher = Interruptible(&refresher);
+                    self.model.infer_watched(&engine.ev, &inputs, keys.get()?, &refresher, &mut done)?
                 }
-                _ => self.model.infer(&engine.ev, &inputs, keys.get()?, &Interruptible(&NeverRefresh))?,
+                _ => {
+                    let refresher = Interruptible(&NeverRefresh);
+                    self.model.infer_watched(&engine.ev, &inputs, keys.get()?, &refresher, &mut done)?
+                }
             })
-        })?;
+        };
+        let outputs = interrupt::told(progress, || core.site.place.run(py, work))?;
         Ok(outputs.into_iter().map(|ct| wrapped(core, ct, rows)).collect())
     }
 

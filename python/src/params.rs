@@ -12,14 +12,11 @@ use he_core::rlwe::RlweParams;
 use he_core::tfhe::{TfheParams, presets};
 use he_core::wire::{FrameKind, FrameReader, first_frame_limit};
 use he_files::bootstrap::Named;
-use he_files::scheme::ckks::with_spare_range;
+use he_files::scheme::ckks::with_usual_range;
 use he_files::scheme::engine::security;
 use pyo3::basic::CompareOp;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyType};
-
-/// The bits for the magnitude of results where the ring has room for them.
-const USUAL_RANGE: u32 = 24;
 
 /// The parameters of one scheme.
 #[derive(Clone, Debug, PartialEq)]
@@ -243,14 +240,7 @@ impl PyParams {
                     builder = log_n.into_iter().fold(builder, |builder, log_n| builder.log_n(log_n));
                     AnyParams::Ckks(match range_bits {
                         Some(_) => builder.build()?,
-                        // A longer chain is worth the variance of ordinary data, a larger ring is not.
-                        None => {
-                            let least = with_spare_range(&builder)?;
-                            let log_n = |params: &CkksParams| params.rlwe().ring().log_n();
-                            let wide = builder.range_bits(USUAL_RANGE).build();
-                            let wide = wide.ok().filter(|wide| log_n(wide) == log_n(&least));
-                            wide.filter(|wide| wide.range() > least.range()).unwrap_or(least)
-                        }
+                        None => with_usual_range(&builder)?,
                     })
                 }
                 "bfv" => {

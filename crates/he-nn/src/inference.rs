@@ -56,7 +56,31 @@ impl CompiledModel {
         keys: &EvaluationKeys<B>,
         refresher: &impl Refresher<B>,
     ) -> Result<Vec<Ciphertext<B>>> {
-        self.run(ev, inputs, keys, refresher, &BTreeMap::new(), &mut |_| {})
+        self.infer_watched(ev, inputs, keys, refresher, &mut |_| {})
+    }
+
+    /// The same, with a call after each step: its work, a part of [`work`](Self::work).
+    ///
+    /// # Errors
+    /// The same as for [`infer`](Self::infer).
+    pub fn infer_watched<B: RingOps>(
+        &self,
+        ev: &Evaluator<B>,
+        inputs: &[Ciphertext<B>],
+        keys: &EvaluationKeys<B>,
+        refresher: &impl Refresher<B>,
+        done: &mut dyn FnMut(u64),
+    ) -> Result<Vec<Ciphertext<B>>> {
+        self.run(ev, inputs, keys, refresher, &BTreeMap::new(), done)
+    }
+
+    /// The work of an inference on one ciphertext of examples, in butterflies of transforms: what
+    /// the plan says, by the operations of each step and their levels.
+    ///
+    /// # Errors
+    /// Those of [`requirements`](Self::requirements).
+    pub fn work(&self) -> Result<u64> {
+        Ok(self.work_of_actions()?.iter().sum())
     }
 
     fn check_params<B: RingOps>(&self, ev: &Evaluator<B>) -> Result<()> {
@@ -205,13 +229,12 @@ impl<B: RingOps> PreparedModel<'_, B> {
         self.model.run(ev, inputs, keys, refresher, &self.maps, done)
     }
 
-    /// The work of an inference on one ciphertext of examples, in butterflies of transforms, as the
-    /// plan states it by the operations of each step and their levels.
+    /// The [work](CompiledModel::work) of an inference on one ciphertext of examples.
     ///
     /// # Errors
     /// The errors of [`CompiledModel::requirements`].
     pub fn work(&self) -> Result<u64> {
-        Ok(self.model.work_of_actions()?.iter().sum())
+        self.model.work()
     }
 
     /// Bytes of the encoded maps.

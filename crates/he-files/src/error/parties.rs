@@ -60,6 +60,10 @@ errors! {
         Disagree { name: String, party: u32, what: &'static str, other: u32 }:
             ("{name}, of party {party}, differs from the transcript of party {other} in {what}"),
             ("make no share until all parties agree: one of them was given something else");
+        /// A secret is sealed, and there is no passphrase.
+        Sealed { name: String }:
+            ("{name} is sealed, and no passphrase is given"),
+            ("give the passphrase that the secrets of this party were sealed with");
         /// A second share of the same would be made.
         Shared { name: String }:
             ("{name} says that the party has made its share of this decryption"),

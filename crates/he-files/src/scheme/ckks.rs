@@ -240,6 +240,24 @@ pub fn with_spare_range(builder: &CkksBuilder) -> std::result::Result<CkksParams
     Ok(best)
 }
 
+/// The bits for the magnitude of results where the ring has room for them: the variance of ordinary
+/// data needs them.
+const USUAL_RANGE: u32 = 24;
+
+/// The parameters of a builder with [spare range](with_spare_range), and with at least 24 bits for
+/// the magnitude of results if the degree remains the same: a longer chain of primes is worth the
+/// variance of ordinary data, a larger ring is not.
+///
+/// # Errors
+/// Those of [`CkksBuilder::build`].
+pub fn with_usual_range(builder: &CkksBuilder) -> std::result::Result<CkksParams, ParamsError> {
+    let least = with_spare_range(builder)?;
+    let log_n = |params: &CkksParams| params.rlwe().ring().log_n();
+    let wide = builder.clone().range_bits(USUAL_RANGE).build().ok();
+    let wide = wide.filter(|wide| log_n(wide) == log_n(&least) && wide.range() > least.range());
+    Ok(wide.unwrap_or(least))
+}
+
 impl Real for Ckks {
     // Its vectors are transformed in 106 bits then.
     const TRANSFORM_LOG2: f64 = f64::NEG_INFINITY;

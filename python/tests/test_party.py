@@ -1,0 +1,146 @@
+"""Several parties who decrypt together."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import he
+from he.party import Party, Step
+
+
+def total(first: Step, second: Step, third: Step) -> Step:
+    return first.add(second).add(third)
+
+
+class Session:
+    """Three parties with keys, each with a table of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        first = Party.create(folder / "1", 1, parties=3, depth=2, precision_bits=12)
+        with open(first.session, "rb") as file:
+            session = file.read()
+        self.parties = [first, *(Party.create(folder / str(i), i, session=session) for i in (2, 3))]
+        self.first = [party.share_keys() for party in self.parties]
+        self.second = [party.share_relinearisation(self.first) for party in self.parties]
+        for party in self.parties:
+            party.combine_keys(self.first, self.second)
+        rng = np.random.default_rng(5)
+        self.data = [rng.normal(size=40) for _ in self.parties]
+        self.tables = [party.encrypt({"x": x}) for party, x in zip(self.parties, self.data, strict=True)]
+        self.inputs = list(enumerate(self.tables, 1))
+        self.result = first.compute(total, *self.tables, device="cpu")
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Session:
+    return Session(tmp_path_factory.mktemp("session"))
+
+
+def test_a_federated_mean(session: Session, tmp_path: Path) -> None:
+    parties, result = session.parties, session.result
+    transcripts = [party.check(total, session.inputs, result) for party in parties]
+    with pytest.raises(he.Error, match="party 2"):
+        parties[0].share(result, [transcripts[0], transcripts[2]])
+    shares = [party.share(result, transcripts, output=tmp_path / f"{i}") for i, party in enumerate(parties)]
+    # Somebody without a secret combines.
+    (tmp_path / "anybody").mkdir()
+    (tmp_path / "anybody/session.he").write_bytes(Path(parties[0].session).read_bytes())
+    anybody = Party.open(tmp_path / "anybody")
+    found = anybody.combine(result, transcripts[:1], shares)
+    np.testing.assert_allclose(found["x"] / 3, np.mean(session.data, axis=0), atol=2**-10)
+
+    with pytest.raises(he.Error, match="has made its share"):
+        parties[1].share(result, transcripts)
+    with pytest.raises(he.Error, match="are missing|is missing"):
+        anybody.combine(result, transcripts[:1], shares[:2])
+    with pytest.raises(he.Error, match="second share of party 1"):
+        anybody.combine(result, transcripts[:1], [shares[0], *shares])
+    with pytest.raises(FileNotFoundError):
+        anybody.share_keys()
+
+
+def test_what_is_not_the_result_is_refused(session: Session) -> None:
+    """A ciphertext that somebody chose, under the name of the sum: a share of it would be a key."""
+    victim = session.parties[1]
+    first, second, third = session.tables
+    for other in (first, first.add(victim.evaluation_key, second, device="cpu")):
+        with pytest.raises(he.Error, match="is not what the program computes"):
+            victim.check(total, session.inputs, other)
+    # It is not made a result by calling it an input of the victim, or one of somebody else.
+    with pytest.raises(he.Error, match="is not a table that party 2 has encrypted"):
+        victim.check(None, [(2, first)], first)
+    with pytest.raises(he.Error, match="was encrypted by this party, 2"):
+        victim.check(None, [(1, second)], second)
+    with pytest.raises(he.Error, match="is not an input, as encryption makes it"):
+        victim.check(None, [(1, session.result)], session.result)
+    with pytest.raises(he.Error, match="are the same input"):
+        victim.check(total, [(1, first), (2, second), (3, first)], session.result)
+    transcripts = [party.check(None, [(3, third)], third) for party in session.parties]
+    with pytest.raises(he.Error, match="is not what the program computes"):
+        victim.share(first, transcripts)
+    others = [party.check(None, [(1, first)], first) for party in session.parties]
+    with pytest.raises(he.Error, match="differs from the transcript"):
+        victim.share(third, [transcripts[1], others[2]])
+
+
+def test_messages_belong_to_a_session(session: Session, tmp_path: Path) -> None:
+    other = Party.create(tmp_path / "other", 1, parties=2, depth=0, precision_bits=12)
+    foreign = other.share_keys()
+    party = session.parties[0]
+    with pytest.raises(he.Error, match="session"):
+        other.share_relinearisation([foreign, session.first[1]])
+    with pytest.raises(he.Error, match="session"):
+        party.combine_keys([foreign, *session.first[1:]], session.second)
+    with pytest.raises(he.Error, match="session"):
+        other.encrypt(session.tables[0].to_bytes())
+    damaged = bytearray(Path(foreign).read_bytes())
+    damaged[len(damaged) // 2] ^= 1
+    with pytest.raises(he.FormatError):
+        other.share_relinearisation([bytes(damaged)])
+    with pytest.raises(TypeError, match="holds a secret"):
+        pickle.dumps(party)
+
+
+def test_any_two_of_three_with_sealed_secrets(tmp_path: Path) -> None:
+    folders = [tmp_path / str(i) for i in (1, 2, 3)]
+    needs: dict[str, Any] = {"parties": 3, "threshold": 2, "depth": 0, "precision_bits": 12}
+    first = Party.create(folders[0], 1, passphrase="open", **needs)
+    parties = [first, *(Party.create(folders[i - 1], i, session=first.session) for i in (2, 3))]
+    messages = [party.share_keys() for party in parties]
+    seconds = [party.share_relinearisation(messages) for party in parties]
+    dealt = [party.share_secret() for party in parties]
+    for number, party in enumerate(parties, 1):
+        party.combine_keys(messages, seconds)
+        party.combine_secret([shares[number] for shares in dealt])
+    table = parties[2].encrypt({"x": [0.5, -1.5]})
+    with pytest.raises(he.Error, match="no passphrase is given"):
+        Party.open(folders[0]).check(None, [(3, table)], table)
+    first = Party.open(folders[0], passphrase="open")
+    transcripts = [party.check(None, [(3, table)], table) for party in (first, parties[2])]
+    with pytest.raises(he.Error, match="2 of 3|quorum|2 parties"):
+        first.share(table, transcripts)
+    shares = [party.share(table, transcripts, quorum=[1, 3]) for party in (first, parties[2])]
+    found = parties[1].combine(table, transcripts, shares, quorum=[1, 3])
+    np.testing.assert_allclose(found["x"], [0.5, -1.5], atol=2**-10)
+
+
+def test_programs(session: Session) -> None:
+    party = session.parties[0]
+    wrong: list[tuple[Callable[..., Any], type[Exception], str]] = [
+        (lambda a, b, c: 3, TypeError, "returns 3"),
+        (lambda a, b, c: (a.add(b), a.add(c))[0], ValueError, "last step"),
+        (lambda a, b, c: a.add(b), ValueError, "does not use"),
+        (lambda a, b, c: a.evaluate("melt").add(b).add(c), ValueError, "`melt`"),
+        (lambda a, b, c: a.add(session.tables[1]), TypeError, "its own inputs"),
+    ]
+    for program, error, text in wrong:
+        with pytest.raises(error, match=text):
+            party.check(program, session.inputs, session.result)
+    with pytest.raises(ValueError, match="begin a session"):
+        Party.create("nowhere", 1)
