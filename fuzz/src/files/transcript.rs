@@ -6,7 +6,7 @@
 //! Bytes: the JSON.
 
 use super::world::{ID, file, world};
-use he_core::wire::{Frame, WireParams as _};
+use he_core::wire::Frame;
 use he_files::info::describe;
 use he_files::io::input::Input;
 use he_files::party::Outline;
