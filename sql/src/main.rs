@@ -19,6 +19,7 @@ use he_sql::owner::OwnerKey;
 use he_sql::session::{Options, Session};
 use he_sql::{Error, Result, table};
 use std::io::{Write, stdout};
+#[cfg(feature = "cluster")]
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
