@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Union
 
@@ -72,7 +72,7 @@ def keygen(
 
 
 def encrypt(
-    source: Place | npt.NDArray[np.uint8] | npt.NDArray[np.uint16] | dict[str, npt.ArrayLike],
+    source: Place | npt.NDArray[np.uint8] | npt.NDArray[np.uint16] | Mapping[str, npt.ArrayLike],
     key: Place,
     *,
     output: str | os.PathLike[str] | None = None,
@@ -89,7 +89,7 @@ def encrypt(
 
     Parameters
     ----------
-    source : path, bytes, numpy.ndarray or dict
+    source : path, bytes, numpy.ndarray or mapping
         A PNG, JPEG, BMP, TIFF or WebP image, a CSV table, an array of uint8 or uint16 of shape
         ``(height, width)`` or ``(height, width, channels)``, or the columns of a table by name:
         arrays of one axis, of real numbers or of integers.
@@ -115,7 +115,7 @@ def encrypt(
     """
     to = None if output is None else os.fspath(output)
     made = _he._file_encrypt(
-        source,
+        dict(source) if isinstance(source, Mapping) else source,
         key,
         to,
         halo,

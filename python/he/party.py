@@ -27,7 +27,7 @@ array([4., 8.])
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Union
 
 import numpy.typing as npt
@@ -285,7 +285,7 @@ class Party:
 
     def encrypt(
         self,
-        source: Place | dict[str, npt.ArrayLike],
+        source: Place | Mapping[str, npt.ArrayLike],
         *,
         columns: Sequence[str] = (),
         output: str | os.PathLike[str] | None = None,
@@ -294,7 +294,7 @@ class Party:
 
         Parameters
         ----------
-        source : path, bytes or dict
+        source : path, bytes or mapping
             A CSV table, or arrays of one axis by the names of their columns.
         columns : sequence of str
             The columns of a file, by name or number from 1 on; all if none is named.
@@ -302,7 +302,8 @@ class Party:
             The file to write; without one the result is in memory.
         """
         to = None if output is None else os.fspath(output)
-        return EncryptedFile(_kept(self._party.encrypt(source, to, list(columns)), to))
+        table = dict(source) if isinstance(source, Mapping) else source
+        return EncryptedFile(_kept(self._party.encrypt(table, to, list(columns)), to))
 
     def compute(
         self, program: Callable[..., Step], *inputs: EncryptedFile, device: str = "auto"

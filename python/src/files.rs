@@ -32,7 +32,7 @@ use he_files::scheme::engine::{Engine, rng};
 use he_files::scheme::{Ckks, OneOf, Rotations, Scheme, Taken};
 use he_files::team::Team;
 use he_files::watch::{Progress, Watch};
-use numpy::{PyArrayDyn, PyArrayMethods, PyUntypedArray, PyUntypedArrayMethods};
+use numpy::{PyArrayDescrMethods, PyArrayDyn, PyArrayMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -214,7 +214,7 @@ pub fn keygen(
         let made = create_dir(folder)?;
         let files = KeyFiles::create(made.path(), force)?;
         let engine = Engine::<S>::new(params, device)?;
-        let keys = KeySet::generate(&engine, rotations, &mut rng()?)?;
+        let keys = KeySet::generate_watched(&engine, rotations, &mut rng()?, &*interruptible())?;
         files.write(&keys, params, passphrase)?;
         made.keep();
         Ok(())
@@ -292,7 +292,12 @@ fn columns(named: &Bound<'_, PyDict>) -> PyResult<Vec<u8>> {
     let (mut names, mut columns) = (Vec::new(), Vec::new());
     for (name, values) in named {
         let name: String = name.extract()?;
-        let array = Array::new(&values, Numbers::Real, &format!("column {name:?}"))?;
+        let values = named.py().import("numpy")?.getattr("asarray")?.call1((values,))?;
+        let numbers = match values.cast::<PyUntypedArray>()?.dtype().kind() {
+            b'i' | b'u' | b'b' => Numbers::Exact,
+            _ => Numbers::Real,
+        };
+        let array = Array::new(&values, numbers, &format!("column {name:?}"))?;
         let &[_] = array.shape() else {
             let text =
                 format!("column {name:?} has the shape {:?}, where one axis is expected", array.shape());

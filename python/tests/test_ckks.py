@@ -177,3 +177,36 @@ def test_batches_stack(ckks: Setup, rng: np.random.Generator) -> None:
     np.testing.assert_allclose(keys.decrypt(stacked), x, **CLOSE)
     with pytest.raises(ValueError, match=r"\(6,\) and \(5,\)"):
         he.stack([keys.encrypt(x[0]), keys.encrypt(x[0, :5])])
+
+
+def test_progress() -> None:
+    context = he.Context(he.Params.for_depth(0), device="cpu")
+    told: list[tuple[int, int]] = []
+
+    def tell(done: int, total: int) -> None:
+        told.append((done, total))
+
+    keys = context.keygen(progress=tell)
+    count = told[-1][1]
+    assert told == [(done, count) for done in range(count + 1)] and count > 10
+    told.clear()
+    values = np.ones((100, 2))
+    keys.encrypt(values, layout="rows", progress=tell)
+    assert told == [(0, 100), (32, 100), (64, 100), (96, 100), (100, 100)]
+
+    class Enough(Exception):
+        pass
+
+    def ends(done: int, total: int) -> None:
+        if done >= 32:
+            raise Enough(f"{done} of {total}")
+
+    for key in (keys, keys.public):
+        with pytest.raises(Enough, match="32 of 100"):
+            key.encrypt(values, layout="rows", progress=ends)
+    # It is not told of other work, and nothing is left of it.
+    told.clear()
+    keys.encrypt(values, layout="rows")
+    assert told == []
+    with pytest.raises(TypeError):
+        context.keygen(progress=3)  # type: ignore[arg-type]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 import stat
 from collections.abc import Callable
 from pathlib import Path
@@ -228,3 +229,55 @@ def test_costly_passphrases_are_allowed_by_name() -> None:
     # By following the hint, the passphrase is stretched; the header was changed.
     with pytest.raises(he.Error, match="wrong passphrase"):
         files.aes_decrypt(costly, passphrase="open", allow_cost=True)
+
+
+def test_columns_from_arrays(keys: dict[str, Path]) -> None:
+    """A dict of arrays is the table of these columns; names that are numbers stay names."""
+    real = {"1": np.array([1.5, -3.0, 1e-9]), '=a,"b"': np.arange(3), "2": np.zeros(3)}
+    encrypted = files.encrypt(real, keys["ckks"] / "public.key", device="cpu")
+    found = encrypted.decrypt(keys["ckks"] / "secret.key", device="cpu")
+    assert list(found) == list(real)
+    for name, column in real.items():
+        np.testing.assert_allclose(found[name], column, atol=1e-3)
+    whole = {"x": np.array([2**20, -7]), "y": np.array([3, 4], np.uint8)}
+    encrypted = files.encrypt(whole, keys["bfv"] / "public.key", device="cpu")
+    found = encrypted.decrypt(keys["bfv"] / "secret.key", device="cpu")
+    for name, column in whole.items():
+        np.testing.assert_array_equal(found[name], column.astype(np.int64))
+    with pytest.raises(ValueError, match="less than 2\\*\\*63"):
+        files.encrypt({"x": np.array([2**63], np.uint64)}, keys["bfv"] / "public.key")
+    with pytest.raises(he.Error):
+        files.encrypt({"x": [float("nan")]}, keys["ckks"] / "public.key", device="cpu")
+
+
+def test_the_list_of_operations_is_complete() -> None:
+    """The description of `evaluate` names what the table of operations has, and nothing else."""
+    text = files.EncryptedFile.evaluate.__doc__
+    assert text is not None
+    text = text.split("operation : str")[1].split("key : path")[0]
+    listed = files.operations()
+    assert set(re.findall(r"``([a-z]+)``", text)) == {operation["name"] for operation in listed}
+    named = set(re.findall(r"`([a-z]+)`", text.replace("``", ""))) - {"other", "otherwise", "operations"}
+    assert named == {name for operation in listed for name in operation["parameters"]} - {"levels"}
+
+
+def test_progress(keys: dict[str, Path]) -> None:
+    told: list[tuple[int, int]] = []
+    folder = keys["ckks"]
+    encrypted = files.encrypt(
+        picture(256, 256), folder / "public.key", halo=1, device="cpu", progress=lambda *at: told.append(at)
+    )
+    assert told[0][0] == 0 and told[-1][0] == told[-1][1] > 0
+    for raised in (KeyboardInterrupt, ZeroDivisionError):
+
+        def ends(done: int, total: int, error: type[BaseException] = raised) -> None:
+            told.append((done, total))
+            raise error
+
+        told.clear()
+        with pytest.raises(raised):
+            encrypted.edges(folder / "eval.key", device="cpu", progress=ends)
+        assert len(told) == 1
+    told.clear()
+    encrypted.edges(folder / "eval.key", device="cpu", progress=lambda *at: told.append(at))
+    assert told == sorted(told) and told[-1][0] == told[-1][1]

@@ -15,9 +15,10 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize("chapter", ["docs/guide/src/python.md", "README.md", "python/README.md"])
-def test_programs_run(chapter: str) -> None:
+def test_programs_run(chapter: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     programs = re.findall(r"^```python\n(.*?)^```", (ROOT / chapter).read_text(), re.MULTILINE | re.DOTALL)
     assert programs
+    monkeypatch.chdir(tmp_path)
     context = he.Context(he.Params.for_depth(2), device="cpu")
     keys = context.keygen()
     names: dict[str, Any] = {

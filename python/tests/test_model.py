@@ -22,7 +22,9 @@ def test_a_small_network(tmp_path: Path) -> None:
     few = examples[:5]
     encrypted = model.encrypt(keys, few)
     assert all(isinstance(part, he.Ciphertext) for part in encrypted)
-    outputs = model.infer(pickle.loads(pickle.dumps(encrypted)))
+    told: list[tuple[int, int]] = []
+    outputs = model.infer(pickle.loads(pickle.dumps(encrypted)), progress=lambda *at: told.append(at))
+    assert told == sorted(told) and told[0][0] == 0 and told[-1][0] == told[-1][1] and len(told) > 3
     found = model.decrypt(keys, outputs, count=5)
     plain = model(few)
     assert found.shape[0] == 5

@@ -9,7 +9,8 @@ use crate::note::KeyId;
 use crate::passphrase::{self, Passphrase};
 use crate::scheme::engine::Engine;
 use crate::scheme::{KeyMaker, OfKeySet, Rotations, Scheme};
-use he_core::wire::Wire;
+use crate::watch::{Meter, Stage, Watch};
+use he_core::wire::{Wire, WireKeys as _};
 use rand::rngs::ChaCha20Rng;
 use std::io::Write;
 use zeroize::Zeroizing;
@@ -35,9 +36,30 @@ impl<S: Scheme> KeySet<S> {
     /// # Errors
     /// The device fails.
     pub fn generate(engine: &Engine<S>, rotations: &Rotations, rng: &mut ChaCha20Rng) -> Result<Self> {
-        let secret = S::secret(&engine.params, rng);
-        let public = secret.public(&engine.ring, rng)?;
-        let evaluation = secret.evaluation(&engine.ring, rotations, rng)?;
+        Self::generate_watched(engine, rotations, rng, &())
+    }
+
+    /// Generates all keys, the same, and tells of the evaluation keys one by one.
+    ///
+    /// # Errors
+    /// The device fails.
+    pub fn generate_watched(
+        engine: &Engine<S>,
+        rotations: &Rotations,
+        rng: &mut ChaCha20Rng,
+        watch: &dyn Watch,
+    ) -> Result<Self> {
+        let Engine { params, ring, .. } = engine;
+        let parts = S::Secret::evaluation_parts(ring, rotations);
+        let meter = Meter::new(watch, Stage::GeneratingKeys, parts.len() as u64);
+        let secret = S::secret(params, rng);
+        let public = secret.public(ring, rng)?;
+        let mut evaluation = S::Evaluation::empty(params, ring)?;
+        for part in parts {
+            secret.add_part(&mut evaluation, part, rng)?;
+            meter.inc(1);
+        }
+        meter.finish();
         let id = KeyId::random(rng);
         let (secret, public, evaluation) = (secret.of(&id), public.of(&id), evaluation.of(&id));
         Ok(Self { id, secret, public, evaluation })

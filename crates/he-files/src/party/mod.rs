@@ -5,7 +5,7 @@
 //! A party that decrypts something that somebody else chose gives its secret away, so it
 //! [computes](Agreed::transcript) results again before it makes [shares](decryption_shares) of them,
 //! and compares [transcripts](Known) with the other parties. [`Ledger`]s keep what it has encrypted
-//! and shared. Where there are files, `folder` does all steps on the folder of a party.
+//! and shared. `folder` has the steps of a party on its files.
 
 mod decryption;
 #[cfg(not(target_family = "wasm"))]
