@@ -776,7 +776,7 @@ fn evaluation_keys(
     let elements = needs.galois_elements(ring.spec().log_n());
     let relinearisation = usize::from(needs.needs_relinearisation());
     let all = relinearisation + elements.len();
-    let mut keys = EvaluationKeys::generate(secret, ring, &KeyRequirements::new(), rng)?;
+    let mut keys = EvaluationKeys::generate(secret, ring, KeyRequirements::new(), rng)?;
     interrupt::tell(0, all);
     if needs.needs_relinearisation() {
         keys.add_relin(secret, rng)?;

@@ -145,7 +145,7 @@ fn chosen(frames: u32, frame: Option<u32>, name: &str) -> Result<usize> {
 
 /// An error before the file is known.
 enum Problem {
-    Ours(Box<Error>),
+    Ours(Error),
     Theirs(ImageError),
 }
 
@@ -157,14 +157,14 @@ impl From<ImageError> for Problem {
 
 impl From<Error> for Problem {
     fn from(error: Error) -> Self {
-        Self::Ours(Box::new(error))
+        Self::Ours(error)
     }
 }
 
 impl Problem {
     fn with_name(self, name: &str) -> Error {
         match self {
-            Self::Ours(error) => Error::Unreadable { name: name.to_owned(), source: error },
+            Self::Ours(error) => Error::Unreadable { name: name.to_owned(), source: Box::new(error) },
             Self::Theirs(ImageError::Limits(_)) => {
                 PictureError::DecoderLimit { name: name.to_owned() }.into()
             }
