@@ -30,10 +30,10 @@ def revenue(table: parquet.Table) -> Sums:
 
 def merged(a: Sums, b: Sums) -> Sums:
     """The sums of two parts of the table."""
-    return {
-        region: a[region] + b[region] if region in a and region in b else (a.get(region) or b[region])
-        for region in a | b
-    }
+    sums = dict(a)
+    for region, part in b.items():
+        sums[region] = sums[region] + part if region in sums else part
+    return sums
 
 
 def main(rows: int = 48, sales: int = 1000) -> None:
