@@ -65,7 +65,7 @@ impl PyAesKey {
     }
 }
 
-/// What closes and opens: a key, or a passphrase and whether it opens at any cost.
+/// The secret that closes and opens: a key, or a passphrase and whether it opens at any cost.
 enum Lock<'a> {
     Key(&'a UserKey),
     Passphrase(&'a str, bool),

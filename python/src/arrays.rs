@@ -19,7 +19,7 @@ pub enum Array<'py> {
     Unsigned(PyReadonlyArrayDyn<'py, u64>),
 }
 
-/// What a caller takes.
+/// The values that a caller takes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Numbers {
     /// Real numbers, which integers are, and complex ones.
@@ -128,7 +128,7 @@ impl<'a> Values<'a> {
 }
 
 impl Values<'_> {
-    /// What may be said publicly of the values of an array that is encrypted.
+    /// The public bounds of the values of an array that is encrypted.
     pub fn public_bounds(&self) -> Option<Bounds> {
         match self {
             Self::Real(values) => Bounds::public(values.iter().copied()),

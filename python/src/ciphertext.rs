@@ -177,7 +177,7 @@ type PyLayout = (Option<usize>, usize, bool, Option<f64>);
 /// How a ciphertext is pickled: by its parameters and its bytes.
 type Reduced<'py> = (Bound<'py, PyAny>, (PyParams, Bound<'py, PyBytes>));
 
-/// What may be said about an array that is encrypted.
+/// The public bounds of an array that is encrypted.
 #[derive(Clone, Copy, Default)]
 pub struct EncryptOptions<'a> {
     /// CKKS: the level of the ciphertext.
@@ -201,7 +201,7 @@ fn described(core: &Core, layout: &Layout, bytes: &[u8]) -> Result<Vec<u8>> {
     Ok(writer.finish(fingerprint)?)
 }
 
-/// What a method returns that Python may hand on to the other operand.
+/// The result of a method that Python may hand on to the other operand.
 type Maybe = PyResult<Py<PyAny>>;
 
 impl PyCiphertext {
@@ -925,7 +925,7 @@ impl PyCiphertext {
         self.key_set().map(|id| id.to_string())
     }
 
-    /// What columns of Parquet files keep beside the bytes.
+    /// The data that columns of Parquet files keep beside the bytes.
     #[getter(_layout)]
     fn layout_getter(&self) -> PyResult<PyLayout> {
         let Layout { entries, size, splat, padding, .. } = self.layout;
@@ -968,7 +968,7 @@ impl PyCiphertext {
         py.import("numpy")?.getattr("dtype")?.call1((name,))
     }
 
-    /// What all values are known to lie between, if that is known: it is public.
+    /// The interval in which all values are known to lie, if that is known: it is public.
     #[getter]
     fn bounds(&self) -> Option<(f64, f64)> {
         self.layout.bounds.map(|bounds| (bounds.low, bounds.high))

@@ -457,7 +457,7 @@ pub fn polynomial(
         None => polynomial.apply_refreshed(&engine.ev, ct, keys, &NeverRefresh)?,
     };
     let padding = layout.padding.map(|x| polynomial.apply_plain(x)).filter(|x| x.is_finite());
-    // Of complex numbers, only what powers of their magnitude add up to is known.
+    // Complex numbers are bounded by the sum of the powers of their magnitude alone.
     let bounds = layout.bounds.filter(|_| !layout.complex);
     let bounds = bounds.map(|of| of.polynomial(polynomial.degree(), |x| polynomial.apply_plain(x)));
     Ok((result, Layout { padding, bounds, ..*layout }))

@@ -177,7 +177,7 @@ impl Site {
     }
 }
 
-/// What a context and its objects share.
+/// The state that a context and its objects share.
 pub struct Core {
     pub site: Arc<Site>,
     evaluation: RwLock<Option<Arc<EvalKeys>>>,
@@ -376,7 +376,7 @@ impl PyContext {
         self.0.site.params.slots()
     }
 
-    /// What products, rotations and sums are computed with.
+    /// The keys of products, rotations and sums.
     #[getter]
     fn evaluation_keys(&self) -> Option<PyEvaluationKeys> {
         let keys = read(&self.0.evaluation)?;
@@ -390,7 +390,7 @@ impl PyContext {
         Ok(())
     }
 
-    /// What ciphertexts are refreshed with.
+    /// The keys of refreshes.
     #[getter]
     fn bootstrap_keys(&self) -> Option<PyBootstrapKeys> {
         let keys = self.0.bootstrap_keys()?;
@@ -421,8 +421,9 @@ impl PyContext {
     /// bootstrapping : bool
     ///     Keys of refreshes, if the parameters have any: several GB at full size.
     /// progress : callable, optional
-    ///     What is told how many evaluation keys of how many are made, ``progress(done, total)``.
-    ///     What it raises ends the work. Keys of TFHE and of refreshes are not counted.
+    ///     A callable that is told how many evaluation keys of how many are made,
+    ///     ``progress(done, total)``. An exception that it raises ends the work. Keys of TFHE and of
+    ///     refreshes are not counted.
     #[pyo3(signature = (
         *, relinearisation = true, sums = true, rotations = None, conjugation = false, needs = None,
         bootstrapping = true, progress = None

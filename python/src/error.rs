@@ -24,7 +24,7 @@ create_exception!(he, ForkError, DeviceError, "A CUDA context used in another pr
 create_exception!(he, ModelError, Error, "A model that is not supported, or inputs that it does not take.");
 create_exception!(he, InternalError, Error, "A defect of this package: please report it.");
 
-/// What can go wrong while Python is not attached.
+/// The errors of work while Python is not attached.
 #[derive(Debug)]
 pub enum Fault {
     Core(he_core::Error),
@@ -132,7 +132,7 @@ fn with_hint(message: String, hint: Option<String>) -> String {
     }
 }
 
-/// What to do about an error of he-files, in the terms of this package.
+/// The remedy for an error of he-files, in the terms of this package.
 fn hint(error: &he_files::Error) -> Option<String> {
     use he_core::aes::container::ContainerError;
     match error {

@@ -139,7 +139,7 @@ impl Goal {
         Ok(Output::create(path, options, &inputs)?)
     }
 
-    /// What was written, to be read; `name` is that of bytes in errors.
+    /// The output, to be read again; `name` is that of bytes in errors.
     pub fn written(&self, name: &str) -> he_files::Result<Input> {
         match &self.path {
             Some(path) => Input::open(path),
@@ -157,19 +157,19 @@ impl Goal {
         }
     }
 
-    /// What was written, unless it is in a file.
+    /// The bytes that were written, unless they are in a file.
     pub fn bytes<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
         let memory = self.memory.0.lock().unwrap_or_else(PoisonError::into_inner);
         self.path.is_none().then(|| PyBytes::new(py, &memory))
     }
 }
 
-/// What seals keys.
+/// The passphrase that seals keys.
 pub fn passphrase(text: Option<&str>) -> Result<Option<Passphrase>> {
     Ok(text.map(|text| Passphrase::new(Zeroizing::new(text.as_bytes().to_vec()))).transpose()?)
 }
 
-/// What opens something sealed, at any cost that is accepted if that is allowed.
+/// The way to open something sealed, at any cost that is accepted if that is allowed.
 pub fn opening(text: &str, allow_cost: bool) -> he_files::Result<Passphrase> {
     let passphrase = Passphrase::new(Zeroizing::new(text.as_bytes().to_vec()))?;
     Ok(if allow_cost { passphrase.allowing(Cost::MAX) } else { passphrase })
@@ -273,7 +273,7 @@ fn picture(array: &Bound<'_, PyUntypedArray>) -> PyResult<Picture> {
     Picture::new(side(shape[1]), side(shape[0]), channels, samples).map_err(|error| Fault::from(error).into())
 }
 
-/// What is encrypted.
+/// The input of an encryption.
 pub enum Source {
     /// An array that is a picture.
     Picture(Picture),
@@ -338,7 +338,7 @@ fn columns(named: &Bound<'_, PyDict>) -> PyResult<Vec<u8>> {
     Ok(text)
 }
 
-/// What is encrypted, from an array, a dict of columns, a path or bytes.
+/// The input of an encryption, from an array, a dict of columns, a path or bytes.
 pub fn source(value: &Bound<'_, PyAny>) -> PyResult<Source> {
     if let Ok(array) = value.cast::<PyUntypedArray>() {
         return Ok(Source::Picture(picture(array)?));
@@ -435,7 +435,7 @@ pub fn encrypt_file<'py>(
     Ok(goal.bytes(py))
 }
 
-/// What an encrypted file says of itself, as JSON.
+/// The description of an encrypted file, as JSON.
 #[pyfunction]
 #[pyo3(name = "_file_info")]
 pub fn info(source: Place, py: Python<'_>) -> PyResult<String> {
@@ -590,7 +590,7 @@ pub fn decrypt_file<'py>(
     interrupt::told(progress, || detached(py, work))?.into_python(py)
 }
 
-/// What leaves the thread that decrypts: words of a table are no longer shared.
+/// The data that leave the thread that decrypts: words of a table are no longer shared.
 pub enum Found {
     Written,
     Picture(Picture),
@@ -604,7 +604,7 @@ pub enum Field {
     Word(String),
 }
 
-/// What was decrypted, for Python.
+/// The decrypted content, for Python.
 pub fn found(plain: Plain) -> Result<Found> {
     fn names(header: Option<&[String]>, count: usize) -> Vec<String> {
         header.map_or_else(|| (1..=count).map(|at| at.to_string()).collect(), <[String]>::to_vec)

@@ -53,13 +53,13 @@ impl PyFunction {
         }
     }
 
-    /// What the operators of comparisons compute: whether a difference of at least 2^-5 in [-2, 2]
+    /// The operators of comparisons compute whether a difference of at least 2^-5 in [-2, 2]
     /// is positive, up to 2^-8.
     pub fn default_step(py: Python<'_>) -> PyResult<Self> {
         Self::step(2.0, 1.0 / 32.0, 8, py)
     }
 
-    /// What results lie between, if the operands lie in the interval.
+    /// The interval of the results, if the operands lie in the interval.
     fn result_bounds(&self) -> Option<Bounds> {
         let (a, b) = self.interval();
         let (low, high) = match &*self.0 {
@@ -427,8 +427,8 @@ impl PyFunction {
     /// Raises
     /// ------
     /// ValueError
-    ///     For values that are not finite, and where no polynomial of degree 4095 suffices. What
-    ///     the function raises is passed on.
+    ///     For values that are not finite, and where no polynomial of degree 4095 suffices.
+    ///     Exceptions of the function are passed on.
     #[staticmethod]
     #[pyo3(signature = (function, interval = (-1.0, 1.0), bits = 10))]
     pub fn approximate(function: &Bound<'_, PyAny>, interval: Interval, bits: u32) -> PyResult<Self> {

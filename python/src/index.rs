@@ -11,7 +11,7 @@ use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyEllipsis, PyList, PySlice, PySliceMethods, PyTuple};
 
-/// What one index picks of an axis.
+/// The entries that one index picks of an axis.
 enum Pick {
     /// One place, whose axis goes.
     One(usize),
@@ -151,7 +151,7 @@ impl PyCiphertext {
         made.with_layout(py, layout)
     }
 
-    /// What is picked of one axis.
+    /// The entries that are picked of one axis.
     fn picked(&self, py: Python<'_>, axis: Dim, picked: &Pick) -> PyResult<Self> {
         match (axis, picked) {
             (Dim::One, Pick::One(_)) => self.with_layout(py, self.layout.reduced(Dim::One, false)),

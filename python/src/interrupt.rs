@@ -12,7 +12,7 @@ use std::panic::resume_unwind;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What unwinds from work that a signal ends: the exception of its handler.
+/// The payload that unwinds from work that a signal ends: the exception of its handler.
 pub struct Interrupted(pub PyErr);
 
 /// Ends the work if a signal's handler raises, as that of Ctrl-C does. Python runs handlers on its
@@ -57,7 +57,8 @@ pub fn step(what: &str, done: usize, of: usize) {
     }
 }
 
-/// A step of work in parts: signals come through, and whoever has asked for it is told how far it is.
+/// Tells of a step of work in parts: signals come through, and the listener is told how far the
+/// work is.
 pub fn tell(done: usize, of: usize) {
     look();
     if let Some(told) = Told::current() {
@@ -78,7 +79,7 @@ struct Teller {
 }
 
 impl Told {
-    /// That of the work of this thread, if somebody has asked to be told.
+    /// The listener to the work of this thread, if somebody has asked to be told.
     pub fn current() -> Option<Self> {
         TOLD.with_borrow(Clone::clone)
     }
@@ -120,9 +121,9 @@ impl Told {
 /// Does work on this thread of which `progress`, if there is one, is told.
 ///
 /// # Errors
-/// What the function raised, wherever in the work that was; those of the work.
+/// The exception of the function, wherever in the work it was raised; the errors of the work.
 pub fn told<T>(progress: Option<Py<PyAny>>, work: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
-    /// What was there before, when the work has ended in any way.
+    /// The listener that was there before, when the work has ended in any way.
     struct Before(Option<Told>);
     impl Drop for Before {
         fn drop(&mut self) {
@@ -176,7 +177,7 @@ impl<R: CryptoRng> TryCryptoRng for Watched<R> {}
 thread_local! {
     /// When progress was last reported.
     static REPORTED: Cell<Option<Instant>> = const { Cell::new(None) };
-    /// What is told of the work of this thread.
+    /// The progress of the work of this thread.
     static TOLD: RefCell<Option<Told>> = const { RefCell::new(None) };
     /// When this thread last looked for signals, if it is one that Python has called from.
     static LOOKED: Cell<Option<Instant>> = const { Cell::new(None) };
@@ -219,7 +220,7 @@ impl Overseer for Signals {
 /// The device of this name, whose operations let signals through.
 ///
 /// # Errors
-/// Those of [`Device`]'s parser.
+/// The errors of [`Device`]'s parser.
 pub fn device(name: &str) -> he_core::Result<Device> {
     Ok(name.parse::<Device>()?.overseen(Arc::new(Signals)))
 }

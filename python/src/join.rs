@@ -26,7 +26,7 @@ pub fn batched(parts: &[&PyCiphertext]) -> Result<Cipher> {
     })
 }
 
-/// What is known of all parts.
+/// The facts that hold of all parts.
 fn common(parts: &[&PyCiphertext]) -> (Option<f64>, Option<Bounds>, bool) {
     let (first, rest) = (&parts[0].layout, parts.iter().skip(1).map(|part| &part.layout));
     rest.fold((first.padding, first.bounds, first.complex), |(padding, bounds, complex), part| {

@@ -31,7 +31,7 @@ use pyo3::types::{PyByteArray, PyBytes, PyType};
 use rand::CryptoRng;
 use std::sync::{Arc, OnceLock};
 
-/// What servers compute with.
+/// The keys that servers compute with.
 pub enum EvalKeys {
     Rlwe(Box<EvaluationKeys<Device>>),
     Tfhe(Box<BootstrapKey>),
@@ -46,7 +46,7 @@ impl EvalKeys {
         )
     }
 
-    /// Those of a key file.
+    /// The keys of a key file.
     pub fn of_file(core: &Core, file: OneOf<KeyFiles>) -> Result<Self> {
         macro_rules! of {
             ($file:expr, $engine:expr) => {{
@@ -175,7 +175,7 @@ impl Public {
     }
 }
 
-/// What decrypts, and what encrypts by secret key: made when it is first needed, and wiped with
+/// The decryptor, and the encryptor by secret key: made when it is first needed, and wiped with
 /// the key.
 pub enum Prepared {
     Ckks(ckks::Decryptor<Device>, ckks::SecretEncryptor<Device>),
@@ -336,8 +336,8 @@ impl PySecretKey {
     ///     Whether a row of an array of two dimensions lies in each ciphertext, or a column; by
     ///     default columns if there are at least 16 rows and twice as many as columns.
     /// progress : callable, optional
-    ///     What is told how many ciphertexts of how many are done, ``progress(done, total)``. What
-    ///     it raises ends the work.
+    ///     A callable that is told how many ciphertexts of how many are done,
+    ///     ``progress(done, total)``. An exception that it raises ends the work.
     ///
     /// Raises
     /// ------
@@ -546,8 +546,8 @@ impl PyPublicKey {
     ///     Whether a row of an array of two dimensions lies in each ciphertext, or a column; by
     ///     default columns if there are at least 16 rows and twice as many as columns.
     /// progress : callable, optional
-    ///     What is told how many ciphertexts of how many are done, ``progress(done, total)``. What
-    ///     it raises ends the work.
+    ///     A callable that is told how many ciphertexts of how many are done,
+    ///     ``progress(done, total)``. An exception that it raises ends the work.
     ///
     /// Raises
     /// ------
@@ -865,8 +865,8 @@ impl PyKeys {
     ///     Whether a row of an array of two dimensions lies in each ciphertext, or a column; by
     ///     default columns if there are at least 16 rows and twice as many as columns.
     /// progress : callable, optional
-    ///     What is told how many ciphertexts of how many are done, ``progress(done, total)``. What
-    ///     it raises ends the work.
+    ///     A callable that is told how many ciphertexts of how many are done,
+    ///     ``progress(done, total)``. An exception that it raises ends the work.
     ///
     /// Raises
     /// ------

@@ -29,7 +29,7 @@ mod uint;
 
 use pyo3::prelude::*;
 
-/// What `he/__init__.py` exports.
+/// The names that `he/__init__.py` exports.
 #[pymodule]
 mod _he {
     use super::*;

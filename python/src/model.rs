@@ -35,7 +35,7 @@ pub struct PyModel {
 /// How a model is pickled: by its bytes, and whether its parameters may be insecure.
 type Reduced<'py> = (Bound<'py, PyAny>, (Bound<'py, PyBytes>, bool));
 
-/// What encrypts examples.
+/// A key that encrypts examples.
 #[derive(FromPyObject)]
 enum Key<'py> {
     Keys(Bound<'py, PyKeys>),
@@ -155,7 +155,7 @@ impl PyModel {
         self.model.examples()
     }
 
-    /// What inference takes: layers, levels, refreshes, memory and keys.
+    /// The costs of inference: layers, levels, refreshes, memory and keys.
     #[getter]
     fn facts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let found = detached(py, || Ok(self.model.facts()?))?;
@@ -267,8 +267,8 @@ impl PyModel {
     ///     What `encrypt` made, in a context with the evaluation keys that the model needs
     ///     (``context.keygen(needs=[model])``).
     /// progress : callable, optional
-    ///     What is told how much of the work is done, ``progress(done, total)``, after each step of
-    ///     the model. What it raises ends the work.
+    ///     A callable that is told how much of the work is done, ``progress(done, total)``, after
+    ///     each step of the model. An exception that it raises ends the work.
     ///
     /// Returns
     /// -------

@@ -39,7 +39,7 @@ impl AnyParams {
         }
     }
 
-    /// What stands for the parameters in the frames of ciphertexts.
+    /// The fingerprint that stands for the parameters in the frames of ciphertexts.
     pub fn fingerprint(&self) -> [u8; 32] {
         match self {
             Self::Ckks(params) => params.fingerprint(),
@@ -51,7 +51,7 @@ impl AnyParams {
         .0
     }
 
-    /// Those that CKKS programs compute with.
+    /// The parameters that CKKS programs compute with.
     pub fn ckks(&self) -> Option<&CkksParams> {
         match self {
             Self::Ckks(params) => Some(params),
@@ -391,7 +391,7 @@ impl PyParams {
         self.0.explanation()
     }
 
-    /// What stands for the parameters in bytes of ciphertexts and keys.
+    /// The fingerprint that stands for the parameters in bytes of ciphertexts and keys.
     #[getter]
     fn fingerprint(&self) -> String {
         self.0.fingerprint().iter().map(|byte| format!("{byte:02x}")).collect()

@@ -1,4 +1,4 @@
-//! What sensors send under AES-CTR, and its way into encrypted integers.
+//! The data that sensors send under AES-CTR, and its way into encrypted integers.
 
 use crate::arrays::Bytes;
 use crate::context::{Core, PyContext};
@@ -230,7 +230,7 @@ macro_rules! public_keys {
 }
 
 public_keys! {
-    /// What transciphering takes besides evaluation keys. It reveals nothing.
+    /// The keys that transciphering takes besides evaluation keys. It reveals nothing.
     PyTranscipherKey, CircuitKey, "TranscipherKey", "_transcipher_key", unpickled_transcipher_key;
     /// A sensor key under TFHE, for those who transcipher. It reveals nothing.
     PyEncryptedSensorKey, EncryptedAesKey, "EncryptedSensorKey", "_encrypted_sensor_key",
@@ -302,7 +302,7 @@ impl PyTranscipher {
                 return Err(Fault::Type("transciphering needs evaluation keys of tfhe".to_owned()));
             };
             let boot = CircuitBootstrapper::new(core.site.device(), bootstrap, &key)?;
-            // What does not fit is said now.
+            // A size that does not fit is refused now.
             Numbers::new(&boot, &sensor, &[0; BLOCK], 8)?;
             Ok(boot)
         })?;

@@ -53,7 +53,7 @@ pub struct PyFlags {
     value: Flags,
 }
 
-/// What integers with a sign and without do differently.
+/// The differences between integers with a sign and without.
 trait Kind: Signedness {
     /// Numbers of this kind, for the evaluator and for encryption.
     type Number: Send + Sync;
@@ -284,7 +284,7 @@ fn plain_amount(other: &Bound<'_, PyAny>) -> PyResult<Option<usize>> {
     Ok(Some(usize::try_from(amount).unwrap_or(usize::MAX)))
 }
 
-/// What both classes of integers have.
+/// The methods that both classes of integers have.
 macro_rules! integers_with_operators {
     ($($class:ident $kind:ident $name:literal $unpickle:literal),*) => {$(
         impl $class {

@@ -78,8 +78,8 @@ pub struct CellType {
     pub params: String,
     /// The identity of the key set, if it is known.
     pub key_set: Option<String>,
-    /// The layout of values in the slots of cells, and their bounds; none under TFHE, whose integers
-    /// are those modulo 2^bits.
+    /// The layout of values in the slots of cells, and their bounds; none under TFHE, whose
+    /// integers are those modulo 2^bits.
     pub layout: Option<Layout>,
     /// The progress of computations with the cells; fresh if it is not known.
     pub progress: Option<Progress>,

@@ -8,7 +8,7 @@
 
 use crate::approximation::Approximation;
 use crate::compiled::CompiledModel;
-use crate::error::{Error, Result};
+use crate::error::{Error, NearThreshold, Result};
 use crate::graph::{Decision, Graph, Op};
 
 /// The bits by which steps are closer to 0 and 1 than functions are to their values: paths of trees
@@ -110,7 +110,7 @@ impl CompiledModel {
         let (value, weight) = entry.map_or((at, 1.0), |(column, weight)| (column as usize, weight.abs()));
         let unit = self.layers.list.iter().find(|layer| layer.node == of.inputs[0]).map_or(1.0, |l| l.unit);
         let width = gap * unit / weight;
-        Err(Error::NearThreshold {
+        Err(Error::NearThreshold(Box::new(NearThreshold {
             example: index,
             operator: of.operator.clone(),
             node: of.name.clone(),
@@ -120,6 +120,6 @@ impl CompiledModel {
             output,
             expected: decide(exact)[output.min(decide(exact).len() - 1)],
             found: decide(near)[output.min(decide(near).len() - 1)],
-        })
+        })))
     }
 }

@@ -3,6 +3,34 @@
 /// Result with this crate's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
+/// A value of an example inside the gap of a comparison, which changes an output.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "example {example}: operator {operator} of node {node:?} finds its value {value} at a distance \
+     of {distance:.3e} from a threshold, comparisons are exact from {width:.3e} on, and output \
+     {output} would be {found:.6} in place of {expected:.6}"
+)]
+pub struct NearThreshold {
+    /// The example, from 0.
+    pub example: usize,
+    /// The operator.
+    pub operator: String,
+    /// The node.
+    pub node: String,
+    /// The index of the value among those that the operator takes.
+    pub value: usize,
+    /// Its distance from the threshold.
+    pub distance: f64,
+    /// The distance from which on comparisons are exact.
+    pub width: f64,
+    /// The output that changes.
+    pub output: usize,
+    /// Its value.
+    pub expected: f64,
+    /// Its value as computed on encrypted values.
+    pub found: f64,
+}
+
 /// The errors of `he-nn`. Each names its subject; [`hint`](Self::hint) states the remedy.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -133,31 +161,8 @@ pub enum Error {
     },
     /// A value of an example is so close to a threshold that the comparison is not exact, and an
     /// output changes.
-    #[error(
-        "example {example}: operator {operator} of node {node:?} finds its value {value} at a distance \
-         of {distance:.3e} from a threshold, comparisons are exact from {width:.3e} on, and output \
-         {output} would be {found:.6} in place of {expected:.6}"
-    )]
-    NearThreshold {
-        /// The example, from 0.
-        example: usize,
-        /// The operator.
-        operator: String,
-        /// The node.
-        node: String,
-        /// The index of the value among those that the operator takes.
-        value: usize,
-        /// Its distance from the threshold.
-        distance: f64,
-        /// The distance from which on comparisons are exact.
-        width: f64,
-        /// The output that changes.
-        output: usize,
-        /// Its value.
-        expected: f64,
-        /// Its value as computed on encrypted values.
-        found: f64,
-    },
+    #[error(transparent)]
+    NearThreshold(Box<NearThreshold>),
     /// No parameters serve the model.
     #[error("no parameters serve this model: {why}")]
     Parameters {
@@ -205,7 +210,7 @@ impl Error {
             Self::NoExamples => "calibrate with examples that are typical of the inputs to come",
             Self::Uncalibrated { .. } => "calibrate with examples whose values are finite and not all equal",
             Self::OutOfRange { .. } => "compile the model again, calibrated with examples like this one",
-            Self::NearThreshold { .. } => {
+            Self::NearThreshold(_) => {
                 "leave the example out, or compile the model with more bits: each halves the distance"
             }
             Self::Parameters { .. } => "ask for fewer bits of precision, or use a smaller model",

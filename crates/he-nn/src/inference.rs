@@ -78,7 +78,7 @@ impl CompiledModel {
     /// the plan says, by the operations of each step and their levels.
     ///
     /// # Errors
-    /// Those of [`requirements`](Self::requirements).
+    /// The errors of [`requirements`](Self::requirements).
     pub fn work(&self) -> Result<u64> {
         Ok(self.work_of_actions()?.iter().sum())
     }

@@ -65,7 +65,7 @@ mod plain;
 mod work;
 
 pub use compiled::{CompiledModel, Facts, LayerFacts, Options, OutputLayout, Outputs, Parameters};
-pub use error::{Error, Result};
+pub use error::{Error, NearThreshold, Result};
 pub use graph::Graph;
 pub use inference::PreparedModel;
 pub use work::speed;

@@ -113,8 +113,8 @@ pub struct Folder {
 }
 
 impl Agreed {
-    /// A session of parties 1, 2, ..., n, any `threshold` of whom decrypt, for these needs. If their
-    /// precision is only a `wish`, it is kept as far as possible.
+    /// Makes a session of parties 1, 2, ..., n, any `threshold` of whom decrypt, for these needs.
+    /// If their precision is only a `wish`, it is kept as far as possible.
     ///
     /// # Errors
     /// No parameters satisfy the needs; the parties or the threshold are impossible.
@@ -170,7 +170,7 @@ impl Folder {
     /// Takes the passphrase, if the party's secrets are sealed: `obtain` is given the name of one.
     ///
     /// # Errors
-    /// Those of `obtain`; a file cannot be read.
+    /// The errors of `obtain`; a file cannot be read.
     pub fn unlocked(self, obtain: impl FnOnce(&str) -> Result<Passphrase>) -> Result<Self> {
         for name in [PARTY_KEY, THRESHOLD_KEY] {
             let path = self.path.join(name);
@@ -323,7 +323,7 @@ impl Folder {
     /// Notes a table that the party has just encrypted as its own.
     ///
     /// # Errors
-    /// It is no table of the session; the list cannot be written.
+    /// It is not a table of the session; the list cannot be written.
     pub fn note_own(&self, own: Ledger, written: impl Fn() -> Result<Input>) -> Result<()> {
         self.agreed.table(written()?)?;
         own.record(&[(super::input_digest(written()?)?, 0)])
@@ -333,7 +333,7 @@ impl Folder {
     /// is: the party's transcript.
     ///
     /// # Errors
-    /// Those of [`Agreed::transcript`]; the transcript cannot be written.
+    /// The errors of [`Agreed::transcript`]; the transcript cannot be written.
     pub fn check(
         &self,
         inputs: Vec<(u32, Input)>,
@@ -366,7 +366,7 @@ impl Folder {
     /// all parties with inputs state in the same words. It is made once, and counted.
     ///
     /// # Errors
-    /// Those of [`Known::own`] and of [`decryption_shares`](super::decryption_shares).
+    /// The errors of [`Known::own`] and of [`decryption_shares`](super::decryption_shares).
     pub fn share_decryption(
         &self,
         result: Input,
@@ -400,7 +400,7 @@ impl Folder {
     /// Decrypts a table, from the shares of a quorum and the transcripts that they were made with.
     ///
     /// # Errors
-    /// Those of [`decrypted`](super::decrypted).
+    /// The errors of [`decrypted`](super::decrypted).
     pub fn combine_decryption(
         &self,
         result: Input,

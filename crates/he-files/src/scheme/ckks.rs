@@ -220,7 +220,7 @@ pub fn capacity(params: &CkksParams, level: usize, scale: f64) -> f64 {
 /// degree and the number of primes are those of the builder's own range.
 ///
 /// # Errors
-/// Those of [`CkksBuilder::build`].
+/// The errors of [`CkksBuilder::build`].
 pub fn with_spare_range(builder: &CkksBuilder) -> std::result::Result<CkksParams, ParamsError> {
     let size = |params: &CkksParams| {
         let ring = params.rlwe().ring();
@@ -249,7 +249,7 @@ const USUAL_RANGE: u32 = 24;
 /// variance of ordinary data, a larger ring is not.
 ///
 /// # Errors
-/// Those of [`CkksBuilder::build`].
+/// The errors of [`CkksBuilder::build`].
 pub fn with_usual_range(builder: &CkksBuilder) -> std::result::Result<CkksParams, ParamsError> {
     let least = with_spare_range(builder)?;
     let log_n = |params: &CkksParams| params.rlwe().ring().log_n();

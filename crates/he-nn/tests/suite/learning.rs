@@ -5,7 +5,7 @@ use crate::build::{Model, floats, int, ints, text, texts};
 use crate::inference::{Lab, difference, examples, toy};
 use he_core::circuits::ckks::NeverRefresh;
 use he_nn::onnx::Model as Read;
-use he_nn::{CompiledModel, Error, Graph, Options};
+use he_nn::{CompiledModel, Error, Graph, NearThreshold, Options};
 use rten_onnx::onnx::AttributeProto;
 
 /// A tree of two comparisons and three leaves, which are 1, 2 and 4: x0 against 0.5 by the mode
@@ -182,8 +182,9 @@ fn encrypted_trees_agree_beyond_the_gap() {
         ([0.0, -0.25 + 0.2 * gap], 1, 0.2 * gap),
     ] {
         let error = model.check(3, &row).unwrap_err();
-        let Error::NearThreshold { example: 3, value: at, distance: found, width, .. } = error else {
-            panic!("{error}")
+        let Error::NearThreshold(near) = error else { panic!("{error}") };
+        let NearThreshold { example: 3, value: at, distance: found, width, .. } = *near else {
+            panic!("{near}")
         };
         let most = if value == 0 { 1.5 } else { 1.25 };
         assert!(at == value && (found - distance).abs() < 1e-9 && (width - most * gap).abs() < 1e-9);
