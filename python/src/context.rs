@@ -422,8 +422,8 @@ impl PyContext {
     ///     Keys of refreshes, if the parameters have any: several GB at full size.
     /// progress : callable, optional
     ///     A callable that is told how many evaluation keys of how many are made,
-    ///     ``progress(done, total)``. An exception that it raises ends the work. Keys of TFHE and of
-    ///     refreshes are not counted.
+    ///     ``progress(done, total)``. An exception that it raises ends the work. Keys of TFHE and
+    ///     of refreshes are not counted.
     #[pyo3(signature = (
         *, relinearisation = true, sums = true, rotations = None, conjugation = false, needs = None,
         bootstrapping = true, progress = None
