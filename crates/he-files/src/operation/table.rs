@@ -227,7 +227,7 @@ table! {
     Count: Row {
         name: "count",
         tables: EXACT,
-        about: "how often each word occurs, in columns of --categories",
+        about: "how often each word occurs, in columns of categories",
         ..STATISTIC
     },
     Mean: Row { name: "mean", tables: REAL, about: "the mean of each column", ..STATISTIC },
