@@ -15,6 +15,10 @@ use rand::{RngExt, SeedableRng, rngs::ChaCha20Rng};
 /// value, root mean square). Bounds allow TAIL times that: for a Gaussian error one slot in exp(64)
 /// is beyond.
 const TAIL: f64 = 8.0;
+/// The same factor for encryptions by the public key, whose error v e + e' s has products of two
+/// Gaussians in each slot: one slot in about exp(2 t) is beyond t times the deviation, which 8 would
+/// let happen once in some hundred runs.
+const PUBLIC_TAIL: f64 = 16.0;
 /// Relative error of encoding and decoding in float64, generously.
 const FLOAT: f64 = 1.0 / (1u64 << 44) as f64;
 
@@ -197,6 +201,11 @@ impl Noise<'_> {
     pub fn slot(&self, deviation: f64) -> f64 {
         TAIL * deviation * self.n().sqrt()
     }
+
+    /// Bound on the error of a slot of an encryption by the public key.
+    pub fn fresh_slot(&self) -> f64 {
+        PUBLIC_TAIL * self.fresh_public() * self.n().sqrt()
+    }
 }
 
 impl World {
@@ -248,8 +257,7 @@ impl World {
     pub fn encrypt(&self, values: &[Vec<Complex64>], level: usize, rng: &mut ChaCha20Rng) -> Sample {
         let ct = self.encrypt_plain(&self.encode(values, level), rng);
         let scale = self.scale(level);
-        let error =
-            self.encoding_error(values, scale) + self.noise().slot(self.noise().fresh_public()) / scale;
+        let error = self.encoding_error(values, scale) + self.noise().fresh_slot() / scale;
         Sample { ct, values: values.to_vec(), error }
     }
 
