@@ -15,9 +15,9 @@ use rand::{RngExt, SeedableRng, rngs::ChaCha20Rng};
 /// value, root mean square). Bounds allow TAIL times that: for a Gaussian error one slot in exp(64)
 /// is beyond.
 const TAIL: f64 = 8.0;
-/// The same factor for encryptions by the public key, whose error v e + e' s has products of two
-/// Gaussians in each slot: one slot in about exp(2 t) is beyond t times the deviation, which 8 would
-/// let happen once in some hundred runs.
+/// The factor for encryptions by the public key, whose error v e + e' s has products of two
+/// Gaussians in each slot: one slot in about exp(2 t) is beyond t times the deviation, and with 8
+/// that happens once in some hundred runs.
 const PUBLIC_TAIL: f64 = 16.0;
 /// Relative error of encoding and decoding in float64, generously.
 const FLOAT: f64 = 1.0 / (1u64 << 44) as f64;
