@@ -111,7 +111,7 @@ fn sweeps<B: RingOps>(
     let sweeps = Sweeps::cheapest(kernel, layout, keys);
     let limit = sweeps.map_or(usize::MAX, |sweeps| sweeps.switches());
     // Every rotation takes at least one key switch, except the rotation by nothing.
-    if terms.len() > limit + 1 {
+    if terms.len() > limit.saturating_add(1) {
         return Ok(sweeps);
     }
     let switches = terms.iter().try_fold(0, |sum, &(step, _)| Ok(sum + keys.rotation_path(step)?.len()));
