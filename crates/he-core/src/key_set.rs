@@ -1,8 +1,8 @@
 //! Key sets: a public name for each secret key, carried by everything that belongs to it.
 
 use crate::error::{Error, Result};
+use crate::params::Fingerprint;
 use crate::reveal;
-use crate::rlwe::Fingerprint;
 use crate::secret_words::wipe_stack;
 use zeroize::{Zeroize, Zeroizing};
 

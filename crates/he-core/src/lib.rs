@@ -1,12 +1,13 @@
 //! Homomorphic encryption written once over small back-end traits.
 //!
-//! From the bottom up: [`arith`] (words modulo primes), [`ring`] (polynomials, transforms, base
-//! conversion, samplers), [`backend`] (the traits of a device, and the CPU), [`rlwe`] (keys,
-//! encryption of zero, key switching), the schemes [`ckks`] (approximate numbers), [`bigckks`] (the
-//! same with a modulus of 2^l), [`bfv`] and [`bgv`] (integers modulo t, sharing [`exact`]),
-//! [`tfhe`] (bits), [`circuits`] (images, statistics, polynomials, bits), [`bootstrapping`] (CKKS
-//! without a limit on depth), [`switching`] (from slots to TFHE), [`transcipher`] (from AES to
-//! TFHE), [`mhe`] (keys of several parties) and [`wire`] (bytes). [`conformance`] tests back ends.
+//! From the bottom up: [`arith`] (words modulo primes), [`ring`] (transforms, base conversion,
+//! samplers), [`backend`] (the traits of a device, and the CPU), polynomials on a device
+//! ([`ring::Poly`]), [`rlwe`] (keys, encryption of zero, key switching), the schemes [`ckks`]
+//! (approximate numbers), [`bigckks`] (the same with a modulus of 2^l), [`bfv`] and [`bgv`]
+//! (integers modulo t, sharing [`exact`]), [`tfhe`] (bits), [`circuits`] (images, statistics,
+//! polynomials, bits), [`bootstrapping`] (CKKS without a limit on depth), [`switching`] (from slots
+//! to TFHE), [`transcipher`] (from AES to TFHE), [`mhe`] (keys of several parties) and [`wire`]
+//! (bytes). [`conformance`] tests back ends.
 //! The crate touches no file, no terminal and no global state, and draws no randomness of its own:
 //! a generator is always a parameter.
 //!
@@ -70,6 +71,7 @@ pub mod mhe;
 mod oversight;
 mod parallel;
 pub mod params;
+mod poly;
 mod publisher;
 pub mod rand;
 mod reveal;

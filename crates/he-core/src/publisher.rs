@@ -1,8 +1,8 @@
 //! Decryptions that others see, counted.
 
 use crate::error::{Error, Result};
-use crate::exact::TAIL;
 use crate::rlwe::Flooding;
+use crate::rlwe::noise::TAIL;
 
 /// The decryptions under one secret key that others will ever see: how many there may be, how many
 /// of them are left, and the security that all of them together keep.

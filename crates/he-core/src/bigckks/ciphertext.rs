@@ -5,7 +5,8 @@ use crate::backend::{Cpu, WideOps};
 use crate::ckks::NoiseEstimate;
 use crate::error::{Error, Result};
 use crate::key_set::{KeySetId, common_of, key_set_accessors};
-use crate::ring::{PlainPoly, Ring};
+use crate::poly::PlainPoly;
+use crate::ring::Ring;
 use derive_where::derive_where;
 use std::ops::Range;
 

@@ -6,7 +6,8 @@ use crate::backend::{Cpu, WideEmbedding, WideOps, WidePolyOps, WideRows};
 use crate::ckks::noise::{DOUBLES_LOG2, largest_square};
 use crate::ckks::{NoiseEstimate, check_not_filled, column_vectors, vector_encoding};
 use crate::error::{Error, Result};
-use crate::ring::{PlainPoly, Ring, SpecialFft};
+use crate::poly::PlainPoly;
+use crate::ring::{Ring, SpecialFft};
 use crate::secret_words::SecretWords;
 use num_complex::Complex64;
 

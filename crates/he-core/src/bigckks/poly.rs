@@ -3,7 +3,8 @@
 use super::params::product_bits;
 use crate::backend::{Blocks, Cpu, PreparedRing, WideOps, WidePolyOps, WideRows, covering_span};
 use crate::error::{Error, Result};
-use crate::ring::{Eval, Operand, Poly, Ring, Rows, SecretPoly, Seed, Span, Wipe};
+use crate::poly::Wipe;
+use crate::ring::{Eval, Operand, Poly, Ring, Rows, SecretPoly, Seed, Span};
 use derive_where::derive_where;
 use std::ops::Range;
 

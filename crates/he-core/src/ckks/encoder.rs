@@ -7,7 +7,8 @@ use super::noise::{DOUBLES_LOG2, EXTENDED_LOG2, largest_square};
 use super::{Ciphertext, CkksParams, NoiseEstimate, Plaintext, SpecialFft, check_not_filled};
 use crate::backend::{CkksOps, Cpu, Embedding, HostVector, RingOps};
 use crate::error::{Error, Result};
-use crate::ring::{Eval, PlainPoly, Poly, Ring, Rows, Span};
+use crate::poly::PlainPoly;
+use crate::ring::{Eval, Poly, Ring, Rows, Span};
 use crate::secret_words::SecretWords;
 use num_complex::Complex64;
 

@@ -4,7 +4,8 @@ use super::ciphertext::Meta;
 use super::{CkksParams, Encoding, Evaluator, NoiseEstimate, Plaintext};
 use crate::backend::{Cpu, RingOps, Weight};
 use crate::error::{Error, Result};
-use crate::ring::{Eval, PlainPoly, Poly, Ring, Span};
+use crate::poly::PlainPoly;
+use crate::ring::{Eval, Poly, Ring, Span};
 use derive_where::derive_where;
 use num_complex::Complex64;
 

@@ -38,13 +38,14 @@ mod scheme;
 mod slots;
 mod state;
 
+pub use crate::rlwe::noise::TAIL;
 pub use builder::Builder;
 pub use ciphertext::{Ciphertext, Product, SeededCiphertext};
 pub use encoder::{Encoder, PlainValue};
 pub use encrypt::{DECRYPTION_MARGIN, Decryptor, Encryptor, SecretEncryptor};
 pub use evaluator::Evaluator;
 pub use message::Message;
-pub use noise::{Noise, NoiseModel, TAIL};
+pub use noise::{Noise, NoiseModel};
 pub use params::{ExactSpec, Params};
 pub use plain_modulus::PlainModulus;
 pub use plaintext::{Plaintext, PreparedPlaintext};

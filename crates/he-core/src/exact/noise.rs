@@ -3,8 +3,8 @@
 //! The phase of a ciphertext is [f m]_t / t + e modulo Q. A ciphertext carries bounds on the root
 //! mean square of e over the coefficients and on its greatest coefficient, and the degree of e in
 //! the secret. Coefficients of e are sums of very many terms, nearly Gaussian, and one beyond
-//! [`TAIL`] times the root mean square has probability 10^-15. However, if two noises are
-//! multiplied that may be the same, or images of each other, a single coefficient collects what
+//! [`TAIL`](super::TAIL) times the root mean square has probability 10^-15. However, if two noises
+//! are multiplied that may be the same, or images of each other, a single coefficient collects what
 //! they have in common, up to |e_1| |e_2|.
 //!
 //! Sums are bounded by the triangle inequality, whatever the operands have in common. In products,
@@ -20,10 +20,7 @@ use crate::rlwe::noise::{
 };
 use std::ops::Range;
 
-/// A sum of many independent terms is assumed to be at most this many times its root mean square.
-pub const TAIL: f64 = 8.0;
-
-/// log2 of [`TAIL`].
+/// log2 of [`TAIL`](super::TAIL).
 const TAIL_LOG2: f64 = 3.0;
 
 /// Bounds on the noise e of a ciphertext.

@@ -1,9 +1,11 @@
-//! The errors and the security table that the parameters of all schemes share.
+//! The errors, the fingerprint and the security table that the parameters of all schemes share.
 
+mod fingerprint;
 mod security;
 
 use crate::error::errors;
 
+pub use fingerprint::Fingerprint;
 pub use security::{Security, max_log_qp, max_sparse_log_qp, security_of};
 
 errors! {

@@ -15,6 +15,7 @@ mod rotation;
 mod secret;
 mod switch_key;
 
+pub use crate::params::Fingerprint;
 pub(crate) use aligned::Aligned;
 pub(crate) use ciphertext::OPERAND;
 pub use ciphertext::{RlweCiphertext, RlweProduct};
@@ -29,7 +30,7 @@ pub use gadget_key::{EvaluationKey, GadgetKey, SwitchSource};
 pub use key_switch::Decomposed;
 pub(crate) use key_switch::KEY;
 pub use keys::{EvaluationKeys, KeyTable, rotation_path};
-pub use params::{Fingerprint, RlweParams};
+pub use params::RlweParams;
 pub use requirements::KeyRequirements;
 pub(crate) use secret::sealed;
 pub use secret::{KeyParams, SecretDistribution, SecretKey, TernarySecret};

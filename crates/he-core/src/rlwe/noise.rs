@@ -5,6 +5,9 @@
 use crate::ring::ERROR_VARIANCE;
 use std::ops::Range;
 
+/// A sum of many independent terms is assumed to be at most this many times its root mean square.
+pub const TAIL: f64 = 8.0;
+
 /// log2(2^a + 2^b).
 pub(crate) fn log_add(a: f64, b: f64) -> f64 {
     // This also holds for two zeros, whose logarithms have no difference.

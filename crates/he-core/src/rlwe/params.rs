@@ -1,26 +1,9 @@
 //! The ring, the digits of key switching and the security, which all RLWE parameters have.
 
-use crate::params::{ParamsError, Security, max_log_qp, security_of};
+use crate::params::{Fingerprint, ParamsError, Security, max_log_qp, security_of};
 use crate::ring::{RingSpec, Span};
 use std::ops::Range;
 use std::sync::Arc;
-
-/// 32 bytes that identify a parameter set: BLAKE3 of its canonical description.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Fingerprint(pub [u8; 32]);
-
-impl std::fmt::Display for Fingerprint {
-    /// The first eight bytes in hexadecimal.
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0[..8].iter().try_for_each(|byte| write!(f, "{byte:02x}"))
-    }
-}
-
-impl std::fmt::Debug for Fingerprint {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Fingerprint({self})")
-    }
-}
 
 #[derive(Debug)]
 struct Inner {

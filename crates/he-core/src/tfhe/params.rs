@@ -2,8 +2,7 @@
 
 use super::{Gadget, Noise};
 use crate::error::{Error, Result};
-use crate::params::ParamsError;
-use crate::rlwe::Fingerprint;
+use crate::params::{Fingerprint, ParamsError};
 use std::sync::Arc;
 
 /// log2 of the least error deviation on the torus that counts as 128 bits of security with a binary

@@ -1,9 +1,10 @@
 //! Polynomials that hold a secret.
 
-use super::{Domain, Eval, Poly, Seed, Span};
+use super::Poly;
 use crate::backend::{Cpu, RingOps};
 use crate::error::Result;
 use crate::key_set::KeySetId;
+use crate::ring::{Domain, Eval, Seed, Span};
 
 /// A polynomial that holds a secret. It is wiped when dropped, and never printed.
 pub struct SecretPoly<D: Domain, B: RingOps = Cpu> {

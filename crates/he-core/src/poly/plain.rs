@@ -1,7 +1,8 @@
 //! Polynomials of plaintexts, which are wiped if they come from a decryption.
 
-use super::{Domain, Poly};
+use super::Poly;
 use crate::backend::RingOps;
+use crate::ring::Domain;
 use std::ops::{Deref, DerefMut};
 
 /// Polynomials whose words can be overwritten.

@@ -1,8 +1,8 @@
 //! A ring prepared on a device.
 
-use super::{RingSpec, Rows, Seed, Span, uniform_row};
 use crate::backend::{Cpu, PolyOps, PreparedRing, RingOps};
 use crate::error::{Error, Result};
+use crate::ring::{RingSpec, Rows, Seed, Span, uniform_row};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A ring prepared on a device; a cheap handle.

@@ -1,46 +1,12 @@
 //! Polynomials of a ring on a device, with their domain in the type.
 
-use super::{Operand, Ring, Rows, Seed, Span};
+use super::Ring;
 use crate::backend::{Blocks, Cpu, ExactOps, MessagePhase, PolyOps, RingOps};
 use crate::error::{Error, Result};
+use crate::ring::{Coeff, Domain, Eval, Operand, Rows, Seed, Span};
 use derive_where::derive_where;
 use std::marker::PhantomData;
 use std::ops::Range;
-
-mod sealed {
-    pub trait Sealed {}
-    impl Sealed for super::Coeff {}
-    impl Sealed for super::Eval {}
-}
-
-/// The domain of a polynomial, as a value.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum DomainKind {
-    /// Coefficients.
-    Coeff,
-    /// Values at the roots of X^N + 1, in the order of [`NttTable`](super::NttTable).
-    Eval,
-}
-
-/// The domain of a polynomial, as a type.
-pub trait Domain: sealed::Sealed + Send + Sync + 'static {
-    /// The same as a value.
-    const KIND: DomainKind;
-}
-
-/// Coefficient form.
-#[derive(Debug)]
-pub enum Coeff {}
-/// Evaluation form.
-#[derive(Debug)]
-pub enum Eval {}
-
-impl Domain for Coeff {
-    const KIND: DomainKind = DomainKind::Coeff;
-}
-impl Domain for Eval {
-    const KIND: DomainKind = DomainKind::Eval;
-}
 
 /// A batch of polynomials over the primes of a span, in domain `D`, on the device of its ring: one
 /// allocation, `[limb][batch][coefficient]`.
@@ -471,7 +437,7 @@ impl<B: RingOps> Poly<Coeff, B> {
     ///
     /// The result is exact unless x lies within about k 2^-52 D of +-D/2, for k primes, where it
     /// may be the representative of the other sign, x -+ D
-    /// ([`BaseConversion`](super::BaseConversion)). This says nothing about noise: a ciphertext
+    /// ([`BaseConversion`](crate::ring::BaseConversion)). This says nothing about noise: a ciphertext
     /// with phase m modulo D has phase m + D I after both of its polynomials were extended, with a
     /// small polynomial I (ModRaise). Constant time on the CPU.
     ///
