@@ -1,9 +1,9 @@
 //! The capabilities and costs of parameters with bootstrapping, in numbers.
 
-use super::bootstrapper::eval_mod;
 use super::overflow::{log2_integer, log2_tail};
 use super::presets::Preset;
-use super::{BootstrapParams, EvalMod};
+use super::stages::eval_mod;
+use super::{BootstrapParams, EvalMod, Precision};
 use crate::error::Result;
 use crate::params::{Security, max_log_qp, max_sparse_log_qp};
 use crate::rlwe::RlweParams;
@@ -36,15 +36,6 @@ pub struct BootstrapFacts {
     pub dense: SecretFacts,
     /// The ephemeral secret of ModRaise.
     pub sparse: SecretFacts,
-}
-
-/// -log2 of the error of a real or imaginary part of a bootstrapped value.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Precision {
-    /// The value for the root mean square.
-    pub rms_bits: f64,
-    /// The value for the greatest error in all runs.
-    pub worst_bits: f64,
 }
 
 /// A secret, and the greatest modulus of anything that exists under it.
@@ -122,6 +113,17 @@ impl BootstrapParams {
         // Beyond the bound the polynomial is not a cosine.
         let beyond = libm::exp2(1.0 + log2_tail(summands, 2 * bound + 1));
         Ok(f64::from(spec.log_slots) + 1.0 + libm::log2(within + beyond))
+    }
+}
+
+impl Preset {
+    /// Computes the capabilities and costs of the preset: slots, levels, precision, failure
+    /// probability, keys, security.
+    ///
+    /// # Errors
+    /// None in practice: the primes exist.
+    pub fn facts(self) -> Result<BootstrapFacts> {
+        self.params()?.facts()
     }
 }
 

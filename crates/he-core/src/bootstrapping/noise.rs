@@ -18,9 +18,9 @@
 //! - *Join*, where parts are reduced in one ciphertext: one rounding, and that of its weights.
 //! - The polynomial's and the sine's own errors ([`EvalMod::error`]).
 
-use super::bootstrapper::eval_mod;
 use super::facts::value_unit;
 use super::overflow::log2_integer;
+use super::stages::eval_mod;
 use super::{BootstrapParams, EvalMod};
 use crate::ckks::{CkksParams, NoiseEstimate};
 use crate::error::Result;

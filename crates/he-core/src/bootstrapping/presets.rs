@@ -13,7 +13,7 @@
 //! of real and imaginary parts up to one: the root mean square, and the worst of 100 bootstraps or
 //! more (docs/benchmarks.md, 2026-11-22 to 2026-11-27).
 
-use super::{BootstrapFacts, BootstrapParams, BootstrapSpec, EvalModShape, LevelRun, Precision};
+use super::{BootstrapParams, BootstrapSpec, EvalModShape, LevelRun, Precision};
 use crate::ckks::CkksParams;
 use crate::params::ParamsError;
 use std::fmt;
@@ -52,15 +52,6 @@ impl Preset {
             Self::ExactBound => exact_bound_spec(),
             Self::Small => small_spec(),
         }
-    }
-
-    /// Computes the capabilities and costs of the preset: slots, levels, precision, failure
-    /// probability, keys, security.
-    ///
-    /// # Errors
-    /// None in practice: the primes exist.
-    pub fn facts(self) -> crate::Result<BootstrapFacts> {
-        self.params()?.facts()
     }
 
     /// The precision, as measured: see the [module](self).

@@ -107,7 +107,7 @@ fn precision_is_what_it_was() {
 #[test]
 fn values_beyond_the_range_follow_the_sine() {
     let mut w = World::small(Preset::Fast, 8, 7);
-    let map = bootstrapper::eval_mod(&w.params).unwrap();
+    let map = stages::eval_mod(&w.params).unwrap();
     let (base, unit) = (w.params.params().levels()[0].scale, value_unit(&w.params, &map));
     let q0 = w.params.ring_spec().q()[0] as f64;
     for value in [1.0, 1.5, 4.0, 30.0, 100.0, 256.0, 400.0] {

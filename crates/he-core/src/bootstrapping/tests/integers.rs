@@ -99,7 +99,7 @@ fn noise_depends_on_the_integer_as_estimated() {
         let target = |slot: usize| (slot % 33) as i64 - 16;
         w.inject(&mut raised, target);
         let halves = w.bootstrapper.coefficients_to_slots(raised, &w.keys, Values::Complex).unwrap();
-        let map = bootstrapper::eval_mod(&w.params).unwrap();
+        let map = stages::eval_mod(&w.params).unwrap();
         let (params, ring) = (w.params.reduction(), halves.pair().ring());
         let ev = Evaluator::new(params, ring).unwrap();
         let secret = w.secret.widened(w.params.params().rlwe(), params.rlwe()).unwrap();
@@ -145,7 +145,7 @@ fn great_integers_err_as_the_polynomial_does() {
         w.inject(&mut raised, target);
 
         let halves = w.bootstrapper.coefficients_to_slots(raised, &w.keys, Values::Complex).unwrap();
-        let map = bootstrapper::eval_mod(&w.params).unwrap();
+        let map = stages::eval_mod(&w.params).unwrap();
         let ev = Evaluator::new(w.params.reduction(), halves.pair().ring()).unwrap();
         let reduced = map.apply(&ev, &halves, &w.keys.reduction).unwrap();
         let found = w.decrypt(&w.bootstrapper.join(reduced, &w.keys, Values::Complex).unwrap());
@@ -177,7 +177,7 @@ fn failures_are_as_frequent_as_predicted() {
     let eval_mod_levels = vec![LevelRun { levels: eval_mod.depth(), ..levels.clone() }];
     let mut w = World::new(BootstrapSpec { log_n: 9, log_slots: 8, eval_mod, eval_mod_levels, ..fast });
     let allowed = 1.0 / 32.0;
-    let map = bootstrapper::eval_mod(&w.params).unwrap();
+    let map = stages::eval_mod(&w.params).unwrap();
     let unit = value_unit(&w.params, &map);
     assert!(map.error(4) / unit < allowed / 2.0 && map.error(5) / unit > 2.0 * allowed);
     let per_ciphertext = libm::exp2(w.params.failure_log2(allowed).unwrap());

@@ -233,7 +233,7 @@ fn stages_follow_the_model() {
         }
 
         // Slots of both halves: in units of the reach, then reduced.
-        let eval_mod = bootstrapper::eval_mod(&w.params).unwrap();
+        let eval_mod = stages::eval_mod(&w.params).unwrap();
         let decoded = |ct: &Ciphertext<Cpu>| {
             let params = w.params.reduction();
             let secret = w.secret.widened(w.params.params().rlwe(), params.rlwe()).unwrap();
