@@ -1,18 +1,12 @@
 //! Gates on encrypted bits: true is 1/8 of the torus, false -1/8.
 
-use super::integers::expect_none;
-use super::{
-    BootstrapKey, Bootstrapper, Combination, CompactBits, CompactPublicKey, FreshBits, LookupTables,
-    LweBatch, LweOps, SeededBits, TfheParams, TfheSecretKey,
-};
+use super::{BootstrapKey, Bootstrapper, Combination, LookupTables, LweBatch, LweOps, TfheParams};
 use crate::backend::Cpu;
 use crate::circuits::bits::{BitOps, Gate, PlacedGate, Signal};
 use crate::error::{Error, Result};
 use crate::key_set::key_set_accessors;
 use derive_where::derive_where;
-use rand::CryptoRng;
 use std::ops::Range;
-use zeroize::Zeroizing;
 
 /// 1/8.
 const EIGHTH: u64 = 1 << 61;
@@ -50,63 +44,8 @@ impl<B: LweOps> EncryptedBits<B> {
 }
 
 /// +1/8 or -1/8, without a branch.
-fn encode(bit: bool) -> u64 {
+pub(super) fn encode(bit: bool) -> u64 {
     u64::from(bit).wrapping_mul(2 * EIGHTH).wrapping_sub(EIGHTH)
-}
-
-fn encode_all(bits: &[bool]) -> Zeroizing<Vec<u64>> {
-    Zeroizing::new(bits.iter().map(|&bit| encode(bit)).collect())
-}
-
-impl TfheSecretKey {
-    /// Encrypts bits. Constant time.
-    ///
-    /// # Errors
-    /// The errors of [`encrypt`](Self::encrypt).
-    pub fn encrypt_bits<B: LweOps>(
-        &self,
-        backend: &B,
-        bits: &[bool],
-        rng: &mut (impl CryptoRng + ?Sized),
-    ) -> Result<EncryptedBits<B>> {
-        Ok(EncryptedBits(self.encrypt(backend, &encode_all(bits), rng)?))
-    }
-
-    /// Makes the same encryptions, with their masks as a seed. Constant time.
-    ///
-    /// # Errors
-    /// The errors of [`encrypt_seeded`](Self::encrypt_seeded).
-    pub fn encrypt_bits_seeded(
-        &self,
-        bits: &[bool],
-        rng: &mut (impl CryptoRng + ?Sized),
-    ) -> Result<SeededBits> {
-        Ok(SeededBits::from_ciphertexts(self.encrypt_seeded(&encode_all(bits), rng)?))
-    }
-
-    /// Decrypts bits. Constant time.
-    ///
-    /// # Errors
-    /// [`Error::BadDigits`] if a phase is nearer to 3/8 or -3/8 than to 1/8 or -1/8: this happens
-    /// for half of the bits under a wrong key, or of a ciphertext that is not that of a bit.
-    /// [`Error::ParamsMismatch`], [`Error::KeyMismatch`], device errors.
-    pub fn decrypt_bits<B: LweOps>(&self, bits: &EncryptedBits<B>) -> Result<Vec<bool>> {
-        let phases = self.phases(&bits.0)?;
-        // Phases from -1/4 to 1/4 have two equal bits at the top.
-        let bad = phases.iter().map(|phase| (phase >> 63) ^ (phase >> 62 & 1)).sum();
-        expect_none(bad, phases.len())?;
-        Ok(phases.iter().map(|phase| phase >> 63 == 0).collect())
-    }
-}
-
-impl CompactPublicKey {
-    /// Encrypts bits. Constant time.
-    ///
-    /// # Errors
-    /// The errors of [`encrypt`](Self::encrypt).
-    pub fn encrypt_bits(&self, bits: &[bool], rng: &mut (impl CryptoRng + ?Sized)) -> Result<CompactBits> {
-        Ok(FreshBits::from_ciphertexts(self.encrypt(&encode_all(bits), rng)?))
-    }
 }
 
 /// Gates by bootstrapping: one bootstrap per gate, two for a multiplexer, whatever came before.

@@ -22,10 +22,11 @@
 //!   rotations and lookups of bits.
 
 mod circuit;
-mod compact;
+mod circuit_key;
+mod circuit_params;
 mod cpu;
+mod encryption;
 mod external;
-mod fresh;
 mod gadget;
 mod gates;
 mod integers;
@@ -36,21 +37,18 @@ mod noise;
 mod ops;
 mod params;
 mod sampler;
-mod seeded;
 mod tally;
 mod transform;
 
-pub use circuit::{
-    BitTables, CircuitBootstrapper, CircuitKey, CircuitNoise, CircuitParams, CircuitSpec, CpuCircuitKey,
-    UnpaddedBits,
-};
-
 pub(crate) use circuit::HALF;
-pub use compact::{
-    CompactBits, CompactFlags, CompactInt, CompactLwe, CompactPublicKey, CompactUint, GlweMasks,
-};
+pub use circuit::{BitTables, CircuitBootstrapper, CpuCircuitKey, UnpaddedBits};
+pub use circuit_key::CircuitKey;
+pub use circuit_params::{CircuitNoise, CircuitParams, CircuitSpec};
 pub use cpu::CpuLweKey;
-pub use fresh::{FreshBits, FreshFlags, FreshInteger, FreshLwe, Masks};
+pub use encryption::{
+    CompactBits, CompactFlags, CompactInt, CompactLwe, CompactPublicKey, CompactUint, FreshBits, FreshFlags,
+    FreshInteger, FreshLwe, GlweMasks, Masks, SeededBits, SeededFlags, SeededLwe, SeededUint,
+};
 pub use gadget::Gadget;
 pub use gates::{EncryptedBits, GATE_LOOKUP, GateEvaluator};
 pub(crate) use integers::digits_of;
@@ -64,5 +62,4 @@ pub use lwe::LweBatch;
 pub use noise::Noise;
 pub use ops::{Combination, LweOps};
 pub use params::{TfheParams, TfheSpec, least_sigma_log2, presets};
-pub use seeded::{SeededBits, SeededFlags, SeededLwe, SeededUint};
 pub use tally::{NoRing, Tally};

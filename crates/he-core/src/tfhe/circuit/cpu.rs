@@ -1,13 +1,13 @@
 //! Circuit bootstrapping on the CPU: indices in parallel, each from its samples to its results.
 
-use super::keys::{automorphism, exponent};
-use super::{CircuitKey, CircuitParams};
 use crate::backend::{Backend, Cpu, CpuBuf};
 use crate::error::Result;
 use crate::lanes::{Quads, with_lanes, with_quads};
 use crate::parallel::*;
+use crate::tfhe::circuit_key::{automorphism, exponent};
 use crate::tfhe::external::{ExternalProduct, Scratch, extract, prepare};
 use crate::tfhe::transform::Transform;
+use crate::tfhe::{CircuitKey, CircuitParams};
 
 /// A key of circuit bootstrapping with its rows in transformed form.
 #[derive(Debug)]

@@ -1,10 +1,11 @@
 //! Tables of bits, and lookups in them.
 
-use super::{CircuitKey, CircuitParams};
 use crate::backend::Cpu;
 use crate::error::{Error, Result};
 use crate::key_set::common;
-use crate::tfhe::{BootstrapKey, Bootstrapper, LookupTables, LweBatch, LweOps, TfheParams};
+use crate::tfhe::{
+    BootstrapKey, Bootstrapper, CircuitKey, CircuitParams, LookupTables, LweBatch, LweOps, TfheParams,
+};
 use derive_where::derive_where;
 
 /// A function from indices of some bits to words of the torus, on a device.
@@ -182,10 +183,10 @@ impl<B: LweOps> CircuitBootstrapper<B> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{CircuitSpec, HALF};
+    use super::super::HALF;
     use super::*;
     use crate::backend::Backend;
-    use crate::tfhe::{Gadget, TfheSecretKey, TfheSpec, presets};
+    use crate::tfhe::{CircuitSpec, Gadget, TfheSecretKey, TfheSpec, presets};
     use rand::{Rng, SeedableRng, rngs::ChaCha20Rng};
 
     fn seeded() -> ChaCha20Rng {

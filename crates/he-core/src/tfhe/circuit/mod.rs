@@ -7,7 +7,7 @@
 //!
 //! Bits are phases of 0 and 1/2, so that their sum modulo 2 is a sum of ciphertexts, without a
 //! bootstrap. A lookup takes one blind rotation per bit of its index and gives any number of bits:
-//! 1. The rotation leaves b 2^(-j B) for the digits j = 1, 2, ... of [`CircuitSpec::select`].
+//! 1. The rotation leaves b 2^(-j B) for the digits j = 1, 2, ... of [`CircuitSpec::select`](super::CircuitSpec).
 //! 2. The trace of the GLWE ciphertext around each is an encryption of that constant: log2 N
 //!    automorphisms with their key switches. A product by the secret makes the other rows of the
 //!    GGSW ciphertext of b from it.
@@ -15,15 +15,11 @@
 //!    external product.
 
 mod cpu;
-mod keys;
 mod lookup;
-mod params;
 mod unpadded;
 
 pub use cpu::CpuCircuitKey;
-pub use keys::CircuitKey;
 pub use lookup::{BitTables, CircuitBootstrapper};
-pub use params::{CircuitNoise, CircuitParams, CircuitSpec};
 pub use unpadded::UnpaddedBits;
 
 /// 1/2: the phase of a bit that is set.

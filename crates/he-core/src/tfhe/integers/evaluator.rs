@@ -1,6 +1,6 @@
 //! The evaluator: its key, its tables, and how a step of an operation looks rows up.
 
-use super::encryption::{Number, complements, encode};
+use super::digits::{Number, complements, encode};
 use super::rows::{Form, Rows};
 use super::tables::{BITS, DIGIT_LOOKUP, Pair, Table, pairs, tables};
 use super::{EncryptedFlags, EncryptedInt, EncryptedInteger, EncryptedUint, Signedness, expect_width};

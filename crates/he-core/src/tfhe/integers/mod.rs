@@ -11,8 +11,8 @@ mod carry;
 mod casts;
 mod columns;
 mod comparison;
+mod digits;
 mod division;
-mod encryption;
 mod evaluator;
 mod handle;
 mod plain_arrays;
@@ -24,7 +24,7 @@ mod saturation;
 mod shifts;
 mod tables;
 
-pub(super) use encryption::expect_none;
+pub(super) use digits::{complements, encode};
 pub use evaluator::{Carry, IntegerEvaluator};
 pub use handle::{FheInt, FheInteger, FheUint};
 pub use rounding::Rounding;
@@ -39,8 +39,7 @@ use rows::Rows;
 use std::fmt::Debug;
 use std::marker::PhantomData;
 use std::ops::Range;
-use tables::BITS;
-pub(super) use tables::UNIT;
+pub(super) use tables::{BITS, UNIT};
 
 mod sealed {
     pub trait Sealed {}
@@ -122,7 +121,7 @@ impl<S: Signedness, B: LweOps> EncryptedInteger<S, B> {
     }
 
     /// The number of digits.
-    fn places(&self) -> usize {
+    pub(super) fn places(&self) -> usize {
         self.digits.count
     }
 

@@ -1,13 +1,13 @@
 //! Parameters of circuit bootstrapping, and the noise of what is looked up.
 
+use super::noise::WORST_FAILURE_LOG2;
+use super::transform::relative_error;
+use super::{Gadget, TfheParams};
 use crate::error::{Error, Result};
 use crate::params::ParamsError;
-use crate::tfhe::noise::WORST_FAILURE_LOG2;
-use crate::tfhe::transform::relative_error;
-use crate::tfhe::{Gadget, TfheParams};
 
 /// The decompositions of circuit bootstrapping. The default is for
-/// [`phases_2m128`](crate::tfhe::presets::phases_2m128).
+/// [`phases_2m128`](super::presets::phases_2m128).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CircuitSpec {
     /// The gadget of the external products by bits. Each digit is a function of the blind rotation.
@@ -94,7 +94,7 @@ impl CircuitParams {
 
     /// The predicted noise.
     ///
-    /// With k, N of GLWE, and the variances of [`Noise`](crate::tfhe::Noise):
+    /// With k, N of GLWE, and the variances of [`Noise`](super::Noise):
     /// - a key switch leaves e = k N (l (B^2 + 2)/12 sigma^2 + 1 / (24 B^2l)), and what the
     ///   transform adds;
     /// - a trace doubles constants log2 N times. Noise of the key switch at step s is doubled by

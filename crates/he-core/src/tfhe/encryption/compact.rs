@@ -7,15 +7,17 @@
 //! k = 1 this is Joye's, with factors in {-1, 0, 1} instead of {0, 1}. Only as many bodies are kept
 //! as there are messages, and an LWE ciphertext under the large secret is extracted for each.
 
-use super::external::extract_mask;
 use super::fresh::sealed::Sealed;
-use super::keys::{ExactProduct, check_count};
-use super::sampler::{Row, error_row, error_step, ternary_row, uniform_row};
-use super::{FreshBits, FreshFlags, FreshInteger, FreshLwe, Masks, Signed, TfheParams, TfheSecretKey};
+use super::words::check_count;
+use super::{FreshBits, FreshFlags, FreshInteger, FreshLwe, Masks};
 use crate::error::Result;
 use crate::key_set::{KeySetId, key_set_accessors};
 use crate::parallel::*;
 use crate::ring::Seed;
+use crate::tfhe::external::extract_mask;
+use crate::tfhe::keys::ExactProduct;
+use crate::tfhe::sampler::{Row, error_row, error_step, ternary_row, uniform_row};
+use crate::tfhe::{Signed, TfheParams, TfheSecretKey};
 use rand::CryptoRng;
 use zeroize::Zeroizing;
 
@@ -75,20 +77,20 @@ impl Masks for GlweMasks {
 }
 
 /// A key that anybody may have, to encrypt for the holder of the secret key. It takes k N words and
-/// a seed, 16 KiB for [`presets::digits_2m128`](super::presets::digits_2m128).
+/// a seed, 16 KiB for [`presets::digits_2m128`](crate::tfhe::presets::digits_2m128).
 ///
 /// Its encryption is a *compact list*, which is sent as it is and expanded for computing. No key is
 /// switched, and the noise is below that of a bootstrap's result
-/// ([`Noise::public`](super::Noise::public)): everything is computed as with encryptions by the
+/// ([`Noise::public`](crate::tfhe::Noise::public)): everything is computed as with encryptions by the
 /// secret key, and fails as rarely. Encryptions by the secret key are smaller, one word per
 /// ciphertext, where this takes 2 for whole lists at k = 1, and k N + 1 for a list of one.
 ///
 /// # Security
-/// The key consists of GLWE encryptions of zero, as a [`BootstrapKey`](super::BootstrapKey) does,
+/// The key consists of GLWE encryptions of zero, as a [`BootstrapKey`](crate::tfhe::BootstrapKey) does,
 /// under the same secret of dimension k N and with the same errors. As long as these cannot be told
 /// from uniform ones, a list hides its messages as well as (k + 1) N samples hide their secret r,
 /// which also has dimension k N, with errors of the same deviation. For both secrets,
-/// [`least_sigma_log2`](super::least_sigma_log2) is the line of 128 bits: it holds for binary ones,
+/// [`least_sigma_log2`](crate::tfhe::least_sigma_log2) is the line of 128 bits: it holds for binary ones,
 /// and r, which is ternary, has more entropy. Nothing proves that a list was made as it should be:
 /// whoever tells strangers what their ciphertexts decrypt to needs more than encryption.
 ///

@@ -1,11 +1,11 @@
 //! Fresh encryptions in the form in which they are sent: bodies, and what their masks come from.
 
-use super::{
-    EncryptedBits, EncryptedFlags, EncryptedInteger, LweBatch, LweOps, Signedness, TfheParams, Unsigned,
-};
 use crate::error::Result;
 use crate::key_set::{KeySetId, key_set_accessors};
 use crate::parallel::*;
+use crate::tfhe::{
+    EncryptedBits, EncryptedFlags, EncryptedInteger, LweBatch, LweOps, Signedness, TfheParams, Unsigned,
+};
 use std::marker::PhantomData;
 
 pub(super) mod sealed {
@@ -13,7 +13,7 @@ pub(super) mod sealed {
 }
 
 /// The source of the masks of fresh ciphertexts: the seed of
-/// [`TfheSecretKey`](super::TfheSecretKey), or the polynomials of
+/// [`TfheSecretKey`](crate::tfhe::TfheSecretKey), or the polynomials of
 /// [`CompactPublicKey`](super::CompactPublicKey).
 pub trait Masks: sealed::Sealed + Clone + Send + Sync {
     /// Leaves the mask of ciphertext `index` in k N words.

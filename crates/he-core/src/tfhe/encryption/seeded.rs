@@ -2,22 +2,23 @@
 //! that a ciphertext takes one word instead of k N + 1.
 
 use super::fresh::sealed::Sealed;
-use super::sampler::{Row, uniform_row};
-use super::{FreshBits, FreshFlags, FreshInteger, FreshLwe, Masks, TfheParams};
+use super::{FreshBits, FreshFlags, FreshInteger, FreshLwe, Masks};
 use crate::ring::Seed;
+use crate::tfhe::TfheParams;
+use crate::tfhe::sampler::{Row, uniform_row};
 
-/// Fresh ciphertexts, from [`TfheSecretKey::encrypt_seeded`](super::TfheSecretKey::encrypt_seeded).
+/// Fresh ciphertexts, from [`TfheSecretKey::encrypt_seeded`](crate::tfhe::TfheSecretKey::encrypt_seeded).
 pub type SeededLwe = FreshLwe<Seed>;
 
-/// Fresh bits, from [`TfheSecretKey::encrypt_bits_seeded`](super::TfheSecretKey::encrypt_bits_seeded).
+/// Fresh bits, from [`TfheSecretKey::encrypt_bits_seeded`](crate::tfhe::TfheSecretKey::encrypt_bits_seeded).
 pub type SeededBits = FreshBits<Seed>;
 
 /// Fresh integers, from
-/// [`TfheSecretKey::encrypt_uint_seeded`](super::TfheSecretKey::encrypt_uint_seeded).
+/// [`TfheSecretKey::encrypt_uint_seeded`](crate::tfhe::TfheSecretKey::encrypt_uint_seeded).
 pub type SeededUint = FreshInteger<Seed>;
 
 /// Fresh conditions, from
-/// [`TfheSecretKey::encrypt_flags_seeded`](super::TfheSecretKey::encrypt_flags_seeded).
+/// [`TfheSecretKey::encrypt_flags_seeded`](crate::tfhe::TfheSecretKey::encrypt_flags_seeded).
 pub type SeededFlags = FreshFlags<Seed>;
 
 impl Sealed for Seed {}

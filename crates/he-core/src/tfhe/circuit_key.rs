@@ -1,20 +1,19 @@
 //! The key of circuit bootstrapping, in the form in which it is sent: bodies and the seed of the
 //! masks.
 
-use super::CircuitParams;
+use super::keys::ExactProduct;
+use super::sampler::{Row, error_row, error_step, uniform_row};
+use super::{CircuitParams, TfheSecretKey};
 use crate::error::Result;
 use crate::key_set::{KeySetId, key_set_accessors};
 use crate::parallel::*;
 use crate::ring::Seed;
-use crate::tfhe::TfheSecretKey;
-use crate::tfhe::keys::ExactProduct;
-use crate::tfhe::sampler::{Row, error_row, error_step, uniform_row};
 use rand::CryptoRng;
 use zeroize::Zeroizing;
 
 /// Key switches from the images of the secret under automorphisms, and from products of its
 /// polynomials. It holds bodies and the seed of the masks; a back end expands it
-/// ([`LweOps::circuit_key`](crate::tfhe::LweOps::circuit_key)).
+/// ([`LweOps::circuit_key`](super::LweOps::circuit_key)).
 #[derive(Clone)]
 pub struct CircuitKey {
     params: CircuitParams,

@@ -1,99 +1,20 @@
 //! Encryption and decryption of integers and conditions.
 
-use super::tables::{BITS, DIGIT_LOOKUP, UNIT};
-use super::{EncryptedFlags, EncryptedInt, EncryptedInteger, EncryptedUint, Signedness, digits_of};
+use super::words::expect_none;
+use super::{
+    CompactFlags, CompactInt, CompactPublicKey, CompactUint, FreshFlags, FreshInteger, SeededFlags,
+    SeededUint,
+};
 use crate::error::{Error, Result};
 use crate::publisher::Publisher;
-use crate::reveal;
+use crate::tfhe::integers::{BITS, UNIT, complements, encode};
 use crate::tfhe::{
-    CompactFlags, CompactInt, CompactPublicKey, CompactUint, FreshFlags, FreshInteger, LweBatch, LweOps,
-    SeededFlags, SeededUint, TfheSecretKey,
+    DIGIT_LOOKUP, EncryptedFlags, EncryptedInt, EncryptedInteger, EncryptedUint, LweBatch, LweOps,
+    Signedness, TfheSecretKey,
 };
 use num_bigint::{BigInt, BigUint, Sign};
 use rand::CryptoRng;
 use zeroize::Zeroizing;
-
-/// A number that is cut into digits.
-pub(super) trait Number {
-    /// Whether integers of so many bits reach it.
-    fn fits(&self, bits: usize) -> bool;
-
-    /// The word `index` of 64 bits of its two's complement; the lowest is 0.
-    fn limb(&self, index: usize) -> u64;
-}
-
-impl Number for BigUint {
-    fn fits(&self, bits: usize) -> bool {
-        self.bits() <= bits as u64
-    }
-
-    fn limb(&self, index: usize) -> u64 {
-        self.iter_u64_digits().nth(index).unwrap_or(0)
-    }
-}
-
-impl Number for u64 {
-    fn fits(&self, bits: usize) -> bool {
-        bits >= 64 || self >> bits == 0
-    }
-
-    fn limb(&self, index: usize) -> u64 {
-        if index == 0 { *self } else { 0 }
-    }
-}
-
-impl Number for i64 {
-    fn fits(&self, bits: usize) -> bool {
-        // A value fits if the bits from its sign on are equal.
-        bits > 64 || (self >> (bits - 1)) as u64 == (self >> 63) as u64
-    }
-
-    fn limb(&self, index: usize) -> u64 {
-        if index == 0 { *self as u64 } else { (self >> 63) as u64 }
-    }
-}
-
-/// Two's complement of `bits` bits; too wide a number, which [`Number::fits`] refuses, if the value
-/// does not fit.
-fn complement(value: &BigInt, bits: usize) -> BigUint {
-    let half = BigUint::from(1u8) << (bits - 1);
-    match value.sign() {
-        Sign::Minus if value.magnitude() <= &half => (&half << 1) - value.magnitude(),
-        Sign::Minus => half << 1,
-        _ if value.magnitude() < &half => value.magnitude().clone(),
-        _ => half << 1,
-    }
-}
-
-/// The two's complements of these values.
-pub(super) fn complements(values: &[BigInt], bits: usize) -> Result<Vec<BigUint>> {
-    digits_of(bits)?;
-    Ok(values.iter().map(|value| complement(value, bits)).collect())
-}
-
-/// Makes one decision about everything that was decrypted.
-pub(in crate::tfhe) fn expect_none(bad: u64, count: usize) -> Result<()> {
-    let bad = reveal::word(bad);
-    if bad == 0 { Ok(()) } else { Err(Error::BadDigits { bad: bad as usize, count }) }
-}
-
-/// The words of the digits `[digit][batch]`, in units of 2^-64.
-pub(super) fn encode<T: Number>(values: &[T], bits: usize) -> Result<Zeroizing<Vec<u64>>> {
-    digits_of(bits)?;
-    if !reveal::bit(values.iter().fold(true, |all, value| all & value.fits(bits))) {
-        let index = values.iter().position(|value| !value.fits(bits)).unwrap_or(0);
-        let why = format!("number {index} of the batch does not fit {bits} bits");
-        return Err(Error::argument("integer", why));
-    }
-    let mut words = Zeroizing::new(vec![0; bits / BITS * values.len()]);
-    for (b, value) in values.iter().enumerate() {
-        for d in 0..bits / BITS {
-            let limb = value.limb(d * BITS / 64);
-            words[d * values.len() + b] = (limb >> (d * BITS % 64) & 3) * UNIT;
-        }
-    }
-    Ok(words)
-}
 
 fn encode_flags(flags: &[bool]) -> Zeroizing<Vec<u64>> {
     Zeroizing::new(flags.iter().map(|&flag| u64::from(flag) * UNIT).collect())
@@ -185,7 +106,7 @@ impl TfheSecretKey {
         flags: &[bool],
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<EncryptedFlags<B>> {
-        Ok(EncryptedFlags(self.encrypt(backend, &encode_flags(flags), rng)?))
+        Ok(EncryptedFlags::from_ciphertexts(self.encrypt(backend, &encode_flags(flags), rng)?))
     }
 
     /// Makes the same encryptions, with their masks as a seed. Constant time.
@@ -322,7 +243,7 @@ impl TfheSecretKey {
     /// [`decrypt_uint`](Self::decrypt_uint); [`Error::ParamsMismatch`], [`Error::KeyMismatch`],
     /// device errors.
     pub fn decrypt_flags<B: LweOps>(&self, flags: &EncryptedFlags<B>) -> Result<Vec<bool>> {
-        Ok(self.digits(&flags.0, 1)?.iter().map(|&flag| flag == 1).collect())
+        Ok(self.digits(flags.ciphertexts(), 1)?.iter().map(|&flag| flag == 1).collect())
     }
 }
 
