@@ -80,16 +80,19 @@
 
 mod ciphertext;
 mod decryption;
+mod digest;
 mod error;
 mod galois;
 mod input;
 mod key_switching;
 mod party;
+mod protocol_kind;
 mod proxy;
 mod public_key;
 mod refresh;
 mod relinearisation;
 mod session;
+mod session_id;
 mod share;
 #[cfg(test)]
 mod tests;
@@ -98,19 +101,22 @@ mod transcript;
 
 pub use ciphertext::Encrypted;
 pub use decryption::Decryption;
+pub use digest::Digest;
 pub use error::MheError;
 pub use galois::GaloisKeyGeneration;
 use input::Input;
 pub use key_switching::{KeySwitching, PublicKeySwitching};
 pub use party::{KeyShare, PartyKey};
+pub use protocol_kind::ProtocolKind;
 pub use proxy::{RecipientKey, ReencryptionKey};
 pub use public_key::PublicKeyGeneration;
 pub use refresh::Refresh;
 pub use relinearisation::{EphemeralKey, RelinearisationRound1, RelinearisationRound2, RelinearisationSums};
-pub use session::{Session, SessionId};
-pub use share::{Aggregate, Protocol, ProtocolKind, Share, ShareKind, kinds};
+pub use session::Session;
+pub use session_id::SessionId;
+pub use share::{Aggregate, Protocol, Share, ShareKind, kinds};
 pub use threshold::{SecretShare, ThresholdAggregate, ThresholdKey};
-pub use transcript::{Digest, Statement, Transcript};
+pub use transcript::{Statement, Transcript};
 
 use crate::backend::RingOps;
 use crate::error::{Error, Result};

@@ -1,6 +1,6 @@
 //! The agreement between the parties that precedes their keys.
 
-use super::{MheError, ProtocolKind};
+use super::{MheError, ProtocolKind, SessionId};
 use crate::error::{Error, Result};
 use crate::key_set::KeySetId;
 use crate::ring::Seed;
@@ -25,23 +25,6 @@ macro_rules! in_session {
     };
 }
 pub(super) use in_session;
-
-/// The identity of a session: 32 public bytes, a hash of all that the parties agreed on.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct SessionId(pub [u8; 32]);
-
-impl std::fmt::Display for SessionId {
-    /// The first eight bytes in hexadecimal.
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0[..8].iter().try_for_each(|byte| write!(f, "{byte:02x}"))
-    }
-}
-
-impl std::fmt::Debug for SessionId {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "SessionId({self})")
-    }
-}
 
 /// 32 bytes that say what a share concerns: a hash.
 pub(super) type Subject = [u8; 32];

@@ -1,7 +1,7 @@
 //! The facts about ciphertexts that parties know before they make shares of them.
 
 use super::session::{check_party, hash_parties};
-use super::{Encrypted, MheError, PartyKey, Session, SessionId};
+use super::{Digest, Encrypted, MheError, PartyKey, Session, SessionId};
 use crate::error::{Error, Result};
 use crate::key_set::hash_of_secret;
 use crate::reveal;
@@ -13,11 +13,6 @@ const DIGEST: &str = "he 2026-11 session of several parties: ciphertext of a tra
 const TRANSCRIPT: &str = "he 2026-11 session of several parties: transcript, version 1";
 const TAG: &str = "he 2026-11 session of several parties: key of a party's transcripts, version 1";
 
-/// 32 public bytes that stand for something public: a BLAKE3 hash of a ciphertext, a file or a
-/// [`Transcript`].
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Digest(pub [u8; 32]);
-
 impl Digest {
     /// The digest of a ciphertext: of its level, scale or correction factor, noise as far as
     /// decryptions depend on it, and all words.
@@ -28,19 +23,6 @@ impl Digest {
         let mut hasher = blake3::Hasher::new_derive_key(DIGEST);
         ct.hash_stored(&mut hasher)?;
         Ok(Self(*hasher.finalize().as_bytes()))
-    }
-}
-
-impl std::fmt::Display for Digest {
-    /// The first eight bytes in hexadecimal.
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0[..8].iter().try_for_each(|byte| write!(f, "{byte:02x}"))
-    }
-}
-
-impl std::fmt::Debug for Digest {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Digest({self})")
     }
 }
 
