@@ -159,11 +159,29 @@ impl Publisher {
         libm::log2(self.decryptions as f64)
     }
 
+    /// Publishes `count` decryptions with the flood of each: `fits` says its width before any of
+    /// them counts, and `decrypt` comes after all do.
+    ///
+    /// # Errors
+    /// [`Error::DecryptionsSpent`], and the errors of `fits`, none of which counts; the errors of
+    /// `decrypt`.
+    pub(crate) fn flooded<T>(
+        &mut self,
+        count: usize,
+        fits: impl FnOnce(Flooding) -> Result<u32>,
+        decrypt: impl FnOnce(Flooding) -> Result<T>,
+    ) -> Result<T> {
+        self.expect(count)?;
+        fits(self.flooding())?;
+        self.take(count)?;
+        decrypt(self.flooding())
+    }
+
     /// Whether so many decryptions are left.
     ///
     /// # Errors
     /// [`Error::DecryptionsSpent`].
-    pub(crate) fn expect(&self, count: usize) -> Result<u64> {
+    fn expect(&self, count: usize) -> Result<u64> {
         let (asked, left) = (count as u64, self.left);
         left.checked_sub(asked).ok_or(Error::DecryptionsSpent { asked, left, of: self.decryptions })
     }

@@ -329,10 +329,8 @@ impl<B: RingOps> Decryptor<B> {
         publisher: &mut Publisher,
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<Plaintext<B>> {
-        publisher.expect(ct.batch())?;
-        self.flood_bits(ct, publisher.flooding())?;
-        publisher.take(ct.batch())?;
-        self.decrypt_flooded(ct, publisher.flooding(), rng)
+        let fits = |flooding| self.flood_bits(ct, flooding);
+        publisher.flooded(ct.batch(), fits, |flooding| self.decrypt_flooded(ct, flooding, rng))
     }
 
     /// The b of [`decrypt_flooded`](Self::decrypt_flooded): the flood hides values of this
