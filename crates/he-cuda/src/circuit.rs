@@ -1,9 +1,9 @@
 //! TFHE: circuit bootstrapping, and lookups of bits.
 
 use crate::cuda::Cuda;
+use crate::doubles::{digit_zero, value_scale};
 use crate::elementwise::at;
 use crate::kernels::{ENTRIES, Entry};
-use crate::tfhe::{digit_zero, value_scale};
 use bytemuck::NoUninit;
 use gpu::Buffer;
 use he_core::Result;

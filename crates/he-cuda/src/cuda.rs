@@ -1,8 +1,8 @@
 //! The back end's handle.
 
+use crate::blocks::Staging;
 use crate::constants::ROW_THREADS;
 use crate::kernels::{Entry, Kernels};
-use crate::staging::Staging;
 use bytemuck::NoUninit;
 use gpu::{Branch, Gpu, Stream};
 use he_core::{Error, Overseer, Oversight, Result};

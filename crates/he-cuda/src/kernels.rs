@@ -1,8 +1,8 @@
 //! The kernels of one device, loaded when they are first needed: a program that adds two
 //! polynomials compiles no transform.
 
+use crate::byte_conversion::{row_chunks, row_words};
 use crate::cache::lock;
-use crate::ring::{row_chunks, row_words};
 use gpu::{Gpu, Kernel, Module, Result};
 use std::collections::HashMap;
 use std::sync::{Mutex, OnceLock};

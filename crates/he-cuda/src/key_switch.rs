@@ -1,12 +1,13 @@
 //! Products, base conversions, divisions and key switches.
 
+use crate::byte_conversion::row_chunks;
 use crate::constants::{Grid, ROW_THREADS};
 use crate::cuda::{Cuda, failed};
 use crate::elementwise::{at, holds_operand};
 use crate::kernels::{Entry, byte_rows, product_tile};
-use crate::key::{KeyForm, KeyLayout};
-use crate::ntt::{Args as NttArgs, Extent, MOST_PARTS, Operand as Loaded, Own, Rest, parts};
-use crate::ring::{CudaRing, Plan, row_chunks};
+use crate::key_form::{KeyForm, KeyLayout};
+use crate::ntt::{Args as NttArgs, Extent, FUSED_SOURCES, MOST_PARTS, Operand as Loaded, Own, Rest, parts};
+use crate::ring::{CudaRing, Plan};
 use bytemuck::NoUninit;
 use gpu::Buffer;
 use he_core::Result;
@@ -15,10 +16,6 @@ use he_core::ring::{Operand, RingSpec, Rows, Span};
 
 /// The most primes of a chain.
 const MAX_CHAIN: usize = RingSpec::MAX_PRIMES;
-
-/// Conversions from at most this many sources are computed in the transform that follows; others
-/// take a separate kernel, where each source is read once for all targets.
-pub(crate) const FUSED_SOURCES: usize = 4;
 
 /// The most sources of a conversion with two coefficients per thread in float64
 /// (kernels/include/conversion.cuh).

@@ -22,10 +22,13 @@
 #![allow(unsafe_code)] // Kernel launches; every one has its SAFETY line.
 
 mod backend;
+mod blocks;
+mod byte_conversion;
 mod cache;
 mod circuit;
 mod constants;
 mod cuda;
+mod doubles;
 mod elementwise;
 mod embedding;
 mod exact;
@@ -33,6 +36,7 @@ mod group;
 mod host_vector;
 mod kernels;
 mod key;
+mod key_form;
 mod key_switch;
 mod ntt;
 mod ring;

@@ -1,9 +1,9 @@
 //! Transforms: the kernels for each degree, and the operations fused into them.
 
+use crate::byte_conversion::{COLUMN_SOURCES, row_chunks};
 use crate::constants::{Basis, Limbs};
 use crate::kernels::{Entry, byte_tile, placed, tile};
-use crate::key_switch::FUSED_SOURCES;
-use crate::ring::{COLUMN_SOURCES, CudaRing, Plan, row_chunks};
+use crate::ring::{CudaRing, Plan};
 use bytemuck::{NoUninit, Zeroable};
 use gpu::Branch;
 use he_core::Result;
@@ -35,6 +35,10 @@ pub(crate) enum Operand {
     /// All three parts, as far as [`CudaRing::takes_pairs`] says.
     Tensor = 3,
 }
+
+/// Conversions from at most this many sources are computed in the transform that follows; others
+/// take a separate kernel, where each source is read once for all targets.
+pub(crate) const FUSED_SOURCES: usize = 4;
 
 /// The most polynomials that one launch transforms.
 pub(crate) const MOST_PARTS: usize = 4;

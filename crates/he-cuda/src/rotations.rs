@@ -2,7 +2,7 @@
 
 use crate::constants::{Grid, ROW_THREADS};
 use crate::kernels::{Entry, KEY_RUN, MOST_PAIR_PLACES, STEP_DIGITS, rotation_places};
-use crate::key::{KeyForm, KeyLayout};
+use crate::key_form::{KeyForm, KeyLayout};
 use crate::key_switch::Finish;
 use crate::ring::CudaRing;
 use bytemuck::{NoUninit, Pod, Zeroable};

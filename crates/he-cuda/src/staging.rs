@@ -1,13 +1,10 @@
 //! Page-locked memory between the host and the device: copies to and from it are several times as
 //! fast as those of pageable memory, and the host continues meanwhile.
 
-use crate::cache::lock;
 use crate::cuda::{Cuda, failed};
 use gpu::{Buffer, Pinned};
 use he_core::Result;
 use he_core::backend::Backend;
-use std::collections::VecDeque;
-use std::sync::Mutex;
 
 /// The words of a block.
 pub(crate) const STAGE: usize = 1 << 15;
@@ -18,27 +15,6 @@ pub(crate) const STAGES: usize = 32;
 const FEW_UP: usize = (1 << 13) - 1;
 /// Fewer words than this are downloaded without staging.
 const FEW_DOWN: usize = 1 << 9;
-/// The blocks that are made before one is reused, whose last copy may still wait for work before
-/// it.
-const ROUND: usize = 4;
-
-/// Blocks of one device, wiped when it is dropped.
-#[derive(Debug, Default)]
-pub(crate) struct Staging(Mutex<Blocks>);
-
-#[derive(Debug, Default)]
-struct Blocks {
-    /// The free blocks, the one returned first in front.
-    free: VecDeque<Pinned>,
-    made: usize,
-}
-
-impl Drop for Staging {
-    fn drop(&mut self) {
-        lock(&self.0).free.iter_mut().for_each(Pinned::zero);
-    }
-}
-
 /// Blocks of one transfer, which return to the others when they are dropped; their copies may still
 /// be in progress.
 pub(crate) struct Staged<'a> {
@@ -49,14 +25,11 @@ pub(crate) struct Staged<'a> {
 impl Staged<'_> {
     /// One more block, with arbitrary contents.
     pub(crate) fn add(&mut self, op: &'static str) -> Result<&mut Pinned> {
-        let mut blocks = lock(&self.cuda.staging.0);
-        let free = if blocks.made < ROUND { None } else { blocks.free.pop_front() };
-        drop(blocks);
-        let block = match free {
+        let block = match self.cuda.staging.take() {
             Some(block) => block,
             None => {
                 let block = self.cuda.gpu().pinned(STAGE).map_err(failed(op))?;
-                lock(&self.cuda.staging.0).made += 1;
+                self.cuda.staging.made_one();
                 block
             }
         };
@@ -89,7 +62,7 @@ impl Drop for Staged<'_> {
                 block.zero();
             }
         }
-        lock(&self.cuda.staging.0).free.extend(self.blocks.drain(..));
+        self.cuda.staging.give_back(self.blocks.drain(..));
     }
 }
 

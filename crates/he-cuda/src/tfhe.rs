@@ -2,13 +2,14 @@
 
 use crate::circuit::CudaCircuitKey;
 use crate::cuda::{Cuda, MOST_AHEAD};
+use crate::doubles::{digit_zero, value_scale};
 use crate::elementwise::at;
 use crate::kernels::{ENTRIES, Entry};
 use bytemuck::NoUninit;
 use gpu::{Buffer, DeviceInfo};
 use he_core::Result;
 use he_core::backend::Backend;
-use he_core::tfhe::{BootstrapKey, CircuitKey, Combination, Gadget, LweOps, TfheParams};
+use he_core::tfhe::{BootstrapKey, CircuitKey, Combination, LweOps, TfheParams};
 use rayon::prelude::*;
 
 /// A bootstrapping key on a device.
@@ -220,16 +221,6 @@ impl Cuda {
         }
         Ok(values)
     }
-}
-
-/// 2^-64 / M: the factor of words that are transformed.
-pub(crate) fn value_scale(degree: usize) -> f64 {
-    2.0 / degree as f64 / 2f64.powi(64)
-}
-
-/// 2^52 and half of the base, by which a digit becomes a double.
-pub(crate) fn digit_zero(gadget: Gadget) -> f64 {
-    2f64.powi(52) + 2f64.powi(gadget.base_log as i32 - 1)
 }
 
 impl LweOps for Cuda {

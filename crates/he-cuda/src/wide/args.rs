@@ -3,7 +3,7 @@
 use crate::constants::{Grid, Limbs};
 use crate::cuda::Cuda;
 use crate::kernels::Entry;
-use crate::key::KeyLayout;
+use crate::key_form::KeyLayout;
 use crate::ring::CudaRing;
 use bytemuck::NoUninit;
 use gpu::Buffer;
