@@ -1,4 +1,5 @@
-//! The owner of an address: what one client can choose freely counts as one address.
+//! Addresses: whose they are (what one client can choose freely counts as one), and which are this
+//! machine.
 
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -10,6 +11,11 @@ pub fn counted(address: IpAddr) -> IpAddr {
         }
         address => address,
     }
+}
+
+/// Whether an address is this machine, also as one of IPv4 in IPv6.
+pub fn is_loopback(address: IpAddr) -> bool {
+    address.to_canonical().is_loopback()
 }
 
 /// The last address of a header `X-Forwarded-For`: the one that the nearest proxy has added.

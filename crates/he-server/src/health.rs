@@ -1,6 +1,8 @@
 //! Whether the service is ready: the database takes changes, the store answers, the disk has room.
 
-use crate::app::App;
+use crate::db::Database;
+use crate::space::Space;
+use crate::store::Store;
 use std::time::{Duration, Instant};
 use tokio::sync::Mutex;
 
@@ -18,22 +20,22 @@ impl Health {
     ///
     /// # Errors
     /// The fault.
-    pub async fn check(&self, app: &App) -> Result<(), &'static str> {
+    pub async fn check(&self, db: &Database, store: &Store, space: &Space) -> Result<(), &'static str> {
         let mut last = self.0.lock().await;
         if let Some((at, found)) = *last
             && at.elapsed() < FRESH
         {
             return found;
         }
-        let found = look(app).await;
+        let found = look(db, store, space).await;
         *last = Some((Instant::now(), found));
         found
     }
 }
 
-async fn look(app: &App) -> Result<(), &'static str> {
+async fn look(db: &Database, store: &Store, space: &Space) -> Result<(), &'static str> {
     let silent = "the database does not answer";
-    match tokio::time::timeout(PATIENCE, app.db.ping()).await {
+    match tokio::time::timeout(PATIENCE, db.ping()).await {
         Err(_) => return Err(silent),
         Ok(Err(sqlx::Error::Database(error))) => {
             tracing::error!(%error, "the database takes no changes");
@@ -42,11 +44,11 @@ async fn look(app: &App) -> Result<(), &'static str> {
         Ok(Err(_)) => return Err(silent),
         Ok(Ok(())) => {}
     }
-    match tokio::time::timeout(PATIENCE, app.store.ping()).await {
+    match tokio::time::timeout(PATIENCE, store.ping()).await {
         Ok(Ok(())) => {}
         _ => return Err("the store does not answer"),
     }
-    if !app.space.has_reserve() {
+    if !space.has_reserve() {
         return Err("the disk is full");
     }
     Ok(())

@@ -1,9 +1,9 @@
 //! A service alone on its folder and its database.
 
-use crate::app::{App, StartError};
 use crate::db::{BEAT, CURRENT, Database, Found, Lease};
 use crate::folder::{Folder, Holder};
 use crate::settings::Config;
+use crate::start_error::StartError;
 use std::sync::Arc;
 use tokio::sync::watch;
 
@@ -74,28 +74,29 @@ impl Hold {
     }
 }
 
-/// Keeps the lease while the service runs, and logs what operators do beside it.
-pub fn keep(app: &Arc<App>) {
-    let app = Arc::downgrade(app);
+/// Keeps the lease while the service runs, and logs what operators do beside it. Calls `end` once if
+/// another process has taken the database over.
+pub fn keep(hold: &Arc<Hold>, db: &Database, end: impl FnOnce() + Send + 'static) {
+    let (hold, db) = (Arc::downgrade(hold), db.clone());
     tokio::spawn(async move {
         loop {
             tokio::time::sleep(BEAT).await;
-            let Some(app) = app.upgrade().filter(|app| !app.db.is_closed()) else { break };
-            match app.db.beat(&app.hold.lease).await {
+            let Some(hold) = hold.upgrade().filter(|_| !db.is_closed()) else { break };
+            match db.beat(&hold.lease).await {
                 Ok(true) => {}
                 Ok(false) => {
                     tracing::error!("another process has taken the database over: this one ends");
-                    app.jobs.leave();
-                    app.hold.lost.send_replace(true);
+                    end();
+                    hold.lost.send_replace(true);
                     break;
                 }
-                Err(_) if app.db.is_closed() => break,
+                Err(_) if db.is_closed() => break,
                 Err(error) => {
                     tracing::warn!(%error, "the lease of the database could not be renewed");
                     continue;
                 }
             }
-            match app.db.take_actions().await {
+            match db.take_actions().await {
                 Ok(actions) => actions.iter().for_each(|done| {
                     let (at, operator) = (crate::clock::text(done.at), &*done.operator);
                     tracing::info!(audit = done.action, subject = done.subject, operator, at, "audit");

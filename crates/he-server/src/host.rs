@@ -1,70 +1,38 @@
 //! By which names the service is called, and from which pages: against pages of others that make a
 //! browser ask it for them (DNS rebinding, cross-site requests).
 
-use crate::app::App;
+use crate::address::is_loopback;
+use crate::host_name::Name;
 use crate::problem::{Answer, Problem};
-use crate::settings::{Config, is_loopback};
 use axum::extract::{Request, State};
-use axum::http::uri::Authority;
 use axum::http::{Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// A host and, if it was given, a port.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Name {
-    /// The host in small letters; addresses of IPv6 in brackets.
-    pub host: String,
-    /// The port.
-    pub port: Option<u16>,
-}
-
-impl Name {
-    /// From `HOST` or `HOST:PORT`.
-    pub fn of_text(text: &str) -> Option<Self> {
-        let authority: Authority = text.parse().ok()?;
-        let (host, port) = (authority.host(), authority.port_u16());
-        let expected =
-            port.map_or(host.len(), |_| host.len() + 1 + authority.port().map_or(0, |p| p.as_str().len()));
-        let host = host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase();
-        // Names of users, and ports that are not numbers, are left over.
-        (expected == text.len() && !host.is_empty()).then_some(Self { host, port })
-    }
-
-    fn is_loopback(&self) -> bool {
-        let address = self.host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
-        self.host == "localhost" || address.is_ok_and(is_loopback)
-    }
-
-    /// The port under a scheme.
-    fn port(&self, scheme: &str) -> u16 {
-        self.port.unwrap_or(if scheme.eq_ignore_ascii_case("https") { 443 } else { 80 })
-    }
-}
-
 /// Answers only requests that call the service by a name of its own, and changes nothing for pages
-/// of others. `listen` is the address at which the request has arrived.
+/// of others. `hosts` are the names that its operator lists, and `listen` is the address at which the
+/// request has arrived.
 pub async fn checked(
-    State((app, listen)): State<(Arc<App>, IpAddr)>,
+    State((hosts, listen)): State<(Arc<[String]>, IpAddr)>,
     request: Request,
     next: Next,
 ) -> Response {
-    match check(&app.config, listen, &request) {
+    match check(&hosts, listen, &request) {
         Ok(()) => next.run(request).await,
         Err(problem) => problem.into_response(),
     }
 }
 
-fn check(config: &Config, listen: IpAddr, request: &Request) -> Answer<()> {
+fn check(hosts: &[String], listen: IpAddr, request: &Request) -> Answer<()> {
     let name = name(request)?;
     let listed = |name: &Name| {
-        config.hosts.iter().filter_map(|host| Name::of_text(host)).any(|known| known.host == name.host)
+        hosts.iter().filter_map(|host| Name::of_text(host)).any(|known| known.host == name.host)
     };
     let known = match is_loopback(listen) {
         true => name.is_loopback() || listed(&name),
-        false => config.hosts.is_empty() || listed(&name),
+        false => hosts.is_empty() || listed(&name),
     };
     if !known {
         let what = format!("this service is not called {}", name.host);
@@ -107,7 +75,7 @@ fn name(request: &Request) -> Answer<Name> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::Settings;
+    use crate::settings::{Config, Settings};
     use axum::body::Body;
     use he::Device;
 
@@ -120,7 +88,7 @@ mod tests {
             request = request.header(*name, *value);
         }
         let request = request.body(Body::empty()).unwrap();
-        check(&config, listen.parse().unwrap(), &request)
+        check(&config.hosts, listen.parse().unwrap(), &request)
             .map_or_else(|problem| problem.status.as_u16(), |()| 200)
     }
 

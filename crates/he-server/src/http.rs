@@ -67,11 +67,11 @@ pub fn router(app: Arc<App>) -> Router {
         .layer(DefaultBodyLimit::max(MAX_JSON))
         .layer(middleware::from_fn_with_state(Arc::clone(&app), in_time));
     let page = axum::routing::any(page::serve).layer(compressed());
-    let listen = app.config.listen.ip();
+    let (hosts, listen) = (Arc::from(&*app.config.hosts), app.config.listen.ip());
     long.merge(short)
         .method_not_allowed_fallback(not_allowed)
-        .fallback_service(page.with_state(Arc::clone(&app)))
-        .layer(middleware::from_fn_with_state((Arc::clone(&app), listen), host::checked))
+        .fallback_service(page.with_state(Arc::clone(&app.page)))
+        .layer(middleware::from_fn_with_state((hosts, listen), host::checked))
         .layer(middleware::from_fn_with_state(Arc::clone(&app), observed))
         .with_state(app)
 }
@@ -79,12 +79,13 @@ pub fn router(app: Arc<App>) -> Router {
 /// The routes of the listener of the metrics.
 pub fn metrics_router(app: Arc<App>) -> Router {
     let listen = app.config.metrics_listen.unwrap_or(app.config.listen).ip();
+    let hosts = Arc::from(&*app.config.hosts);
     Router::new()
         .route("/metrics", get(about::metrics))
         .route("/healthz", get(about::health))
         .route("/readyz", get(about::ready))
         .fallback(async || Problem::not_found("resource"))
-        .layer(middleware::from_fn_with_state((Arc::clone(&app), listen), host::checked))
+        .layer(middleware::from_fn_with_state((hosts, listen), host::checked))
         .layer(middleware::from_fn_with_state(Arc::clone(&app), observed))
         .with_state(app)
 }

@@ -1,14 +1,19 @@
 //! Jobs: they wait in a fair queue, run on all devices, and tell how far they are.
 
-use crate::app::App;
+use crate::cause::Cause;
 use crate::clock;
-use crate::db::{self, Ended, Job, JobState, Kind, Object, Room};
+use crate::db::{self, Database, Ended, Job, JobState, Kind, Object, Room};
 use crate::describe;
 use crate::ids;
+use crate::metrics::Metrics;
+use crate::models::Models;
 use crate::operations::Task;
-use crate::problem::{Answer, Cause, Problem};
+use crate::problem::{Answer, Problem};
 use crate::queue::{Capacity, Owner, Queue};
+use crate::settings::{Config, JobTimes};
+use crate::store::Store;
 use crate::time_limits;
+use he::Device;
 use he_files::bootstrap::keys::KeyFile as BootstrapFile;
 use he_files::cipher_file::CipherReader;
 use he_files::io::cancel::Cancel;
@@ -74,9 +79,15 @@ impl Active {
     }
 }
 
-/// All jobs that have not ended.
-#[derive(Default)]
+/// All jobs that have not ended, and what they are computed with.
 pub struct Jobs {
+    db: Database,
+    store: Store,
+    models: Arc<Models>,
+    metrics: Arc<Metrics>,
+    devices: Vec<Device>,
+    times: JobTimes,
+    most_running: usize,
     queue: Mutex<Queue>,
     active: Mutex<HashMap<String, Arc<Active>>>,
     wake: Notify,
@@ -85,6 +96,30 @@ pub struct Jobs {
 }
 
 impl Jobs {
+    /// No jobs yet.
+    pub fn new(
+        config: &Config,
+        db: Database,
+        store: Store,
+        models: Arc<Models>,
+        metrics: Arc<Metrics>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            db,
+            store,
+            models,
+            metrics,
+            devices: config.devices.clone(),
+            times: config.job_times,
+            most_running: config.running_jobs,
+            queue: Mutex::default(),
+            active: Mutex::default(),
+            wake: Notify::new(),
+            ending: AtomicBool::new(false),
+            reserved: AtomicBool::new(false),
+        })
+    }
+
     fn queue(&self) -> std::sync::MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -143,39 +178,38 @@ impl Jobs {
 ///
 /// # Errors
 /// The database fails.
-pub async fn recover(app: &Arc<App>) -> Answer<()> {
-    app.jobs.reserve(app.db.has_tenants().await?);
-    for job in app.db.unfinished_jobs().await? {
+pub async fn recover(jobs: &Arc<Jobs>) -> Answer<()> {
+    jobs.reserve(jobs.db.has_tenants().await?);
+    for job in jobs.db.unfinished_jobs().await? {
         if job.starts < MOST_STARTS {
-            app.jobs.add(&app.db.owner_of(&job.tenant).await?, &job.id);
+            jobs.add(&jobs.db.owner_of(&job.tenant).await?, &job.id);
             continue;
         }
         let detail = format!("the service has ended {} times while it computed this job", job.starts);
         let cause = Cause { detail, hint: Some("ask for it with smaller inputs".to_owned()) };
         let of = (&*job.tenant, &*job.id);
-        app.db.end_job(of, JobState::Failed, (0, 0), None, Some(&cause)).await?;
+        jobs.db.end_job(of, JobState::Failed, (0, 0), None, Some(&cause)).await?;
     }
-    let app = Arc::clone(app);
-    tokio::spawn(async move { start_jobs(app).await });
+    tokio::spawn(start_jobs(Arc::clone(jobs)));
     Ok(())
 }
 
-async fn start_jobs(app: Arc<App>) {
+async fn start_jobs(jobs: Arc<Jobs>) {
     loop {
-        app.jobs.wake.notified().await;
+        jobs.wake.notified().await;
         loop {
-            let reserved = app.jobs.reserved.load(Ordering::Relaxed);
-            let places = Capacity { all: app.config.running_jobs, of_account: usize::MAX, reserved };
-            let next = if app.jobs.is_ending() { None } else { app.jobs.queue().next(places) };
+            let reserved = jobs.reserved.load(Ordering::Relaxed);
+            let places = Capacity { all: jobs.most_running, of_account: usize::MAX, reserved };
+            let next = if jobs.is_ending() { None } else { jobs.queue().next(places) };
             let Some((owner, id)) = next else { break };
-            let app = Arc::clone(&app);
+            let jobs = Arc::clone(&jobs);
             tokio::spawn(async move {
-                if let Err(problem) = run(&app, &owner, &id).await {
+                if let Err(problem) = run(&jobs, &owner, &id).await {
                     tracing::error!(job = %id, detail = %problem.cause.detail, "a job could not be run");
                 }
-                app.jobs.active().remove(&id);
-                app.jobs.queue().ended(&owner.tenant);
-                app.jobs.wake.notify_one();
+                jobs.active().remove(&id);
+                jobs.queue().ended(&owner.tenant);
+                jobs.wake.notify_one();
             });
         }
     }
@@ -187,17 +221,17 @@ async fn start_jobs(app: Arc<App>) {
 ///
 /// # Errors
 /// The service is ending, and the database fails.
-pub async fn cancel(app: &Arc<App>, job: &Job) -> Answer<bool> {
-    let active = app.jobs.active().get(&job.id).cloned();
+pub async fn cancel(jobs: &Arc<Jobs>, job: &Job) -> Answer<bool> {
+    let active = jobs.active().get(&job.id).cloned();
     let Some(active) = active else { return Ok(false) };
     active.stop(Stop::Cancelled);
-    let waited = app.jobs.queue().remove(&job.tenant, &job.id);
+    let waited = jobs.queue().remove(&job.tenant, &job.id);
     // It ends also if nobody waits for the answer.
-    let (app, tenant, id) = (Arc::clone(app), job.tenant.clone(), job.id.clone());
+    let (jobs, tenant, id) = (Arc::clone(jobs), job.tenant.clone(), job.id.clone());
     let ended = tokio::spawn(async move {
-        let ended = end(&app, &tenant, &id, &active, JobState::Cancelled, None, None).await;
+        let ended = end(&jobs, &tenant, &id, &active, JobState::Cancelled, None, None).await;
         if waited {
-            app.jobs.active().remove(&id);
+            jobs.active().remove(&id);
         }
         ended
     });
@@ -207,7 +241,7 @@ pub async fn cancel(app: &Arc<App>, job: &Job) -> Answer<bool> {
 /// Repeats what the database must be told of a job until it is: nobody else would tell it before
 /// the next start. Once the service ends, that start takes the job up.
 async fn persist<T, F: Future<Output = db::Result<T>>>(
-    app: &App,
+    jobs: &Jobs,
     id: &str,
     attempt: impl Fn() -> F,
 ) -> Answer<T> {
@@ -215,7 +249,7 @@ async fn persist<T, F: Future<Output = db::Result<T>>>(
     loop {
         match attempt().await {
             Ok(done) => return Ok(done),
-            Err(error) if app.jobs.is_ending() => return Err(error.into()),
+            Err(error) if jobs.is_ending() => return Err(error.into()),
             Err(error) => tracing::error!(job = %id, %error, "the database is asked again"),
         }
         tokio::time::sleep(wait).await;
@@ -225,7 +259,7 @@ async fn persist<T, F: Future<Output = db::Result<T>>>(
 
 /// Writes how a job ended, and tells it.
 async fn end(
-    app: &App,
+    jobs: &Jobs,
     tenant: &str,
     id: &str,
     active: &Active,
@@ -235,9 +269,9 @@ async fn end(
 ) -> Answer<Ended> {
     let Status { done, of, .. } = *active.status.borrow();
     let done = if state == JobState::Done { of } else { done };
-    let attempt = async || match app.db.end_job((tenant, id), state, (done, of), result, error).await? {
+    let attempt = async || match jobs.db.end_job((tenant, id), state, (done, of), result, error).await? {
         // Perhaps by an attempt whose answer was lost.
-        Ended::Already => Ok(match app.db.job(tenant, id).await? {
+        Ended::Already => Ok(match jobs.db.job(tenant, id).await? {
             Some(job) if job.state == state && job.result.as_deref() == result.map(|object| &*object.id) => {
                 Ended::Written
             }
@@ -245,10 +279,10 @@ async fn end(
         }),
         other => Ok(other),
     };
-    let ended = persist(app, id, attempt).await?;
+    let ended = persist(jobs, id, attempt).await?;
     if ended == Ended::Written {
         active.status.send_replace(Status { state, done, of });
-        app.metrics.job_ended(state);
+        jobs.metrics.job_ended(state);
     }
     Ok(ended)
 }
@@ -257,11 +291,11 @@ async fn end(
 ///
 /// # Errors
 /// The service is ending, and the database fails.
-async fn run(app: &Arc<App>, owner: &Owner, id: &str) -> Answer<()> {
+async fn run(jobs: &Arc<Jobs>, owner: &Owner, id: &str) -> Answer<()> {
     let tenant = &*owner.tenant;
-    let Some(active) = app.jobs.active().get(id).cloned() else { return Ok(()) };
-    let Some(job) = persist(app, id, || app.db.job(tenant, id)).await? else { return Ok(()) };
-    if !persist(app, id, || app.db.start_job(id)).await? {
+    let Some(active) = jobs.active().get(id).cloned() else { return Ok(()) };
+    let Some(job) = persist(jobs, id, || jobs.db.job(tenant, id)).await? else { return Ok(()) };
+    if !persist(jobs, id, || jobs.db.start_job(id)).await? {
         return Ok(());
     }
     active.status.send_if_modified(|status| {
@@ -272,8 +306,8 @@ async fn run(app: &Arc<App>, owner: &Owner, id: &str) -> Answer<()> {
         goes_on
     });
     let begin = std::time::Instant::now();
-    let limit = time_limits::of(owner, app.config.job_times);
-    let mut computing = pin!(stored(app, &job, &active));
+    let limit = time_limits::of(owner, jobs.times);
+    let mut computing = pin!(stored(jobs, &job, &active));
     let computed = match tokio::time::timeout(limit, &mut computing).await {
         Ok(computed) => computed,
         Err(_) => {
@@ -283,30 +317,30 @@ async fn run(app: &Arc<App>, owner: &Owner, id: &str) -> Answer<()> {
     };
     let seconds = begin.elapsed().as_secs_f64();
     let failed = async |cause: &Cause| {
-        let ended = end(app, tenant, id, &active, JobState::Failed, None, Some(cause)).await?;
+        let ended = end(jobs, tenant, id, &active, JobState::Failed, None, Some(cause)).await?;
         Answer::Ok(if ended == Ended::Already { "cancelled" } else { "failed" })
     };
     let outcome = match (computed, active.stop.get()) {
-        (Ok(object), _) => match end(app, tenant, id, &active, JobState::Done, Some(&object), None).await? {
+        (Ok(object), _) => match end(jobs, tenant, id, &active, JobState::Done, Some(&object), None).await? {
             Ended::Written => "done",
             Ended::Full => {
-                let problem = match app.db.room_for(&object).await? {
+                let problem = match jobs.db.room_for(&object).await? {
                     Room::Full(full) => Problem::quota(&full),
                     Room::Taken => Problem::conflict("there was no room for the result").hint("try again"),
                 };
                 let outcome = failed(&problem.cause).await?;
-                discard(app, &object.id).await;
+                discard(jobs, &object.id).await;
                 outcome
             }
             Ended::Already => {
-                discard(app, &object.id).await;
+                discard(jobs, &object.id).await;
                 "cancelled"
             }
         },
         (Err(_), Some(Stop::Cancelled)) => "cancelled",
         (Err(_), Some(Stop::Overdue)) => failed(&time_limits::exceeded(limit, owner)).await?,
         (Err(_), Some(Stop::Left)) => {
-            app.db.leave_job(id).await?;
+            jobs.db.leave_job(id).await?;
             "left"
         }
         (Err(problem), None) => failed(&problem.cause).await?,
@@ -317,34 +351,34 @@ async fn run(app: &Arc<App>, owner: &Owner, id: &str) -> Answer<()> {
 }
 
 /// Computes a job into the store; nothing is left of what fails.
-async fn stored(app: &Arc<App>, job: &Job, active: &Arc<Active>) -> Answer<Object> {
+async fn stored(jobs: &Arc<Jobs>, job: &Job, active: &Arc<Active>) -> Answer<Object> {
     let result = ids::id()?;
-    let computed = compute(app, job, active, &result).await;
+    let computed = compute(jobs, job, active, &result).await;
     let adopted = match computed {
-        Ok(object) => app.store.adopt(&result).await.map(|()| object).map_err(Problem::from),
+        Ok(object) => jobs.store.adopt(&result).await.map(|()| object).map_err(Problem::from),
         Err(problem) => Err(problem),
     };
     if adopted.is_err() {
-        discard(app, &result).await;
+        discard(jobs, &result).await;
     }
     adopted
 }
 
 /// Removes a result that nobody knows of.
-async fn discard(app: &App, result: &str) {
-    if let Err(error) = app.store.remove(result).await {
+async fn discard(jobs: &Jobs, result: &str) {
+    if let Err(error) = jobs.store.remove(result).await {
         tracing::error!(%error, "what is left of a job could not be removed");
     }
 }
 
 /// Computes a job into the staged file of `result`.
-async fn compute(app: &Arc<App>, job: &Job, active: &Arc<Active>, result: &str) -> Answer<Object> {
+async fn compute(jobs: &Arc<Jobs>, job: &Job, active: &Arc<Active>, result: &str) -> Answer<Object> {
     let task = Task::parse(&job.request["operation"])?;
     let input = async |kind: Kind, id: &serde_json::Value, name: &str| -> Answer<Input> {
         let id = id.as_str().unwrap_or_default();
-        let found = app.db.object(&job.tenant, kind, id).await?;
+        let found = jobs.db.object(&job.tenant, kind, id).await?;
         match found.filter(|object| object.ready) {
-            Some(object) => Ok(app.store.input(&object.id, name).await?),
+            Some(object) => Ok(jobs.store.input(&object.id, name).await?),
             None => Err(Problem::not_found(name)),
         }
     };
@@ -359,9 +393,9 @@ async fn compute(app: &Arc<App>, job: &Job, active: &Arc<Active>, result: &str) 
     for (at, name) in (1..task.inputs()).zip(["the second input", "the third input"]) {
         others.push(input(Kind::Object, &request["inputs"][at], name).await?);
     }
-    let path = app.store.staged(result);
-    let (app, active, staged) = (Arc::clone(app), Arc::clone(active), path.clone());
-    let expires = app.expiry_of(&job.tenant).await?;
+    let path = jobs.store.staged(result);
+    let (jobs, active, staged) = (Arc::clone(jobs), Arc::clone(active), path.clone());
+    let expires = jobs.db.expiry_of(&job.tenant).await?;
     let (id, tenant) = (result.to_owned(), job.tenant.clone());
     tokio::task::spawn_blocking(move || {
         let watch: Arc<dyn Watch> = Arc::new(Told(Arc::clone(&active)));
@@ -369,9 +403,9 @@ async fn compute(app: &Arc<App>, job: &Job, active: &Arc<Active>, result: &str) 
             Task::Operation(operation) => {
                 let sources = Sources { input: first, others, key };
                 let evaluation = Evaluation::new(&operation, sources, &active.cancel)?;
-                evaluation.evaluate(&app.config.devices, watch, output(&staged)?)
+                evaluation.evaluate(&jobs.devices, watch, output(&staged)?)
             }
-            Task::Infer { model } => infer(&app, &active, &model, first, key, bootstrap, &*watch, &staged),
+            Task::Infer { model } => infer(&jobs, &active, &model, first, key, bootstrap, &*watch, &staged),
         };
         // Hostile files end in errors; should one end in a panic after all, it ends its own job.
         let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
@@ -388,7 +422,7 @@ async fn compute(app: &Arc<App>, job: &Job, active: &Arc<Active>, result: &str) 
 
 /// The outputs of a model.
 fn infer(
-    app: &App,
+    jobs: &Jobs,
     active: &Active,
     model: &str,
     input: Input,
@@ -399,7 +433,7 @@ fn infer(
 ) -> he_files::Result<he_files::cipher_file::Written> {
     const NEEDED: &str = "an evaluation key";
     let missing = || he_files::Error::Caller(format!("there is no model {model}").into());
-    let held = app.models.get(model).ok_or_else(missing)?;
+    let held = jobs.models.get(model).ok_or_else(missing)?;
     let model = &held.file;
     let cancel = &active.cancel;
     let inference = Inference::new(model, CipherReader::new(input.cancelled_by(cancel))?)?;
@@ -410,7 +444,7 @@ fn infer(
     let OneOf::Ckks(key) = AnyKey::read(key.cancelled_by(cancel), NEEDED, None)?.scheme(NEEDED)? else {
         return Err(he_files::Error::Caller("models need a key set of ckks".into()));
     };
-    let device = cancel.oversee(app.config.devices.first().ok_or(he_files::Error::NoDevice)?);
+    let device = cancel.oversee(jobs.devices.first().ok_or(he_files::Error::NoDevice)?);
     inference.evaluate(key, bootstrap, device, watch, output(staged)?.cancelled_by(cancel))
 }
 

@@ -1,6 +1,5 @@
 //! The counters, in the text format of Prometheus.
 
-use crate::app::App;
 use crate::db::JobState;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -102,9 +101,20 @@ impl Metrics {
     }
 }
 
+/// The numbers that other rooms know, as of now.
+#[derive(Clone, Copy, Debug)]
+pub struct Gauges {
+    /// The uploads on their way.
+    pub uploads: usize,
+    /// The jobs that wait and those that run.
+    pub jobs: (usize, usize),
+    /// The free bytes of the disk, if the operating system says them.
+    pub disk_free: Option<u64>,
+}
+
 /// The text that Prometheus reads.
-pub fn text(app: &App) -> String {
-    let (metrics, mut out) = (&app.metrics, String::new());
+pub fn text(metrics: &Metrics, now: Gauges) -> String {
+    let mut out = String::new();
     let mut family = |name: &str, kind: &str, help: &str, lines: &[(String, f64)]| {
         // A string takes everything.
         let _ = writeln!(out, "# HELP he_server_{name} {help}\n# TYPE he_server_{name} {kind}");
@@ -120,8 +130,8 @@ pub fn text(app: &App) -> String {
         "Open connections.",
         &one(metrics.connections.load(Ordering::Relaxed) as f64),
     );
-    family("uploads", "gauge", "Uploads on their way.", &one(app.uploads.count() as f64));
-    let (waiting, running) = app.jobs.counts();
+    family("uploads", "gauge", "Uploads on their way.", &one(now.uploads as f64));
+    let (waiting, running) = now.jobs;
     family("jobs_waiting", "gauge", "Jobs in the queue.", &one(waiting as f64));
     family("jobs_running", "gauge", "Jobs that are computed.", &one(running as f64));
     let ended = ["done", "failed", "cancelled"].into_iter().zip(&metrics.jobs);
@@ -150,7 +160,7 @@ pub fn text(app: &App) -> String {
     let closed = [("gave-way", &metrics.gave_way), ("turned-away", &metrics.turned_away)];
     let closed = closed.map(|(why, count)| (format!("{{why=\"{why}\"}}"), number(count)));
     family("connections_closed_total", "counter", "Connections closed to make room.", &closed);
-    if let Some(free) = app.space.free() {
+    if let Some(free) = now.disk_free {
         family("disk_free_bytes", "gauge", "Free bytes of the disk of the data folder.", &one(free as f64));
     }
     let answers = metrics.answers.lock().unwrap_or_else(PoisonError::into_inner);

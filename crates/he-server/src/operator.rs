@@ -1,8 +1,8 @@
 //! The database as the commands of an operator open it, beside the service or while it runs.
 
-use crate::app::StartError;
 use crate::db::{CURRENT, Database, Found};
 use crate::settings::Config;
+use crate::start_error::StartError;
 use crate::store::private_folder;
 use std::path::Path;
 

@@ -1,6 +1,7 @@
 //! The page: its files as they were in `web/dist` when the program was compiled, or in a folder.
 
-use crate::app::{App, StartError};
+use crate::problem::Problem;
+use crate::start_error::StartError;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
@@ -92,20 +93,20 @@ fn media_type(name: &str) -> &'static str {
 }
 
 /// A file of the page, or 404.
-pub async fn serve(State(app): State<Arc<App>>, method: Method, uri: Uri, headers: HeaderMap) -> Response {
+pub async fn serve(State(page): State<Arc<Page>>, method: Method, uri: Uri, headers: HeaderMap) -> Response {
     if method != Method::GET && method != Method::HEAD {
-        return crate::problem::Problem::not_found("resource").into_response();
+        return Problem::not_found("resource").into_response();
     }
     let name = match uri.path() {
         "/" => "index.html",
         path => path.trim_start_matches('/'),
     };
-    let (media, owned, shared) = (media_type(name), name.to_owned(), Arc::clone(&app));
-    let found = tokio::task::spawn_blocking(move || shared.page.file(&owned)).await.ok().flatten();
+    let (media, owned) = (media_type(name), name.to_owned());
+    let found = tokio::task::spawn_blocking(move || page.file(&owned)).await.ok().flatten();
     let bytes = match (found, name) {
         (Some(bytes), _) => bytes,
         (None, "index.html") => Cow::Borrowed(MISSING.as_bytes()),
-        (None, _) => return crate::problem::Problem::not_found("resource").into_response(),
+        (None, _) => return Problem::not_found("resource").into_response(),
     };
     // Weak, for the same file is also sent compressed.
     let tag = format!("W/\"{}\"", &blake3::hash(&bytes).to_hex()[..32]);

@@ -1,26 +1,17 @@
 //! Answers to requests that fail: problem details of RFC 9457.
 
+use crate::cause::Cause;
 use crate::db::Full;
 use crate::request;
 use axum::Json;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::error::Error;
 use std::io::{self, ErrorKind};
 
 /// The result of a handler.
 pub type Answer<T> = Result<T, Problem>;
-
-/// The fault, and the advice.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Cause {
-    /// The fault.
-    pub detail: String,
-    /// The advice.
-    pub hint: Option<String>,
-}
 
 /// The reason for which a request cannot be fulfilled.
 #[derive(Clone, Debug)]
@@ -174,13 +165,6 @@ impl Problem {
             problem["request_id"] = id.into();
         }
         problem
-    }
-}
-
-/// A file that is not what is needed, or damaged: the reader's own words.
-impl From<&he_files::Error> for Cause {
-    fn from(error: &he_files::Error) -> Self {
-        Self { detail: error.to_string(), hint: error.hint() }
     }
 }
 

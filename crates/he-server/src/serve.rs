@@ -1,11 +1,10 @@
 //! Connections: accepted up to a number, over TLS if there is a certificate, ended gracefully.
 
-use crate::address;
+use crate::address::{self, is_loopback};
 use crate::app::{App, StartError};
 use crate::descriptors;
 use crate::http::{Peer, metrics_router, router};
 use crate::places::{Place, Places, Sending, Watched};
-use crate::settings::is_loopback;
 #[cfg(feature = "tls")]
 use crate::tls::Tls;
 use bytes::Bytes;

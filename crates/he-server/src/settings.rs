@@ -1,7 +1,8 @@
 //! The configuration: settings as flags, the environment and a file give them, and what they come
 //! to.
 
-use crate::host::Name;
+use crate::address::is_loopback;
+use crate::host_name::Name;
 use he::Device;
 use serde::Deserialize;
 use std::net::{IpAddr, SocketAddr};
@@ -444,10 +445,6 @@ impl Config {
             },
         })
     }
-}
-
-pub(crate) fn is_loopback(address: IpAddr) -> bool {
-    address.to_canonical().is_loopback()
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
 //! Tenants, managed beside the service or while it runs: quotas are in force at once.
 
-use crate::app::StartError;
 use crate::db::{Database, Tenant};
 use crate::ids;
 use crate::operator::{check_name, database};
 use crate::settings::Config;
+use crate::start_error::StartError;
 
 pub use crate::db::{OwnQuota, TenantNote};
 

@@ -1,6 +1,6 @@
 //! Limits on the time of a job.
 
-use crate::problem::Cause;
+use crate::cause::Cause;
 use crate::queue::Owner;
 use crate::settings::JobTimes;
 use std::time::Duration;

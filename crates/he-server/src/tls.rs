@@ -1,6 +1,6 @@
 //! The certificate of HTTPS, which may be replaced while the service runs.
 
-use crate::app::StartError;
+use crate::start_error::StartError;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};

@@ -1,11 +1,11 @@
 //! The operator's work with tokens, beside the service or while it runs.
 
-use crate::app::StartError;
 use crate::clock;
 use crate::db::{self, Tenant};
 use crate::ids;
 use crate::operator::{check_name, database};
 use crate::settings::Config;
+use crate::start_error::StartError;
 
 pub use crate::db::TokenNote;
 

@@ -5,16 +5,18 @@
 //! an upload, after a restart either. Bytes that a scan holds back are not staged: a client whose
 //! server restarts sends them again.
 
-use crate::app::App;
 pub use crate::arriving::NAME;
 use crate::arriving::{Arriving, Hold, States};
 use crate::clock;
-use crate::db::{Object, Tenant};
+use crate::db::{Database, Object, Tenant};
 use crate::describe;
+use crate::metrics::Metrics;
 use crate::problem::{Answer, Problem};
 use crate::request;
-use crate::store::blocking;
-use crate::turns::Turns;
+use crate::settings::Config;
+use crate::space::Space;
+use crate::store::{Store, blocking};
+use crate::turns::{LongRequest, Turns};
 use axum::body::Body;
 use axum::http::StatusCode;
 use futures_util::StreamExt;
@@ -29,8 +31,16 @@ const VALIDATIONS: usize = 2;
 /// The largest file that is validated in a moment.
 const SMALL: u64 = 64 << 20;
 
-/// Uploads on their way.
+/// Uploads on their way, and where they go.
 pub struct Uploads {
+    db: Database,
+    store: Store,
+    space: Arc<Space>,
+    metrics: Arc<Metrics>,
+    /// The time in which the next bytes of a body must arrive.
+    patience: Duration,
+    /// The time after which an upload that is not complete is removed, in milliseconds.
+    kept: i64,
     states: States,
     /// Turns for files that are read in a moment, and for others.
     validations: [Arc<Turns>; 2],
@@ -38,14 +48,29 @@ pub struct Uploads {
     openings: Arc<Turns>,
 }
 
-impl Default for Uploads {
-    fn default() -> Self {
-        let turns = || Turns::new(VALIDATIONS);
-        Self { states: States::default(), validations: [turns(), turns()], openings: turns() }
-    }
-}
-
 impl Uploads {
+    /// None yet.
+    pub fn new(
+        config: &Config,
+        db: Database,
+        store: Store,
+        space: Arc<Space>,
+        metrics: Arc<Metrics>,
+    ) -> Arc<Self> {
+        let turns = || Turns::new(VALIDATIONS);
+        Arc::new(Self {
+            db,
+            store,
+            space,
+            metrics,
+            patience: Duration::from_secs(config.seconds.body),
+            kept: clock::hours(config.hours.upload),
+            states: States::default(),
+            validations: [turns(), turns()],
+            openings: turns(),
+        })
+    }
+
     /// The number of uploads whose state is in memory.
     pub fn count(&self) -> usize {
         self.states.count()
@@ -60,18 +85,18 @@ impl Uploads {
 ///
 /// # Errors
 /// It is being written to; the disk fails.
-pub async fn offset(app: &App, who: &Tenant, object: &Object) -> Answer<u64> {
+pub async fn offset(uploads: &Uploads, who: &Tenant, object: &Object) -> Answer<u64> {
     if object.ready {
         return Ok(object.bytes);
     }
-    let mut hold = app.uploads.hold(object, who.account())?;
-    Ok(open(app, object, &mut hold).await?.offset())
+    let mut hold = uploads.hold(object, who.account())?;
+    Ok(open(uploads, object, &mut hold).await?.offset())
 }
 
-async fn open<'a>(app: &App, object: &Object, hold: &'a mut Hold<'_>) -> Answer<&'a mut Arriving> {
+async fn open<'a>(uploads: &Uploads, object: &Object, hold: &'a mut Hold<'_>) -> Answer<&'a mut Arriving> {
     if hold.arriving.is_none() {
-        let (path, kind) = (app.store.staged(&object.id), object.kind);
-        let turn = app.uploads.openings.take(&object.tenant, hold.account(), &object.id).await;
+        let (path, kind) = (uploads.store.staged(&object.id), object.kind);
+        let turn = uploads.openings.take(&object.tenant, hold.account(), &object.id).await;
         let opened = tokio::task::spawn_blocking(move || {
             // Until it is done, also if nobody waits for it.
             let _turn = turn;
@@ -91,24 +116,24 @@ async fn open<'a>(app: &App, object: &Object, hold: &'a mut Hold<'_>) -> Answer<
 /// The offset is another; the body is longer than the rest of the file; the file is not of the
 /// kind that may be uploaded, and the upload is removed.
 pub async fn append(
-    app: &Arc<App>,
+    uploads: &Arc<Uploads>,
     who: &Tenant,
+    long: LongRequest,
     object: Object,
     offset: u64,
     body: Body,
 ) -> Answer<(u64, Object)> {
     let account = who.account().to_owned();
-    let long = app.begin_long(who)?;
-    let app = Arc::clone(app);
+    let uploads = Arc::clone(uploads);
     let work = async move {
         let _long = long;
-        appended(&app, &account, object, offset, body).await
+        appended(&uploads, &account, object, offset, body).await
     };
     tokio::spawn(request::carried(work)).await?
 }
 
 async fn appended(
-    app: &Arc<App>,
+    uploads: &Uploads,
     account: &str,
     object: Object,
     offset: u64,
@@ -118,16 +143,16 @@ async fn appended(
         let at = object.bytes;
         return if offset == at { Ok((at, object)) } else { Err(another_offset(at)) };
     }
-    let mut hold = app.uploads.hold(&object, account)?;
-    let arriving = open(app, &object, &mut hold).await?;
+    let mut hold = uploads.hold(&object, account)?;
+    let arriving = open(uploads, &object, &mut hold).await?;
     if arriving.offset() != offset {
         return Err(another_offset(arriving.offset()));
     }
-    match receive(app, &object, &mut hold, body).await {
+    match receive(uploads, &object, &mut hold, body).await {
         Err(Failed::File(problem)) => {
             hold.arriving = None;
-            discard(app, &object).await?;
-            app.metrics.refused();
+            discard(uploads, &object).await?;
+            uploads.metrics.refused();
             Err(problem)
         }
         Err(Failed::Body(problem)) => Err(problem),
@@ -135,11 +160,11 @@ async fn appended(
             let end = hold.arriving.take().map(|mut arriving| arriving.scan.end());
             match end {
                 Some(Err(error)) => {
-                    discard(app, &object).await?;
-                    app.metrics.refused();
+                    discard(uploads, &object).await?;
+                    uploads.metrics.refused();
                     Err(error.into())
                 }
-                _ => complete(app, account, object).await.map(|object| (at, object)),
+                _ => complete(uploads, account, object).await.map(|object| (at, object)),
             }
         }
         Ok(at) => Ok((at, object)),
@@ -154,9 +179,9 @@ enum Failed {
     Body(Problem),
 }
 
-async fn receive(app: &App, object: &Object, hold: &mut Hold<'_>, body: Body) -> Result<u64, Failed> {
+async fn receive(uploads: &Uploads, object: &Object, hold: &mut Hold<'_>, body: Body) -> Result<u64, Failed> {
     let mut pieces = body.into_data_stream();
-    let patience = Duration::from_secs(app.config.seconds.body);
+    let patience = uploads.patience;
     let gone = || Failed::Body(Problem::internal("an upload is gone"));
     let mut gathered = Vec::new();
     let mut stopped = Ok(());
@@ -183,7 +208,7 @@ async fn receive(app: &App, object: &Object, hold: &mut Hold<'_>, body: Body) ->
             stopped = Err(Failed::Body(problem.hint("send as many bytes as Upload-Length says")));
             break;
         }
-        app.metrics.received(piece.len() as u64);
+        uploads.metrics.received(piece.len() as u64);
         at += piece.len() as u64;
         let arriving = hold.arriving.as_mut().ok_or_else(gone)?;
         let pushed = arriving.scan.push(&piece, |known| gathered.extend_from_slice(known));
@@ -191,21 +216,26 @@ async fn receive(app: &App, object: &Object, hold: &mut Hold<'_>, body: Body) ->
             return Err(Failed::File(error.into()));
         }
         if gathered.len() >= GATHERED {
-            gathered = write(app, object, hold, gathered).await.map_err(Failed::Body)?;
+            gathered = write(uploads, object, hold, gathered).await.map_err(Failed::Body)?;
         }
     }
-    write(app, object, hold, gathered).await.map_err(Failed::Body)?;
+    write(uploads, object, hold, gathered).await.map_err(Failed::Body)?;
     stopped.map(|()| at)
 }
 
 /// Writes what was gathered, and returns the emptied memory. If that fails, the upload is opened
 /// again from what is staged.
-async fn write(app: &App, object: &Object, hold: &mut Hold<'_>, mut gathered: Vec<u8>) -> Answer<Vec<u8>> {
+async fn write(
+    uploads: &Uploads,
+    object: &Object,
+    hold: &mut Hold<'_>,
+    mut gathered: Vec<u8>,
+) -> Answer<Vec<u8>> {
     let Some(mut arriving) = hold.arriving.take() else { return Ok(gathered) };
     if !gathered.is_empty() {
-        app.space.check(gathered.len() as u64)?;
+        uploads.space.check(gathered.len() as u64)?;
     }
-    let path = app.store.staged(&object.id);
+    let path = uploads.store.staged(&object.id);
     let (arriving, gathered) = blocking(move || {
         arriving.write(&path, &gathered)?;
         gathered.clear();
@@ -220,13 +250,13 @@ async fn write(app: &App, object: &Object, hold: &mut Hold<'_>, mut gathered: Ve
 ///
 /// The upload is held meanwhile: whoever asks for it is told to wait. Small files and large ones
 /// wait for their turn apart, and an account has one turn at a time.
-async fn complete(app: &Arc<App>, account: &str, object: Object) -> Answer<Object> {
-    let turns = &app.uploads.validations[usize::from(object.bytes > SMALL)];
+async fn complete(uploads: &Uploads, account: &str, object: Object) -> Answer<Object> {
+    let turns = &uploads.validations[usize::from(object.bytes > SMALL)];
     let turn = turns.take(&object.tenant, account, &object.id).await;
-    let (id, staged) = (object.id.clone(), app.store.staged(&object.id));
-    let adopted = !staged.exists() && app.store.holds(&id).await;
+    let (id, staged) = (object.id.clone(), uploads.store.staged(&object.id));
+    let adopted = !staged.exists() && uploads.store.holds(&id).await;
     let input = match adopted {
-        true => app.store.input(&id, NAME).await?,
+        true => uploads.store.input(&id, NAME).await?,
         false => Input::from_reader(NAME, tokio::fs::File::open(&staged).await?.into_std().await),
     };
     let described = tokio::task::spawn_blocking(move || describe::file(input)).await?;
@@ -236,25 +266,25 @@ async fn complete(app: &Arc<App>, account: &str, object: Object) -> Answer<Objec
         // The disk or the system has failed, and not the file.
         Err(error @ he_files::Error::Io { .. }) => return Err(error.into()),
         Err(error) => {
-            discard(app, &object).await?;
-            app.metrics.refused();
+            discard(uploads, &object).await?;
+            uploads.metrics.refused();
             return Err(error.into());
         }
     };
     if !adopted {
-        app.store.adopt(&id).await?;
+        uploads.store.adopt(&id).await?;
     }
-    let expires = app.expiry_of(&object.tenant).await?;
-    app.db.set_ready(&id, expires, &info).await?;
-    app.metrics.completed();
+    let expires = uploads.db.expiry_of(&object.tenant).await?;
+    uploads.db.set_ready(&id, expires, &info).await?;
+    uploads.metrics.completed();
     tracing::info!(object = %id, tenant = %object.tenant, bytes = object.bytes, "an upload is complete");
     Ok(Object { ready: true, expires, info, ..object })
 }
 
 /// Removes an upload.
-async fn discard(app: &App, object: &Object) -> Answer<()> {
-    app.store.remove(&object.id).await?;
-    app.db.remove_object(object).await?;
+async fn discard(uploads: &Uploads, object: &Object) -> Answer<()> {
+    uploads.store.remove(&object.id).await?;
+    uploads.db.remove_object(object).await?;
     Ok(())
 }
 
@@ -262,16 +292,16 @@ async fn discard(app: &App, object: &Object) -> Answer<()> {
 ///
 /// # Errors
 /// It is being written to, or a job uses it.
-pub async fn remove(app: &App, object: &Object) -> Answer<()> {
-    let mut hold = app.uploads.hold(object, &object.tenant)?;
-    let removed = app.db.remove_object(object).await?;
+pub async fn remove(uploads: &Uploads, object: &Object) -> Answer<()> {
+    let mut hold = uploads.hold(object, &object.tenant)?;
+    let removed = uploads.db.remove_object(object).await?;
     hold.arriving = None;
     drop(hold);
     if !removed {
         let problem = Problem::conflict("a job that has not ended uses this object");
         return Err(problem.hint("cancel the job, or wait for it"));
     }
-    Ok(app.store.remove(&object.id).await?)
+    Ok(uploads.store.remove(&object.id).await?)
 }
 
 /// After a start: completes uploads whose last byte had arrived, and removes staged files that
@@ -279,28 +309,28 @@ pub async fn remove(app: &App, object: &Object) -> Answer<()> {
 ///
 /// # Errors
 /// The database or the disk fails.
-pub async fn recover(app: &Arc<App>) -> Answer<()> {
-    let uploads = app.db.uploads().await?;
-    for name in app.store.all_staged()? {
-        if !uploads.iter().any(|upload| upload.id == name) {
-            std::fs::remove_file(app.store.staged(&name))?;
+pub async fn recover(uploads: &Arc<Uploads>) -> Answer<()> {
+    let unfinished = uploads.db.uploads().await?;
+    for name in uploads.store.all_staged()? {
+        if !unfinished.iter().any(|upload| upload.id == name) {
+            std::fs::remove_file(uploads.store.staged(&name))?;
         }
     }
-    for upload in uploads {
-        let staged = std::fs::metadata(app.store.staged(&upload.id)).map(|file| file.len());
+    for upload in unfinished {
+        let staged = std::fs::metadata(uploads.store.staged(&upload.id)).map(|file| file.len());
         let whole = match staged {
             Ok(length) => length == upload.bytes,
-            Err(_) => app.store.holds(&upload.id).await,
+            Err(_) => uploads.store.holds(&upload.id).await,
         };
         if whole {
-            let app = Arc::clone(app);
+            let uploads = Arc::clone(uploads);
             tokio::spawn(async move {
                 let id = upload.id.clone();
-                let account = app.db.address_of(&upload.tenant).await.ok().flatten();
+                let account = uploads.db.address_of(&upload.tenant).await.ok().flatten();
                 let account = account.unwrap_or_else(|| upload.tenant.clone());
                 // Somebody else who writes to it completes it.
-                let Ok(_hold) = app.uploads.hold(&upload, &account) else { return };
-                if let Err(problem) = complete(&app, &account, upload).await {
+                let Ok(_hold) = uploads.hold(&upload, &account) else { return };
+                if let Err(problem) = complete(&uploads, &account, upload).await {
                     tracing::warn!(object = %id, detail = %problem.cause.detail, "an upload is not valid");
                 }
             });
@@ -310,8 +340,8 @@ pub async fn recover(app: &Arc<App>) -> Answer<()> {
 }
 
 /// When an upload that begins now is removed unless it is complete.
-pub fn expiry(app: &App) -> i64 {
-    clock::now().saturating_add(clock::hours(app.config.hours.upload))
+pub fn expiry(uploads: &Uploads) -> i64 {
+    clock::now().saturating_add(uploads.kept)
 }
 
 fn locked() -> Problem {

@@ -2,8 +2,8 @@
 
 use super::room::{self, Full, Room};
 use super::{Database, Object, Result, count, objects, whole};
+use crate::cause::Cause;
 use crate::clock;
-use crate::problem::Cause;
 use serde_json::{Value, json};
 use sqlx::Row;
 use sqlx::any::AnyRow;

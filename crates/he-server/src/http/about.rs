@@ -4,7 +4,7 @@ use super::openapi;
 use super::sessions::limits;
 use super::who::{From, Local, Who};
 use crate::app::App;
-use crate::metrics;
+use crate::metrics::{self, Gauges};
 use crate::operations;
 use crate::problem::{Answer, Problem};
 use axum::Json;
@@ -56,7 +56,7 @@ pub async fn health() -> Json<Value> {
 /// `GET /readyz`: the database takes changes, the store answers, the disk has room.
 pub async fn ready(State(app): Shared) -> Answer<Json<Value>> {
     let down = |what| Problem::new(StatusCode::SERVICE_UNAVAILABLE, "ready", what);
-    app.health.check(&app).await.map_err(down)?;
+    app.health.check(&app.db, &app.store, &app.space).await.map_err(down)?;
     Ok(Json(json!({ "status": "ok" })))
 }
 
@@ -71,5 +71,6 @@ pub async fn local_metrics(state: Shared, _: Local) -> Answer<Response> {
 /// `GET /metrics`.
 pub async fn metrics(State(app): Shared) -> Response {
     let kind = [(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")];
-    (kind, metrics::text(&app)).into_response()
+    let now = Gauges { uploads: app.uploads.count(), jobs: app.jobs.counts(), disk_free: app.space.free() };
+    (kind, metrics::text(&app.metrics, now)).into_response()
 }

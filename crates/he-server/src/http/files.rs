@@ -112,7 +112,7 @@ async fn create(app: Arc<App>, who: Who, kind: Kind, headers: HeaderMap, body: B
         ready: false,
         bytes,
         created: clock::now(),
-        expires: Some(uploads::expiry(&app)),
+        expires: Some(uploads::expiry(&app.uploads)),
         info: Value::Null,
     };
     if let Room::Full(full) = app.db.add_object(&object).await? {
@@ -123,7 +123,7 @@ async fn create(app: Arc<App>, who: Who, kind: Kind, headers: HeaderMap, body: B
     let location = (header::LOCATION, location.map_err(Problem::internal)?);
     let id = object.id.clone();
     let begun = match is_piece(&headers) {
-        true => uploads::append(&app, &who.0, object, 0, body).await,
+        true => append_piece(&app, &who, object, 0, body).await,
         false => Ok((0, object)),
     };
     let (offset, object) = match begun {
@@ -138,6 +138,18 @@ async fn create(app: Arc<App>, who: Who, kind: Kind, headers: HeaderMap, body: B
     response.headers_mut().extend(taken(offset, &object));
     response.headers_mut().extend([location]);
     Ok(response)
+}
+
+/// Takes a part of an upload, as one of the long requests of its tenant.
+async fn append_piece(
+    app: &App,
+    who: &Who,
+    object: Object,
+    offset: u64,
+    body: Body,
+) -> Answer<(u64, Object)> {
+    let long = app.begin_long(&who.0)?;
+    uploads::append(&app.uploads, &who.0, long, object, offset, body).await
 }
 
 async fn append(
@@ -156,7 +168,7 @@ async fn append(
             .hint(format!("send the header Content-Type: {PIECE}")));
     }
     let offset = number(&headers, &UPLOAD_OFFSET)?;
-    let (offset, object) = uploads::append(&app, &who.0, object, offset, body).await?;
+    let (offset, object) = append_piece(&app, &who, object, offset, body).await?;
     let mut response = StatusCode::NO_CONTENT.into_response();
     response.headers_mut().extend(taken(offset, &object));
     Ok(response)
@@ -164,7 +176,7 @@ async fn append(
 
 async fn offset(app: Arc<App>, who: Who, kind: Kind, id: String) -> Answer<Response> {
     let object = found(&app, &who.0, kind, &id).await?;
-    let offset = uploads::offset(&app, &who.0, &object).await?;
+    let offset = uploads::offset(&app.uploads, &who.0, &object).await?;
     let mut response = StatusCode::OK.into_response();
     let length = (UPLOAD_LENGTH, HeaderValue::from(object.bytes));
     response.headers_mut().extend(taken(offset, &object).into_iter().chain([length]));
@@ -173,7 +185,7 @@ async fn offset(app: Arc<App>, who: Who, kind: Kind, id: String) -> Answer<Respo
 
 async fn remove(app: Arc<App>, who: Who, kind: Kind, id: String) -> Answer<Response> {
     let object = found(&app, &who.0, kind, &id).await?;
-    uploads::remove(&app, &object).await?;
+    uploads::remove(&app.uploads, &object).await?;
     request::audit("object delete", &object.id);
     Ok((StatusCode::NO_CONTENT, [(TUS_RESUMABLE, VERSION)]).into_response())
 }

@@ -163,7 +163,7 @@ pub async fn list(State(app): Shared, Who(tenant): Who, ListQuery(part): ListQue
 /// Its computation ends soon after.
 pub async fn cancel(State(app): Shared, Who(tenant): Who, Path(id): Path<String>) -> Answer<StatusCode> {
     let job = one(&app, &tenant.id, &id).await?;
-    if !job.state.has_ended() && jobs::cancel(&app, &job).await? {
+    if !job.state.has_ended() && jobs::cancel(&app.jobs, &job).await? {
         request::audit("job cancel", &job.id);
         return Ok(StatusCode::ACCEPTED);
     }
