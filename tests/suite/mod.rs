@@ -17,6 +17,7 @@ mod one_step;
 mod p4;
 mod precision;
 mod properties;
+mod rooms;
 mod security;
 mod soak;
 mod strings;
