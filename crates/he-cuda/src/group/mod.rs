@@ -32,7 +32,7 @@ const LEAST_LOG_N: u32 = 14;
 /// Several CUDA devices as a back end, each of which has some of the primes of every polynomial, so
 /// that one large ciphertext is computed by all of them. It leaves the same words as [`Cuda`].
 ///
-/// A group shortens single operations on large rings: N from 2^15 on and dozens of primes, on
+/// A group shortens single operations on large rings: N from 2^16 on and dozens of primes, on
 /// devices that reach each other's memory directly (NVLink). For throughput, use one [`Cuda`] per
 /// device and whole ciphertexts on each, which exchange nothing. Sampling, encoding, decoding, the
 /// products of BFV, bigckks and TFHE run on the first device, the lead.
