@@ -1,5 +1,5 @@
 //! Checks that the contents, links and programs of the guide in docs/guide are consistent, whether
-//! or not mdBook is there to build it.
+//! or not mdBook is there to build it, and that the files exist which all documents name.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -104,4 +104,55 @@ fn files_that_are_named_exist() {
             assert!(i % 2 == 0 || !named || root.join(code).exists(), "{chapter}: {code} does not exist");
         }
     }
+}
+
+/// The folders of this repository that documents name files of.
+const FOLDERS: [&str; 13] = [
+    "benches", "crates", "deploy", "docs", "examples", "fuzz", "kernels", "models", "python", "sql", "src",
+    "tests", "web",
+];
+
+/// Folders that are built, so that a clone does not have them.
+const BUILT: [&str; 1] = ["web/dist"];
+
+/// The documents beside the guide, with their text outside of programs.
+fn documents() -> Vec<(PathBuf, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let entries = [root.to_owned(), root.join("docs")]
+        .into_iter()
+        .flat_map(|folder| std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()));
+    let mut found: Vec<PathBuf> =
+        entries.filter(|path| path.extension().is_some_and(|e| e == "md")).collect();
+    found.sort();
+    assert!(found.len() > 15, "{found:?}");
+    found.into_iter().map(|path| (path.clone(), prose(&read(&path)))).collect()
+}
+
+/// Words of a text that are paths of this repository, whether or not there is such a file.
+fn paths(text: &str) -> Vec<&str> {
+    let ends = |c: char| c.is_whitespace() || "`()[],;:\"|#".contains(c);
+    let words = text.split(ends).map(|word| word.trim_end_matches(['.', '/']));
+    let is_path = |word: &&str| {
+        let folder = word.split_once('/').map(|(folder, _)| folder);
+        folder.is_some_and(|folder| FOLDERS.contains(&folder)) && !word.contains('*')
+    };
+    words.filter(is_path).collect()
+}
+
+#[test]
+fn files_that_documents_name_exist() {
+    assert_eq!(paths("see `docs/a.md`, tests/b.rs. And kernels/*.cu, src"), ["docs/a.md", "tests/b.rs"]);
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut missing = Vec::new();
+    for (document, text) in documents() {
+        let named =
+            paths(&text).into_iter().filter(|path| !BUILT.contains(path) && !root.join(path).exists());
+        missing.extend(named.map(|path| format!("{}: {path}", document.display())));
+        let folder = document.parent().unwrap();
+        let links = links(&text).into_iter().filter(|link| !link.contains("://"));
+        let files = links.map(|link| link.split_once('#').map_or(link.clone(), |(file, _)| file.to_owned()));
+        let gone = files.filter(|file| !file.is_empty() && !folder.join(file).exists());
+        missing.extend(gone.map(|file| format!("{}: link to {file}", document.display())));
+    }
+    assert!(missing.is_empty(), "these do not exist:\n{}", missing.join("\n"));
 }
