@@ -1,5 +1,8 @@
 //! Compresses the files of `ptx` and lists them, sorted by name.
 
+#[path = "src/registers.rs"]
+mod registers;
+
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
 use std::fmt::Write as _;
@@ -9,6 +12,7 @@ use std::{env, fs, io};
 
 fn main() -> io::Result<()> {
     println!("cargo::rerun-if-changed=ptx");
+    println!("cargo::rerun-if-changed=src/registers.rs");
     let variable = |name| env::var_os(name).map(PathBuf::from).ok_or_else(|| io::Error::other(name));
     let (source, out) = (variable("CARGO_MANIFEST_DIR")?.join("ptx"), variable("OUT_DIR")?);
     let mut paths: Vec<PathBuf> =
@@ -18,11 +22,13 @@ fn main() -> io::Result<()> {
     let mut list = String::from("&[\n");
     for path in paths {
         let name = path.file_stem().and_then(|name| name.to_str()).unwrap_or_default();
-        let text = fs::read(&path)?;
-        fs::write(out.join(name), compressed(&text)?)?;
+        let text = fs::read_to_string(&path)?;
+        // A text that would not come back is an error here, and not when a device loads it.
+        let encoded = registers::encode(&text).filter(|encoded| registers::decode(encoded) == Some(text));
+        let encoded = encoded.ok_or_else(|| io::Error::other(format!("{name}: unexpected registers")))?;
+        fs::write(out.join(name), compressed(encoded.as_bytes())?)?;
         let bytes = format!("include_bytes!(concat!(env!(\"OUT_DIR\"), \"/{name}\"))");
-        writeln!(list, "    File {{ name: {name:?}, bytes: {}, deflated: {bytes} }},", text.len())
-            .map_err(io::Error::other)?;
+        writeln!(list, "    File {{ name: {name:?}, deflated: {bytes} }},").map_err(io::Error::other)?;
     }
     list.push(']');
     write_if_changed(&out.join("files.rs"), &list)
