@@ -1358,7 +1358,7 @@ impl PyCiphertext {
             let (ct, layout) = ckks::polynomial(
                 &self.core,
                 self.switching()?.get()?,
-                (&polynomial, interval.is_none()),
+                &polynomial,
                 (self.ckks()?, &self.layout),
             )?;
             Ok((Cipher::Ckks(ct), layout))

@@ -11,7 +11,6 @@ use he_core::num_complex::Complex64;
 use he_core::rlwe::EvaluationKeys;
 use he_files::layout::{self, Bounds, Dim, Layout, Op};
 use he_files::scheme::ckks::capacity;
-use std::collections::{BTreeMap, BTreeSet};
 
 pub type Ct = Ciphertext<Device>;
 type Keys = EvaluationKeys<Device>;
@@ -401,52 +400,15 @@ pub fn gathered(
     Ok((engine.ev.plain_combination(&terms)?, layout))
 }
 
-/// Whether integer multiples of powers save a level: the degree is a power of two, and all
-/// coefficients are integers, by which products take none.
-fn is_shallow(polynomial: &Polynomial) -> bool {
-    let integer = |c: &f64| c.fract() == 0.0 && c.abs() <= f64::from(1 << 20);
-    let degree = polynomial.degree();
-    matches!(degree, 1 | 2 | 4 | 8) && polynomial.coefficients().iter().all(integer)
-}
-
-/// The sum of integer multiples of powers, on level ceil(log2(degree)) below.
-fn by_powers(engine: &CkksEngine, keys: &Keys, coefficients: &[f64], ct: &Ct) -> Result<Ct> {
-    let mut powers: BTreeMap<usize, Ct> = BTreeMap::from([(1, ct.duplicate()?)]);
-    let mut wanted: BTreeSet<usize> = (2..coefficients.len()).filter(|&k| coefficients[k] != 0.0).collect();
-    for k in (2..coefficients.len()).rev() {
-        if wanted.contains(&k) {
-            wanted.extend([k / 2, k - k / 2]);
-        }
-    }
-    for k in wanted.into_iter().filter(|&k| k > 1) {
-        let power = engine.ev.mul(&powers[&(k / 2)], &powers[&(k - k / 2)], keys)?;
-        powers.insert(k, power);
-    }
-    let mut sum: Option<Ct> = None;
-    for (k, power) in powers.iter().rev().filter(|&(&k, _)| coefficients.get(k).is_some_and(|&c| c != 0.0)) {
-        let term = engine.ev.mul_integer(power, coefficients[*k] as i64)?;
-        sum = Some(match sum {
-            None => term,
-            Some(sum) => engine.ev.add(&sum, &term)?,
-        });
-    }
-    let sum = match sum {
-        Some(sum) => sum,
-        None => engine.ev.mul_integer(ct, 0)?,
-    };
-    Ok(engine.ev.add_scalar(&sum, coefficients[0].into())?)
-}
-
 /// A polynomial, with refreshes if the context can do them.
 pub fn polynomial(
     core: &Core,
     keys: &Keys,
-    (polynomial, powers): (&Polynomial, bool),
+    polynomial: &Polynomial,
     (ct, layout): (&Ct, &Layout),
 ) -> Result<(Ct, Layout)> {
     let engine = core.site.ckks()?;
     let result = match core.bootstrap_keys() {
-        None if powers && is_shallow(polynomial) => by_powers(engine, keys, polynomial.coefficients(), ct)?,
         Some(bootstrap) => {
             let (bootstrapper, ct) = (engine.bootstrapper()?, with_slots(engine, ct, engine.params.slots())?);
             let refresher = bootstrapper.with_keys(&bootstrap);

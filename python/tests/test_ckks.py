@@ -63,6 +63,21 @@ def test_operators(ckks: Setup, rng: np.random.Generator, shape: tuple[int, ...]
         np.testing.assert_allclose(keys.decrypt(found), expected, rtol=0, atol=2e-3)
 
 
+def test_powers_of_two_save_a_level(ckks: Setup, rng: np.random.Generator) -> None:
+    _, keys = ckks
+    x = rng.uniform(-1, 1, 10)
+    a = keys.encrypt(x)
+    for found, expected, levels in [
+        (a**2, x**2, 1),
+        (a**4, x**4, 2),
+        (a.polynomial([1.0, 0.5, 0.0, 0.0, -3.0]), 1 + x / 2 - 3 * x**4, 2),
+        (a.polynomial([1.0, 2.0]), 1 + 2 * x, 0),
+        (a.polynomial([0.0, 0.5]), x / 2, 1),
+    ]:
+        assert found.level == a.level - levels
+        np.testing.assert_allclose(keys.decrypt(found), expected, rtol=0, atol=2e-3)
+
+
 def test_rows_broadcast(ckks: Setup, rng: np.random.Generator) -> None:
     _, keys = ckks
     x, row = rng.normal(size=(3, 5)), rng.normal(size=5)

@@ -53,9 +53,9 @@ pub(crate) struct FusedSum<'a, B: RingOps> {
 }
 
 impl<B: RingOps> Evaluator<B> {
-    /// A ciphertext at the exact scale of its level, which is at least 1.
+    /// A ciphertext at the exact scale of its level.
     pub(crate) fn scaled(&self, ct: Ciphertext<B>) -> Result<Scaled<B>> {
-        let copy = match self.settled_for_product(&ct)? {
+        let copy = match self.settled(&ct)? {
             Aligned::As(_) => None,
             Aligned::Copy(copy) => Some(copy),
         };

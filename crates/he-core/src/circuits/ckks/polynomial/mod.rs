@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::rlwe::{EvaluationKeys, KeyRequirements};
 use num_complex::Complex64;
 pub(crate) use plan::Part;
-use plan::{Plan, levels};
+use plan::{Plan, Value, depth};
 pub(crate) use powers::Powers;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -184,15 +184,18 @@ impl Polynomial {
         factor == factor.floor() && factor <= LARGEST_INTEGER
     }
 
-    /// ceil(log2(degree + 1)) levels, and one more for the map from `[a, b]` to `[-1, 1]` unless
-    /// 2 / (b - a) is an integer up to 1024 (as for `[-1, 1]` and `[0, 1]`) or the degree is 0.
-    /// Relinearisation is needed from degree 2 on, and rotations are not.
+    /// ceil(log2(degree + 1)) levels, or one fewer, log2(degree), if the degree is a power of two
+    /// and the leading coefficient an integer of at most 2^20 in magnitude, by which the product
+    /// takes no level: x^4, 3 x^8 - x^7 / 2, T_16, or 2 x + 1, which takes none. One more for the
+    /// map from `[a, b]` to `[-1, 1]` unless 2 / (b - a) is an integer up to 1024 (as for
+    /// `[-1, 1]` and `[0, 1]`) or the degree is 0. Relinearisation is needed from degree 2 on, and
+    /// rotations are not.
     pub fn requirements(&self) -> Requirements {
         let degree = self.degree();
         let map = usize::from(degree > 0 && !self.integer_map());
         let keys = KeyRequirements::new();
         let keys = if degree > 1 { keys.relinearisation() } else { keys };
-        Requirements { depth: levels(degree) + map, keys }
+        Requirements { depth: depth(&self.coefficients) + map, keys }
     }
 
     /// The products of two ciphertexts that [`apply`](Self::apply) computes.
@@ -224,7 +227,8 @@ impl Polynomial {
     /// max(1, |x|)^degree; in Chebyshev polynomials, for x within `[a, b]`, about twice
     /// sum |coefficient|; outside the interval it grows like a power, and may exceed the range of
     /// the level unnoticed. Noise grows with the polynomial's derivative; each relinearisation adds
-    /// its key switching and one rounding. Coefficients are rounded to multiples of 1 / scale.
+    /// its key switching and one rounding. Coefficients are rounded to multiples of 1 / scale,
+    /// but for a leading one that [saves a level](Self::requirements).
     ///
     /// # Errors
     /// [`Error::LevelExhausted`](crate::Error::LevelExhausted),
@@ -285,14 +289,14 @@ impl Polynomial {
         keys: &EvaluationKeys<B>,
     ) -> Result<Vec<Ciphertext<B>>> {
         let constant = |c| ev.add_scalar(&ev.mul_integer(ct, 0)?, Complex64::new(c, 0.0));
-        let constants: Option<Vec<f64>> = plan.parts().iter().map(Part::as_constant).collect();
+        let constants: Option<Vec<f64>> = plan.values().iter().map(Value::as_constant).collect();
         if let Some(constants) = constants {
             return constants.into_iter().map(constant).collect();
         }
         let chebyshev = matches!(self.basis, Basis::Chebyshev { .. });
         let powers = Powers::new(ev, self.mapped(ev, ct)?, plan, chebyshev, keys)?;
-        let value = |part: &Part| part.as_constant().map_or_else(|| powers.value(part), constant);
-        plan.parts().iter().map(value).collect()
+        let value = |value: &Value| value.as_constant().map_or_else(|| powers.whole(value), constant);
+        plan.values().iter().map(value).collect()
     }
 
     /// [`apply`](Self::apply) for polynomials of more levels than even a refreshed ciphertext has:
@@ -314,9 +318,9 @@ impl Polynomial {
             false => self.mapped(ev, &refresher.refresh(ct)?)?,
         };
         let x = if x.level() > refresher.reserve() { x } else { refresher.refresh(&x)? };
-        let depth = plan.parts().iter().map(Part::depth).max().unwrap_or(1);
+        let depth = plan.rests().map(Part::depth).max().unwrap_or(1);
         let powers = Powers::refreshed(ev, x, &plan, chebyshev, keys, (refresher, depth))?;
-        let value = plan.parts().first().map(|part| powers.value(part));
+        let value = plan.rests().next().map(|part| powers.value(part));
         value.unwrap_or_else(|| Err(none()))
     }
 

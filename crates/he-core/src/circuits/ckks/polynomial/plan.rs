@@ -4,9 +4,29 @@ use super::Refresher;
 use crate::backend::RingOps;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// ceil(log2(degree + 1)): the levels of a polynomial of this degree.
+/// ceil(log2(degree + 1)): the levels of any polynomial of this degree.
 pub(super) fn levels(degree: usize) -> usize {
     (degree + 1).next_power_of_two().ilog2() as usize
+}
+
+/// The greatest leading coefficient that is an integer multiplication.
+const LARGEST_LEAD: f64 = 1_048_576.0;
+
+/// The leading power and its coefficient, where they save a level: the degree is a power of two,
+/// which is deeper than all powers below it, and the coefficient an integer, by which a product
+/// takes no level.
+pub(super) fn lead(coefficients: &[f64]) -> Option<(usize, i64)> {
+    let (degree, last) = (coefficients.len().checked_sub(1)?, *coefficients.last()?);
+    let saves = degree.is_power_of_two() && last % 1.0 == 0.0 && last.abs() <= LARGEST_LEAD;
+    saves.then_some((degree, last as i64))
+}
+
+/// The levels of a polynomial: those of its degree, or ceil(log2(degree)) with a [`lead`].
+pub(super) fn depth(coefficients: &[f64]) -> usize {
+    match lead(coefficients) {
+        Some((degree, _)) => degree.ilog2() as usize,
+        None => levels(coefficients.len().saturating_sub(1)),
+    }
 }
 
 /// The composition of polynomials of common powers ("powers" also stands for Chebyshev
@@ -16,7 +36,35 @@ pub(super) struct Plan {
     /// Each power from 2 on with the two whose product it is, the greater first; in ascending
     /// order.
     chain: BTreeMap<usize, (usize, usize)>,
-    parts: Vec<Part>,
+    values: Vec<Value>,
+}
+
+/// A polynomial of a plan.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Value {
+    /// The leading power and its integer coefficient, if that is all that is done with it.
+    pub lead: Option<(usize, i64)>,
+    /// All other powers, or all.
+    pub rest: Part,
+}
+
+impl Value {
+    /// Plans within the levels that the polynomial takes.
+    fn new(coefficients: &[f64], babies: usize, chebyshev: bool) -> Self {
+        let lead = lead(coefficients);
+        let rest = &coefficients[..coefficients.len() - usize::from(lead.is_some())];
+        Self { lead, rest: Part::new(rest, depth(coefficients), babies, chebyshev) }
+    }
+
+    /// The value, if it is the same everywhere.
+    pub fn as_constant(&self) -> Option<f64> {
+        self.rest.as_constant().filter(|_| self.lead.is_none())
+    }
+
+    fn collect_powers(&self, powers: &mut BTreeSet<usize>) {
+        powers.extend(self.lead.map(|(k, _)| k));
+        self.rest.collect_powers(powers);
+    }
 }
 
 impl Plan {
@@ -33,11 +81,10 @@ impl Plan {
     }
 
     fn new(polynomials: &[&[f64]], babies: usize, chebyshev: bool) -> Self {
-        let part = |c: &&[f64]| Part::new(c, levels(c.len() - 1), babies, chebyshev);
-        let parts: Vec<Part> = polynomials.iter().map(part).collect();
+        let values: Vec<Value> = polynomials.iter().map(|c| Value::new(c, babies, chebyshev)).collect();
         let mut used = BTreeSet::new();
-        parts.iter().for_each(|part| part.collect_powers(&mut used));
-        Self { chain: chain(used, chebyshev), parts }
+        values.iter().for_each(|value| value.collect_powers(&mut used));
+        Self { chain: chain(used, chebyshev), values }
     }
 
     /// A plan for powers that are refreshed: their depth does not count, and after them there are
@@ -51,7 +98,7 @@ impl Plan {
         let part = plans.flatten().next().unwrap_or_default();
         let mut used = BTreeSet::new();
         part.collect_powers(&mut used);
-        Self { chain: chain(used, chebyshev), parts: vec![part] }
+        Self { chain: chain(used, chebyshev), values: vec![Value { lead: None, rest: part }] }
     }
 
     /// The refreshes that the powers of a value of this level take, and the level of the first
@@ -76,9 +123,9 @@ impl Plan {
             let lowest = operands.filter_map(|m| powers.get(&m)).min().copied();
             powers.insert(k, lowest.unwrap_or(1).saturating_sub(1));
         }
-        let depth = self.parts.iter().map(Part::depth).max().unwrap_or(1);
+        let depth = self.rests().map(Part::depth).max().unwrap_or(1);
         powers.values_mut().for_each(|level| refresh(level, depth));
-        let level = self.parts.first().map_or(level, |part| part.level(&powers).saturating_sub(1));
+        let level = self.rests().next().map_or(level, |part| part.level(&powers).saturating_sub(1));
         (refreshes, level)
     }
 
@@ -86,18 +133,23 @@ impl Plan {
         self.chain.iter().map(|(&k, &factors)| (k, factors))
     }
 
-    pub fn parts(&self) -> &[Part] {
-        &self.parts
+    pub fn values(&self) -> &[Value] {
+        &self.values
+    }
+
+    /// The polynomials without the leading powers that save a level.
+    pub fn rests(&self) -> impl Iterator<Item = &Part> {
+        self.values.iter().map(|value| &value.rest)
     }
 
     /// Products of two ciphertexts.
     pub fn products(&self) -> usize {
-        self.chain.len() + self.parts.iter().map(Part::products).sum::<usize>()
+        self.chain.len() + self.rests().map(Part::products).sum::<usize>()
     }
 
     /// Products and sums of products that are relinearised.
     pub fn relinearisations(&self) -> usize {
-        self.chain.len() + self.parts.iter().map(Part::relinearisations).sum::<usize>()
+        self.chain.len() + self.rests().map(Part::relinearisations).sum::<usize>()
     }
 }
 

@@ -1,12 +1,13 @@
 //! The powers of an encrypted value, and sums of products with them.
 
-use super::plan::{Part, Plan, operands};
+use super::plan::{Part, Plan, Value, operands};
 use crate::arith::DoubleDouble;
 use crate::backend::RingOps;
 use crate::circuits::ckks::Refresher;
 use crate::ckks::{Ciphertext, Evaluator, FusedSum, Scaled};
 use crate::error::{Error, Result};
 use crate::rlwe::EvaluationKeys;
+use num_complex::Complex64;
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
 
@@ -86,6 +87,24 @@ impl<'a, B: RingOps> Powers<'a, B> {
             }
         }
         self.ev.fused_product([a, b], sum, self.keys)
+    }
+
+    /// The value of a polynomial that is not constant, at the scale of its level.
+    pub(super) fn whole(&self, Value { lead, rest }: &Value) -> Result<Ciphertext<B>> {
+        let &Some((k, factor)) = lead else { return self.value(rest) };
+        let power = self.powers[&k].ciphertext();
+        if power.scale().to_bits() != self.ev.params().level(power.level())?.scale.to_bits() {
+            // A product between two groups of levels left another scale: a constant settles it.
+            let mut part = rest.clone();
+            part.terms.push((k, factor as f64));
+            return self.value(&part);
+        }
+        let lead = if factor == 1 { power.duplicate()? } else { self.ev.mul_integer(power, factor)? };
+        match rest.as_constant() {
+            Some(0.0) => Ok(lead),
+            Some(constant) => self.ev.add_scalar(&lead, Complex64::new(constant, 0.0)),
+            None => self.ev.add(&lead, &self.value(rest)?),
+        }
     }
 
     /// The value of a part that is not constant, at the scale of its level.

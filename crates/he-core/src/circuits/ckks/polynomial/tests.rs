@@ -1,5 +1,6 @@
 //! Polynomials against float64, and their cost.
 
+use super::plan::levels;
 use super::*;
 use crate::backend::Cpu;
 use crate::circuits::testing::{Fixture, seeded};
@@ -66,6 +67,54 @@ fn zero_coefficients_and_parity() {
             check(&mut fixture, &keys, &Polynomial::power(&c).unwrap(), -1.0, 1.0);
             check(&mut fixture, &keys, &Polynomial::chebyshev(&c, -1.0, 1.0).unwrap(), -1.0, 1.0);
         }
+    }
+}
+
+/// An integer in front of a power of two saves a level, whatever is below it: values as in float64,
+/// and a level more for the same polynomial with another number in that place.
+#[test]
+fn integer_leads_save_a_level() {
+    let mut fixture = Fixture::new(8, 6);
+    let keys = fixture.keys(relin());
+    for (degree, lead) in
+        [(1, 1.0), (1, -3.0), (2, 1.0), (4, 1.0), (4, -2.0), (8, 1.0), (16, 3.0), (32, 1.0)]
+    {
+        for full in [true, false] {
+            let mut c = coefficients(&mut fixture, degree, |_| full);
+            for (last, depth) in [(lead, levels(degree) - 1), (0.5, levels(degree))] {
+                c[degree] = last;
+                for polynomial in
+                    [Polynomial::power(&c).unwrap(), Polynomial::chebyshev(&c, -1.0, 1.0).unwrap()]
+                {
+                    assert_eq!(polynomial.requirements().depth, depth, "{polynomial:?}");
+                    check(&mut fixture, &keys, &polynomial, -1.0, 1.0);
+                }
+            }
+        }
+    }
+    // The greatest such integer, and the next one.
+    let depth = |last: f64| Polynomial::power(&[1.0, 0.0, last]).unwrap().requirements().depth;
+    assert_eq!([1048576.0, -1048576.0, 1048577.0].map(depth), [1, 1, 2]);
+
+    // x^8 + 1 is three squarings, and 2 x + 1 is possible where no level is left.
+    let ct = fixture.encrypt(&[vec![Complex64::new(0.9, 0.0); 128]], 128);
+    let eighth = Polynomial::power(&[1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]).unwrap();
+    counts::take();
+    let out = eighth.apply(&fixture.ev, &ct, &keys).unwrap();
+    assert_eq!((counts::take(), ct.level() - out.level()), ((3, 3), 3));
+    assert_eq!((eighth.products(), eighth.relinearisations()), (3, 3));
+    let (linear, lowest) = (Polynomial::power(&[1.0, 2.0]).unwrap(), fixture.ev.mod_switch_to(&ct, 0).unwrap());
+    let none = fixture.keys(KeyRequirements::new());
+    let out = linear.apply(&fixture.ev, &lowest, &none).unwrap();
+    assert!((fixture.decrypt(&out)[0][7].re - 2.8).abs() < 1e-6);
+
+    // With others, of the same powers.
+    let list = [vec![1.0, 0.0, 1.0], vec![0.0, 0.25], vec![7.0], vec![0.5, 0.0, 0.0, 0.0, 2.0]]
+        .map(|c| Polynomial::power(&c).unwrap());
+    let found = Polynomial::apply_many(&list, &fixture.ev, &ct, &keys).unwrap();
+    for (polynomial, found) in list.iter().zip(&found) {
+        assert_eq!(ct.level() - found.level(), polynomial.requirements().depth);
+        assert!((fixture.decrypt(found)[0][3] - polynomial.apply_plain(0.9)).norm() < 1e-6, "{polynomial:?}");
     }
 }
 
@@ -224,7 +273,10 @@ fn groups_of_levels_are_crossed() {
     let encryptor = SecretEncryptor::new(&params, &secret, &ring).unwrap();
     let ct = encryptor.encrypt_real(&values, &mut rng).unwrap().expand().unwrap();
     let c: Vec<f64> = (0..=14).map(|k| 0.1 + 0.05 * f64::from(k % 3)).collect();
-    for polynomial in [Polynomial::power(&c).unwrap(), Polynomial::chebyshev(&c, -1.0, 1.0).unwrap()] {
+    let mut lead = c[..=8].to_vec();
+    lead[8] = 1.0;
+    let polynomials = [&c, &lead].map(|c| [Polynomial::power(c), Polynomial::chebyshev(c, -1.0, 1.0)]);
+    for polynomial in polynomials.into_iter().flatten().map(Result::unwrap) {
         for level in (5..=params.max_level()).rev() {
             let lowered = ev.mod_switch_to(&ct, level).unwrap();
             let out = polynomial.apply(&ev, &lowered, &keys).unwrap();
@@ -252,7 +304,7 @@ fn what_is_missing_is_said() {
     let cubic = Polynomial::power(&[1.0; 4]).unwrap();
     assert!(matches!(cubic.apply(ev, &ct, &none), Err(Error::MissingRelinKey)));
     assert_eq!(cubic.apply(ev, &ct, &keys).unwrap().level(), 0);
-    let quartic = Polynomial::power(&[1.0; 5]).unwrap();
+    let quartic = Polynomial::power(&[1.0, 1.0, 1.0, 1.0, 0.5]).unwrap();
     let result = quartic.apply(ev, &ct, &keys);
     assert!(matches!(result, Err(Error::LevelExhausted { needed: 3, left: 2 })));
     let linear = Polynomial::power(&[0.5, 2.0]).unwrap();
