@@ -767,10 +767,13 @@ class _Party:
         session: _Place | None,
         parties: int,
         threshold: int | None,
+        scheme: str,
         depth: int | None,
         precision_bits: int | None,
         range_bits: int | None,
         slots: int | None,
+        bits: int | None,
+        plain_modulus: int | None,
         decryptions: int,
         statistical_security: int,
         passphrase: str | None,
@@ -792,7 +795,11 @@ class _Party:
     def combine_keys(self, first: list[_Place], second: list[_Place]) -> list[str]: ...
     def combine_secret(self, shares: list[_Place]) -> list[str]: ...
     def encrypt(
-        self, source: _Place | dict[str, Any], output: str | None, columns: list[str]
+        self,
+        source: _Place | dict[str, Any],
+        output: str | None,
+        columns: list[str],
+        categories: list[str],
     ) -> bytes | None: ...
     def check(
         self,

@@ -1,7 +1,8 @@
 """Several parties who compute on their tables together, and decrypt together what they agreed on.
 
 The secret key is a sum of secrets that no party gives away: nobody can decrypt alone. The files
-are those of ``he-cli party``, with its checks, so that parties can use either. The scheme is CKKS.
+are those of ``he-cli party``, with its checks, so that parties can use either. The scheme is CKKS
+for real numbers, and BFV or BGV for integers and categories.
 
 A party that decrypts a ciphertext which somebody chose gives its secret away. Therefore it makes a
 share of a result alone that it has computed again from the inputs, and that all parties whose
@@ -92,6 +93,10 @@ class Step:
         """Compute the variance of each column."""
         return self.evaluate("variance", **parameters)
 
+    def count(self, **parameters: Any) -> Step:
+        """Count the categories of each column of words."""
+        return self.evaluate("count", **parameters)
+
     def dot(
         self,
         other: Step | None = None,
@@ -144,10 +149,13 @@ class Party:
         parties: int | None = None,
         session: Place | None = None,
         threshold: int | None = None,
+        scheme: str = "ckks",
         depth: int | None = None,
         precision_bits: int | None = None,
         range_bits: int | None = None,
         slots: int | None = None,
+        bits: int | None = None,
+        plain_modulus: int | None = None,
         decryptions: int = 1024,
         statistical_security: int = 40,
         passphrase: str | None = None,
@@ -167,9 +175,16 @@ class Party:
         threshold : int, optional
             How many decrypt together; by default all of them. With fewer than all, each party also
             deals its secret (`share_secret`).
-        depth, precision_bits, range_bits, slots : int, optional
-            What is computed: products in a row (2), bits of precision of decrypted results (25, or
-            as many as possible), bits before their point (4), and the least number of slots.
+        scheme : str
+            ``"ckks"`` for real numbers, ``"bfv"`` or ``"bgv"`` for integers and categories.
+        depth : int, optional
+            Products in a row (2).
+        precision_bits, range_bits, slots : int, optional
+            Under CKKS: bits of precision of decrypted results (25, or as many as possible), bits
+            before their point (4), and the least number of slots.
+        bits, plain_modulus : int, optional
+            Under BFV and BGV: results stay below 2^bits in magnitude (32), or the plaintext modulus
+            itself.
         decryptions : int
             The vectors that the parties will ever decrypt together.
         statistical_security : int
@@ -186,16 +201,26 @@ class Party:
         """
         if (parties is None) == (session is None):
             raise ValueError("give parties to begin a session, or session to join one")
-        agreed = (threshold, depth, precision_bits, range_bits, slots)
-        if session is not None and any(value is not None for value in agreed):
+        real, integers = (precision_bits, range_bits, slots), (bits, plain_modulus)
+        given = [value is not None for value in (threshold, depth, *real, *integers)]
+        if session is not None and (any(given) or scheme != "ckks"):
             raise ValueError("what the parties agree on is in the session, which this party joins")
+        if any(value is not None for value in (integers if scheme == "ckks" else real)):
+            of = "bits and plain_modulus are" if scheme == "ckks" else "precision, range and slots are"
+            raise ValueError(f"{of} not for the scheme {scheme}")
+        if bits is not None and plain_modulus is not None:
+            raise ValueError("give bits or plain_modulus, which bits would choose")
         return cls(
             _Party.create(
                 os.fspath(folder),
                 party,
                 session,
                 parties or 0,
-                *agreed,
+                threshold,
+                scheme,
+                depth,
+                *real,
+                *integers,
                 decryptions,
                 statistical_security,
                 passphrase,
@@ -288,6 +313,7 @@ class Party:
         source: Place | Mapping[str, npt.ArrayLike],
         *,
         columns: Sequence[str] = (),
+        categories: Sequence[str] = (),
         output: str | os.PathLike[str] | None = None,
     ) -> EncryptedFile:
         """Encrypt a table under the collective key, and note it as one of this party.
@@ -298,12 +324,14 @@ class Party:
             A CSV table, or arrays of one axis by the names of their columns.
         columns : sequence of str
             The columns of a file, by name or number from 1 on; all if none is named.
+        categories : sequence of str
+            Under BFV and BGV: columns of words, as for `he.files.encrypt`.
         output : path, optional
             The file to write; without one the result is in memory.
         """
         to = None if output is None else os.fspath(output)
         table = dict(source) if isinstance(source, Mapping) else source
-        return EncryptedFile(_kept(self._party.encrypt(table, to, list(columns)), to))
+        return EncryptedFile(_kept(self._party.encrypt(table, to, list(columns), list(categories)), to))
 
     def compute(
         self, program: Callable[..., Step], *inputs: EncryptedFile, device: str = "auto"

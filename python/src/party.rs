@@ -6,9 +6,9 @@ use crate::params::{AnyParams, PyParams};
 use crate::run::detached;
 use crate::secrets;
 use he_files::io::input::Input;
-use he_files::needs::{Published, RealNeeds};
+use he_files::needs::{IntegerNeeds, Published, RealNeeds};
 use he_files::party::folder::{Folder, PUBLIC_KEY, Placed};
-use he_files::party::{Agreed, Step};
+use he_files::party::{AnyAgreed, Needs, Step};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::path::PathBuf;
@@ -43,8 +43,8 @@ impl PyParty {
     /// Makes the folder of a party, in a session that is given or new.
     #[staticmethod]
     #[pyo3(signature = (
-        folder, party, session, parties, threshold, depth, precision_bits, range_bits, slots,
-        decryptions, statistical_security, passphrase
+        folder, party, session, parties, threshold, scheme, depth, precision_bits, range_bits, slots, bits,
+        plain_modulus, decryptions, statistical_security, passphrase
     ))]
     fn create(
         py: Python<'_>,
@@ -53,10 +53,13 @@ impl PyParty {
         session: Option<Place>,
         parties: u32,
         threshold: Option<usize>,
+        scheme: &str,
         depth: Option<usize>,
         precision_bits: Option<u32>,
         range_bits: Option<u32>,
         slots: Option<usize>,
+        bits: Option<u32>,
+        plain_modulus: Option<u64>,
         decryptions: u64,
         statistical_security: u32,
         passphrase: Option<&str>,
@@ -64,18 +67,35 @@ impl PyParty {
         detached(py, || {
             secrets::check_allowed("making the secret of a party")?;
             let agreed = match session {
-                Some(session) => Agreed::read(session.input("session")?)?,
+                Some(session) => AnyAgreed::read(session.input("session")?)?,
                 None => {
-                    let usual = RealNeeds::default();
-                    let needs = RealNeeds {
-                        depth: depth.unwrap_or(usual.depth),
-                        precision: precision_bits.unwrap_or(usual.precision),
-                        range: range_bits.unwrap_or(usual.range),
-                        slots: slots.unwrap_or(usual.slots),
-                        ..usual
+                    let real = RealNeeds::default();
+                    let real = RealNeeds {
+                        depth: depth.unwrap_or(real.depth),
+                        precision: precision_bits.unwrap_or(real.precision),
+                        range: range_bits.unwrap_or(real.range),
+                        slots: slots.unwrap_or(real.slots),
+                        ..real
+                    };
+                    let integers = IntegerNeeds::default();
+                    let integers = IntegerNeeds {
+                        depth: depth.unwrap_or(integers.depth),
+                        bits: bits.unwrap_or(integers.bits),
+                        plain_modulus,
+                        ..integers
+                    };
+                    let needs = match scheme {
+                        "ckks" => Needs::Ckks { needs: real, wish: precision_bits.is_none() },
+                        "bfv" => Needs::Bfv(integers),
+                        "bgv" => Needs::Bgv(integers),
+                        other => {
+                            let what =
+                                format!("the scheme {other:?}; \"ckks\", \"bfv\" and \"bgv\" are possible");
+                            return Err(Fault::Value(what));
+                        }
                     };
                     let published = Published { decryptions, security_bits: statistical_security };
-                    Agreed::for_needs(&needs, precision_bits.is_none(), published, parties, threshold)?
+                    AnyAgreed::for_needs(&needs, published, parties, threshold)?
                 }
             };
             Ok(Self(Folder::create(&folder, agreed, party, self::passphrase(passphrase)?)?.0))
@@ -102,22 +122,26 @@ impl PyParty {
 
     #[getter]
     fn parties(&self) -> Vec<u32> {
-        self.0.agreed().session.parties().to_vec()
+        self.0.agreed().session().parties().to_vec()
     }
 
     #[getter]
     fn threshold(&self) -> usize {
-        self.0.agreed().session.threshold()
+        self.0.agreed().session().threshold()
     }
 
     #[getter]
     fn key_set(&self) -> String {
-        self.0.agreed().id.short().to_owned()
+        self.0.agreed().id().short().to_owned()
     }
 
     #[getter]
     fn params(&self) -> PyParams {
-        PyParams(AnyParams::Ckks(self.0.agreed().params.clone()))
+        PyParams(match self.0.agreed() {
+            AnyAgreed::Ckks(agreed) => AnyParams::Ckks(agreed.params.clone()),
+            AnyAgreed::Bfv(agreed) => AnyParams::Bfv(agreed.params.clone()),
+            AnyAgreed::Bgv(agreed) => AnyParams::Bgv(agreed.params.clone()),
+        })
     }
 
     fn share_keys(&self, py: Python<'_>) -> PyResult<Vec<String>> {
@@ -156,12 +180,13 @@ impl PyParty {
     }
 
     /// Encrypts a table and notes it as one of the party.
-    #[pyo3(signature = (source, output, columns))]
+    #[pyo3(signature = (source, output, columns, categories))]
     fn encrypt<'py>(
         &self,
         source: &Bound<'py, PyAny>,
         output: Option<PathBuf>,
         columns: Vec<String>,
+        categories: Vec<String>,
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let py = source.py();
         let (source, goal) = (self::source(source)?, Goal::new(output, false, false));
@@ -169,7 +194,7 @@ impl PyParty {
             // Before anything is encrypted, so that the list can be written.
             let own = self.0.own_tables()?;
             let key = Place::Path(self.0.path(PUBLIC_KEY));
-            encrypted(source, &key, None, (&columns, &[]), None, "cpu", &goal)?;
+            encrypted(source, &key, None, (&columns, &categories), None, "cpu", &goal)?;
             let noted = self.0.note_own(own, || goal.written("the table"));
             if noted.is_err() {
                 goal.removed();

@@ -140,6 +140,59 @@ def test_any_two_of_three_with_sealed_secrets(tmp_path: Path) -> None:
     np.testing.assert_allclose(found["x"], [0.5, -1.5], atol=2**-10)
 
 
+@pytest.mark.parametrize("scheme", ["bfv", "bgv"])
+def test_integers(tmp_path: Path, scheme: str) -> None:
+    """Sums, products and counts of two parties are exact, and nothing that differs is shared."""
+    needs: dict[str, Any] = {"depth": 1, "bits": 16, "statistical_security": 10, "decryptions": 16}
+    first = Party.create(tmp_path / "1", 1, parties=2, scheme=scheme, **needs)
+    parties = [first, Party.create(tmp_path / "2", 2, session=first.session)]
+    assert first.params.scheme == parties[1].params.scheme == scheme
+    messages = [party.share_keys() for party in parties]
+    seconds = [party.share_relinearisation(messages) for party in parties]
+    for party in parties:
+        party.combine_keys(messages, seconds)
+    x, y = np.array([3, -7, 11, 0]), np.array([-5, 2, 9, 4])
+    tables = [party.encrypt({"x": of}) for party, of in zip(parties, (x, y), strict=True)]
+    inputs = list(enumerate(tables, 1))
+
+    def decrypted(program: Callable[..., Step] | None, inputs: list[Any]) -> dict[str, Any]:
+        files = [file for _, file in inputs]
+        result = first.compute(program, *files, device="cpu") if program else files[0]
+        transcripts = [party.check(program, inputs, result) for party in parties]
+        shares = [party.share(result, transcripts) for party in parties]
+        with pytest.raises(he.Error, match="no share of party 2"):
+            first.combine(result, transcripts, shares[:1])
+        return dict(parties[1].combine(result, transcripts, shares))
+
+    found = decrypted(lambda a, b: a.mul(b).sum(), inputs)
+    assert found["x"].tolist() == [int(x @ y)]
+    assert decrypted(None, inputs[1:])["x"].tolist() == y.tolist()
+    votes = parties[1].encrypt(b"vote\nyes\nno\nyes\n", categories=["vote"])
+    found = decrypted(lambda a: a.count(), [(2, votes)])
+    assert {name: list(column) for name, column in found.items()} == {
+        "column": ["vote", "vote"],
+        "category": ["no", "yes"],
+        "count": [1, 2],
+    }
+
+    def total(a: Step, b: Step) -> Step:
+        return a.add(b)
+
+    wrong = tables[0].sub(first.evaluation_key, tables[1], device="cpu")
+    with pytest.raises(he.Error, match="is not what the program computes"):
+        first.check(total, inputs, wrong)
+    with pytest.raises(he.Error, match="is not an input, as encryption makes it"):
+        first.check(None, [(2, wrong)], wrong)
+    with pytest.raises(ValueError, match="not for the scheme"):
+        Party.create(tmp_path / "3", 1, parties=2, scheme=scheme, precision_bits=12)
+    with pytest.raises(ValueError, match="not for the scheme ckks"):
+        Party.create(tmp_path / "3", 1, parties=2, bits=12)
+    with pytest.raises(ValueError, match='"bgv" are possible'):
+        Party.create(tmp_path / "3", 1, parties=2, scheme="tfhe")
+    with pytest.raises(he.ParameterError, match="room"):
+        Party.create(tmp_path / "3", 1, parties=2, scheme=scheme, depth=30)
+
+
 def test_programs(session: Session) -> None:
     party = session.parties[0]
     wrong: list[tuple[Callable[..., Any], type[Exception], str]] = [

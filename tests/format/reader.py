@@ -1271,7 +1271,7 @@ class Reader:
         if note:
             content = note.get("content", {})
             latest = "sensor" in note or "picture" in content
-            version = 3 if latest else 2 if content.get("signed") else None
+            version = 4 if "parties" in note else 3 if latest else 2 if content.get("signed") else None
             need(note.get("version") == version, "the version of a description")
         if note and "content" in note:
             self.content(name, note["content"], vectors, params)

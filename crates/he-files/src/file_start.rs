@@ -7,7 +7,7 @@ use crate::data::picture::format::SNIFF_LEN;
 use crate::error::{Error, FileError, InFile, KeyError, Result, Wanted, bad_params};
 use crate::io::input::Input;
 use crate::key_file::not_a_key;
-use crate::note::{Content, Described, KeyId, Note};
+use crate::note::{Content, Described, KeyId, KeyNote, Note, bad};
 use crate::passphrase;
 use crate::scheme::{BigCkks, Ckks, Scheme, Start};
 use crate::tfhe::{self, Tfhe};
@@ -39,6 +39,12 @@ pub trait FileFormat: Sized {
     fn read_params(frame: &Frame) -> he_core::Result<Self::Params> {
         Self::Params::from_frame(frame)
     }
+    /// The same parameters with the noise of keys that so many parties made together; `None` if no
+    /// ciphertext states its noise.
+    fn for_parties(params: &Self::Params, parties: usize) -> Option<Self::Params> {
+        let _ = (params, parties);
+        None
+    }
     /// The parameters for programs.
     fn params_json(params: &Self::Params) -> Value;
     /// Checks that a description is of a content of this scheme, and holds possible numbers.
@@ -67,6 +73,10 @@ impl<S: Scheme> FileFormat for S {
 
     fn read_params(frame: &Frame) -> he_core::Result<Self::Params> {
         <S as Scheme>::read_params(frame)
+    }
+
+    fn for_parties(params: &Self::Params, parties: usize) -> Option<Self::Params> {
+        <S as Scheme>::for_parties(params, parties)
     }
 
     fn params_json(params: &Self::Params) -> Value {
@@ -181,7 +191,13 @@ fn described<F: FileFormat, R: Read>(
     let second = second_frame(reader, name)?;
     let check = |content: &F::Content| F::check_content(&params, content);
     let note = Note::checked(params.fingerprint(), &second, check).in_file(name)?;
-    Ok((params, note))
+    let parties = match &note {
+        Note::Key(note) => note.parties,
+        Note::Payload(_) => None,
+    };
+    let Some(parties) = parties else { return Ok((params, note)) };
+    let params = F::for_parties(&params, parties as usize).ok_or_else(|| bad("number of parties"));
+    Ok((params.in_file(name)?, note))
 }
 
 /// The beginning of keys of bootstrapping, whose description names their key set.
@@ -194,8 +210,10 @@ fn bootstrapping<P: Refreshing, R: Read>(
     let params: P = bootstrap::read_params(first).map_err(bad_params).in_file(name)?;
     let second = second_frame(reader, name)?;
     match Note::<Content>::checked(params.fingerprint(), &second, |_| Ok(())).in_file(name)? {
-        Note::Key(note) => Ok(AnyStart::Bootstrap(any(params), note.key_id)),
-        Note::Payload(_) => Err(not_a_key(name)),
+        Note::Key(KeyNote { key_id, sensor: None, parties: None }) => {
+            Ok(AnyStart::Bootstrap(any(params), key_id))
+        }
+        _ => Err(not_a_key(name)),
     }
 }
 

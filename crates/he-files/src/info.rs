@@ -130,7 +130,7 @@ fn describe_transcript(input: Input) -> Result<Description> {
         key_set_fact(&id),
     ];
     facts.extend(size.map(size_fact));
-    Ok(Description { params: parameters::<Ckks>(&params), facts })
+    Ok(Description { params: Some(params), facts })
 }
 
 /// A file of frames; the key measures its noise budget.

@@ -328,7 +328,7 @@ impl<S: Scheme> KeyFormat for S {
         }
         let evaluation = |frame: &Frame| matches!(S::key_part(frame), Some(KeyPart::Relin | KeyPart::Galois));
         Ok(match frames.as_mut_slice() {
-            [frame] if S::key_part(frame) == Some(KeyPart::Secret) => {
+            [frame] if S::key_part(frame) == Some(KeyPart::Secret) && note.parties.is_none() => {
                 Key::Secret(S::Secret::from_frame(params, (), frame).in_file(name)?.of(&note.key_id))
             }
             [frame] if S::key_part(frame) == Some(KeyPart::Public) => match frames.pop() {

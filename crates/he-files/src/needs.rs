@@ -10,7 +10,7 @@ use he_core::params::ParamsError;
 
 /// The bits of noise budget that keys for integers have in addition to the products, for sums over
 /// millions of rows and their rotations.
-const SUM_BITS: u32 = 26;
+pub(crate) const SUM_BITS: u32 = 26;
 
 /// Twice the least degree whose slots are all of use.
 const LEAST_ORDER: usize = 1 << 13;
@@ -91,7 +91,15 @@ impl IntegerNeeds {
     /// # Errors
     /// No parameters satisfy the needs, or one of the needs is out of range.
     pub fn params<E: Taken>(&self) -> Result<Params<E>> {
-        let builder = Params::<E>::for_depth(self.modulus()?, self.depth).slots().margin_bits(SUM_BITS);
+        self.with_margin(SUM_BITS)
+    }
+
+    /// Chooses parameters with slots that leave so many bits of noise budget after the products.
+    ///
+    /// # Errors
+    /// The same as for [`params`](Self::params).
+    pub(crate) fn with_margin<E: Taken>(&self, bits: u32) -> Result<Params<E>> {
+        let builder = Params::<E>::for_depth(self.modulus()?, self.depth).slots().margin_bits(bits);
         builder.security(security(self.security)?).build().map_err(|error| match error {
             ParamsError::NoSlots { found, .. } => {
                 ContentError::NoSlots { modulus: found, order: LEAST_ORDER }.into()

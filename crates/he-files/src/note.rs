@@ -77,16 +77,35 @@ pub struct KeyNote {
     /// The sensor key that is encrypted in it: from version 3 on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sensor: Option<KeyId>,
+    /// The parties that made it together, of BFV and BGV, where the noise that ciphertexts state is
+    /// predicted by their number: from version 4 on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parties: Option<u32>,
 }
 
 impl KeyNote {
     /// Describes a key that belongs to a key set.
     pub fn of(key_id: &KeyId) -> Self {
-        Self { key_id: key_id.clone(), sensor: None }
+        Self { key_id: key_id.clone(), sensor: None, parties: None }
     }
 
     fn version(&self) -> Option<u64> {
-        self.sensor.is_some().then_some(3)
+        match self {
+            Self { parties: Some(_), .. } => Some(4),
+            Self { sensor: Some(_), .. } => Some(3),
+            _ => None,
+        }
+    }
+
+    fn check(&self) -> Result<()> {
+        self.key_id.check()?;
+        self.sensor.iter().try_for_each(KeyId::check)?;
+        match self.parties {
+            Some(parties) if !(2..1 << 16).contains(&parties) || self.sensor.is_some() => {
+                Err(bad("number of parties"))
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -113,7 +132,7 @@ impl<C> Payload<C> {
 
 /// The newest version of descriptions. The first is written without its number, and so is all that
 /// it can hold.
-const VERSION: u64 = 3;
+const VERSION: u64 = 4;
 
 /// The contents of encrypted files, as their descriptions state them.
 pub trait Described: Serialize + DeserializeOwned {
@@ -168,8 +187,7 @@ impl<C: Described> Note<C> {
         .map_err(|_| bad("field"))?;
         let least = match &note {
             Self::Key(note) => {
-                note.key_id.check()?;
-                note.sensor.iter().try_for_each(KeyId::check)?;
+                note.check()?;
                 note.version()
             }
             Self::Payload(payload) => {

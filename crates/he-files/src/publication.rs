@@ -102,6 +102,25 @@ impl Publication {
         published
     }
 
+    /// Counts `count` decryptions whose floods show in no result. `publish` gets a publisher that
+    /// has as many left, and a generator of its own.
+    ///
+    /// # Errors
+    /// [`Error::DecryptionsSpent`]; those of `publish`.
+    pub(crate) fn draw<T>(
+        &self,
+        count: usize,
+        publish: impl FnOnce(&mut Publisher, &mut ChaCha20Rng) -> Result<T>,
+    ) -> Result<T> {
+        let (mut part, mut rng) = {
+            let state = &mut *self.state();
+            (state.publisher.split(count as u64)?, ChaCha20Rng::from_rng(&mut state.rng))
+        };
+        let published = publish(&mut part, &mut rng);
+        self.state().publisher.rejoin(part)?;
+        published
+    }
+
     /// Decrypts `count` vectors of `slots` slots with a flood, and counts them: `bits(flooding)` is
     /// its width for this ciphertext. `publish` gets a publisher that has as many left, and a
     /// generator of its own.
@@ -132,14 +151,8 @@ impl Publication {
         if error_log2 > numbers.value_log2 {
             return Err(Error::FloodTooWide { needed_bits, available_bits: visible_bits });
         }
-        let (mut part, mut rng) = {
-            let state = &mut *self.state();
-            (state.publisher.split(count as u64)?, ChaCha20Rng::from_rng(&mut state.rng))
-        };
-        let published = publish(&mut part, &mut rng);
+        let published = self.draw(count, publish)?;
         let state = &mut *self.state();
-        state.publisher.rejoin(part)?;
-        let published = published?;
         state.error_log2 = Some(state.error_log2.map_or(error_log2, |known| known.max(error_log2)));
         Ok(published)
     }

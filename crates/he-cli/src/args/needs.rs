@@ -13,7 +13,7 @@ use he_files::scheme::Taken;
 use he_files::transcipher;
 
 /// The needs from which parameters are chosen.
-#[derive(Clone, Debug, Args)]
+#[derive(Clone, Copy, Debug, Args)]
 pub struct Needs {
     /// Number of filters, products or weighted sums that can follow one another
     #[arg(long, value_name = "N", default_value_t = 2)]
@@ -25,17 +25,17 @@ pub struct Needs {
     /// parties have 4 to 49, and by default as many up to 25 as there is room for.
     #[arg(long, value_name = "BITS")]
     pub precision: Option<u32>,
-    /// Results must stay below 2^BITS in magnitude, with BITS from 0 to 30
+    /// Results must stay below 2^BITS in magnitude, with BITS from 0 to 30 [default: 4]
     ///
     /// White is 1, and the numbers of a column are scaled to at most 1.
-    #[arg(long, value_name = "BITS", default_value_t = 4)]
-    pub range: u32,
+    #[arg(long, value_name = "BITS")]
+    pub range: Option<u32>,
     /// Bits of security: 128, 192 or 256
     #[arg(long, value_name = "BITS", default_value_t = 128)]
     pub security: u32,
-    /// A ciphertext must have room for at least this many values
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub slots: usize,
+    /// A ciphertext must have room for at least this many values [default: 1]
+    #[arg(long, value_name = "N")]
+    pub slots: Option<usize>,
 }
 
 impl Needs {
@@ -49,9 +49,15 @@ impl Needs {
 
     /// These needs, for the library.
     pub fn needs(&self) -> RealNeeds {
-        let Self { depth, precision, range, security, slots } = *self;
-        let precision = precision.unwrap_or(RealNeeds::default().precision);
-        RealNeeds { depth, precision, range, security, slots, published: None }
+        let (Self { depth, precision, range, security, slots }, usual) = (*self, RealNeeds::default());
+        RealNeeds {
+            depth,
+            precision: precision.unwrap_or(usual.precision),
+            range: range.unwrap_or(usual.range),
+            security,
+            slots: slots.unwrap_or(usual.slots),
+            published: None,
+        }
     }
 }
 

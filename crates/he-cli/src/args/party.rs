@@ -1,7 +1,10 @@
 //! The options of `party`.
 
 use super::{DeviceFlag, Needs, Opening, SealFlags, TableFlags};
+use crate::error::{CliError, Result};
 use clap::{Args, Subcommand};
+use he_files::needs::IntegerNeeds;
+use he_files::party;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -23,7 +26,8 @@ pub enum PartyStep {
     #[command(after_help = "Examples:\n  \
         he-cli party init --parties 3 --party 1 -o a/\n  \
         he-cli party init --session a/session.he --party 2 -o b/\n  \
-        he-cli party init --parties 5 --threshold 3 --party 1 -o a/")]
+        he-cli party init --parties 5 --threshold 3 --party 1 -o a/\n  \
+        he-cli party init --parties 3 --party 1 --scheme bfv --bits 32 -o a/")]
     Init(PartyInit),
     /// Encrypt a table under the public.key of the folder, and note it as one of the party
     ///
@@ -79,12 +83,75 @@ pub struct PartyInit {
     /// Folder of the party, created if it does not exist
     #[arg(short, long, value_name = "FOLDER")]
     pub output: PathBuf,
+    /// Scheme: ckks for tables of real numbers, bfv or bgv for integers and categories
+    #[arg(long, value_enum, value_name = "ckks|bfv|bgv", default_value_t)]
+    #[arg(hide_possible_values = true, hide_default_value = true)]
+    pub scheme: PartyScheme,
     #[command(flatten)]
     pub needs: Needs,
+    /// Under bfv and bgv: results must stay below 2^BITS in magnitude [default: 32]
+    #[arg(long, value_name = "BITS", conflicts_with = "plain_modulus")]
+    pub bits: Option<u32>,
+    /// Under bfv and bgv: the plaintext modulus t itself, instead of --bits
+    #[arg(long, value_name = "T")]
+    pub plain_modulus: Option<u64>,
     #[command(flatten)]
     pub decryptions: Decryptions,
     #[command(flatten)]
     pub seal: SealFlags,
+}
+
+/// The scheme of a session.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum PartyScheme {
+    /// Real numbers.
+    #[default]
+    Ckks,
+    /// Integers.
+    Bfv,
+    /// Integers.
+    Bgv,
+}
+
+impl PartyInit {
+    /// The needs of a session under its scheme.
+    ///
+    /// # Errors
+    /// An option is for another scheme.
+    pub fn session_needs(&self) -> Result<party::Needs> {
+        let Self { scheme, needs, bits, plain_modulus, .. } = self;
+        let Needs { depth, precision, range, security, slots } = *needs;
+        let given = |options: [(&'static str, bool); 3]| options.into_iter().find(|option| option.1);
+        let integers = || {
+            let usual = IntegerNeeds::default();
+            IntegerNeeds { depth, bits: bits.unwrap_or(usual.bits), plain_modulus: *plain_modulus, security }
+        };
+        let other = match scheme {
+            PartyScheme::Ckks => {
+                given([("--bits", bits.is_some()), ("--plain-modulus", plain_modulus.is_some()), ("", false)])
+            }
+            PartyScheme::Bfv | PartyScheme::Bgv => given([
+                ("--precision", precision.is_some()),
+                ("--range", range.is_some()),
+                ("--slots", slots.is_some()),
+            ]),
+        };
+        Ok(match (scheme, other) {
+            (PartyScheme::Ckks, Some((option, _))) => {
+                let what = format!("{option} is for integers, under --scheme bfv or bgv");
+                return Err(CliError::usage(what).hint("add the scheme, or leave the option out"));
+            }
+            (_, Some((option, _))) => {
+                let what = format!("{option} is for real numbers, under --scheme ckks");
+                return Err(CliError::usage(what).hint("give --bits, or leave the option out"));
+            }
+            (PartyScheme::Ckks, None) => {
+                party::Needs::Ckks { needs: needs.needs(), wish: precision.is_none() }
+            }
+            (PartyScheme::Bfv, None) => party::Needs::Bfv(integers()),
+            (PartyScheme::Bgv, None) => party::Needs::Bgv(integers()),
+        })
+    }
 }
 
 /// The number of results that are decrypted, and their security: part of the parties' agreement.
@@ -165,7 +232,7 @@ pub struct Contribution {
 impl FromStr for Contribution {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> std::result::Result<Self, String> {
         let parts = text.split_once('=').filter(|(_, path)| !path.is_empty());
         let found = parts.and_then(|(party, path)| Some((party.parse().ok()?, path)));
         match found {

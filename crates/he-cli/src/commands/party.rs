@@ -14,10 +14,9 @@ use he_files::data::picture::Format;
 use he_files::io::input::Input;
 use he_files::io::output::{Output, OutputOptions};
 use he_files::needs::Published;
-use he_files::party::Agreed;
+use he_files::party::AnyAgreed;
 use he_files::party::folder::{Folder, PARTY_KEY, PUBLIC_KEY, Placed};
 use he_files::passphrase::{Passphrases, Purpose};
-use he_files::scheme::{Ckks, Scheme};
 use he_files::units;
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -73,7 +72,7 @@ fn opened(paths: &[PathBuf]) -> Result<Vec<Input>> {
 
 /// The parties that decrypt.
 fn named(own: &Folder, quorum: &Quorum) -> Result<Vec<u32>> {
-    let session = &own.agreed().session;
+    let session = own.agreed().session();
     let (threshold, all) = (session.threshold(), session.parties().len());
     if quorum.quorum.is_empty() && threshold < all {
         let example: Vec<String> = session.parties()[..threshold].iter().map(u32::to_string).collect();
@@ -85,7 +84,7 @@ fn named(own: &Folder, quorum: &Quorum) -> Result<Vec<u32>> {
 
 /// Tells of files that were written.
 fn told(step: &str, own: &Folder, placed: Vec<Placed>) -> Summary {
-    let mut summary = Summary::new("party").fact("step", step).fact("key_set", own.agreed().id.short());
+    let mut summary = Summary::new("party").fact("step", step).fact("key_set", own.agreed().id().short());
     let mut files = Vec::new();
     for Placed { name, bytes } in placed {
         summary = summary.line(format!("{name}: {}", units::bytes(bytes)));
@@ -96,15 +95,14 @@ fn told(step: &str, own: &Folder, placed: Vec<Placed>) -> Summary {
 
 fn init(args: &PartyInit) -> Result<Summary> {
     let agreed = match (&args.session, args.parties) {
-        (Some(path), _) => Agreed::read(Input::open(path)?)?,
+        (Some(path), _) => AnyAgreed::read(Input::open(path)?)?,
         (None, Some(parties)) => {
             let decryptions = args.decryptions;
             let published = Published {
                 decryptions: decryptions.queries,
                 security_bits: decryptions.statistical_security,
             };
-            let (needs, wish) = (args.needs.needs(), args.needs.precision.is_none());
-            Agreed::for_needs(&needs, wish, published, parties, args.threshold)?
+            AnyAgreed::for_needs(&args.session_needs()?, published, parties, args.threshold)?
         }
         (None, None) => {
             return Err(CliError::usage("a session of nobody").hint("give --parties or --session"));
@@ -113,14 +111,14 @@ fn init(args: &PartyInit) -> Result<Summary> {
     let passphrase = args.seal.obtain(&args.output.join(PARTY_KEY).display().to_string())?;
     let (own, placed) = Folder::create(&args.output, agreed, args.party, passphrase)?;
     let agreed = own.agreed();
-    let (parties, threshold) = (agreed.session.parties().len(), agreed.session.threshold());
+    let (parties, threshold) = (agreed.session().parties().len(), agreed.session().threshold());
     Ok(told("init", &own, placed)
         .line(format!("party {} of {parties}, any {threshold} of whom decrypt", args.party))
         .fact("party", args.party)
         .fact("parties", parties)
         .fact("threshold", threshold)
         .fact("sealed", own.is_sealed())
-        .fact("parameters", <Ckks as Scheme>::params_json(&agreed.params)))
+        .fact("parameters", agreed.params_json()))
 }
 
 fn encrypt(args: &PartyEncrypt) -> Result<Summary> {
@@ -191,7 +189,7 @@ fn share_decryption(
     let (transcripts, result) = (opened(transcripts)?, Input::open(input)?);
     let output = Output::create(output, OutputOptions::default(), &[])?;
     let made = own.share_decryption(result, transcripts, &quorum, output)?;
-    let all = own.agreed().plan.publisher()?.decryptions();
+    let all = own.agreed().plan().publisher()?.decryptions();
     let (published, left) = (made.published, made.left);
     Ok(told("share decrypt", own, vec![made.file])
         .line(format!("{published} decryptions shared, {} of {all} in all", all - left))
@@ -222,7 +220,7 @@ fn combine_decryption(
     out.commit()?;
     let summary = Summary::new("party")
         .fact("step", "combine decrypt")
-        .fact("key_set", own.agreed().id.short())
+        .fact("key_set", own.agreed().id().short())
         .path("input", input)
         .output(output)
         .fact("quorum", quorum)

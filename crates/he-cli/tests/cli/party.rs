@@ -2,7 +2,9 @@
 
 use crate::process::{Call, folder, he};
 use he::Device;
+use he_core::bfv::Bfv;
 use he_core::ckks::Ciphertext;
+use he_core::exact::{self, Noise};
 use he_core::ring::{Eval, Poly, Ring};
 use he_core::rlwe::RlweCiphertext;
 use he_core::wire::Wire as _;
@@ -23,10 +25,20 @@ fn call<'a>(dir: &Path, words: impl IntoIterator<Item = &'a str>) -> Call {
     he(std::iter::once("party").chain(words)).at(dir)
 }
 
+/// The same for integers.
+fn quick(scheme: &str) -> [&str; 10] {
+    let [_, _, _, _, security, bits, queries, many] = QUICK;
+    ["--scheme", scheme, "--depth", "1", "--plain-modulus", "65537", security, bits, queries, many]
+}
+
 /// A session of the three, each in its own folder.
 fn session(dir: &Path, options: &[&str]) {
+    session_of(dir, &QUICK, options);
+}
+
+fn session_of(dir: &Path, needs: &[&str], options: &[&str]) {
     let begin = ["init", "--parties", "3", "--party", "1", "-o", "a"];
-    call(dir, begin.into_iter().chain(QUICK).chain(options.iter().copied())).ok();
+    call(dir, begin.into_iter().chain([needs, options].concat())).ok();
     for (name, party) in &HOSPITALS[1..] {
         call(dir, ["init", "--session", "a/session.he", "--party", party, "-o", name]).ok();
     }
@@ -99,17 +111,16 @@ fn altered(
     second: impl Fn(&Ring<Device>, &Poly<Eval, Device>) -> Vec<u64>,
 ) {
     let session = he_files::io::input::Input::open(dir.join("a/session.he")).unwrap();
-    let agreed = Agreed::read(session).unwrap();
-    let (params, ring) = (&agreed.params, agreed.ring().unwrap());
+    let Agreed { params, ring, .. } = &Agreed::<Ckks>::read(session).unwrap();
     let mut reader = CipherReader::<Ckks>::open(&dir.join(from)).unwrap();
     let content = reader.payload.content.clone();
     let output = Output::create(dir.join(to), OutputOptions::default(), &[]).unwrap();
     let mut writer = FileWriter::new::<Ckks>(output, params, &reader.payload).unwrap();
     for (_, count) in content.batches(params.slots()).unwrap() {
-        let ct = reader.next(&ring, count).unwrap();
+        let ct = reader.next(ring, count).unwrap();
         let [c0, c1] = ct.pair().parts();
-        let words = second(&ring, c1);
-        let c1 = Poly::from_words(&ring, c1.span(), c1.batch(), &words).unwrap();
+        let words = second(ring, c1);
+        let c1 = Poly::from_words(ring, c1.span(), c1.batch(), &words).unwrap();
         let pair = RlweCiphertext::new(c0.duplicate().unwrap(), c1).unwrap();
         let evil = Ciphertext::from_parts(params, pair, ct.level(), ct.scale(), ct.slots()).unwrap();
         writer.write(&evil.to_frame(params).unwrap().seal()).unwrap();
@@ -513,8 +524,134 @@ fn no_share_is_made_of_what_a_server_chose() {
     share(dir, "a", "mean.he", &TRANSCRIPTS, &["-o", "a.share"]).ok();
 }
 
-fn agreed(dir: &Path) -> Agreed {
+fn agreed(dir: &Path) -> Agreed<Ckks> {
     Agreed::read(he_files::io::input::Input::open(dir.join("a/session.he")).unwrap()).unwrap()
+}
+
+/// A copy of an encrypted table of integers, each of whose ciphertexts is changed.
+fn altered_integers(
+    dir: &Path,
+    (from, to): (&str, &str),
+    change: impl Fn(&Agreed<Bfv>, [Poly<Eval, Device>; 2], Noise) -> ([Poly<Eval, Device>; 2], Noise),
+) {
+    let session = he_files::io::input::Input::open(dir.join("a/session.he")).unwrap();
+    let agreed = Agreed::<Bfv>::read(session).unwrap();
+    let mut reader = CipherReader::<Bfv>::open(&dir.join(from)).unwrap();
+    let content = reader.payload.content.clone();
+    let output = Output::create(dir.join(to), OutputOptions::default(), &[]).unwrap();
+    let mut writer = FileWriter::new::<Bfv>(output, &agreed.params, &reader.payload).unwrap();
+    for (_, count) in content.batches(agreed.ring.n()).unwrap() {
+        let ct = reader.next(&agreed.ring, count).unwrap();
+        let pair = ct.pair().parts().map(|part| part.duplicate().unwrap());
+        let ([c0, c1], noise) = change(&agreed, pair, ct.noise());
+        let pair = RlweCiphertext::new(c0, c1).unwrap();
+        let factor = ct.state().correction_factor();
+        let evil = exact::Ciphertext::<Bfv, _>::from_parts(&agreed.params, pair, factor, noise).unwrap();
+        writer.write(&evil.to_frame(&agreed.params).unwrap().seal()).unwrap();
+    }
+    reader.end().unwrap();
+    writer.commit([], String::new()).unwrap();
+}
+
+/// Integers of three parties, any two of whom decrypt: sums and products are exact, and no share is
+/// made of another file, of an input that states less noise than it has, or of what leaves no room
+/// for the floods.
+#[test]
+fn integers_of_three_parties_come_out_exactly() {
+    let dir = folder();
+    let dir = dir.path();
+    session_of(dir, &quick("bfv"), &["--threshold", "2"]);
+    keys(dir);
+    for (name, party) in HOSPITALS {
+        call(dir, ["share", "secret", name]).ok();
+        if name != "a" {
+            for key in ["eval.key", "public.key"] {
+                fs::copy(dir.join("a").join(key), dir.join(name).join(key)).unwrap();
+            }
+        }
+        let (input, output) = (format!("{name}.csv"), format!("{name}.he"));
+        let rows = [-3, 5, 8].map(|row| format!("{},{}\n", row + party.len() as i64, 7 - 2 * row));
+        fs::write(dir.join(&input), format!("days,age\n{}", rows.concat())).unwrap();
+        call(dir, ["encrypt", name, &input, "-o", &output]).ok();
+    }
+    for (name, party) in HOSPITALS {
+        let shares = HOSPITALS.map(|(name, _)| format!("{name}/secret-for-{party}.share"));
+        let words = ["combine", "secret", name, "--shares", &shares[0], &shares[1], &shares[2]];
+        call(dir, words).ok();
+    }
+    let computed = |program: &str, steps: &[&str]| {
+        let lines: String = steps.iter().map(|step| format!("he-cli eval {step}\n")).collect();
+        fs::write(dir.join(program), lines).unwrap();
+        for step in steps {
+            he(["eval"].into_iter().chain(step.split(' ')).chain(["-k", "c/eval.key"])).at(dir).ok();
+        }
+    };
+    computed(
+        "mean.txt",
+        &["add a.he --with b.he -o ab.he", "mul ab.he --with c.he -o abc.he", "sum abc.he -o s.he"],
+    );
+    // Every party has r + 1 and 7 - 2 r in its rows.
+    let expected = [-3i64, 5, 8]
+        .iter()
+        .fold([0, 0], |[x, y], r| [x + 2 * (r + 1) * (r + 1), y + 2 * (7 - 2 * r) * (7 - 2 * r)]);
+    for ((name, _), output) in HOSPITALS.iter().zip(TRANSCRIPTS) {
+        check(dir, name, "s.he", &INPUTS, output).ok();
+    }
+    let told = he(["info", TRANSCRIPTS[2], "--json"]).at(dir).ok();
+    let told: Value = serde_json::from_slice(&told).unwrap();
+    assert_eq!((&told["parameters"]["scheme"], &told["party"]), (&"bfv".into(), &3.into()));
+    for (name, output) in [("a", "a/s.share"), ("c", "c/s.share")] {
+        let told = share(dir, name, "s.he", &TRANSCRIPTS, &["--quorum", "1,3", "-o", output, "--json"]).ok();
+        let told: Value = serde_json::from_slice(&told).unwrap();
+        assert_eq!((&told["left"], &told["flood_error_log2"]), (&3.into(), &Value::Null));
+    }
+    let combine = |input: &'static str, quorum: &'static str, shares: &[&'static str]| {
+        let words = ["combine", "decrypt", "b", input, "--quorum", quorum, "-o", "-"];
+        let words = words.into_iter().chain(["--transcripts", TRANSCRIPTS[1], "--shares"]);
+        call(dir, words.chain(shares.iter().copied()))
+    };
+    let shares = ["a/s.share", "c/s.share"];
+    let found = String::from_utf8(combine("s.he", "1,3", &shares).ok()).unwrap();
+    assert_eq!(found, format!("days,age\n{},{}\n", expected[0], expected[1]));
+    refused(combine("s.he", "1,2", &shares), "party 1 is of a decryption, but it concerns something else");
+    refused(combine("s.he", "1,3", &shares[..1]), "no share of party 3");
+    refused(combine("abc.he", "1,3", &shares), "abc.he is not what the program computes from the inputs");
+    let quorum = ["--quorum", "1,3", "-o", "x"];
+    refused(share(dir, "a", "s.he", &TRANSCRIPTS, &quorum), "has made its share of this decryption");
+    refused(share(dir, "b", "s.he", &TRANSCRIPTS, &quorum), "party 2 takes no part");
+    refused(share(dir, "a", "abc.he", &TRANSCRIPTS, &quorum), "abc.he is not what the program computes");
+
+    // The constant Q / 4 in place of c1, in a result and in an input; and noise that is stated to
+    // be less, which would narrow floods.
+    let evil = |agreed: &Agreed<Bfv>, [c0, c1]: [Poly<Eval, Device>; 2], noise| {
+        let words = quarter(&agreed.ring, &c1);
+        ([c0, Poly::from_words(&agreed.ring, c1.span(), c1.batch(), &words).unwrap()], noise)
+    };
+    altered_integers(dir, ("s.he", "evil.he"), evil);
+    refused(check(dir, "b", "evil.he", &INPUTS, "x"), "evil.he is not what the program computes");
+    let bare = |input: &str| call(dir, ["check", "b", input, "--inputs", &format!("1={input}"), "-o", "x"]);
+    altered_integers(dir, ("a.he", "input.he"), evil);
+    refused(bare("input.he"), "input.he is no encryption: ");
+    altered_integers(dir, ("a.he", "quiet.he"), |_, pair, noise| {
+        (pair, Noise { rms_log2: noise.rms_log2 - 1.0, ..noise })
+    });
+    refused(bare("quiet.he"), "quiet.he is not an input, as encryption makes it: level ");
+    // One product more than the session was begun for: it can be computed, and not be hidden.
+    computed("mean.txt", &["mul a.he --with b.he -o p.he", "mul p.he --with c.he -o q.he"]);
+    let transcripts = ["a.transcript", "b.transcript", "c.transcript"];
+    for ((name, _), output) in HOSPITALS.iter().zip(transcripts) {
+        check(dir, name, "q.he", &INPUTS, output).ok();
+    }
+    refused(share(dir, "a", "q.he", &transcripts, &quorum), "hiding the noise of q.he takes floods of ");
+    assert!(!dir.join("x").exists());
+    // Options of the other schemes.
+    let init = |words: &[&str]| {
+        let fixed = ["init", "-o", "x", "--party", "1", "--parties", "3"];
+        call(dir, fixed.into_iter().chain(words.iter().copied()))
+    };
+    refused(init(&["--bits", "20"]), "--bits is for integers, under --scheme bfv or bgv");
+    refused(init(&["--scheme", "bgv", "--precision", "20"]), "--precision is for real numbers");
+    assert!(!dir.join("x").exists());
 }
 
 /// Without options there are parameters, and where there are none, the hint leads to some.

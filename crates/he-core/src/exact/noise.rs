@@ -162,8 +162,9 @@ impl NoiseModel {
         Self { parties, rounding, ..self.clone() }
     }
 
-    /// The parties that made the keys together.
-    pub(crate) fn parties(&self) -> usize {
+    /// The parties that made the keys together: 1 unless parameters were made
+    /// [for several](super::Params::for_parties).
+    pub fn parties(&self) -> usize {
         self.parties as usize
     }
 

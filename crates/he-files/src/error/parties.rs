@@ -15,6 +15,14 @@ errors! {
         [request] Precision { found: u32, lowest: u32, highest: u32 }:
             ("{found} bits of precision for several parties"),
             ("ask for {lowest} to {highest} bits");
+        /// No parameters have room for products of this depth and the floods of decryptions.
+        [request] Integers { depth: usize, modulus: u64, parties: u32, decryptions: u64, security_bits: u32, most: Option<usize> }:
+            ("no parameters have room for products of depth {depth} modulo {modulus}, and for floods of {parties} parties that hide the noise of {decryptions} decryptions with {security_bits} bits of security"),
+            ("ask for {}smaller integers, fewer decryptions or less security", most.map(|most| format!("a depth of at most {most}, ")).unwrap_or_default());
+        /// The flood of a share hides the numbers of a table.
+        NoRoom { name: String, needed_bits: u32, available_bits: u32 }:
+            ("hiding the noise of {name} takes floods of {needed_bits} bits, and beside its numbers there is room for {available_bits}"),
+            ("compute less before it is decrypted, or begin a session for a greater depth, fewer decryptions or less security, and encrypt again");
         /// An input is the result of a computation.
         NotFresh { name: String, found: String, fresh: String }:
             ("{name} is not an input, as encryption makes it: {found} in place of {fresh}"),

@@ -11,26 +11,21 @@
 //! | `public.key`, `eval.key` | the collective keys | all |
 //! | `own.ledger`, `shared.ledger` | what it has encrypted and shared | itself |
 
-use super::{Agreed, Computation, Known, Ledger, Named, Plan, Step};
+use super::steps::{Files, Steps, THRESHOLD_KEY, place};
+use super::{Agreed, AnyAgreed, Ledger, Needs, Plan, Shared, Step, on_agreed};
 use crate::contents::clear::Plain;
-use crate::contents::images;
-use crate::error::{Error, IoContext as _, PartyError, Result};
+use crate::error::Result;
 use crate::io::input::Input;
 use crate::io::output::{Output, OutputOptions, create_dir};
-use crate::key_file::write_key;
-use crate::key_set::{Wiped, sealed};
-use crate::needs::{Published, RealNeeds};
-use crate::passphrase::{Passphrase, is_sealed, read_sealed};
-use crate::publication::Publication;
+use crate::needs::Published;
+use crate::passphrase::{Passphrase, is_sealed};
 use crate::scheme::Ckks;
 use crate::scheme::engine::rng;
-use crate::team::Team;
 use crate::watch::Watch;
-use he::Device;
-use he_core::mhe::{Digest, KeyShare, PartyKey};
-use he_core::ring::Ring;
-use he_core::wire::{Frame, Wire, WireKeys};
-use std::io::{Cursor, Write};
+use he_core::bfv::Bfv;
+use he_core::bgv::Bgv;
+use he_core::mhe::Digest;
+use he_core::wire::Wire;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -46,14 +41,6 @@ pub const RELIN: &str = "relin.share";
 pub const PUBLIC_KEY: &str = "public.key";
 /// The collective evaluation key.
 pub const EVAL_KEY: &str = "eval.key";
-const ROUND_KEY: &str = "round.key";
-const THRESHOLD_KEY: &str = "threshold.key";
-const SHARED: &str = "shared.ledger";
-const OWN: &str = "own.ledger";
-
-/// The longest sealed secret of a party that is read: a threshold key is as long as a polynomial
-/// over all primes.
-const MAX_SEALED: u64 = 1 << 26;
 
 /// The name of the file with the share of its secret that a party deals to another.
 pub fn secret_for(party: u32) -> String {
@@ -67,13 +54,6 @@ pub struct Placed {
     pub name: String,
     /// Its bytes.
     pub bytes: u64,
-}
-
-/// Names the files, all or none.
-fn place(outputs: Vec<Output>) -> Result<Vec<Placed>> {
-    let placed = outputs.iter().map(|output| Placed { name: output.name(), bytes: output.bytes() }).collect();
-    Output::commit_all(outputs)?;
-    Ok(placed)
 }
 
 /// A share of a decryption that was written.
@@ -105,31 +85,56 @@ pub struct Decrypted {
 
 /// A party's folder, opened.
 pub struct Folder {
-    path: PathBuf,
-    agreed: Agreed,
-    ring: Ring<Device>,
-    /// The passphrase that seals the secrets that the party keeps, if they are sealed.
-    passphrase: Option<Passphrase>,
+    files: Files,
+    agreed: AnyAgreed,
 }
 
-impl Agreed {
+/// Calls a step under the scheme of the session.
+macro_rules! on_steps {
+    ($folder:expr, $steps:ident => $call:expr) => {
+        on_agreed!(&$folder.agreed, agreed => {
+            let $steps = Steps { files: &$folder.files, agreed };
+            $call
+        })
+    };
+}
+
+impl AnyAgreed {
     /// Makes a session of parties 1, 2, ..., n, any `threshold` of whom decrypt, for these needs.
-    /// If their precision is only a `wish`, it is kept as far as possible.
     ///
     /// # Errors
     /// No parameters satisfy the needs; the parties or the threshold are impossible.
     pub fn for_needs(
-        needs: &RealNeeds,
-        wish: bool,
+        needs: &Needs,
         published: Published,
         parties: u32,
         threshold: Option<usize>,
     ) -> Result<Self> {
-        let needs = RealNeeds { published: Some(published), ..needs.clone() };
-        let params = super::params(&needs, wish)?;
-        let rotations = images::rotations(&params, 0)?;
-        let plan = Plan::new(&params, &rotations, published.security_bits, published.decryptions);
-        Self::new(&params, parties, threshold.unwrap_or(parties as usize), plan)
+        let threshold = threshold.unwrap_or(parties as usize);
+        fn session<S: Shared>(
+            params: &S::Params,
+            published: Published,
+            parties: u32,
+            threshold: usize,
+        ) -> Result<Agreed<S>> {
+            let Published { decryptions, security_bits } = published;
+            let plan = Plan::new(params, &S::rotations(params)?, security_bits, decryptions);
+            Agreed::new(params, parties, threshold, plan)
+        }
+        Ok(match needs {
+            Needs::Ckks { needs, wish } => {
+                session::<Ckks>(&super::real_params(needs, *wish, published)?, published, parties, threshold)?
+                    .into()
+            }
+            Needs::Bfv(needs) => {
+                let params = super::integer_params(needs, published, parties)?;
+                session::<Bfv>(&params, published, parties, threshold)?.into()
+            }
+            Needs::Bgv(needs) => {
+                let params = super::integer_params(needs, published, parties)?;
+                session::<Bgv>(&params, published, parties, threshold)?.into()
+            }
+        })
     }
 }
 
@@ -140,20 +145,24 @@ impl Folder {
     /// The session has no such party; the folder has such files, or cannot be written.
     pub fn create(
         path: &Path,
-        agreed: Agreed,
+        agreed: AnyAgreed,
         party: u32,
         passphrase: Option<Passphrase>,
     ) -> Result<(Self, Vec<Placed>)> {
-        let key = agreed.new_party(party, &mut rng()?)?;
-        let made = create_dir(path)?;
-        let ring = agreed.ring()?;
-        let own = Self { path: path.to_owned(), agreed, ring, passphrase };
-        let secret = own.kept(PARTY_KEY, key.to_frame(&own.agreed.params)?)?;
-        let mut session = Output::create(path.join(SESSION), OutputOptions::default(), &[])?;
-        let name = session.name();
-        own.agreed.write(&mut session, &name)?;
-        let placed = place(vec![session, secret])?;
-        made.keep();
+        fn begun<S: Shared>(steps: &Steps<'_, S>, party: u32) -> Result<Vec<Placed>> {
+            let Steps { files, agreed } = steps;
+            let key = agreed.new_party(party, &mut rng()?)?;
+            let made = create_dir(&files.path)?;
+            let secret = steps.kept(PARTY_KEY, key.to_frame(&agreed.params)?)?;
+            let mut session = Output::create(files.path(SESSION), OutputOptions::default(), &[])?;
+            let name = session.name();
+            agreed.write(&mut session, &name)?;
+            let placed = place(vec![session, secret])?;
+            made.keep();
+            Ok(placed)
+        }
+        let own = Self { files: Files { path: path.to_owned(), passphrase }, agreed };
+        let placed = on_steps!(own, steps => begun(&steps, party)?);
         Ok((own, placed))
     }
 
@@ -162,91 +171,38 @@ impl Folder {
     /// # Errors
     /// It has no session, or a damaged one.
     pub fn open(path: &Path) -> Result<Self> {
-        let agreed = Agreed::read(Input::open(path.join(SESSION))?)?;
-        let ring = agreed.ring()?;
-        Ok(Self { path: path.to_owned(), agreed, ring, passphrase: None })
+        let agreed = AnyAgreed::read(Input::open(path.join(SESSION))?)?;
+        Ok(Self { files: Files { path: path.to_owned(), passphrase: None }, agreed })
     }
 
     /// Takes the passphrase, if the party's secrets are sealed: `obtain` is given the name of one.
     ///
     /// # Errors
     /// The errors of `obtain`; a file cannot be read.
-    pub fn unlocked(self, obtain: impl FnOnce(&str) -> Result<Passphrase>) -> Result<Self> {
+    pub fn unlocked(mut self, obtain: impl FnOnce(&str) -> Result<Passphrase>) -> Result<Self> {
         for name in [PARTY_KEY, THRESHOLD_KEY] {
-            let path = self.path.join(name);
+            let path = self.path(name);
             if path.exists() && is_sealed(Input::open(&path)?.peek(8)?) {
-                let passphrase = obtain(&path.display().to_string())?;
-                return Ok(Self { passphrase: Some(passphrase), ..self });
+                self.files.passphrase = Some(obtain(&path.display().to_string())?);
+                break;
             }
         }
         Ok(self)
     }
 
     /// Its session and plan.
-    pub fn agreed(&self) -> &Agreed {
+    pub fn agreed(&self) -> &AnyAgreed {
         &self.agreed
     }
 
     /// Whether the party's secrets are sealed.
     pub fn is_sealed(&self) -> bool {
-        self.passphrase.is_some()
+        self.files.passphrase.is_some()
     }
 
     /// The path of one of its files.
     pub fn path(&self, name: &str) -> PathBuf {
-        self.path.join(name)
-    }
-
-    /// A secret that the party keeps, opened if it is sealed.
-    fn secret(&self, name: &str) -> Result<Input> {
-        let mut input = Input::open(self.path(name))?;
-        if !is_sealed(input.peek(8)?) {
-            return Ok(input);
-        }
-        let name = input.name().to_owned();
-        let Some(passphrase) = &self.passphrase else {
-            return Err(PartyError::Sealed { name }.into());
-        };
-        let plain = read_sealed(input, MAX_SEALED, |_| Ok(passphrase))?;
-        Ok(Input::from_reader(name, Cursor::new(plain)))
-    }
-
-    /// The party's own secret.
-    ///
-    /// # Errors
-    /// It is missing, sealed by another passphrase, damaged, or of another session.
-    pub fn key(&self) -> Result<PartyKey> {
-        self.agreed.party_key(self.secret(PARTY_KEY)?)
-    }
-
-    /// Files of the session.
-    fn read(&self, files: Vec<Input>) -> Result<Vec<Named>> {
-        files.into_iter().map(|file| self.agreed.frames(file)).collect()
-    }
-
-    /// A new file of the folder, not yet named.
-    fn written(&self, name: &str, secret: bool, frames: Vec<Frame>) -> Result<Output> {
-        let options = OutputOptions { secret, ..OutputOptions::default() };
-        let mut output = Output::create(self.path(name), options, &[])?;
-        let name = output.name();
-        self.agreed.write_frames(&mut output, frames, &name)?;
-        Ok(output)
-    }
-
-    /// A new secret of the party itself, likewise: sealed if its other secrets are.
-    fn kept(&self, name: &str, frame: Frame) -> Result<Output> {
-        let Some(passphrase) = &self.passphrase else {
-            return self.written(name, true, vec![frame]);
-        };
-        let options = OutputOptions { secret: true, ..OutputOptions::default() };
-        let mut output = Output::create(self.path(name), options, &[])?;
-        let name = output.name();
-        // The buffer has its full size from the start, because growing would leave copies of the
-        // secret behind.
-        let mut plain = Wiped::with_capacity(frame.body.len() + (1 << 16));
-        self.agreed.write_frames(&mut plain, vec![frame], &name)?;
-        output.write_all(&sealed(plain, Some(passphrase))?).writing(&name)?;
-        Ok(output)
+        self.files.path(name)
     }
 
     /// Makes the first message of key generation, and a secret for the second.
@@ -254,8 +210,7 @@ impl Folder {
     /// # Errors
     /// The message is there already; the party's secret cannot be read.
     pub fn share_keys(&self) -> Result<Vec<Placed>> {
-        let (shares, kept) = super::key_shares(&self.agreed, &self.key()?, &self.ring, &mut rng()?)?;
-        place(vec![self.written(KEYS, false, shares)?, self.kept(ROUND_KEY, kept)?])
+        on_steps!(self, steps => steps.share_keys())
     }
 
     /// Makes the second message of key generation, from the first ones of all parties.
@@ -263,15 +218,7 @@ impl Folder {
     /// # Errors
     /// Messages are missing, doubled, or of another session; the second message has been made.
     pub fn share_relin(&self, first: Vec<Input>) -> Result<Vec<Placed>> {
-        let key = self.key()?;
-        let kept = self.agreed.frames(self.secret(ROUND_KEY)?)?;
-        let first = self.read(first)?;
-        let share = super::relinearisation_share(&self.agreed, &key, &kept, &first, &self.ring, &mut rng()?)?;
-        let placed = place(vec![self.written(RELIN, false, vec![share])?])?;
-        // A second share with it would reveal the difference of two errors.
-        let used = self.path(ROUND_KEY);
-        std::fs::remove_file(&used).map_err(|error| Error::io(error, "remove", used.display()))?;
-        Ok(placed)
+        on_steps!(self, steps => steps.share_relin(first))
     }
 
     /// Deals the party's secret: a secret message for each party.
@@ -279,9 +226,7 @@ impl Folder {
     /// # Errors
     /// The messages are there already; the party's secret cannot be read.
     pub fn share_secret(&self) -> Result<Vec<Placed>> {
-        let shares = super::secret_shares(&self.agreed, &self.key()?, &self.ring, &mut rng()?)?;
-        let written = |(to, frame)| self.written(&secret_for(to), true, vec![frame]);
-        place(shares.into_iter().map(written).collect::<Result<_>>()?)
+        on_steps!(self, steps => steps.share_secret())
     }
 
     /// Makes the collective keys, from both messages of all parties.
@@ -289,16 +234,7 @@ impl Folder {
     /// # Errors
     /// Messages are missing, doubled, or of another session.
     pub fn combine_keys(&self, first: Vec<Input>, second: Vec<Input>) -> Result<Vec<Placed>> {
-        let (first, second) = (self.read(first)?, self.read(second)?);
-        let Agreed { params, id, .. } = &self.agreed;
-        let (public, keys) = super::combined_keys(&self.agreed, &first, &second, &self.ring)?;
-        let create = |name: &str| Output::create(self.path(name), OutputOptions::default(), &[]);
-        let [mut public_file, mut keys_file] = [create(PUBLIC_KEY)?, create(EVAL_KEY)?];
-        let name = public_file.name();
-        write_key::<Ckks>(&mut public_file, params, id, [public.to_frame(params)], &name)?;
-        let name = keys_file.name();
-        write_key::<Ckks>(&mut keys_file, params, id, keys.to_frames(params), &name)?;
-        place(vec![public_file, keys_file])
+        on_steps!(self, steps => steps.combine_keys(first, second))
     }
 
     /// Makes the party's threshold key, from the secret messages for it.
@@ -306,9 +242,7 @@ impl Folder {
     /// # Errors
     /// Messages are missing, doubled, for another party or of another session.
     pub fn combine_secret(&self, shares: Vec<Input>) -> Result<Vec<Placed>> {
-        let party = self.key()?.party();
-        let key = super::threshold_key(&self.agreed, party, &self.read(shares)?, &self.ring)?;
-        place(vec![self.kept(THRESHOLD_KEY, key.to_frame(&self.agreed.params)?)?])
+        on_steps!(self, steps => steps.combine_secret(shares))
     }
 
     /// The list of the tables that the party has encrypted. It is opened before a table is
@@ -317,7 +251,7 @@ impl Folder {
     /// # Errors
     /// It cannot be read or written, or holds something else.
     pub fn own_tables(&self) -> Result<Ledger> {
-        Ledger::open(&self.path(OWN))
+        self.files.own_tables()
     }
 
     /// Notes a table that the party has just encrypted as its own.
@@ -325,8 +259,7 @@ impl Folder {
     /// # Errors
     /// It is not a table of the session; the list cannot be written.
     pub fn note_own(&self, own: Ledger, written: impl Fn() -> Result<Input>) -> Result<()> {
-        self.agreed.table(written()?)?;
-        own.record(&[(super::input_digest(written()?)?, 0)])
+        on_steps!(self, steps => steps.note_own(own, written))
     }
 
     /// Computes a result again by the folder's evaluation key, compares it, and writes down what it
@@ -340,61 +273,25 @@ impl Folder {
         steps: Vec<Step>,
         result: Input,
         watch: &Arc<dyn Watch>,
-        mut output: Output,
+        output: Output,
     ) -> Result<(Digest, u32, Vec<Placed>)> {
-        let key = self.key()?;
-        let evaluation = (!steps.is_empty()).then(|| Input::open(self.path(EVAL_KEY))).transpose()?;
-        let computation = Computation { inputs, steps, result, key: evaluation };
-        let own = self.own_tables()?;
-        let (transcript, frame) = self.agreed.transcript((&key, &own), &self.ring, computation, watch)?;
-        let name = output.name();
-        self.agreed.write_frames(&mut output, vec![frame], &name)?;
-        Ok((transcript.id(), key.party(), place(vec![output])?))
-    }
-
-    /// The party's summand of the collective secret: of its threshold key if it has one.
-    fn summand(&self, quorum: &[u32]) -> Result<KeyShare<Device>> {
-        let everybody = quorum == self.agreed.session.parties();
-        if everybody && !self.path(THRESHOLD_KEY).exists() {
-            return Ok(self.key()?.share(&self.ring)?);
-        }
-        let key = self.agreed.threshold_key(&self.ring, self.secret(THRESHOLD_KEY)?)?;
-        Ok(key.share(quorum)?)
+        on_steps!(self, own => own.check(inputs, steps, result, watch, output))
     }
 
     /// Makes the party's share of a decryption, of a result that it has computed again, and that
     /// all parties with inputs state in the same words. It is made once, and counted.
     ///
     /// # Errors
-    /// The errors of [`Known::own`] and of [`decryption_shares`](super::decryption_shares).
+    /// The errors of [`Known::own`](super::Known::own) and of
+    /// [`decryption_shares`](super::decryption_shares).
     pub fn share_decryption(
         &self,
         result: Input,
         transcripts: Vec<Input>,
         quorum: &[u32],
-        mut output: Output,
+        output: Output,
     ) -> Result<ShareMade> {
-        let Self { agreed, ring, .. } = self;
-        let known = Known::own(agreed, &self.key()?, &self.read(transcripts)?)?;
-        let key = self.summand(quorum)?;
-        // Nobody else makes a share of this party from here to the end.
-        let ledger = Ledger::open(&self.path(SHARED))?;
-        let publication = Publication::new(ledger.publisher(&agreed.plan)?, rng()?);
-        let (spent, all) = (ledger.spent(), agreed.plan.publisher()?.decryptions());
-        let shared = super::decryption_shares(agreed, &key, (&known, &ledger), result, ring, &publication)?;
-        let name = output.name();
-        agreed.write_frames(&mut output, shared.frames, &name)?;
-        ledger.record(&shared.runs)?;
-        let file = Placed { name, bytes: output.bytes() };
-        output.commit()?;
-        Ok(ShareMade {
-            file,
-            transcript: known.id(),
-            published: publication.published() - spent,
-            left: all - publication.published(),
-            history: shared.history,
-            flood_error_log2: publication.error_log2(),
-        })
+        on_steps!(self, steps => steps.share_decryption(result, transcripts, quorum, output))
     }
 
     /// Decrypts a table, from the shares of a quorum and the transcripts that they were made with.
@@ -408,10 +305,6 @@ impl Folder {
         shares: Vec<Input>,
         quorum: &[u32],
     ) -> Result<Decrypted> {
-        let known = Known::others(&self.agreed, &self.read(transcripts)?)?;
-        let files = self.read(shares)?;
-        let team = Team::<Ckks>::new(&self.agreed.params, &[Device::cpu()])?;
-        let (plain, history) = super::decrypted(&self.agreed, quorum, &known, &files, &team, result)?;
-        Ok(Decrypted { plain, transcript: known.id(), history })
+        on_steps!(self, steps => steps.combine_decryption(result, transcripts, shares, quorum))
     }
 }

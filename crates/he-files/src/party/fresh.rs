@@ -4,10 +4,9 @@
 //! chose from an encryption in general, because the words of both can look uniform: only the word
 //! of the party that encrypted an input does that.
 
-use super::Agreed;
+use super::{Agreed, Shared};
 use crate::error::{PartyError, Result};
 use he::Device;
-use he_core::ckks::Ciphertext;
 use he_core::ring::{Eval, Poly};
 
 /// The parts of a modulus whose words are counted.
@@ -28,19 +27,13 @@ fn most_in_a_part(n: usize) -> usize {
     (n / PARTS as usize..n).find(rare).unwrap_or(n)
 }
 
-/// Refuses what is not at the top level with its scale, and polynomials whose words or
-/// coefficients no uniform one has.
-pub(super) fn check(agreed: &Agreed, name: &str, ct: &Ciphertext<Device>) -> Result<()> {
-    let top = agreed.params.max_level();
-    let scale = agreed.params.level(top)?.scale;
-    let fresh = |found: String, fresh: String| PartyError::NotFresh { name: name.to_owned(), found, fresh };
-    if ct.level() != top {
-        return Err(fresh(format!("level {}", ct.level()), format!("level {top}")).into());
+/// Refuses what is not at the top level with its scale, or states other noise than an encryption
+/// by public key, and polynomials whose words or coefficients no uniform one has.
+pub(super) fn check<S: Shared>(agreed: &Agreed<S>, name: &str, ct: &S::Ciphertext) -> Result<()> {
+    if let Some((found, fresh)) = S::unlike_fresh(&agreed.params, ct)? {
+        return Err(PartyError::NotFresh { name: name.to_owned(), found, fresh }.into());
     }
-    if ct.scale().to_bits() != scale.to_bits() {
-        return Err(fresh(format!("a scale of {}", ct.scale()), scale.to_string()).into());
-    }
-    for (polynomial, part) in ct.pair().parts().into_iter().enumerate() {
+    for (polynomial, part) in S::polynomials(ct).parts().into_iter().enumerate() {
         let spread = |words: Vec<u64>| spread(name, polynomial, part, &words);
         spread(part.to_words()?)?;
         spread(part.duplicate()?.into_coeff()?.to_words()?)?;

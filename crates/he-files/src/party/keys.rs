@@ -1,6 +1,6 @@
 //! Keys: every party's shares, and what they sum to.
 
-use super::{Agreed, Named, other_file};
+use super::{Agreed, Named, Shared, other_file};
 use crate::error::{InFile, Result};
 use he::Device;
 use he_core::mhe::{
@@ -8,7 +8,6 @@ use he_core::mhe::{
     RelinearisationRound1, RelinearisationRound2, RelinearisationSums, SecretShare, Share, ShareKind,
     ThresholdAggregate, ThresholdKey,
 };
-use he_core::ring::Ring;
 use he_core::rlwe::{EvaluationKeys, PublicKey};
 use he_core::wire::{Frame, FrameKind, Wire};
 use rand::rngs::ChaCha20Rng;
@@ -18,13 +17,12 @@ use rand::rngs::ChaCha20Rng;
 ///
 /// # Errors
 /// The secret is of another session.
-pub fn key_shares(
-    agreed: &Agreed,
+pub fn key_shares<S: Shared>(
+    agreed: &Agreed<S>,
     key: &PartyKey,
-    ring: &Ring<Device>,
     rng: &mut ChaCha20Rng,
 ) -> Result<(Vec<Frame>, Frame)> {
-    let Agreed { params, session, plan, .. } = agreed;
+    let Agreed { params, session, plan, ring, .. } = agreed;
     let public = PublicKeyGeneration::new(session, ring)?.share(key, rng)?;
     let (first, ephemeral) = RelinearisationRound1::new(session, ring)?.share(key, rng)?;
     let mut frames = vec![public.to_frame(params)?, first.to_frame(params)?];
@@ -36,8 +34,8 @@ pub fn key_shares(
 }
 
 /// Adds share `at` of every file.
-fn add<P: Protocol<Backend = Device>>(
-    agreed: &Agreed,
+fn add<S: Shared, P: Protocol<Backend = Device>>(
+    agreed: &Agreed<S>,
     protocol: &P,
     files: &[Named],
     at: usize,
@@ -58,8 +56,8 @@ where
     Ok(all.finish()?)
 }
 
-fn sums(agreed: &Agreed, ring: &Ring<Device>, first: &[Named]) -> Result<RelinearisationSums<Device>> {
-    add(agreed, &RelinearisationRound1::new(&agreed.session, ring)?, first, 1)
+fn sums<S: Shared>(agreed: &Agreed<S>, first: &[Named]) -> Result<RelinearisationSums<Device>> {
+    add(agreed, &RelinearisationRound1::new(&agreed.session, &agreed.ring)?, first, 1)
 }
 
 /// The second message of a party, from the first messages of all.
@@ -67,20 +65,19 @@ fn sums(agreed: &Agreed, ring: &Ring<Device>, first: &[Named]) -> Result<Relinea
 /// # Errors
 /// Shares are missing, doubled, or of another session or protocol; the ephemeral secret is of
 /// another party.
-pub fn relinearisation_share(
-    agreed: &Agreed,
+pub fn relinearisation_share<S: Shared>(
+    agreed: &Agreed<S>,
     key: &PartyKey,
     ephemeral: &Named,
     first: &[Named],
-    ring: &Ring<Device>,
     rng: &mut ChaCha20Rng,
 ) -> Result<Frame> {
-    let Agreed { params, session, .. } = agreed;
+    let Agreed { params, session, ring, .. } = agreed;
     let [frame] = ephemeral.frames.as_slice() else {
         return Err(other_file(&ephemeral.name, "an ephemeral secret", &ephemeral.frames));
     };
     let kept = EphemeralKey::from_frame(params, session, frame).in_file(&ephemeral.name)?;
-    let sums = sums(agreed, ring, first)?;
+    let sums = sums(agreed, first)?;
     let share = RelinearisationRound2::new(session, ring, &sums)?.share(key, kept, rng)?;
     Ok(share.to_frame(params)?)
 }
@@ -89,20 +86,19 @@ pub fn relinearisation_share(
 ///
 /// # Errors
 /// Shares are missing, doubled, or of another session or protocol.
-pub fn combined_keys(
-    agreed: &Agreed,
+pub fn combined_keys<S: Shared>(
+    agreed: &Agreed<S>,
     first: &[Named],
     second: &[Named],
-    ring: &Ring<Device>,
 ) -> Result<(PublicKey<Device>, EvaluationKeys<Device>)> {
-    let Agreed { session, plan, .. } = agreed;
+    let Agreed { session, plan, ring, .. } = agreed;
     for file in first {
         if file.frames.len() != 2 + plan.elements.len() {
             return Err(other_file(&file.name, "a file of shares of keys", &file.frames));
         }
     }
     let public = add(agreed, &PublicKeyGeneration::new(session, ring)?, first, 0)?;
-    let sums = sums(agreed, ring, first)?;
+    let sums = sums(agreed, first)?;
     let mut keys = EvaluationKeys::empty(session.params(), ring)?;
     keys.insert_relin(add(agreed, &RelinearisationRound2::new(session, ring, &sums)?, second, 0)?)?;
     for (at, &g) in (2..).zip(&plan.elements) {
@@ -116,13 +112,12 @@ pub fn combined_keys(
 ///
 /// # Errors
 /// The secret is of other parameters.
-pub fn secret_shares(
-    agreed: &Agreed,
+pub fn secret_shares<S: Shared>(
+    agreed: &Agreed<S>,
     key: &PartyKey,
-    ring: &Ring<Device>,
     rng: &mut ChaCha20Rng,
 ) -> Result<Vec<(u32, Frame)>> {
-    let shares = key.deal(ring, rng)?;
+    let shares = key.deal(&agreed.ring, rng)?;
     shares.iter().map(|share| Ok((share.to(), share.to_frame(&agreed.params)?))).collect()
 }
 
@@ -130,18 +125,17 @@ pub fn secret_shares(
 ///
 /// # Errors
 /// Shares are missing, doubled, of another session or for another party.
-pub fn threshold_key(
-    agreed: &Agreed,
+pub fn threshold_key<S: Shared>(
+    agreed: &Agreed<S>,
     party: u32,
     files: &[Named],
-    ring: &Ring<Device>,
 ) -> Result<ThresholdKey<Device>> {
     let mut sum = ThresholdAggregate::new(&agreed.session, party)?;
     for file in files {
         let [frame] = file.frames.as_slice() else {
             return Err(other_file(&file.name, "a secret share", &file.frames));
         };
-        let place = (&agreed.session, ring);
+        let place = (&agreed.session, &agreed.ring);
         let share = SecretShare::from_frame(&agreed.params, place, frame).in_file(&file.name)?;
         sum.add(share).in_file(&file.name)?;
     }

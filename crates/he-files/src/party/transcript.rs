@@ -1,22 +1,23 @@
 //! Transcripts: what a party has computed again before it shares, and what the others say of the
 //! same.
 
-use super::{Agreed, Ledger, Named, fresh, hex, read_frames};
+use super::{Agreed, Ledger, Named, Opened, Shared, fresh, hex};
 use crate::cipher_file::CipherReader;
+use crate::contents::Kind;
 use crate::error::{FileError, InFile, PartyError, Result};
-use crate::file_start::{AnyStart, read_start};
+use crate::file_start::{AnyStart, FileStart, read_start};
+use crate::info::Parameters;
 use crate::io::cancel::Cancel;
 use crate::io::input::Input;
 use crate::io::output::Output;
-use crate::note::{Content, KeyId, Note, Payload, bad};
+use crate::key_file::not_a_key;
+use crate::note::{KeyId, Note, Payload, bad};
 use crate::operation::{Evaluation, Operation, Sources};
-use crate::scheme::{Ckks, Scheme as _, Start};
+use crate::scheme::{Scheme, Start};
 use crate::watch::Watch;
 use he::Device;
-use he_core::ckks::{Ciphertext, CkksParams};
-use he_core::mhe::{self, Digest, PartyKey, Statement};
-use he_core::ring::Ring;
-use he_core::wire::{Frame, FrameKind, FrameReader, WireError};
+use he_core::mhe::{self, Digest, PartyKey, Session, Statement};
+use he_core::wire::{Frame, FrameKind, FrameReader, WireError, WireParams as _};
 use serde::{Deserialize, Serialize};
 use std::io::{self, Cursor, Write};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -193,18 +194,18 @@ pub(super) fn description(payload: &Payload) -> Result<Digest> {
     Ok(Digest(blake3::derive_key(DESCRIPTION, &bytes)))
 }
 
-impl Agreed {
+impl<S: Shared> Agreed<S> {
     /// The reader of an encrypted table of this session.
     ///
     /// # Errors
     /// It is another file, damaged, or of another session.
-    pub fn table(&self, input: Input) -> Result<CipherReader<Ckks>> {
-        let reader = CipherReader::<Ckks>::new(input)?;
+    pub fn table(&self, input: Input) -> Result<CipherReader<S>> {
+        let reader = CipherReader::<S>::new(input)?;
         if reader.params != self.params || reader.payload.key_id != self.id {
             let (found, expected) = (reader.payload.key_id.short().to_owned(), self.id.short().to_owned());
             return Err(FileError::OtherSession { name: reader.name, found, expected }.into());
         }
-        if !matches!(reader.payload.content, Content::Table(_)) {
+        if <S::Table as Kind<S>>::note(&reader.payload.content).is_none() {
             return Err(PartyError::NotATable { name: reader.name }.into());
         }
         Ok(reader)
@@ -213,14 +214,13 @@ impl Agreed {
     /// The digests of a table's ciphertexts, in order, each of which `look` sees.
     fn digests(
         &self,
-        ring: &Ring<Device>,
-        reader: &mut CipherReader<Ckks>,
-        mut look: impl FnMut(&Ciphertext<Device>) -> Result<()>,
+        reader: &mut CipherReader<S>,
+        mut look: impl FnMut(&S::Ciphertext) -> Result<()>,
     ) -> Result<Vec<Digest>> {
         let content = reader.payload.content.clone();
         let mut digests = Vec::new();
-        for (_, count) in content.batches(Ckks::slots(&self.params))? {
-            let ct = reader.next(ring, count)?;
+        for (_, count) in content.batches(S::slots(&self.params))? {
+            let ct = reader.next(&self.ring, count)?;
             look(&ct)?;
             digests.push(Digest::of(&ct)?);
         }
@@ -238,7 +238,6 @@ impl Agreed {
     pub fn transcript(
         &self,
         (key, own): (&PartyKey, &Ledger),
-        ring: &Ring<Device>,
         computation: Computation,
         watch: &Arc<dyn Watch>,
     ) -> Result<(mhe::Transcript, Frame)> {
@@ -270,7 +269,7 @@ impl Agreed {
                 let (name, found) = (file.name.clone(), reader.payload.history.join(", "));
                 return Err(PartyError::NotFresh { name, found, fresh: "no operation".to_owned() }.into());
             }
-            self.digests(ring, &mut reader, |ct| fresh::check(self, &file.name, ct))?;
+            self.digests(&mut reader, |ct| fresh::check(self, &file.name, ct))?;
         }
         let evaluation = match evaluation {
             Some(_) if steps.is_empty() => None,
@@ -278,7 +277,7 @@ impl Agreed {
         };
         let name = result.name().to_owned();
         let mut reader = self.table(result)?;
-        let stated = (description(&reader.payload)?, self.digests(ring, &mut reader, |_| Ok(()))?);
+        let stated = (description(&reader.payload)?, self.digests(&mut reader, |_| Ok(()))?);
 
         let computed = self.computed(&inputs, &steps, evaluation.as_ref(), watch)?;
         let mut reader = self.table(computed.input())?;
@@ -290,7 +289,7 @@ impl Agreed {
         let bytes = serde_json::to_vec(&program).map_err(|_| bad("program"))?;
         let owned: Vec<_> = inputs.iter().map(|input| (input.party, input.digest)).collect();
         let transcript = mhe::Transcript::recompute(&self.session, &bytes, &owned, || {
-            self.digests(ring, &mut reader, |_| Ok(()))
+            self.digests(&mut reader, |_| Ok(()))
         })?;
         compare(&name, (program.description, transcript.results()), (stated.0, &stated.1))?;
         let record = Record {
@@ -404,7 +403,7 @@ impl Known {
     /// [`PartyError`]: there is none of this party, or two are of one party, or they differ; it is
     /// another file. [`MheError::WrongTag`](he_core::mhe::MheError::WrongTag) if this party did not
     /// make its own.
-    pub fn own(agreed: &Agreed, key: &PartyKey, files: &[Named]) -> Result<Self> {
+    pub fn own<S: Shared>(agreed: &Agreed<S>, key: &PartyKey, files: &[Named]) -> Result<Self> {
         let records = records(files)?;
         let party = key.party();
         let Some((name, own)) = records.iter().find(|(_, record)| record.party == party) else {
@@ -413,14 +412,14 @@ impl Known {
         let transcript = own.parts(|program, inputs, results| {
             mhe::Transcript::kept(&agreed.session, program, inputs, results, (key, &own.tag.0))
         });
-        Self::of(agreed, transcript.in_file(name)?, own, &records)
+        Self::of(&agreed.session, transcript.in_file(name)?, own, &records)
     }
 
     /// From the transcripts of parties, for adding up their shares.
     ///
     /// # Errors
     /// The same as for [`own`](Self::own), but for the party's own.
-    pub fn others(agreed: &Agreed, files: &[Named]) -> Result<Self> {
+    pub fn others<S: Shared>(agreed: &Agreed<S>, files: &[Named]) -> Result<Self> {
         let records = records(files)?;
         let Some((name, first)) = records.first() else {
             return Err(PartyError::NoTranscript.into());
@@ -428,11 +427,11 @@ impl Known {
         let transcript = first.parts(|program, inputs, results| {
             mhe::Transcript::received(&agreed.session, program, inputs, results)
         });
-        Self::of(agreed, transcript.in_file(name)?, first, &records)
+        Self::of(&agreed.session, transcript.in_file(name)?, first, &records)
     }
 
     fn of(
-        agreed: &Agreed,
+        session: &Session,
         transcript: mhe::Transcript,
         chosen: &Record,
         records: &[(&str, Record)],
@@ -443,7 +442,7 @@ impl Known {
                 return Err(PartyError::Disagree { name, party, what, other }.into());
             }
         }
-        let (session, id) = (agreed.session.id(), transcript.id());
+        let (session, id) = (session.id(), transcript.id());
         let statements = records.iter().filter(|(_, record)| record.party != chosen.party);
         let statements = statements
             .map(|(_, record)| Statement { session, party: record.party, transcript: id })
@@ -461,10 +460,10 @@ impl Known {
     ///
     /// # Errors
     /// [`PartyError::OtherResult`] if it is another one; it is damaged, or of another session.
-    pub fn table(&self, agreed: &Agreed, ring: &Ring<Device>, input: Input) -> Result<CipherReader<Ckks>> {
+    pub fn table<S: Shared>(&self, agreed: &Agreed<S>, input: Input) -> Result<CipherReader<S>> {
         let held = Held::read(input)?;
         let mut reader = agreed.table(held.input())?;
-        let found = (description(&reader.payload)?, agreed.digests(ring, &mut reader, |_| Ok(()))?);
+        let found = (description(&reader.payload)?, agreed.digests(&mut reader, |_| Ok(()))?);
         compare(&held.name, (self.description, self.transcript.results()), (found.0, &found.1))?;
         agreed.table(held.input())
     }
@@ -504,7 +503,7 @@ const HEAD: usize = 1 << 14;
 /// The content of a transcript, for people. Only the parties of its session can check it.
 pub struct Outline {
     /// The parameters of the session.
-    pub params: CkksParams,
+    pub params: Parameters,
     /// The key set of the session.
     pub id: KeyId,
     /// The party that has computed it.
@@ -524,9 +523,13 @@ impl Outline {
     /// It cannot be read.
     pub fn is_of(input: &mut Input) -> Result<bool> {
         let mut reader = FrameReader::new(input.peek(HEAD)?);
-        let Ok(AnyStart::Scheme(Start::Ckks((_, Note::Key(_))))) = read_start(&mut reader, "") else {
-            return Ok(false);
+        let start = match read_start(&mut reader, "") {
+            Ok(AnyStart::Scheme(start @ (Start::Ckks(_) | Start::Bfv(_) | Start::Bgv(_)))) => start,
+            _ => return Ok(false),
         };
+        if !matches!(start.note(), Note::Key(_)) {
+            return Ok(false);
+        }
         let next = reader.next_frame(|_, _| 0);
         Ok(matches!(next, Err(WireError::Length { kind: FrameKind::Attachment, .. })))
     }
@@ -536,10 +539,18 @@ impl Outline {
     /// # Errors
     /// It is another file, or damaged.
     pub fn read(input: Input) -> Result<Self> {
-        let name = input.name().to_owned();
-        let (params, id, frames) = read_frames(input)?;
-        let files = [Named { name, frames }];
-        let Some((_, Record { party, inputs, program, results, .. })) = records(&files)?.pop() else {
+        fn outlined<S: Shared>(opened: Opened, (params, note): FileStart<S>) -> Result<Outline> {
+            let id = opened.id(&note)?;
+            let files = [opened.frames(&params)?];
+            let params = (<S as Scheme>::params_json(&params), S::params_text(&params));
+            Outline::of(params, id, &files)
+        }
+        let (opened, start) = Opened::new(input)?;
+        on_shared!(start, Err(not_a_key(&opened.name)), S, start => outlined::<S>(opened, start))
+    }
+
+    fn of(params: Parameters, id: KeyId, files: &[Named]) -> Result<Self> {
+        let Some((_, Record { party, inputs, program, results, .. })) = records(files)?.pop() else {
             return Err(PartyError::NoTranscript.into());
         };
         let inputs = inputs.iter().map(|input| input.party).collect();

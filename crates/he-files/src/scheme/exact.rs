@@ -97,6 +97,10 @@ impl<E: Taken> Scheme for E {
         bootstrap::read_programs::<BootstrapParams<E>>(frame)
     }
 
+    fn for_parties(params: &Params<E>, parties: usize) -> Option<Params<E>> {
+        Some(params.for_parties(parties))
+    }
+
     fn is_secure(params: &Params<E>) -> bool {
         params.rlwe().security() != Security::Insecure
     }
@@ -222,6 +226,10 @@ impl<E: Taken> Scheme for E {
         _bound: f64,
     ) -> he_core::Result<Ciphertext<E, Device>> {
         let (model, top) = (engine.params.noise(), ct.level() + 1);
+        // Parties hide noise by floods, for which they need all the budget that is left.
+        if model.parties() > 1 {
+            return ct.duplicate();
+        }
         let budget = |primes| model.budget(model.switched(ct.noise(), top, primes), primes);
         // Sums take a bit each time that their number doubles.
         let enough = budget(top).min(f64::from(SPARE_BITS));

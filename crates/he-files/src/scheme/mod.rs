@@ -245,6 +245,12 @@ pub trait Scheme: Sized + Send + Sync + 'static {
     fn read_params(frame: &Frame) -> he_core::Result<Self::Params> {
         Self::Params::from_frame(frame)
     }
+    /// The same parameters with the noise of keys that so many parties made together; `None` if no
+    /// ciphertext states its noise.
+    fn for_parties(params: &Self::Params, parties: usize) -> Option<Self::Params> {
+        let _ = (params, parties);
+        None
+    }
     /// Whether keys of these parameters protect anything; of those in files, the ones of
     /// [`TOY`](crate::bootstrap::TOY) do not.
     fn is_secure(params: &Self::Params) -> bool;

@@ -11,18 +11,18 @@ use he_core::ckks::CkksParams;
 use he_core::exact::Params;
 use he_core::tfhe::{CompactPublicKey, EncryptedFlags, Gadget, TfheParams, TfheSecretKey, TfheSpec};
 use he_core::transcipher::SensorKey;
-use he_core::wire::{Wire, WireKeys};
+use he_core::wire::{Wire, WireKeys, WireParams};
 use he_files::contents::clear::Clear;
 use he_files::contents::options::{ColumnCategories, TableFlags};
 use he_files::contents::{Contents, encrypt};
 use he_files::data::table::TableOptions;
 use he_files::io::input::Input;
 use he_files::io::output::Output;
-use he_files::key_file::{AnyKey, write_aes_key, write_key};
+use he_files::key_file::{AnyKey, write_aes_key, write_frames, write_key};
 use he_files::key_set::{KeySet, secret_file};
 use he_files::models::examples::Examples;
 use he_files::models::{self, ModelFile};
-use he_files::note::{KeyId, Payload};
+use he_files::note::{KeyId, KeyNote, Payload};
 use he_files::passphrase::{Passphrase, seal_with};
 use he_files::scheme::{BigCkks, Ckks, OfKeySet, Rotations, Scheme, Taken};
 use he_files::team::Team;
@@ -344,6 +344,18 @@ fn aes() -> Vec<File> {
         .into()
 }
 
+/// A public key as three parties make it, whose description says how many they were: that of the
+/// keys of BGV, otherwise.
+fn collective() -> File {
+    let team = Team::<Bgv>::new(&exact(), &[Device::cpu()]).unwrap();
+    let keys = KeySet::generate(team.lead(), &Rotations::default(), &mut rng(3)).unwrap();
+    let (params, note) = (exact::<Bgv>(), KeyNote { parties: Some(3), ..KeyNote::of(&keys.id) });
+    let mut bytes = Vec::new();
+    let frames = [keys.public.to_frame(&params)];
+    write_frames(&mut bytes, &params.to_frame(), &note, frames, "golden").unwrap();
+    ("bgv_collective_public_key.he".to_owned(), bytes)
+}
+
 /// All golden files.
 pub fn files() -> Vec<File> {
     let picture = &picture()[..];
@@ -353,6 +365,7 @@ pub fn files() -> Vec<File> {
     let bgv = scheme::<Bgv>(&exact(), 3, &[("table", CATEGORIES.as_bytes())]);
     files
         .extend(bgv.into_iter().filter(|(name, _)| ["bgv_secret_key.he", "bgv_table.he"].contains(&&**name)));
+    files.push(collective());
     files.extend(scheme::<BigCkks>(&bigckks(), 4, &[("table", REALS.as_bytes())]));
     files.extend(tfhe());
     files.extend(transcipher());

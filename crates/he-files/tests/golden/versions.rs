@@ -135,9 +135,9 @@ fn bodies_of_other_versions() {
 fn descriptions_of_other_versions() {
     let newer = |frame: &mut Vec<u8>| {
         assert_eq!(frame[48], b'{');
-        frame.splice(49..49, br#""version":4,"#.iter().copied());
+        frame.splice(49..49, br#""version":5,"#.iter().copied());
     };
-    let of_note = |error: Error| matches!(error, Error::Note(NoteError::Version { found: 4, newest: 3 }));
+    let of_note = |error: Error| matches!(error, Error::Note(NoteError::Version { found: 5, newest: 4 }));
     for name in ["ckks", "bfv", "bgv", "bigckks", "tfhe"] {
         assert!(of_note(cause(key(with(&format!("{name}_secret_key.he"), 1, newer)))), "{name}");
     }
@@ -168,6 +168,24 @@ fn descriptions_of_other_versions() {
     ] {
         let error = tfhe::file::Reader::new(input(bytes)).map(|_| ()).unwrap_err().to_string();
         assert_eq!(error, "golden: the description of the file holds an impossible version");
+    }
+    // Keys of several parties are of version 4, and of schemes whose ciphertexts state their noise.
+    let replaced = |from: &str, to: &str| {
+        let (from, to) = (from.to_owned(), to.to_owned());
+        move |frame: &mut Vec<u8>| {
+            let at = frame.windows(from.len()).position(|window| window == from.as_bytes()).unwrap();
+            drop(frame.splice(at..at + from.len(), to.bytes()));
+        }
+    };
+    for (name, from, to, what) in [
+        ("bgv_collective_public_key.he", "\"version\":4", "\"version\":3", "version"),
+        ("bgv_collective_public_key.he", "\"version\":4,", "", "version"),
+        ("bgv_collective_public_key.he", "\"parties\":3", "\"parties\":1", "number of parties"),
+        ("bgv_collective_public_key.he", "\"parties\":3", "\"parties\":65536", "number of parties"),
+        ("ckks_public_key.he", "{", "{\"version\":4,\"parties\":3,", "number of parties"),
+    ] {
+        let error = key(with(name, 1, replaced(from, to))).map(|_| ()).unwrap_err().to_string();
+        assert!(error.ends_with(&format!("holds an impossible {what}")), "{name}: {error}");
     }
 }
 
