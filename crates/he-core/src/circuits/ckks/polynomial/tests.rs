@@ -76,8 +76,7 @@ fn zero_coefficients_and_parity() {
 fn integer_leads_save_a_level() {
     let mut fixture = Fixture::new(8, 6);
     let keys = fixture.keys(relin());
-    for (degree, lead) in
-        [(1, 1.0), (1, -3.0), (2, 1.0), (4, 1.0), (4, -2.0), (8, 1.0), (16, 3.0), (32, 1.0)]
+    for (degree, lead) in [(1, 1.0), (1, -3.0), (2, 1.0), (4, 1.0), (4, -2.0), (8, 1.0), (16, 3.0), (32, 1.0)]
     {
         for full in [true, false] {
             let mut c = coefficients(&mut fixture, degree, |_| full);
@@ -103,7 +102,8 @@ fn integer_leads_save_a_level() {
     let out = eighth.apply(&fixture.ev, &ct, &keys).unwrap();
     assert_eq!((counts::take(), ct.level() - out.level()), ((3, 3), 3));
     assert_eq!((eighth.products(), eighth.relinearisations()), (3, 3));
-    let (linear, lowest) = (Polynomial::power(&[1.0, 2.0]).unwrap(), fixture.ev.mod_switch_to(&ct, 0).unwrap());
+    let (linear, lowest) =
+        (Polynomial::power(&[1.0, 2.0]).unwrap(), fixture.ev.mod_switch_to(&ct, 0).unwrap());
     let none = fixture.keys(KeyRequirements::new());
     let out = linear.apply(&fixture.ev, &lowest, &none).unwrap();
     assert!((fixture.decrypt(&out)[0][7].re - 2.8).abs() < 1e-6);
