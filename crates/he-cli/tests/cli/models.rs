@@ -1,11 +1,12 @@
 //! Models: compiled, with keys, on encrypted examples; and what is refused.
 
-use crate::build::{Model, ints, tensor};
+use crate::build::{Model, floats, ints, tensor, texts};
 use crate::pictures::{Planes, eight, noise, sixteen};
 use crate::process::{Keys, bootstrap_key, folder, he};
 use he_core::bootstrapping::presets::Preset;
 use he_core::bootstrapping::{BootstrapParams, BootstrapSpec};
 use he_nn::{CompiledModel, Graph, Options, Parameters};
+use rten_onnx::onnx::{DataLocation, StringStringEntryProto};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -333,4 +334,65 @@ fn tables_of_models_are_read_as_asked() {
     fs::create_dir(path("pictures")).unwrap();
     let compile = ["compile", "net.onnx", "--calibrate", "pictures", "-o", "no.plan", "--header"];
     at(&compile, &[]).fails(2, "--header is for tables, and pictures is a folder", "leave it out");
+}
+
+/// A tree of one comparison, and a matrix that lies in a file beside its model: from the model to
+/// the decrypted outputs. A file of another folder is not read.
+#[test]
+fn a_tree_and_a_matrix_beside_its_model_are_computed() {
+    let dir = folder();
+    let at = |args: &[&str]| he(args.iter().copied()).at(dir.path());
+    let tree = vec![
+        ints("nodes_treeids", &[0; 3]),
+        ints("nodes_nodeids", &[0, 1, 2]),
+        ints("nodes_featureids", &[0; 3]),
+        texts("nodes_modes", &["BRANCH_LEQ", "LEAF", "LEAF"]),
+        floats("nodes_values", &[0.5, 0.0, 0.0]),
+        ints("nodes_truenodeids", &[1, 0, 0]),
+        ints("nodes_falsenodeids", &[2, 0, 0]),
+        ints("target_treeids", &[0; 2]),
+        ints("target_nodeids", &[1, 2]),
+        ints("target_ids", &[0; 2]),
+        floats("target_weights", &[1.0, 4.0]),
+    ];
+    let tree = Model::new(&[0, 2]).learning(1, "TreeEnsembleRegressor", &["y"], tree);
+    fs::create_dir(dir.path().join("model")).unwrap();
+    fs::write(dir.path().join("model/tree.onnx"), tree.bytes()).unwrap();
+    for (model, location) in [("matrix", "w.bin"), ("outside", "../w.bin")] {
+        let mut matrix = tensor("w", &[2, 2], &[]);
+        matrix.raw_data = None;
+        matrix.data_location = Some(DataLocation::EXTERNAL);
+        matrix.external_data = vec![StringStringEntryProto {
+            key: Some("location".to_owned()),
+            value: Some(location.to_owned()),
+        }];
+        let bytes = Model::new(&[0, 2]).with(matrix).node("MatMul", &["x", "w"], "y").bytes();
+        fs::write(dir.path().join(format!("model/{model}.onnx")), bytes).unwrap();
+        fs::write(
+            dir.path().join("model").join(location),
+            [2f32, -1.0, 0.5, 3.0].map(f32::to_le_bytes).concat(),
+        )
+        .unwrap();
+    }
+    fs::write(dir.path().join("x.csv"), "0.1,0.9\n0.9,0.1\n0.25,-0.5\n0.75,0.3\n1,0\n0,1\n").unwrap();
+    let compile =
+        |model: &'static str| ["compile", model, "--calibrate", "x.csv", "--bits", "4", "-o", "x.plan"];
+    let said = at(&compile("model/outside.onnx")).refuses();
+    assert!(said.contains("\"../w.bin\" is not a path inside the folder of the model"), "{said}");
+    assert!(!dir.path().join("x.plan").exists());
+    for (model, expected) in [
+        ("model/matrix.onnx", [[0.65, 2.6], [1.85, -0.6], [0.25, -1.75], [1.65, 0.15]].map(Vec::from)),
+        ("model/tree.onnx", [1.0, 4.0, 1.0, 4.0].map(|leaf| vec![leaf])),
+    ] {
+        at(&[&compile(model)[..], &["--force"]].concat()).ok();
+        at(&["keygen", "x.plan", "-o", "keys", "--force"]).ok();
+        at(&["encrypt", "x.csv", "--model", "x.plan", "-k", "keys/public.key", "-o", "x.he", "--force"]).ok();
+        at(&["infer", "x.he", "--model", "x.plan", "-k", "keys/eval.key", "-o", "y.he", "--force"]).ok();
+        let found = at(&["decrypt", "y.he", "-k", "keys/secret.key", "-o", "-"]).text();
+        let found: Vec<Vec<f64>> = numbers(&found.replace("output\n", ""));
+        assert_eq!(found.len(), 6);
+        for (found, expected) in found.iter().flatten().zip(expected.iter().flatten()) {
+            assert!((found - expected).abs() < 0.05, "{model}: {found} for {expected}");
+        }
+    }
 }
