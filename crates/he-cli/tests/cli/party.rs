@@ -636,13 +636,19 @@ fn integers_of_three_parties_come_out_exactly() {
         (pair, Noise { rms_log2: noise.rms_log2 - 1.0, ..noise })
     });
     refused(bare("quiet.he"), "quiet.he is not an input, as encryption makes it: level ");
-    // One product more than the session was begun for: it can be computed, and not be hidden.
-    computed("mean.txt", &["mul a.he --with b.he -o p.he", "mul p.he --with c.he -o q.he"]);
-    let transcripts = ["a.transcript", "b.transcript", "c.transcript"];
-    for ((name, _), output) in HOSPITALS.iter().zip(transcripts) {
-        check(dir, name, "q.he", &INPUTS, output).ok();
-    }
-    refused(share(dir, "a", "q.he", &transcripts, &quorum), "hiding the noise of q.he takes floods of ");
+    // Four products more than the session was begun for: they can be computed, and not be hidden.
+    fs::write(dir.join("one.csv"), "x\n1\n-1\n").unwrap();
+    call(dir, ["encrypt", "a", "one.csv", "-o", "one.he"]).ok();
+    let steps = [
+        "mul one.he --with one.he -o p.he",
+        "mul p.he --with p.he -o q.he",
+        "mul q.he --with p.he -o r.he",
+        "mul r.he --with one.he -o t.he",
+        "mul t.he --with one.he -o u.he",
+    ];
+    computed("mean.txt", &steps);
+    check(dir, "a", "u.he", &["1=one.he"], "u.transcript").ok();
+    refused(share(dir, "a", "u.he", &["u.transcript"], &quorum), "hiding the noise of u.he takes floods of ");
     assert!(!dir.join("x").exists());
     // Options of the other schemes.
     let init = |words: &[&str]| {
