@@ -1,6 +1,5 @@
 //! AES-128 beside RustCrypto's modes. Both expand the key in every call.
 
-#[path = "../../common/aes.rs"]
 mod modes;
 
 use aes::Aes128;

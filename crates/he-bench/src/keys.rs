@@ -1,4 +1,4 @@
-//! The parameters, keys and inputs of measurements, from fixed seeds.
+//! The keys and inputs of measurements, from fixed seeds.
 
 use crate::error::Result;
 use he_core::backend::{RingOps, WideOps};
@@ -21,19 +21,30 @@ fn values(slots: usize, rng: &mut ChaCha20Rng) -> Vec<Complex64> {
 
 /// CKKS on a device.
 pub struct Ckks<B: RingOps> {
+    /// The ring on the device.
     pub ring: Ring<B>,
+    /// Its operations.
     pub ev: ckks::Evaluator<B>,
+    /// The public key.
     pub public: PublicKey<B>,
+    /// The secret key's work.
     pub decryptor: ckks::Decryptor<B>,
+    /// Keys of products and rotations.
     pub keys: EvaluationKeys<B>,
+    /// The slots of every input.
     pub values: Vec<Complex64>,
+    /// The same, encoded.
     pub plain: ckks::Plaintext<B>,
+    /// The same, encrypted twice.
     pub inputs: [ckks::Ciphertext<B>; 2],
 }
 
 impl<B: RingOps> Ckks<B> {
-    /// Makes keys for products and rotations by one.
-    pub fn new(backend: &B, params: &CkksParams) -> Result<Self> {
+    /// Makes a batch of equal vectors, and keys for products and for rotations by these steps.
+    ///
+    /// # Errors
+    /// Device errors.
+    pub fn new(backend: &B, params: &CkksParams, batch: usize, steps: &[i64]) -> Result<Self> {
         let mut rng = rng();
         let ring = Ring::new(backend.clone(), params.rlwe().ring().clone())?;
         let secret = SecretKey::generate(params.rlwe(), &mut rng);
@@ -41,12 +52,12 @@ impl<B: RingOps> Ckks<B> {
         let keys = EvaluationKeys::generate(
             &secret,
             &ring,
-            KeyRequirements::new().relinearisation().rotations([1]),
+            KeyRequirements::new().relinearisation().rotations(steps.iter().copied()),
             &mut rng,
         )?;
         let ev = ckks::Evaluator::new(params, &ring)?;
         let values = values(params.slots(), &mut rng);
-        let plain = ev.encoder().encode(&values, params.encoding())?;
+        let plain = ev.encoder().encode_batch(&vec![values.as_slice(); batch], params.encoding())?;
         let encryptor = ckks::Encryptor::new(params, &public)?;
         let inputs = [encryptor.encrypt(&plain, &mut rng)?, encryptor.encrypt(&plain, &mut rng)?];
         let decryptor = ckks::Decryptor::new(params, &secret, &ring)?;
@@ -56,18 +67,28 @@ impl<B: RingOps> Ckks<B> {
 
 /// BFV or BGV on a device.
 pub struct Exact<S: Scheme, B: RingOps> {
+    /// The ring on the device.
     pub ring: Ring<B>,
+    /// Its operations.
     pub ev: exact::Evaluator<S, B>,
+    /// The public key.
     pub public: PublicKey<B>,
+    /// The secret key's work.
     pub decryptor: exact::Decryptor<S, B>,
+    /// Keys of products and of rotations by one.
     pub keys: EvaluationKeys<B>,
+    /// A batch of random coefficients.
     pub plain: exact::Plaintext,
+    /// The same, encrypted twice.
     pub inputs: [exact::Ciphertext<S, B>; 2],
 }
 
 impl<S: Scheme, B: RingOps> Exact<S, B> {
     /// Makes batches of random coefficients, with keys for products and rotations by one if there
     /// are special primes.
+    ///
+    /// # Errors
+    /// Device errors.
     pub fn new(backend: &B, params: &Params<S>, batch: usize) -> Result<Self> {
         let mut rng = rng();
         let ring = Ring::new(backend.clone(), params.rlwe().ring().clone())?;
@@ -98,19 +119,31 @@ impl<S: Scheme, B: RingOps> Exact<S, B> {
 
 /// CKKS with a big-integer modulus on a device.
 pub struct BigCkks<B: WideOps> {
+    /// The ring on the device.
     pub ring: Ring<B>,
+    /// The secret key.
     pub secret: bigckks::SecretKey,
+    /// The operations.
     pub ev: bigckks::Evaluator<B>,
+    /// The public key.
     pub public: bigckks::PublicKey<B>,
+    /// The secret key's work.
     pub decryptor: bigckks::Decryptor<B>,
+    /// Keys of products and of rotations by one.
     pub keys: bigckks::EvaluationKeys<B>,
+    /// The slots of every input.
     pub values: Vec<Complex64>,
+    /// The same, encoded.
     pub plain: bigckks::Plaintext<B>,
+    /// The same, encrypted twice.
     pub inputs: [bigckks::Ciphertext<B>; 2],
 }
 
 impl<B: WideOps> BigCkks<B> {
     /// Makes keys for products and rotations by one.
+    ///
+    /// # Errors
+    /// Device errors.
     pub fn new(backend: &B, params: &BigCkksParams) -> Result<Self> {
         let mut rng = rng();
         let ring = Ring::new(backend.clone(), params.ring().clone())?;

@@ -5,7 +5,9 @@ use crate::error::{Error, Result};
 use he_core::backend::{Backend, Cpu};
 use he_cuda::Cuda;
 use rayon::ThreadPool;
+use std::fmt::Display;
 use std::hint::black_box;
+use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 /// A device with the threads of the host that work for it.
@@ -37,6 +39,73 @@ impl<B: Backend> Place<B> {
     }
 }
 
+/// The place of a figure: its table, column and row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Id {
+    table: String,
+    name: String,
+}
+
+impl Id {
+    /// Names a figure by its table's name, and the names of its column and row.
+    pub fn new(table: &str, column: &str, row: impl Display) -> Self {
+        let name = [table, column, &row.to_string()].map(slug).join("/");
+        Self { table: table.to_owned(), name }
+    }
+
+    /// The name of the table.
+    pub fn table(&self) -> &str {
+        &self.table
+    }
+
+    /// The three names in words of small letters, between slashes.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+/// Small letters, with a dash in place of everything that separates words.
+pub(crate) fn slug(name: &str) -> String {
+    let kept = |c: char| c.is_alphanumeric() || "+^.".contains(c);
+    let words = name.split(|c: char| !kept(c)).filter(|word| !word.is_empty());
+    words.map(str::to_lowercase).collect::<Vec<_>>().join("-")
+}
+
+/// Measures calls in place of a [`Lab`]'s own clock, such as Criterion.
+pub trait Meter: Send {
+    /// Measures a figure. `run` makes a number of calls, each of which starts and ends with an idle
+    /// device, and returns their time; the inputs are made in its first use, if there is any.
+    ///
+    /// # Errors
+    /// The errors of `run`.
+    fn measure(&mut self, id: &Id, run: &mut dyn FnMut(u32) -> Result<Duration>) -> Result<()>;
+}
+
+/// Inputs that are made when they are first needed.
+pub struct Lazy<T, F> {
+    made: OnceLock<T>,
+    make: F,
+}
+
+impl<T, F: Fn() -> Result<T>> Lazy<T, F> {
+    /// Makes nothing yet.
+    pub fn new(make: F) -> Self {
+        Self { made: OnceLock::new(), make }
+    }
+
+    /// The inputs.
+    ///
+    /// # Errors
+    /// The errors of making them.
+    pub fn get(&self) -> Result<&T> {
+        if let Some(made) = self.made.get() {
+            return Ok(made);
+        }
+        let made = (self.make)()?;
+        Ok(self.made.get_or_init(|| made))
+    }
+}
+
 /// The places and the duration of measurements.
 pub struct Lab {
     /// Small sizes.
@@ -52,10 +121,11 @@ pub struct Lab {
     only: Vec<String>,
     limit: Duration,
     repetitions: usize,
+    meter: Option<Mutex<Box<dyn Meter>>>,
 }
 
 /// A call that is measured.
-pub type Call<'a> = &'a mut dyn FnMut() -> he_core::Result<()>;
+pub type Call<'a> = &'a mut dyn FnMut() -> Result<()>;
 
 /// Runs code for every place, in the order of the columns.
 macro_rules! on_places {
@@ -101,7 +171,20 @@ impl Lab {
             only: Vec::new(),
             limit: limit.unwrap_or(Duration::from_secs(if quick { 1 } else { 20 })),
             repetitions: if quick { 3 } else { REPETITIONS },
+            meter: None,
         })
+    }
+
+    /// Hands every call to a meter; tables stay empty, and no call is judged by the limit.
+    #[must_use]
+    pub fn with_meter(mut self, meter: impl Meter + 'static) -> Self {
+        self.meter = Some(Mutex::new(Box::new(meter)));
+        self
+    }
+
+    /// Whether a meter measures, so that nothing is to be made before it is needed.
+    pub fn is_metered(&self) -> bool {
+        self.meter.is_some()
     }
 
     /// Calls `tell` with the next measurement.
@@ -135,9 +218,10 @@ impl Lab {
         [&self.serial, &self.threads].into_iter().filter(|_| self.cpu)
     }
 
-    /// The machine.
-    pub fn header(&self) -> Header {
+    /// The command, the time and the machine.
+    pub fn header(&self, command: String) -> Header {
         Header::of_this_machine(
+            command,
             self.threads.on(|| self.threads.backend.name()),
             self.gpu.as_ref().map(|place| place.backend.gpu().info()),
             self.quick,
@@ -150,12 +234,48 @@ impl Lab {
     }
 
     /// The seconds of one call, from an idle device to an idle device: the median of repetitions
-    /// within the limit, never including the first call, which loads kernels and fills memory
-    /// pools.
+    /// within the limit, never including the first call, which makes inputs, loads kernels and
+    /// fills memory pools. A figure of a table that is not wanted is not run.
     ///
     /// # Errors
     /// The errors of the call and of the device.
     pub fn time<T, E: Into<Error>>(
+        &self,
+        id: &Id,
+        device: &impl Backend,
+        mut call: impl FnMut() -> std::result::Result<T, E>,
+    ) -> Result<Value> {
+        if !self.wants(&id.table) {
+            return Ok(Value::NotRun);
+        }
+        if self.meter.is_some() {
+            return self.metered(id, device, &mut call, &mut |_| Ok(()));
+        }
+        let (first, _) = once(device, &mut call, 1)?;
+        Ok(Value::Number(self.repeated(device, first, call)?))
+    }
+
+    /// Times several calls, one after the other, as [`time`](Self::time) does one.
+    ///
+    /// # Errors
+    /// The errors of [`time`](Self::time).
+    pub fn times<const N: usize>(
+        &self,
+        device: &impl Backend,
+        calls: [(Id, Call<'_>); N],
+    ) -> Result<[Value; N]> {
+        let mut times = [Value::NotRun; N];
+        for (time, (id, call)) in times.iter_mut().zip(calls) {
+            *time = self.time(&id, device, call)?;
+        }
+        Ok(times)
+    }
+
+    /// The seconds of a call outside of tables, by which others are judged.
+    ///
+    /// # Errors
+    /// The errors of [`time`](Self::time).
+    pub fn sample<T, E: Into<Error>>(
         &self,
         device: &impl Backend,
         mut call: impl FnMut() -> std::result::Result<T, E>,
@@ -164,29 +284,22 @@ impl Lab {
         self.repeated(device, first, call)
     }
 
-    /// Times several calls, one after the other, as [`time`](Self::time) does one.
-    ///
-    /// # Errors
-    /// The errors of [`time`](Self::time).
-    pub fn times<const N: usize>(&self, device: &impl Backend, calls: [Call<'_>; N]) -> Result<[Value; N]> {
-        let mut times = [Value::NotRun; N];
-        for (time, call) in times.iter_mut().zip(calls) {
-            *time = Value::Number(self.time(device, call)?);
-        }
-        Ok(times)
-    }
-
-    /// Times a call of known kernels that is expected to take some seconds. It is not run if that
-    /// is too long, and not repeated if it took most of the limit.
+    /// Times a call of known kernels that is expected to take some seconds, as
+    /// [`time`](Self::time) does. It is not run if that is too long, and not repeated if it took
+    /// most of the limit.
     ///
     /// # Errors
     /// The errors of [`time`](Self::time).
     pub fn time_if_short<T, E: Into<Error>>(
         &self,
+        id: &Id,
         expected: f64,
         device: &impl Backend,
         mut call: impl FnMut() -> std::result::Result<T, E>,
     ) -> Result<Value> {
+        if self.meter.is_some() || !self.wants(&id.table) {
+            return self.time(id, device, call);
+        }
         if self.is_long(expected) {
             return Ok(Value::NotRun);
         }
@@ -195,20 +308,52 @@ impl Lab {
         Ok(Value::Number(if alone { first.as_secs_f64() } else { self.repeated(device, first, call)? }))
     }
 
-    /// The seconds of a call that may take long, and its result. It is not repeated if it took most
+    /// Times a call that may take long, and checks its result. It is not repeated if it took most
     /// of the limit, unless that may be the time of loading the kernels of a device.
     ///
     /// # Errors
-    /// The errors of [`time`](Self::time).
-    pub fn time_of<B: Backend, T, E: Into<Error>>(
+    /// The errors of [`time`](Self::time) and of the check.
+    pub fn time_checked<B: Backend, T, E: Into<Error>>(
         &self,
+        id: &Id,
         place: &Place<B>,
         mut call: impl FnMut() -> std::result::Result<T, E>,
-    ) -> Result<(f64, T)> {
+        mut check: impl FnMut(T) -> Result<()>,
+    ) -> Result<Value> {
+        if !self.wants(&id.table) {
+            return Ok(Value::NotRun);
+        }
+        if self.meter.is_some() {
+            return self.metered(id, &place.backend, &mut call, &mut check);
+        }
         let (first, result) = once(&place.backend, &mut call, 1)?;
+        check(result)?;
         let alone = first * 2 > self.limit && !(place.apart && first < LOADING);
         let seconds = if alone { first.as_secs_f64() } else { self.repeated(&place.backend, first, call)? };
-        Ok((seconds, result))
+        Ok(Value::Number(seconds))
+    }
+
+    /// Hands a call to the meter. The last result of every run is checked.
+    fn metered<T, E: Into<Error>>(
+        &self,
+        id: &Id,
+        device: &impl Backend,
+        call: &mut impl FnMut() -> std::result::Result<T, E>,
+        check: &mut impl FnMut(T) -> Result<()>,
+    ) -> Result<Value> {
+        let Some(meter) = &self.meter else { return Ok(Value::Nothing) };
+        let mut meter = meter.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut warm = false;
+        meter.measure(id, &mut |calls| {
+            if !warm {
+                drop(once(device, call, 1)?);
+                warm = true;
+            }
+            let (time, result) = once(device, call, calls)?;
+            check(result)?;
+            Ok(time)
+        })?;
+        Ok(Value::Nothing)
     }
 
     /// The median of repetitions after a first call.
@@ -269,6 +414,11 @@ fn once<T, E: Into<Error>>(
 pub(crate) mod tests {
     use super::*;
 
+    /// Some figure.
+    pub fn id() -> Id {
+        Id::new("t", "CPU", 1)
+    }
+
     /// Whether everything was measured.
     pub fn all_run(times: &[Value]) -> bool {
         times.iter().all(|time| time.number().is_some_and(|seconds| seconds > 0.0))
@@ -288,7 +438,7 @@ pub(crate) mod tests {
                 std::thread::sleep(Duration::from_millis(20));
                 Ok::<_, Error>(())
             };
-            let seconds = lab(limit).time(&cpu, sleep).unwrap();
+            let seconds = lab(limit).time(&id(), &cpu, sleep).unwrap().number().unwrap();
             assert!(seconds >= 0.02 && (2..=most).contains(&calls), "{calls} calls, {seconds} s");
         }
         let mut calls = 0u64;
@@ -296,7 +446,7 @@ pub(crate) mod tests {
             calls += 1;
             Ok::<_, Error>(())
         };
-        let seconds = lab(1.0).time(&cpu, count).unwrap();
+        let seconds = lab(1.0).time(&id(), &cpu, count).unwrap().number().unwrap();
         assert!(seconds > 0.0 && calls > REPETITIONS as u64);
     }
 
@@ -309,16 +459,19 @@ pub(crate) mod tests {
             std::thread::sleep(Duration::from_millis(if calls == 1 { 300 } else { 1 }));
             Ok::<_, Error>(())
         };
-        assert!(lab(0.01).time(&Cpu::new(), slow_at_first).unwrap() < 0.3);
+        let time = lab(0.01).time(&id(), &Cpu::new(), slow_at_first).unwrap();
+        assert!(time.number() < Some(0.3), "{time:?}");
     }
 
     #[test]
     fn what_would_take_too_long_is_not_run() {
         let (lab, cpu) = (lab(0.5), Cpu::new());
         let never = || -> Result<()> { unreachable!("it was called") };
-        assert_eq!(lab.time_if_short(0.6, &cpu, never).unwrap(), Value::NotRun);
-        assert!(matches!(lab.time_if_short(0.4, &cpu, || Ok::<_, Error>(())), Ok(Value::Number(_))));
-        assert!(lab.time(&cpu, || Err::<(), _>(Error::WrongResult { what: "no".to_owned() })).is_err());
+        assert_eq!(lab.time_if_short(&id(), 0.6, &cpu, never).unwrap(), Value::NotRun);
+        assert!(matches!(lab.time_if_short(&id(), 0.4, &cpu, || Ok::<_, Error>(())), Ok(Value::Number(_))));
+        assert!(
+            lab.time(&id(), &cpu, || Err::<(), _>(Error::WrongResult { what: "no".to_owned() })).is_err()
+        );
     }
 
     #[test]
@@ -332,10 +485,83 @@ pub(crate) mod tests {
                 std::thread::sleep(Duration::from_millis(20));
                 Ok::<_, Error>(count)
             };
-            let (seconds, first) = lab.time_of(&place, sleep).unwrap();
-            assert!(seconds >= 0.02 && first == 1 && count == calls, "{count} calls, {seconds} s");
+            let mut checked = Vec::new();
+            let check = |result| {
+                checked.push(result);
+                Ok(())
+            };
+            let time = lab.time_checked(&id(), &place, sleep, check).unwrap();
+            assert!(time.number() >= Some(0.02) && count == calls, "{count} calls, {time:?}");
+            assert_eq!(checked, [1]);
         }
         assert!(lab.is_long(0.04) && !lab.is_long_setup(0.04) && lab.is_long_setup(1.0));
+    }
+
+    #[test]
+    fn figures_of_other_tables_are_not_run() {
+        let some = lab(1.0).with_tables(&["u".to_owned()]);
+        let never = || -> Result<()> { unreachable!("it was called") };
+        assert_eq!(some.time(&id(), &Cpu::new(), never).unwrap(), Value::NotRun);
+        assert_eq!(some.time_if_short(&id(), 0.1, &Cpu::new(), never).unwrap(), Value::NotRun);
+        assert_eq!(some.time_checked(&id(), &some.serial, never, |()| Ok(())).unwrap(), Value::NotRun);
+    }
+
+    /// Runs the figures of even length twice, with one and three calls.
+    struct Even;
+
+    impl Meter for Even {
+        fn measure(&mut self, id: &Id, run: &mut dyn FnMut(u32) -> Result<Duration>) -> Result<()> {
+            if id.name().len().is_multiple_of(2) {
+                run(1)?;
+                run(3)?;
+            }
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_meter_decides_what_is_run_and_how_often() {
+        let lab = lab(1e-9).with_meter(Even);
+        let (mut made, mut calls, mut checked) = (0, 0, 0);
+        for name in ["1", "22"] {
+            let call = || {
+                calls += 1;
+                Ok::<_, Error>(name)
+            };
+            let check = |_| {
+                checked += 1;
+                Ok(())
+            };
+            let id = Id::new("t", "CPU, 1 thread", name);
+            let value = lab.time_checked(&id, &lab.serial, call, check).unwrap();
+            made += usize::from(value == Value::Nothing);
+        }
+        assert_eq!((made, calls, checked), (2, 5, 2));
+        let wrong = |()| Err(Error::WrongResult { what: "no".to_owned() });
+        let even = Id::new("t", "CPU", 10);
+        assert!(lab.time_checked(&even, &lab.serial, || Ok::<_, Error>(()), wrong).is_err());
+    }
+
+    #[test]
+    fn names_of_figures_are_words() {
+        let id = Id::new("ckks-cpu-1-thread", "2^13, 3+1 primes", "multiply by a plaintext");
+        assert_eq!(id.name(), "ckks-cpu-1-thread/2^13-3+1-primes/multiply-by-a-plaintext");
+        assert_eq!(
+            Id::new("p2", "GPU with copies, page-locked", 16).name(),
+            "p2/gpu-with-copies-page-locked/16"
+        );
+    }
+
+    #[test]
+    fn inputs_are_made_once_and_only_if_needed() {
+        let made = std::cell::Cell::new(0);
+        let lazy = Lazy::new(|| {
+            made.set(made.get() + 1);
+            if made.get() == 1 { Err(Error::WrongResult { what: "not yet".to_owned() }) } else { Ok(7) }
+        });
+        assert_eq!(made.get(), 0);
+        assert!(lazy.get().is_err());
+        assert_eq!((*lazy.get().unwrap(), *lazy.get().unwrap(), made.get()), (7, 7, 2));
     }
 
     #[test]

@@ -1,123 +1,260 @@
 //! Operations of the schemes over rings, at every degree.
 
+use super::chains;
 use super::keys::{BigCkks, Ckks, Exact, rng};
-use super::measure::{Lab, on_places};
+use super::measure::{Call, Id, Lab, Lazy, Place, on_places, slug};
 use super::report::{Show, Table, Unit, Value};
 use crate::error::Result;
-use he_core::backend::{RingOps, WideOps};
+use he_core::backend::{Backend, Cpu, RingOps, WideOps};
 use he_core::bfv::{self, Bfv};
 use he_core::bgv::{self, Bgv};
 use he_core::bigckks::{self, BigCkksParams};
 use he_core::ckks::{self, CkksParams};
 use he_core::exact::{self, Params, Scheme};
 use he_core::params::ParamsError;
+use he_core::ring::{Ring, RingSpec};
 
-/// Times the calls of a scheme, one for each of `$rows`: those that are given, and those that all
-/// schemes have in common by methods of the same names, with `$product` among them.
+/// The figures of a column, by the names of their rows.
+type Times = Vec<(&'static str, Value)>;
+
+/// A column: the names of its table and of itself, the device, and the ciphertexts of a call.
+struct Column<'a, B> {
+    lab: &'a Lab,
+    table: &'a str,
+    name: &'a str,
+    place: &'a Place<B>,
+    batch: usize,
+}
+
+impl<B: Backend> Column<'_, B> {
+    /// The seconds per ciphertext.
+    fn times(&self, calls: &mut [(&'static str, Call<'_>)]) -> Result<Times> {
+        let time = |(row, call): &mut (&'static str, Call<'_>)| {
+            let id = Id::new(self.table, self.name, *row);
+            Ok((*row, self.lab.time(&id, &self.place.backend, &mut **call)?.each(self.batch)))
+        };
+        calls.iter_mut().map(time).collect()
+    }
+}
+
+/// Times expressions, each by the name of its row.
 macro_rules! times {
-    ($rows:ident, $lab:expr, $backend:expr, $x:ident, $encryptor:ident, [$($first:expr),*], $product:expr) => {{
-        let (ev, [a, b], rng) = (&$x.ev, &$x.inputs, &mut rng());
-        let times = $lab.times::<{ $rows.len() }>(
-            $backend,
-            [
-                $(&mut || $first.map(drop),)*
-                &mut || $encryptor.encrypt(&$x.plain, rng).map(drop),
-                &mut || $x.decryptor.decrypt(a).map(drop),
-                &mut || ev.add(a, b).map(drop),
-                &mut || ev.mul_plain(a, &$x.plain).map(drop),
-                &mut || $product.map(drop),
-                &mut || ev.rotate(a, 1, &$x.keys).map(drop),
-            ],
-        )?;
-        Ok(times.to_vec())
-    }};
+    ($column:expr, $($row:literal => $call:expr),* $(,)?) => {
+        $column.times(&mut [$(($row, &mut || {
+            drop($call?);
+            Ok(())
+        })),*])
+    };
 }
 
-const CKKS: [&str; 8] =
-    ["encode", "decode", "encrypt", "decrypt", "add", "multiply by a plaintext", "multiply", "rotate"];
+/// The mean of 3 x 3 pixels of a picture with rows of 64: steps and weights.
+fn blur() -> Vec<(i64, f64)> {
+    [-64, 0, 64].iter().flat_map(|row| [-1, 0, 1].map(|column| (row + column, 1.0 / 9.0))).collect()
+}
 
-fn ckks<B: RingOps>(lab: &Lab, backend: &B, params: &CkksParams) -> Result<Vec<Value>> {
-    let x = Ckks::new(backend, params)?;
-    let encryptor = ckks::Encryptor::new(params, &x.public)?;
-    let (ev, [a, b]) = (&x.ev, &x.inputs);
-    times!(
-        CKKS,
-        lab,
-        backend,
-        x,
-        encryptor,
-        [ev.encoder().encode(&x.values, params.encoding()), ev.encoder().decode(&x.plain)],
-        ev.mul(a, b, &x.keys)
+fn ckks<B: RingOps>(column: &Column<'_, B>, params: &CkksParams) -> Result<Times> {
+    let steps: Vec<i64> =
+        blur().into_iter().map(|(step, _)| step).chain([2]).filter(|&step| step != 0).collect();
+    let made = Lazy::new(|| Ckks::new(&column.place.backend, params, column.batch, &steps));
+    let encryptor = Lazy::new(|| Ok(ckks::Encryptor::new(params, &made.get()?.public)?));
+    let x = || made.get();
+    let product = Lazy::new(|| Ok(x()?.ev.tensor(&x()?.inputs[0], &x()?.inputs[1])?));
+    let (rng, blur) = (&mut rng(), blur());
+    let vectors = || -> Result<Vec<_>> { Ok(vec![x()?.values.as_slice(); column.batch]) };
+    let mut times = times!(column,
+        "encode" => x()?.ev.encoder().encode_batch(&vectors()?, params.encoding()),
+        "decode" => x()?.ev.encoder().decode(&x()?.plain),
+        "encrypt" => encryptor.get()?.encrypt(&x()?.plain, rng),
+        "decrypt" => x()?.decryptor.decrypt(&x()?.inputs[0]),
+        "add" => x()?.ev.add(&x()?.inputs[0], &x()?.inputs[1]),
+        "multiply by a plaintext" => x()?.ev.mul_plain(&x()?.inputs[0], &x()?.plain),
+        "tensor" => x()?.ev.tensor(&x()?.inputs[0], &x()?.inputs[1]),
+        "relinearise" => x()?.ev.relinearize(product.get()?, &x()?.keys),
+        "rescale" => x()?.ev.rescale(&x()?.inputs[0]),
+        "multiply, relinearise, rescale" => x()?.ev.mul(&x()?.inputs[0], &x()?.inputs[1], &x()?.keys),
+        "rotate" => x()?.ev.rotate(&x()?.inputs[0], 1, &x()?.keys),
+        "two rotations" => x()?.ev.rotate_many(&x()?.inputs[0], &[1, 2], &x()?.keys),
+        "sum of 9 rotations" => x()?.ev.sum_of_rotations(&x()?.inputs[0], &blur, &x()?.keys),
+    )?;
+    if column.place.apart {
+        let host = Lazy::new(|| Ok(Ring::new(Cpu::new(), params.rlwe().ring().clone())?));
+        let words = Lazy::new(|| Ok(x()?.inputs[0].to(host.get()?)?));
+        times.extend(times!(column,
+            "upload" => words.get()?.to(&x()?.ring),
+            "download" => x()?.inputs[0].to(host.get()?),
+        )?);
+    }
+    Ok(times)
+}
+
+fn exact<S: Scheme, B: RingOps>(column: &Column<'_, B>, params: &Params<S>) -> Result<Times> {
+    let made = Lazy::new(|| Exact::new(&column.place.backend, params, column.batch));
+    let encryptor = Lazy::new(|| Ok(exact::Encryptor::new(params, &made.get()?.public)?));
+    let x = || made.get();
+    let [rng, other] = &mut [rng(), rng()];
+    let resident = Lazy::new(|| Ok(exact::Message::new(&x()?.ring, &x()?.plain)?));
+    let mut times = times!(column,
+        "encrypt" => encryptor.get()?.encrypt(&x()?.plain, rng),
+        "decrypt" => x()?.decryptor.decrypt(&x()?.inputs[0]),
+        "add" => x()?.ev.add(&x()?.inputs[0], &x()?.inputs[1]),
+        "multiply by a plaintext" => x()?.ev.mul_plain(&x()?.inputs[0], &x()?.plain),
+        "tensor" => x()?.ev.tensor(&x()?.inputs[0], &x()?.inputs[1]),
+        "multiply, relinearise" => x()?.ev.mul(&x()?.inputs[0], &x()?.inputs[1], &x()?.keys),
+        "rotate" => x()?.ev.rotate(&x()?.inputs[0], 1, &x()?.keys),
+    )?;
+    if column.place.apart {
+        // From values in the host's memory to a ciphertext and back.
+        let slots = Lazy::new(|| Ok(exact::SlotEncoder::new(params, &x()?.ring)?));
+        let values = Lazy::new(|| Ok(x()?.ev.encoder().decode::<u64>(&x()?.plain)?));
+        let rows = || -> Result<Vec<&[u64]>> { Ok(values.get()?.iter().map(Vec::as_slice).collect()) };
+        let from_slots = &mut self::rng();
+        times.extend(times!(column,
+            "encrypt, plaintext on the device" => encryptor.get()?.encrypt_message(resident.get()?, other),
+            "decrypt, plaintext on the device" => x()?.decryptor.decrypt_message(&x()?.inputs[0]),
+            "encode and encrypt" =>
+                encryptor.get()?.encrypt_message(&slots.get()?.encode(&rows()?)?, from_slots),
+            "decrypt and decode" =>
+                slots.get()?.decode::<u64>(x()?.decryptor.decrypt_message(&x()?.inputs[0])?),
+        )?);
+    }
+    Ok(times)
+}
+
+fn big<B: WideOps>(column: &Column<'_, B>, params: &BigCkksParams) -> Result<Times> {
+    let made = Lazy::new(|| BigCkks::new(&column.place.backend, params));
+    let encryptor = Lazy::new(|| Ok(bigckks::Encryptor::new(params, &made.get()?.public)?));
+    let x = || made.get();
+    let product = Lazy::new(|| Ok(x()?.ev.tensor(&x()?.inputs[0], &x()?.inputs[1])?));
+    let high = Lazy::new(|| Ok(x()?.ev.relinearize(product.get()?, &x()?.keys)?));
+    let rng = &mut rng();
+    times!(column,
+        "encode" => x()?.ev.encoder().encode(&x()?.values, params.encoding()),
+        "decode" => x()?.ev.encoder().decode(&x()?.plain),
+        "encrypt" => encryptor.get()?.encrypt(&x()?.plain, rng),
+        "decrypt" => x()?.decryptor.decrypt(&x()?.inputs[0]),
+        "add" => x()?.ev.add(&x()?.inputs[0], &x()?.inputs[1]),
+        "multiply by a plaintext" => x()?.ev.mul_plain(&x()?.inputs[0], &x()?.plain),
+        "tensor" => x()?.ev.tensor(&x()?.inputs[0], &x()?.inputs[1]),
+        "relinearise" => x()?.ev.relinearize(product.get()?, &x()?.keys),
+        "rescale" => x()?.ev.rescale(high.get()?, params.scale_log2()),
+        "multiply, relinearise, rescale" =>
+            x()?.ev.rescale(&x()?.ev.mul(&x()?.inputs[0], &x()?.inputs[1], &x()?.keys)?, params.scale_log2()),
+        "square, relinearise, rescale" =>
+            x()?.ev.rescale(&x()?.ev.square(&x()?.inputs[0], &x()?.keys)?, params.scale_log2()),
+        "rotate" => x()?.ev.rotate(&x()?.inputs[0], 1, &x()?.keys),
     )
 }
 
-const EXACT: [&str; 6] = ["encrypt", "decrypt", "add", "multiply by a plaintext", "multiply", "rotate"];
-
-fn exact<S: Scheme, B: RingOps>(lab: &Lab, backend: &B, params: &Params<S>) -> Result<Vec<Value>> {
-    let x = Exact::new(backend, params, 1)?;
-    let encryptor = exact::Encryptor::new(params, &x.public)?;
-    let (ev, [a, b]) = (&x.ev, &x.inputs);
-    times!(EXACT, lab, backend, x, encryptor, [], ev.mul(a, b, &x.keys))
+/// Parameters, and the name of their column.
+struct Set<P> {
+    name: String,
+    params: P,
+    /// Ciphertexts of a call on a GPU: one, and many where that fills it.
+    batches: &'static [usize],
 }
 
-fn big<B: WideOps>(lab: &Lab, backend: &B, params: &BigCkksParams) -> Result<Vec<Value>> {
-    let x = BigCkks::new(backend, params)?;
-    let encryptor = bigckks::Encryptor::new(params, &x.public)?;
-    let (ev, [a, b]) = (&x.ev, &x.inputs);
-    times!(
-        CKKS,
-        lab,
-        backend,
-        x,
-        encryptor,
-        [ev.encoder().encode(&x.values, params.encoding()), ev.encoder().decode(&x.plain)],
-        ev.rescale(&ev.mul(a, b, &x.keys)?, params.scale_log2())
-    )
+impl<P: OfRing> Set<P> {
+    fn new(name: String, params: P) -> Self {
+        let batches: &[usize] = if params.ring().log_n() <= 14 { &[1, 32] } else { &[1] };
+        Self { name, params, batches }
+    }
 }
 
-/// The first parameter sets of a scheme, which are measured.
-fn sets<P>(lab: &Lab, presets: &[fn() -> Result<P, ParamsError>]) -> Result<Vec<P>> {
+/// The shape of a ring.
+fn shape(ring: &RingSpec) -> String {
+    format!("2^{}, {}+{} primes", ring.log_n(), ring.q().len(), ring.p().len())
+}
+
+/// The shape of a chain of peers, some of which differ only in their widest primes.
+fn widths(ring: &RingSpec) -> String {
+    let widest = ring.q().iter().map(|q| q.ilog2() + 1).max().unwrap_or(0);
+    format!("{} up to {widest} bits", shape(ring))
+}
+
+/// Parameters of CKKS, or of BFV or BGV.
+trait OfRing {
+    fn ring(&self) -> &RingSpec;
+}
+
+impl OfRing for CkksParams {
+    fn ring(&self) -> &RingSpec {
+        self.rlwe().ring()
+    }
+}
+
+impl<S: Scheme> OfRing for Params<S> {
+    fn ring(&self) -> &RingSpec {
+        self.rlwe().ring()
+    }
+}
+
+/// The first presets of a scheme.
+fn presets<P: OfRing>(lab: &Lab, presets: &[fn() -> Result<P, ParamsError>]) -> Result<Vec<Set<P>>> {
     let count = if lab.quick { 1 } else { presets.len() };
-    presets[..count].iter().map(|preset| Ok(preset()?)).collect()
+    let set = |preset: &fn() -> Result<P, ParamsError>| {
+        let params = preset()?;
+        Ok(Set::new(shape(params.ring()), params))
+    };
+    presets[..count].iter().map(set).collect()
 }
-
-/// The schemes, in their order, with which the names of the tables begin.
-const SCHEMES: [&str; 4] = ["ckks", "bfv", "bgv", "bigckks"];
 
 fn table_id(id: &str, place: &str) -> String {
-    format!("{id}-{}", place.to_lowercase().replace(", ", "-").replace(' ', "-"))
+    format!("{id}-{}", slug(place))
 }
+
+/// The tables, in their order, by the beginning of their names: presets of 128-bit security, and
+/// the chains of peers.
+const TABLES: [&str; 7] = ["ckks", "bfv", "bgv", "bigckks", "ckks-chains", "bfv-chains", "bgv-chains"];
+
+/// The number of tables whose parameters are presets.
+const PRESETS: usize = 4;
 
 /// The names of the tables.
 pub fn names(lab: &Lab) -> Vec<String> {
     let mut names = Vec::new();
-    for scheme in SCHEMES {
+    for scheme in &TABLES[..if lab.quick { PRESETS } else { TABLES.len() }] {
         on_places!(lab, place => names.push(table_id(scheme, &place.name)));
     }
     names
 }
 
-/// One table per scheme and place, whose columns are degrees.
-fn table(id: &str, scheme: &str, place: &str, rows: &[&str], columns: Vec<(String, Vec<Value>)>) -> Table {
-    let title = format!("{scheme}, {place}, one call");
-    let mut table = Table::new(table_id(id, place), title, "operation", Unit::Microseconds).categories(rows);
-    for (name, times) in columns {
-        table.measured(&name, times);
+/// The table of a scheme in a place.
+fn table<P: Sync, B: Backend>(
+    lab: &Lab,
+    (id, scheme): (&str, &str),
+    place: &Place<B>,
+    sets: &[Set<P>],
+    measure: impl Fn(&Column<'_, B>, &P) -> Result<Times> + Sync,
+) -> Result<Table>
+where
+    Place<B>: Sync,
+{
+    lab.announce(&format!("{scheme}, {}", place.name));
+    let id = table_id(id, &place.name);
+    let title = format!("{scheme}, {}, one call", place.name);
+    let mut table = Table::new(&*id, title, "operation", Unit::Microseconds);
+    for set in sets.iter().filter(|_| lab.wants(&id)) {
+        let batches = if place.apart && !lab.quick { set.batches } else { &[1] };
+        for &batch in batches {
+            let many = if batch > 1 { format!(", each of {batch}") } else { String::new() };
+            let name = format!("{}{many}", set.name);
+            let column = Column { lab, table: &id, name: &name, place, batch };
+            let times = place.on(|| measure(&column, &set.params))?;
+            if table.columns.is_empty() {
+                table = table.categories(times.iter().map(|(row, _)| row));
+            }
+            table.measured(&name, times.into_iter().map(|(_, time)| time));
+        }
     }
-    table
+    Ok(table)
 }
 
-/// The shape of a parameter set, as the name of a column.
-fn shape(log_n: u32, q: usize, p: usize) -> String {
-    format!("2^{log_n}, {q}+{p} primes")
-}
-
-/// Every scheme over its presets of 128-bit security.
+/// One table per scheme and place, whose columns are parameters.
 ///
 /// # Errors
 /// A device fails; the errors of `show`.
 pub fn tables(lab: &Lab, show: &mut Show<'_>) -> Result<()> {
-    let ckks_sets = sets(
+    let ckks_sets = presets(
         lab,
         &[
             ckks::presets::ckks_n12_d1,
@@ -127,7 +264,7 @@ pub fn tables(lab: &Lab, show: &mut Show<'_>) -> Result<()> {
             ckks::presets::ckks_n16_d28,
         ],
     )?;
-    let bfv_sets = sets(
+    let bfv_sets = presets(
         lab,
         &[
             bfv::presets::bfv_n12_d1,
@@ -136,7 +273,7 @@ pub fn tables(lab: &Lab, show: &mut Show<'_>) -> Result<()> {
             bfv::presets::bfv_n15_d21,
         ],
     )?;
-    let bgv_sets = sets(
+    let bgv_sets = presets(
         lab,
         &[
             bgv::presets::bgv_n12_d1,
@@ -145,31 +282,45 @@ pub fn tables(lab: &Lab, show: &mut Show<'_>) -> Result<()> {
             bgv::presets::bgv_n15_d16,
         ],
     )?;
-    let ring_shape = |ring: &he_core::ring::RingSpec| shape(ring.log_n(), ring.q().len(), ring.p().len());
-    macro_rules! each {
-        ($id:expr, $scheme:literal, $rows:expr, $sets:expr, $shape:expr, $measure:expr) => {
-            on_places!(lab, place => {
-                lab.announce(&format!("{}, {}", $scheme, place.name));
-                let columns: Vec<(String, Vec<Value>)> = $sets
-                    .iter()
-                    .map(|params| Ok(($shape(params), place.on(|| $measure(lab, &place.backend, params))?)))
-                    .collect::<Result<_>>()?;
-                show(table($id, $scheme, &place.name, &$rows, columns))?;
-            });
-        };
-    }
-    let [ckks_id, bfv_id, bgv_id, bigckks_id] = SCHEMES;
-    each!(ckks_id, "CKKS", CKKS, ckks_sets, |p: &CkksParams| ring_shape(p.rlwe().ring()), ckks);
-    each!(bfv_id, "BFV, t = 65537", EXACT, bfv_sets, |p: &Params<Bfv>| ring_shape(p.rlwe().ring()), exact);
-    each!(bgv_id, "BGV, t = 65537", EXACT, bgv_sets, |p: &Params<Bgv>| ring_shape(p.rlwe().ring()), exact);
-    let mut depths = [100, 300, 600].iter().map(|&bits| BigCkksParams::for_depth_bits(bits).build());
-    let big_sets = if lab.quick {
-        vec![depths.next().transpose()?]
-    } else {
-        depths.map(|p| p.map(Some)).collect::<Result<_, _>>()?
+    let depths = if lab.quick { &[100][..] } else { &[100, 300, 600] };
+    let big_set = |&bits: &u32| -> Result<Set<BigCkksParams>> {
+        let params = BigCkksParams::for_depth_bits(bits).build()?;
+        let name = format!("2^{}, log q = {}", params.ring().log_n(), params.log_q());
+        Ok(Set { name, params, batches: &[1] })
     };
-    let big_sets: Vec<BigCkksParams> = big_sets.into_iter().flatten().collect();
-    let big_shape = |p: &BigCkksParams| format!("2^{}, log q = {}", p.ring().log_n(), p.log_q());
-    each!(bigckks_id, "CKKS, modulus 2^l", CKKS, big_sets, big_shape, big);
+    let big_sets: Vec<_> = depths.iter().map(big_set).collect::<Result<_>>()?;
+    let [ckks_id, bfv_id, bgv_id, bigckks_id, ckks_chains, bfv_chains, bgv_chains] = TABLES;
+    on_places!(lab, place => show(table(lab, (ckks_id, "CKKS"), place, &ckks_sets, ckks)?)?);
+    on_places!(lab, place => show(table(lab, (bfv_id, "BFV, t = 65537"), place, &bfv_sets, exact)?)?);
+    on_places!(lab, place => show(table(lab, (bgv_id, "BGV, t = 65537"), place, &bgv_sets, exact)?)?);
+    on_places!(lab, place => show(table(lab, (bigckks_id, "CKKS, modulus 2^l"), place, &big_sets, big)?)?);
+    if lab.quick {
+        return Ok(());
+    }
+    on_places!(lab, place => {
+        let peers = if place.apart { chains::on_gpus() } else { chains::on_cpus() };
+        let sets = peers.iter().map(|chain| {
+            let params = chain.params()?;
+            Ok(Set::new(widths(params.ring()), params))
+        });
+        let sets: Vec<_> = sets.collect::<Result<_>>()?;
+        show(table(lab, (ckks_chains, "CKKS, chains of peers"), place, &sets, ckks)?)?;
+    });
+    on_places!(lab, place => {
+        let sets = exact_chains::<Bfv>()?;
+        show(table(lab, (bfv_chains, "BFV, t = 65537, chains of peers"), place, &sets, exact)?)?;
+    });
+    on_places!(lab, place => {
+        let sets = exact_chains::<Bgv>()?;
+        show(table(lab, (bgv_chains, "BGV, t = 65537, chains of peers"), place, &sets, exact)?)?;
+    });
     Ok(())
+}
+
+fn exact_chains<S: Scheme>() -> Result<Vec<Set<Params<S>>>> {
+    let set = |chain: &chains::ExactChain| {
+        let params = chains::exact_params::<S>(chain)?;
+        Ok(Set::new(widths(params.ring()), params))
+    };
+    [chains::exact_on_cpus(), chains::exact_on_gpus()].concat().iter().map(set).collect()
 }

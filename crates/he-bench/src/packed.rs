@@ -2,7 +2,7 @@
 //! keys, random numbers, and a check of every result.
 
 use super::keys::rng;
-use super::measure::{Lab, Place};
+use super::measure::{Id, Lab, Lazy, Place};
 use super::report::Value;
 use crate::error::Result;
 use he_core::Error;
@@ -19,6 +19,7 @@ use he_core::ring::Ring;
 use he_core::rlwe::{EvaluationKeys, KeyRequirements, PublicKey, SecretKey};
 use he_cuda::gpu;
 use rand::{RngExt, rngs::ChaCha20Rng};
+use std::cell::Cell;
 use std::fmt;
 use std::time::Instant;
 
@@ -296,18 +297,15 @@ impl<S: Scheme, B: RingOps> World<S, B> {
         SlotGates::new(arithmetic).with_batch(BATCH)
     }
 
-    /// The seconds of the job, whose results are checked.
-    fn time(&self, lab: &Lab, place: &Place<B>, job: &Job) -> Result<Value> {
-        let call = || if_it_fits(job.run(self.gates(), self.layout, &self.inputs));
-        let (seconds, results) = lab.time_of(place, call)?;
-        let Some(results) = results else { return Ok(Value::Nothing) };
-        let wrong = job.wrong(self.layout, &self.operands, &self.decrypted(&results)?)?;
+    /// The error if results are wrong.
+    fn check(&self, job: &Job, results: &[Bit<Ciphertext<S, B>>]) -> Result<()> {
+        let wrong = job.wrong(self.layout, &self.operands, &self.decrypted(results)?)?;
         if wrong > 0 {
             let of = self.operands[0].len();
             let what = format!("{wrong} of {of} results of {job} are wrong ({})", S::NAME);
             return Err(crate::Error::WrongResult { what });
         }
-        Ok(Value::Number(seconds))
+        Ok(())
     }
 
     fn decrypted(&self, bits: &[Bit<Ciphertext<S, B>>]) -> he_core::Result<Vec<Vec<u64>>> {
@@ -364,12 +362,38 @@ pub struct Point {
 pub struct Series<'a, B> {
     places: Vec<&'a Place<B>>,
     depth: Depth,
+    /// The names of the table and, without a place, of the columns.
+    names: [String; 2],
     last: Vec<Value>,
     /// The first of a series is the smallest, and may load a device's kernels.
     first: bool,
     /// log2 of the degree so far: larger jobs do not take a smaller one, and skipping degrees saves
     /// most of the time for choosing parameters.
     log_n: u32,
+}
+
+/// The seconds of a job, whose results are checked.
+fn time<S: Scheme, B: RingOps, F: Fn() -> Result<Option<World<S, B>>>>(
+    lab: &Lab,
+    id: &Id,
+    place: &Place<B>,
+    job: &Job,
+    world: &Lazy<Option<World<S, B>>, F>,
+) -> Result<Value> {
+    let fits = Cell::new(true);
+    let call = || -> Result<_> {
+        let Some(world) = world.get()? else { return Ok(None) };
+        Ok(if_it_fits(job.run(world.gates(), world.layout, &world.inputs))?)
+    };
+    let check = |results: Option<Vec<_>>| match (world.get()?, results) {
+        (Some(world), Some(results)) => world.check(job, &results),
+        _ => {
+            fits.set(false);
+            Ok(())
+        }
+    };
+    let time = lab.time_checked(id, place, call, check)?;
+    Ok(if fits.get() { time } else { Value::Nothing })
 }
 
 /// The outcome of a job whose predecessor gave `previous`, unless it is worth running.
@@ -383,9 +407,15 @@ fn skipped(lab: &Lab, previous: Value) -> Option<Value> {
 
 impl<'a, B: RingOps> Series<'a, B> {
     /// Starts without jobs.
-    pub fn new(places: impl IntoIterator<Item = &'a Place<B>>, depth: Depth) -> Self {
+    pub fn new(
+        places: impl IntoIterator<Item = &'a Place<B>>,
+        depth: Depth,
+        table: &str,
+        column: &str,
+    ) -> Self {
         let places: Vec<_> = places.into_iter().collect();
-        Self { last: vec![Value::Number(0.0); places.len()], places, depth, first: true, log_n: 12 }
+        let (last, names) = (vec![Value::Number(0.0); places.len()], [table, column].map(str::to_owned));
+        Self { last, places, depth, names, first: true, log_n: 12 }
     }
 
     /// The seconds of the next job in every place; results are decrypted and checked.
@@ -400,23 +430,32 @@ impl<'a, B: RingOps> Series<'a, B> {
             return everywhere(all.unwrap_or_default());
         };
         lab.announce(&format!("{job} ({})", S::NAME));
-        let (begin, log_n, depth) = (Instant::now(), self.log_n, self.depth);
-        let world: Option<World<S, B>> = place.on(|| {
-            if_it_fits(match depth {
+        let (begin, log_n, depth, [table, column]) = (Instant::now(), self.log_n, self.depth, &self.names);
+        let id = |place: &Place<B>| Id::new(table, &format!("{column}, {}", place.name), job);
+        // The keys on one place, which runs the job on all that share its memory.
+        let world = Lazy::new(|| {
+            Ok(if_it_fits(match depth {
                 Depth::Parameters => World::new(place, job, log_n),
                 Depth::Refreshes => World::refreshing(place, job),
-            })
-        })?;
+            })?)
+        });
+        if lab.is_metered() {
+            for place in &self.places {
+                place.on(|| time::<S, B, _>(lab, &id(place), place, job, &world))?;
+            }
+            return everywhere(vec![Value::Nothing; self.places.len()]);
+        }
+        place.on(|| world.get().map(drop))?;
         let slow = !self.first && lab.is_long_setup(begin.elapsed().as_secs_f64());
         self.first = false;
-        let Some(world) = world else {
+        let times = self.places.iter().zip(&skip).map(|(place, skip)| match skip {
+            Some(value) => Ok(*value),
+            None => place.on(|| time(lab, &id(place), place, job, &world)),
+        });
+        let Some(world) = world.get()? else {
             self.last.fill(Value::Nothing);
             return everywhere(self.last.clone());
         };
-        let times = self.places.iter().zip(&skip).map(|(place, skip)| match skip {
-            Some(value) => Ok(*value),
-            None => place.on(|| world.time(lab, place, job)),
-        });
         let times: Vec<Value> = times.collect::<Result<_>>()?;
         self.log_n = world.ev.params().rlwe().ring().log_n();
         self.last = if slow { vec![Value::NotRun; times.len()] } else { times.clone() };
@@ -482,10 +521,10 @@ mod tests {
             assert!(point.shape.is_some_and(|(numbers, chain)| numbers > 1 && chain.starts_with("2^")));
         };
         for job in jobs(3) {
-            check(&job, Series::new(places(), Depth::Parameters).run::<Bgv>(&lab, &job));
+            check(&job, Series::new(places(), Depth::Parameters, "t", "packed").run::<Bgv>(&lab, &job));
         }
         let job = Job::Less { width: 4 };
-        check(&job, Series::new(places(), Depth::Parameters).run::<Bfv>(&lab, &job));
+        check(&job, Series::new(places(), Depth::Parameters, "t", "packed").run::<Bfv>(&lab, &job));
     }
 
     #[test]
@@ -496,13 +535,13 @@ mod tests {
         assert_eq!(skip(Value::Number(2e-3)), Some(Value::NotRun));
         assert_eq!(skip(Value::NotRun), Some(Value::NotRun));
         assert_eq!(skip(Value::Nothing), Some(Value::Nothing));
-        let mut series = Series::new([&lab.threads], Depth::Parameters);
+        let mut series = Series::new([&lab.threads], Depth::Parameters, "t", "packed");
         assert!(series.run::<Bgv>(&lab, &Job::Less { width: 2 }).unwrap().shape.is_some());
         for width in [4, 8] {
             let point = series.run::<Bgv>(&lab, &Job::Less { width }).unwrap();
             assert!(point.times == [Value::NotRun] && point.shape.is_none());
         }
-        let mut nowhere = Series::<Cpu>::new([], Depth::Parameters);
+        let mut nowhere = Series::<Cpu>::new([], Depth::Parameters, "t", "packed");
         assert!(nowhere.run::<Bgv>(&lab, &Job::Less { width: 2 }).unwrap().times.is_empty());
     }
 
@@ -511,7 +550,8 @@ mod tests {
     fn what_does_not_fit_is_no_error() {
         let lab = lab(20.0);
         for job in [Job::Sum { count: 1024, width: 64, by_counting: false }, Job::sliced(1024)] {
-            let mut series = Series { log_n: 16, ..Series::new([&lab.threads], Depth::Parameters) };
+            let mut series =
+                Series { log_n: 16, ..Series::new([&lab.threads], Depth::Parameters, "t", "packed") };
             for _ in 0..2 {
                 let point = series.run::<Bgv>(&lab, &job).unwrap();
                 assert!(point.times == [Value::Nothing] && point.shape.is_none(), "{job}");

@@ -9,6 +9,8 @@ use std::io::{self, Write};
 /// The machine, the time and the program of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header {
+    /// The command that measures the same again.
+    pub command: String,
     /// The processor's name.
     pub cpu: String,
     /// The instructions that the library uses.
@@ -29,9 +31,15 @@ pub struct Header {
 
 impl Header {
     /// The present time and machine.
-    pub fn of_this_machine(cpu_backend: String, gpu: Option<&DeviceInfo>, quick: bool) -> Self {
+    pub fn of_this_machine(
+        command: String,
+        cpu_backend: String,
+        gpu: Option<&DeviceInfo>,
+        quick: bool,
+    ) -> Self {
         let now = jiff::Timestamp::now();
         Self {
+            command,
             cpu: processor(),
             cpu_backend,
             gpu: gpu.map(|info| info.name.clone()),
@@ -48,7 +56,7 @@ impl Header {
 
     fn json(&self) -> Json {
         json!({
-            "cpu": self.cpu, "cpu_backend": self.cpu_backend, "gpu": self.gpu, "driver": self.driver, "date": self.date,
+            "command": self.command, "cpu": self.cpu, "cpu_backend": self.cpu_backend, "gpu": self.gpu, "driver": self.driver, "date": self.date,
             "version": self.version, "commit": self.commit, "quick": self.quick,
         })
     }
@@ -132,6 +140,15 @@ impl Value {
         match self {
             Self::Number(number) => Some(number),
             Self::NotRun | Self::Nothing => None,
+        }
+    }
+
+    /// The figure of one of so many that are computed together.
+    #[must_use]
+    pub fn each(self, count: usize) -> Self {
+        match self {
+            Self::Number(number) => Self::Number(number / count as f64),
+            other => other,
         }
     }
 
@@ -454,8 +471,9 @@ fn figure(number: f64) -> String {
 
 impl fmt::Display for Header {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { cpu, cpu_backend, gpu, driver, date, version, commit, quick } = self;
+        let Self { command, cpu, cpu_backend, gpu, driver, date, version, commit, quick } = self;
         writeln!(f, "he-cli {version}, commit {commit}, {date}")?;
+        writeln!(f, "command: {command}")?;
         writeln!(f, "CPU: {cpu}; {cpu_backend}")?;
         if let (Some(gpu), Some(driver)) = (gpu, driver) {
             writeln!(f, "GPU: {gpu}; {driver}")?;

@@ -2,12 +2,13 @@
 //! with OpenSSL; GPU: GTX 470.
 
 use crate::error::Result;
-use crate::measure::{Lab, Place};
+use crate::measure::{Id, Lab, Lazy, Place};
 use crate::report::{Show, Table, Unit, Value};
 use aes_gpu::{AesGpu, AesStream, DeviceData};
 use he_core::aes::{self, AesError, Bulk, BulkCipher, Direction, Key};
 use he_core::backend::{Backend, Cpu};
 use he_cuda::Cuda;
+use std::cell::RefCell;
 
 /// Bytes of a chunk; KB/s on the CPU, on the GPU with transfers, on the GPU without.
 const FIGURES: [(usize, [f64; 3]); 17] = [
@@ -35,33 +36,58 @@ fn key() -> Result<Key, AesError> {
 }
 
 fn on_cpu(lab: &Lab, place: &Place<Cpu>, bytes: usize) -> Result<Value> {
-    let (key, cipher, mut data) = (key()?, aes::Cpu::new(), vec![0x5a; bytes]);
-    let encrypt = || cipher.hazmat_ecb(&key, Direction::Encrypt, Bulk::in_place(&mut data));
-    Ok(Value::Number(place.on(|| lab.time(&place.backend, encrypt))?))
+    let (key, cipher) = (key()?, aes::Cpu::new());
+    let mut data = Vec::new();
+    let encrypt = || {
+        data.resize(bytes, 0x5a);
+        cipher.hazmat_ecb(&key, Direction::Encrypt, Bulk::in_place(&mut data))
+    };
+    let id = Id::new(ID, &place.name, bytes);
+    place.on(|| lab.time(&id, &place.backend, encrypt))
 }
 
-/// With copies from and to pageable memory, then page-locked memory; without, by our kernel and by
-/// the paper's.
+/// The columns of a GPU: with copies from and to pageable memory, then page-locked memory; without,
+/// by our kernel and by the paper's.
+const ON_GPU: [&str; 4] =
+    ["GPU with copies", "GPU with copies, page-locked", "GPU", "GPU, the paper's kernel"];
+
 fn on_gpu(lab: &Lab, cuda: &Cuda, bytes: usize) -> Result<[Value; 4]> {
     let (gpu, key) = (cuda.gpu(), key()?);
     let host = AesGpu::on(std::slice::from_ref(gpu))?;
     let stream = AesStream::from_stream(cuda.stream().clone())?;
     let device_key = stream.key(&key)?;
-    let mut data = vec![0x5a; bytes];
-    let (from, mut to) = (gpu.pinned(bytes / 8)?, gpu.pinned(bytes / 8)?);
-    let mut buffer = cuda.zeros(bytes / 8)?;
-    // Look-ups of equal blocks would not wait for each other, unlike those of real data.
-    stream.hazmat_ctr(&device_key, &[7; 16], DeviceData::InPlace(&mut buffer), bytes)?;
+    let mut data = Vec::new();
+    let pinned = || Ok(RefCell::new(gpu.pinned(bytes / 8)?));
+    let (from, to) = (Lazy::new(pinned), Lazy::new(pinned));
+    let buffer = Lazy::new(|| {
+        let mut buffer = cuda.zeros(bytes / 8)?;
+        // Look-ups of equal blocks would not wait for each other, unlike those of real data.
+        stream.hazmat_ctr(&device_key, &[7; 16], DeviceData::InPlace(&mut buffer), bytes)?;
+        Ok(RefCell::new(buffer))
+    });
     let encrypt = Direction::Encrypt;
-    Ok([
-        lab.time(cuda, || host.hazmat_ecb(&key, encrypt, Bulk::in_place(&mut data)))?,
-        lab.time(cuda, || host.hazmat_ecb_pinned(&key, encrypt, &from, &mut to, bytes))?,
-        lab.time(cuda, || stream.hazmat_ecb(&device_key, encrypt, DeviceData::InPlace(&mut buffer), bytes))?,
-        lab.time(cuda, || {
-            stream.hazmat_ecb_by_columns(&device_key, DeviceData::InPlace(&mut buffer), bytes)
-        })?,
-    ]
-    .map(Value::Number))
+    let [pageable, locked, ours, paper] = ON_GPU.map(|column| Id::new(ID, column, bytes));
+    lab.times(
+        cuda,
+        [
+            (pageable, &mut || {
+                data.resize(bytes, 0x5a);
+                Ok(host.hazmat_ecb(&key, encrypt, Bulk::in_place(&mut data))?)
+            }),
+            (locked, &mut || {
+                let (from, mut to) = (from.get()?.borrow(), to.get()?.borrow_mut());
+                Ok(host.hazmat_ecb_pinned(&key, encrypt, &from, &mut to, bytes)?)
+            }),
+            (ours, &mut || {
+                let mut buffer = buffer.get()?.borrow_mut();
+                Ok(stream.hazmat_ecb(&device_key, encrypt, DeviceData::InPlace(&mut buffer), bytes)?)
+            }),
+            (paper, &mut || {
+                let mut buffer = buffer.get()?.borrow_mut();
+                Ok(stream.hazmat_ecb_by_columns(&device_key, DeviceData::InPlace(&mut buffer), bytes)?)
+            }),
+        ],
+    )
 }
 
 /// The name of the table.
@@ -87,8 +113,7 @@ pub fn tables(lab: &Lab, show: &mut Show<'_>) -> Result<()> {
             .iter()
             .map(|&bytes| place.on(|| on_gpu(lab, &place.backend, bytes)))
             .collect::<Result<_>>()?;
-        let names = ["GPU with copies", "GPU with copies, page-locked", "GPU", "GPU, the paper's kernel"];
-        for (way, name) in names.into_iter().enumerate() {
+        for (way, name) in ON_GPU.into_iter().enumerate() {
             table.measured_rates(name, times.iter().map(|times| times[way]).zip(sizes.iter().copied()));
         }
         table.note("ours without copies counts the launch, from an idle device to an idle device");

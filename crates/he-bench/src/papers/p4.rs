@@ -3,11 +3,12 @@
 
 use crate::error::Result;
 use crate::keys::{Ckks, rng};
-use crate::measure::{Lab, Place, on_places};
+use crate::measure::{Id, Lab, Lazy, Place, on_places};
 use crate::report::{Show, Table, Unit, Value};
 use he_core::backend::{Cpu, PolyOps, RingOps};
 use he_core::ckks::{CkksParams, CkksSpec, Encryptor};
 use he_core::ring::{Ring, Rows, Seed, Span};
+use std::cell::RefCell;
 use std::ops::RangeInclusive;
 
 const NONE: [f64; 5] = [f64::NAN; 5];
@@ -81,66 +82,77 @@ type Times = [Value; 8];
 
 /// Six primes and a special one. `copies`: operands start in the host's memory and results end
 /// there.
-fn operations<B: RingOps>(lab: &Lab, backend: &B, log_n: u32, copies: bool) -> Result<Times> {
+fn operations<B: RingOps>(lab: &Lab, column: &str, backend: &B, log_n: u32, copies: bool) -> Result<Times> {
     let spec = CkksSpec::from_bits(log_n, &[55, 40, 40, 40, 40, 40], &[56], 40.0)?;
     // The paper's degrees have no security with this modulus.
     let params = CkksParams::insecure(spec)?;
-    let x = Ckks::new(backend, &params)?;
-    let encryptor = Encryptor::new(&params, &x.public)?;
-    let (ring, ev, rng) = (&x.ring, &x.ev, &mut rng());
+    let made = Lazy::new(|| Ckks::new(backend, &params, 1, &[1]));
+    let encryptor = Lazy::new(|| Ok(Encryptor::new(&params, &made.get()?.public)?));
+    let (x, rng) = (|| made.get(), &mut rng());
     let rows = Rows::new(Span::chain(params.rlwe().ring().q().len()), 1);
-    let uniform = || -> he_core::Result<_> {
-        let mut residues = backend.zeros(rows.count() * ring.n())?;
-        ring.prepared().sample_uniform(rows, &Seed([1; 32]), 0, &mut residues)?;
-        Ok(residues)
+    let words = rows.count() << log_n;
+    let uniform = || -> Result<_> {
+        let mut residues = backend.zeros(words)?;
+        x()?.ring.prepared().sample_uniform(rows, &Seed([1; 32]), 0, &mut residues)?;
+        Ok(RefCell::new(residues))
     };
-    let (mut coefficients, mut values) = (uniform()?, uniform()?);
-    let encode = |values| ev.encoder().encode(values, params.encoding());
-    let [a, b] = &x.inputs;
+    let residues = Lazy::new(uniform);
+    let transform = |forward: bool, buf: &mut B::Buf| -> Result<()> {
+        let ring = x()?.ring.prepared();
+        let done = if forward { ring.ntt(rows, buf) } else { ring.intt(rows, buf) };
+        Ok(done?)
+    };
+    let encode = || -> Result<_> { Ok(x()?.ev.encoder().encode(&x()?.values, params.encoding())?) };
+    let ids = FIGURES.map(|(id, ..)| Id::new(&table_id(id), column, log_n));
+    let [ntt, intt, to_plain, from_plain, encrypt, decrypt, add, multiply] = ids;
     if !copies {
         return lab.times(
             backend,
             [
-                &mut || ring.prepared().ntt(rows, &mut coefficients),
-                &mut || ring.prepared().intt(rows, &mut values),
-                &mut || encode(&x.values).map(drop),
-                &mut || ev.encoder().decode(&x.plain).map(drop),
-                &mut || encryptor.encrypt(&x.plain, rng).map(drop),
-                &mut || x.decryptor.decrypt(a).map(drop),
-                &mut || ev.add(a, b).map(drop),
-                &mut || ev.mul(a, b, &x.keys).map(drop),
+                (ntt, &mut || transform(true, &mut residues.get()?.borrow_mut())),
+                (intt, &mut || transform(false, &mut residues.get()?.borrow_mut())),
+                (to_plain, &mut || encode().map(drop)),
+                (from_plain, &mut || Ok(x()?.ev.encoder().decode(&x()?.plain).map(drop)?)),
+                (encrypt, &mut || Ok(encryptor.get()?.encrypt(&x()?.plain, rng).map(drop)?)),
+                (decrypt, &mut || Ok(x()?.decryptor.decrypt(&x()?.inputs[0]).map(drop)?)),
+                (add, &mut || Ok(x()?.ev.add(&x()?.inputs[0], &x()?.inputs[1]).map(drop)?)),
+                (multiply, &mut || {
+                    Ok(x()?.ev.mul(&x()?.inputs[0], &x()?.inputs[1], &x()?.keys).map(drop)?)
+                }),
             ],
         );
     }
     let host = Ring::new(Cpu::new(), params.rlwe().ring().clone())?;
-    let words = backend.download(&coefficients, 0..rows.count() * ring.n())?;
-    let plain = x.plain.poly().to(&host)?;
-    let (a, b) = (a.to(&host)?, b.to(&host)?);
-    let transform = |forward: bool| {
-        let mut buf = backend.upload(&words)?;
-        match forward {
-            true => ring.prepared().ntt(rows, &mut buf),
-            false => ring.prepared().intt(rows, &mut buf),
-        }?;
-        backend.download(&buf, 0..words.len()).map(drop)
+    let downloaded = Lazy::new(|| Ok(backend.download(&residues.get()?.borrow(), 0..words)?));
+    let hosted = Lazy::new(|| {
+        Ok((x()?.plain.poly().to(&host)?, x()?.inputs[0].to(&host)?, x()?.inputs[1].to(&host)?))
+    });
+    let transform = |forward: bool| -> Result<()> {
+        let mut buf = backend.upload(downloaded.get()?)?;
+        transform(forward, &mut buf)?;
+        Ok(backend.download(&buf, 0..words).map(drop)?)
     };
+    // Operands that came from the host.
+    let plain = || -> Result<_> { Ok(hosted.get()?.0.to(&x()?.ring)?) };
+    let a = || -> Result<_> { Ok(hosted.get()?.1.to(&x()?.ring)?) };
+    let b = || -> Result<_> { Ok(hosted.get()?.2.to(&x()?.ring)?) };
     lab.times(
         backend,
         [
-            &mut || transform(true),
-            &mut || transform(false),
-            &mut || encode(&x.values)?.poly().to(&host).map(drop),
-            &mut || {
-                plain.to(ring)?;
-                ev.encoder().decode(&x.plain).map(drop)
-            },
-            &mut || {
-                plain.to(ring)?;
-                encryptor.encrypt(&x.plain, rng)?.to(&host).map(drop)
-            },
-            &mut || x.decryptor.decrypt(&a.to(ring)?)?.poly().to(&host).map(drop),
-            &mut || ev.add(&a.to(ring)?, &b.to(ring)?)?.to(&host).map(drop),
-            &mut || ev.mul(&a.to(ring)?, &b.to(ring)?, &x.keys)?.to(&host).map(drop),
+            (ntt, &mut || transform(true)),
+            (intt, &mut || transform(false)),
+            (to_plain, &mut || Ok(encode()?.poly().to(&host).map(drop)?)),
+            (from_plain, &mut || {
+                plain()?;
+                Ok(x()?.ev.encoder().decode(&x()?.plain).map(drop)?)
+            }),
+            (encrypt, &mut || {
+                plain()?;
+                Ok(encryptor.get()?.encrypt(&x()?.plain, rng)?.to(&host).map(drop)?)
+            }),
+            (decrypt, &mut || Ok(x()?.decryptor.decrypt(&a()?)?.poly().to(&host).map(drop)?)),
+            (add, &mut || Ok(x()?.ev.add(&a()?, &b()?)?.to(&host).map(drop)?)),
+            (multiply, &mut || Ok(x()?.ev.mul(&a()?, &b()?, &x()?.keys)?.to(&host).map(drop)?)),
         ],
     )
 }
@@ -151,7 +163,8 @@ fn times<B: RingOps>(
     degrees: RangeInclusive<u32>,
     copies: bool,
 ) -> Result<Vec<Times>> {
-    place.on(|| degrees.map(|log_n| operations(lab, &place.backend, log_n, copies)).collect())
+    let column = if copies { place.with_copies() } else { place.name.clone() };
+    place.on(|| degrees.map(|log_n| operations(lab, &column, &place.backend, log_n, copies)).collect())
 }
 
 /// The names of the tables.
@@ -208,7 +221,7 @@ mod tests {
     fn operands_may_travel() {
         let lab = Lab::new(None, true, None).unwrap();
         for copies in [false, true] {
-            let times = operations(&lab, &Cpu::new(), 6, copies).unwrap();
+            let times = operations(&lab, "CPU", &Cpu::new(), 6, copies).unwrap();
             assert!(all_run(&times));
         }
     }

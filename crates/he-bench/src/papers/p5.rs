@@ -1,9 +1,9 @@
 //! P5: Fadhli, *BFV encryptor and decryptor on an FPGA*, Institut Teknologi Bandung, 2021: q of
 //! 32 bits, t of 16 bits, 50 to 1000 messages per run.
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::keys::{Exact, rng};
-use crate::measure::{Lab, Place, on_places};
+use crate::measure::{Id, Lab, Lazy, Place, on_places};
 use crate::report::{Show, Table, Unit, Value};
 use he_core::backend::{Cpu, RingOps};
 use he_core::bfv::{Bfv, BfvParams};
@@ -30,33 +30,53 @@ const DECRYPT: [Board; 5] = [
     ("paper: Raspberry Pi Zero W", [7.774, 13.435, 26.35]),
 ];
 
-/// The seconds per message to encrypt and to decrypt, with `batch` messages per call.
+/// A column of both tables: the name, the number of messages per call, and whether ciphertexts
+/// travel.
+struct Column<'a> {
+    name: &'a str,
+    batch: usize,
+    copies: bool,
+}
+
+/// The seconds per message to encrypt and to decrypt. `ids` name the two figures.
 fn message<B: RingOps>(
     lab: &Lab,
     place: &Place<B>,
     log_n: u32,
-    batch: usize,
-    copies: bool,
+    column: &Column<'_>,
+    ids: [Id; 2],
 ) -> Result<[Value; 2]> {
     place.on(|| {
-        let backend = &place.backend;
+        let (backend, batch) = (&place.backend, column.batch);
         let params = BfvParams::insecure(ExactSpec::from_bits(log_n, &[32], &[33], 1 << 16)?)?;
-        let x: Exact<Bfv, B> = Exact::new(backend, &params, batch)?;
-        let encryptor = Encryptor::new(&params, &x.public)?;
+        let x = Lazy::new(|| Exact::<Bfv, B>::new(backend, &params, batch));
+        let encryptor = Lazy::new(|| Ok(Encryptor::new(&params, &x.get()?.public)?));
         let host = Ring::new(Cpu::new(), params.rlwe().ring().clone())?;
-        let (ct, rng) = (x.inputs[0].to(&host)?, &mut rng());
+        let hosted = Lazy::new(|| Ok(x.get()?.inputs[0].to(&host)?));
+        let rng = &mut rng();
+        let [encrypt, decrypt] = ids;
         // Plaintexts begin and end in the memory of the host.
-        let times = match copies {
+        let times = match column.copies {
             false => [
-                lab.time(backend, || encryptor.encrypt(&x.plain, rng))?,
-                lab.time(backend, || x.decryptor.decrypt(&x.inputs[0]))?,
+                lab.time(&encrypt, backend, || {
+                    Ok::<_, Error>(encryptor.get()?.encrypt(&x.get()?.plain, rng)?)
+                })?,
+                lab.time(&decrypt, backend, || {
+                    let x = x.get()?;
+                    Ok::<_, Error>(x.decryptor.decrypt(&x.inputs[0])?)
+                })?,
             ],
             true => [
-                lab.time(backend, || encryptor.encrypt(&x.plain, rng)?.to(&host))?,
-                lab.time(backend, || x.decryptor.decrypt(&ct.to(&x.ring)?))?,
+                lab.time(&encrypt, backend, || {
+                    Ok::<_, Error>(encryptor.get()?.encrypt(&x.get()?.plain, rng)?.to(&host)?)
+                })?,
+                lab.time(&decrypt, backend, || {
+                    let x = x.get()?;
+                    Ok::<_, Error>(x.decryptor.decrypt(&hosted.get()?.to(&x.ring)?)?)
+                })?,
             ],
         };
-        Ok(times.map(|seconds| Value::Number(seconds / batch as f64)))
+        Ok(times.map(|time| time.each(batch)))
     })
 }
 
@@ -94,22 +114,23 @@ pub fn tables(lab: &Lab, show: &mut Show<'_>) -> Result<()> {
         })
         .collect();
     let mut columns: Vec<(String, Vec<[Value; 2]>)> = Vec::new();
-    let degrees =
-        |of: &dyn Fn(u32) -> Result<[Value; 2]>| LOG_DEGREES.map(of).into_iter().collect::<Result<Vec<_>>>();
+    macro_rules! column {
+        ($place:expr, $name:expr, $batch:expr, $copies:expr) => {{
+            let name = $name;
+            let column = Column { name: &name, batch: $batch, copies: $copies };
+            let ids = |log_n: u32| OPERATIONS.map(|of| Id::new(&table_id(of), column.name, 1 << log_n));
+            let times = LOG_DEGREES.map(|log_n| message(lab, $place, log_n, &column, ids(log_n)));
+            let times = times.into_iter().collect::<Result<Vec<_>>>()?;
+            columns.push((name, times));
+        }};
+    }
     if let Some(place) = lab.cpus().next() {
-        let times = degrees(&|log_n| message(lab, place, log_n, 1, false))?;
-        columns.push((format!("{}, one a call", place.name), times));
+        column!(place, format!("{}, one a call", place.name), 1, false);
     }
     on_places!(lab, place => {
-        columns.push((
-            format!("{}, 1000 a call", place.name),
-            degrees(&|log_n| message(lab, place, log_n, 1000, false))?,
-        ));
+        column!(place, format!("{}, 1000 a call", place.name), 1000, false);
         if place.apart {
-            columns.push((
-                format!("{}, 1000 a call", place.with_copies()),
-                degrees(&|log_n| message(lab, place, log_n, 1000, true))?,
-            ));
+            column!(place, format!("{}, 1000 a call", place.with_copies()), 1000, true);
         }
     });
     for (operation, table) in tables.iter_mut().enumerate() {
@@ -128,9 +149,9 @@ pub fn tables(lab: &Lab, show: &mut Show<'_>) -> Result<()> {
     by_count(lab)?.into_iter().try_for_each(show)
 }
 
-/// One run of 50, 100, ... 1000 messages.
+/// One run of 50 to 1000 messages.
 fn by_count(lab: &Lab) -> Result<Vec<Table>> {
-    let counts: Vec<usize> = if lab.quick { vec![50, 1000] } else { (1..=20).map(|i| 50 * i).collect() };
+    let counts: &[usize] = if lab.quick { &[50, 1000] } else { &[50, 100, 200, 500, 1000] };
     let mut tables: Vec<Table> = OPERATIONS
         .map(|name| {
             let title = format!("P5, {name}, a message, by the number of messages a call");
@@ -140,10 +161,13 @@ fn by_count(lab: &Lab) -> Result<Vec<Table>> {
         .into();
     on_places!(lab, place => {
         for log_n in LOG_DEGREES {
-            let times: Vec<[Value; 2]> =
-                counts.iter().map(|&count| message(lab, place, log_n, count, false)).collect::<Result<_>>()?;
+            let name = format!("n = {}, {}", 1 << log_n, place.name);
+            let runs = |&batch: &usize| {
+                let ids = OPERATIONS.map(|of| Id::new(&runs_id(of), &name, batch));
+                message(lab, place, log_n, &Column { name: &name, batch, copies: false }, ids)
+            };
+            let times: Vec<[Value; 2]> = counts.iter().map(runs).collect::<Result<_>>()?;
             for (operation, table) in tables.iter_mut().enumerate() {
-                let name = format!("n = {}, {}", 1 << log_n, place.name);
                 table.measured(&name, times.iter().map(|times| times[operation]));
             }
         }
@@ -161,7 +185,10 @@ mod tests {
     fn operands_may_travel() {
         let lab = Lab::new(None, true, None).unwrap();
         for copies in [false, true] {
-            let times = message(&lab, &lab.serial, 2, 3, copies).unwrap();
+            let times = {
+                let column = Column { name: "CPU", batch: 3, copies };
+                message(&lab, &lab.serial, 2, &column, OPERATIONS.map(|of| Id::new(of, "CPU", 4))).unwrap()
+            };
             assert!(all_run(&times));
         }
     }

@@ -27,6 +27,8 @@ pub enum Subject {
     },
     /// Measure the operations of CKKS, BFV, BGV and bigckks at every degree
     Ops(BenchOptions),
+    /// Measure the parts of operations: transforms, loops over rows, the parts of a key switch
+    Rings(BenchOptions),
     /// Measure every mode of AES, by length
     Aes(BenchOptions),
     /// Measure gates, integers and circuits of TFHE
@@ -58,6 +60,45 @@ pub enum Subject {
     /// On the GPU if there is one, otherwise on all threads of the CPU. Keys are made in memory:
     /// he-cli params --bootstrap shows how large they are.
     Bootstrap(Refreshed),
+    /// Measure refreshes of BFV and BGV: time, noise budgets, keys
+    ///
+    /// On the GPU if there is one, otherwise on all threads of the CPU. Keys take 5 GB of memory.
+    Refresh {
+        /// Schemes and plaintext moduli [default: bfv:257 bfv:65537 bfv:1048576 bgv:65537, or
+        /// bfv:257 with --quick]
+        #[arg(value_name = "SCHEME:T")]
+        subjects: Vec<he_bench::refresh::Subject>,
+        #[command(flatten)]
+        runs: Runs,
+        #[command(flatten)]
+        options: BenchOptions,
+    },
+    /// Measure exact functions of the slots of CKKS by way of TFHE, and their parts
+    ///
+    /// On the GPU if there is one, otherwise on all threads of the CPU.
+    Switching {
+        /// Width of the integers on which functions are exact, in bits; may be repeated
+        #[arg(long = "bits", value_name = "N", default_values_t = [8u8, 12])]
+        #[arg(value_parser = clap::value_parser!(u8).range(6..=15))]
+        widths: Vec<u8>,
+        #[command(flatten)]
+        options: BenchOptions,
+    },
+    /// Measure AES-128-CTR under an encrypted key, to integers of TFHE and to numbers of CKKS
+    ///
+    /// On the GPU if there is one, otherwise on all threads of the CPU, where CKKS takes half an
+    /// hour and 8 GB of memory beside its keys.
+    Transcipher {
+        /// Number of blocks that TFHE decrypts at once; may be repeated [default: 1 8 32 on a GPU,
+        /// otherwise 1]
+        #[arg(long = "blocks", value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+        blocks: Vec<u16>,
+        /// Parameters of CKKS; may be repeated [default: fast]
+        #[arg(long = "preset", value_name = "PRESET", value_parser = value::preset)]
+        presets: Vec<Named>,
+        #[command(flatten)]
+        options: BenchOptions,
+    },
     /// Measure functions on CKKS: depth, refreshes, time, errors
     ///
     /// Each function is measured on ciphertexts with all levels, and with one, so that it is
@@ -90,6 +131,15 @@ pub struct Refreshed {
     /// functions, or insecure_toy with --quick]
     #[arg(long = "preset", value_name = "PRESET", value_parser = value::preset)]
     pub presets: Vec<Named>,
+    #[command(flatten)]
+    pub runs: Runs,
+    #[command(flatten)]
+    pub options: BenchOptions,
+}
+
+/// The number of calls.
+#[derive(Debug, Args)]
+pub struct Runs {
     /// Number of calls [default: 5, or 2 with --quick]; fewer if they exceed the limit
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=10000))]
     pub runs: Option<u16>,
@@ -97,14 +147,12 @@ pub struct Refreshed {
     #[arg(long, value_name = "N", default_value_t = 1)]
     #[arg(value_parser = clap::value_parser!(u16).range(1..=64))]
     pub batch: u16,
-    #[command(flatten)]
-    pub options: BenchOptions,
 }
 
-impl Refreshed {
+impl Runs {
     /// The number of runs, and of ciphertexts at once.
-    pub fn effort(&self) -> he_bench::bootstrap::Effort {
-        let runs = self.runs.map_or(if self.options.quick { 2 } else { 5 }, usize::from);
+    pub fn effort(&self, quick: bool) -> he_bench::bootstrap::Effort {
+        let runs = self.runs.map_or(if quick { 2 } else { 5 }, usize::from);
         he_bench::bootstrap::Effort { runs, batch: usize::from(self.batch) }
     }
 }
@@ -169,7 +217,8 @@ pub struct BenchOptions {
     pub csv: Option<PathBuf>,
     /// Write the tables as Markdown, with links to the plots
     ///
-    /// With -, they are printed instead of the tables.
+    /// Above the tables stand the command, the date, the hardware and the commit. With -, they are
+    /// printed instead of the tables.
     #[arg(long, value_name = "FILE")]
     pub markdown: Option<PathBuf>,
     /// Folder for a plot of each table, as SVG and PNG

@@ -13,7 +13,9 @@ use he_bench::measure::Lab;
 use he_bench::nn;
 use he_bench::papers::Paper;
 use he_bench::plot;
+use he_bench::refresh;
 use he_bench::report::{Report, Table};
+use he_bench::{switching, transcipher};
 use he_files::bootstrap::Named;
 use he_files::io::output::{Output, OutputFolder, OutputOptions, create_dir};
 use std::io::{IsTerminal, Write};
@@ -73,10 +75,14 @@ fn names(lab: &Lab, subject: &Subject, subjects: &[bootstrap::Subject]) -> Vec<S
     match subject {
         Subject::Papers { papers, .. } => he_bench::papers::names(lab, &asked(papers)),
         Subject::Ops(_) => he_bench::ops::names(lab),
+        Subject::Rings(_) => he_bench::rings::names(),
         Subject::Aes(_) => he_bench::aes::names(),
         Subject::Gates(_) => he_bench::gates::names(),
         Subject::Nn { .. } => nn::names(),
         Subject::Bootstrap(_) => bootstrap::names(subjects),
+        Subject::Refresh { .. } => refresh::names(),
+        Subject::Switching { .. } => switching::names(),
+        Subject::Transcipher { .. } => transcipher::names(),
         Subject::Functions(_) => functions::names(subjects),
         Subject::Helr { .. } => helr::names(),
     }
@@ -97,6 +103,10 @@ fn bootstrapped(subject: &Subject) -> Result<Vec<bootstrap::Subject>> {
             let usual = if options.quick { Named::InsecureToy } else { Named::Preset(Preset::Fast) };
             return [preset.unwrap_or(usual)].into_iter().map(made).collect();
         }
+        Subject::Transcipher { presets, .. } if presets.is_empty() => {
+            return Ok(vec![made(Named::Preset(Preset::Fast))?]);
+        }
+        Subject::Transcipher { presets, .. } => return presets.iter().copied().map(made).collect(),
         _ => return Ok(Vec::new()),
     };
     let asked: Vec<Named> = match (asked.presets.as_slice(), asked.options.quick) {
@@ -106,6 +116,32 @@ fn bootstrapped(subject: &Subject) -> Result<Vec<bootstrap::Subject>> {
         (some, _) => some.to_vec(),
     };
     asked.into_iter().map(made).collect()
+}
+
+/// The command by which the results can be repeated, from the arguments of the program: without
+/// their places.
+fn command_line(arguments: impl IntoIterator<Item = String>) -> String {
+    let mut command = "he-cli".to_owned();
+    let mut arguments = arguments.into_iter().peekable();
+    while let Some(argument) = arguments.next() {
+        let (name, value) = match argument.split_once('=') {
+            Some((name, _)) => (name, true),
+            None => (argument.as_str(), false),
+        };
+        match name {
+            "--force" => continue,
+            "--json" => {
+                // Its value may be missing.
+                arguments.next_if(|next| !value && (next == "-" || !next.starts_with('-')));
+            }
+            "--csv" | "--markdown" | "--plots" => {
+                arguments.next_if(|_| !value);
+            }
+            _ if argument.contains(char::is_whitespace) => command.push_str(&format!(" {argument:?}")),
+            _ => command.push_str(&format!(" {argument}")),
+        }
+    }
+    command
 }
 
 /// Shows the current measurement at a terminal.
@@ -170,7 +206,11 @@ pub(super) fn run(args: &Bench) -> Result<()> {
         | Subject::Functions(Refreshed { options, .. })
         | Subject::Helr { options, .. }
         | Subject::Nn { options, .. }
+        | Subject::Refresh { options, .. }
+        | Subject::Switching { options, .. }
+        | Subject::Transcipher { options, .. }
         | Subject::Ops(options)
+        | Subject::Rings(options)
         | Subject::Aes(options)
         | Subject::Gates(options) => options,
     };
@@ -186,7 +226,8 @@ pub(super) fn run(args: &Bench) -> Result<()> {
         .without_cpu(options.no_cpu)
         .with_tables(&options.tables);
     check_names(&options.tables, &names(&lab, &args.subject, &subjects))?;
-    let header = lab.header();
+    let header =
+        lab.header(command_line(std::env::args_os().skip(1).map(|part| part.to_string_lossy().into_owned())));
     let taken = files(options).any(|path| path.as_os_str() == "-");
     let print = |text: String| match taken {
         true => Ok(()),
@@ -205,6 +246,7 @@ pub(super) fn run(args: &Bench) -> Result<()> {
     match &args.subject {
         Subject::Papers { papers, .. } => he_bench::papers::tables(&lab, &asked(papers), show),
         Subject::Ops(_) => he_bench::ops::tables(&lab, show),
+        Subject::Rings(_) => he_bench::rings::tables(&lab, show),
         Subject::Aes(_) => he_bench::aes::tables(&lab, show),
         Subject::Gates(_) => he_bench::gates::tables(&lab, show),
         Subject::Nn { models, folder, examples, batch, options } => {
@@ -218,8 +260,27 @@ pub(super) fn run(args: &Bench) -> Result<()> {
             let effort = nn::Effort { examples: usize::from(*examples), batch: usize::from(*batch) };
             nn::tables(&lab, folder, &models, effort, show)
         }
-        Subject::Bootstrap(asked) => bootstrap::tables(&lab, &subjects, asked.effort(), show),
-        Subject::Functions(asked) => functions::tables(&lab, &subjects, asked.effort(), show),
+        Subject::Bootstrap(asked) => {
+            bootstrap::tables(&lab, &subjects, asked.runs.effort(options.quick), show)
+        }
+        Subject::Functions(asked) => {
+            functions::tables(&lab, &subjects, asked.runs.effort(options.quick), show)
+        }
+        Subject::Refresh { subjects, runs, options } => {
+            let usual = &refresh::Subject::USUAL[..if options.quick { 1 } else { 4 }];
+            let subjects = if subjects.is_empty() { usual } else { subjects.as_slice() };
+            refresh::tables(&lab, subjects, runs.effort(options.quick), show)
+        }
+        Subject::Switching { widths, .. } => {
+            let widths: Vec<usize> = widths.iter().copied().map(usize::from).collect();
+            switching::tables(&lab, &widths, show)
+        }
+        Subject::Transcipher { blocks, .. } => {
+            let usual: &[u16] = if lab.gpu.is_some() { &[1, 8, 32] } else { &[1] };
+            let blocks = if blocks.is_empty() { usual } else { blocks.as_slice() };
+            let blocks: Vec<usize> = blocks.iter().copied().map(usize::from).collect();
+            transcipher::tables(&lab, &blocks, &subjects, show)
+        }
         Subject::Helr { data, iterations, options, .. } => {
             let training = Training {
                 data: data.clone(),
@@ -248,4 +309,24 @@ pub(super) fn run(args: &Bench) -> Result<()> {
         folder.keep();
     }
     Ok(Output::commit_all([places.json, places.csv, places.markdown].into_iter().flatten())?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::command_line;
+
+    #[test]
+    fn commands_name_no_places() {
+        let line = |text: &str| command_line(text.split(' ').map(str::to_owned));
+        for (given, told) in [
+            ("bench ops --json --quick", "he-cli bench ops --quick"),
+            ("bench ops --json - --limit 3", "he-cli bench ops --limit 3"),
+            ("bench --force papers p4 --csv a.csv --markdown=b.md --plots c", "he-cli bench papers p4"),
+            ("bench papers --json=r.json p4 --table=p4-ntt", "he-cli bench papers p4 --table=p4-ntt"),
+        ] {
+            assert_eq!(line(given), told);
+        }
+        let spaced = ["bench", "nn", "--folder", "my models"].map(str::to_owned);
+        assert_eq!(command_line(spaced), "he-cli bench nn --folder \"my models\"");
+    }
 }

@@ -6,7 +6,7 @@ use std::fs;
 
 /// Every figure is positive; the tables' identifiers with the number of measured figures.
 fn check(report: &Value) -> Vec<(String, usize)> {
-    for field in ["cpu", "cpu_backend", "date", "version", "commit"] {
+    for field in ["command", "cpu", "cpu_backend", "date", "version", "commit"] {
         assert!(report["header"][field].as_str().is_some_and(|text| !text.is_empty()), "{field}");
     }
     assert_eq!(report["header"]["quick"], true);
@@ -82,6 +82,7 @@ fn papers() {
 
     let markdown = fs::read_to_string(path("r.md")).unwrap();
     assert!(markdown.starts_with("he-cli ") && markdown.contains("(`p4-ntt`):\n\n| log2 N | paper: CPU |"));
+    assert!(markdown.contains("\ncommand: he-cli bench papers --quick  \nCPU: "), "{markdown}");
     assert_eq!(markdown.matches("\n| --- |").count(), tables.len());
 
     // Tables in which nothing was measured or quoted have no plot.
@@ -127,17 +128,36 @@ fn packed_bits(tables: &Value) {
 
 #[test]
 fn operations_aes_and_gates() {
-    for subject in ["ops", "aes", "gates"] {
+    for (subject, least) in [("ops", 8), ("rings", 6), ("aes", 14), ("gates", 12)] {
         let outcome = he(["bench", subject, "--quick", "--json", "-"]).run();
         assert_eq!((outcome.code, outcome.stderr.as_str()), (Some(0), ""), "{subject}");
         let known = known_tables(&["bench", subject, "--quick"]);
         // Nothing but JSON.
         let report: Value = serde_json::from_slice(&outcome.stdout).unwrap();
         let tables = check(&report);
-        assert!(tables.len() >= 7, "{subject}: {tables:?}");
+        assert!(tables.len() >= least, "{subject}: {tables:?}");
         assert_eq!(tables.iter().map(|(id, _)| id.as_str()).collect::<Vec<_>>(), known, "{subject}");
         assert!(tables.iter().filter(|(_, measured)| *measured > 0).count() >= 5, "{subject}: {tables:?}");
     }
+}
+
+/// The names of the tables that take minutes.
+#[test]
+fn refreshes_and_switches() {
+    for (subject, tables) in [
+        (&["refresh", "bfv:65537"][..], &["refresh"][..]),
+        (&["switching", "--bits", "8"], &["switching"]),
+        (&["transcipher", "--blocks", "2"], &["transcipher-tfhe", "transcipher-ckks"]),
+    ] {
+        assert_eq!(known_tables(&[&["bench"][..], subject].concat()), tables);
+    }
+    let modulus = he(["bench", "refresh", "ckks:3"]).run();
+    assert!(
+        modulus.code == Some(2) && modulus.stderr.contains("such as bfv:65537 or bgv:257"),
+        "{}",
+        modulus.stderr
+    );
+    assert_eq!(he(["bench", "switching", "--bits", "5"]).run().code, Some(2));
 }
 
 /// The names that are offered for one that there is not; nothing is measured.

@@ -462,7 +462,7 @@ fn impossible_specifications_are_refused() {
 }
 
 /// The presets themselves: what they state, within a bit. `HE_BOOTSTRAP_RUNS` is the number of runs
-/// of each (100): minutes on a GPU by `cargo bench --bench bootstrapping`, hours on a CPU by
+/// of each (100): minutes on a GPU by `he-cli bench bootstrap`, hours on a CPU by
 /// `cargo test --release -p he-toolkit-core --lib -- --ignored presets_have_their_precision`, and
 /// 20 GB of memory.
 #[test]

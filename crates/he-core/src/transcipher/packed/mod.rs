@@ -60,7 +60,7 @@
 //! A number of w bits has the relative error of a bit. With
 //! [`presets::fast`](crate::bootstrapping::presets::fast) that is 2^-25 in the mean and 2^-22 at
 //! worst of 2^18 numbers, with [`presets::precise`](crate::bootstrapping::presets::precise) 2^-29
-//! and 2^-26 (`cargo bench --bench packed_transcipher`, 2026-11-23): numbers of 8 and 16 bits are
+//! and 2^-26 (`he-cli bench transcipher`, 2026-11-23): numbers of 8 and 16 bits are
 //! integers again after rounding, and of those of 32 bits the lowest bits are noise. Results carry
 //! no noise estimate. A refresh whose error exceeds about 2^-6 would turn bits, which is rarer than
 //! the presets' failure.

@@ -6,43 +6,23 @@
 //! group and on its first device.
 #![allow(missing_docs)]
 
-mod common;
-
-use common::{Chain, Setup};
 use he::Device;
-use he::backend::{Backend, PolyOps, RingOps};
-use he::ckks::{Ciphertext, Encryptor, presets};
-use he::cuda::{Cuda, CudaGroup};
-use he::ring::{Ring, RingSpec, Rows, Seed, Span};
+use he_bench::chains;
+use he_bench::keys::Ckks;
+use he_core::arith::ntt_primes_below;
+use he_core::backend::{Backend, PolyOps, RingOps};
+use he_core::ckks::{CkksParams, Encryptor, presets};
+use he_core::ring::{Ring, RingSpec, Rows, Seed, Span};
+use he_cuda::{Cuda, CudaGroup};
 use rand::{SeedableRng, rngs::ChaCha20Rng};
 use std::time::Instant;
 
-fn chains() -> Vec<Chain> {
-    let chain = |log_n, base: u32, rest: u32, count: usize, p_bits: Vec<u32>, dnum| Chain {
-        log_n,
-        q_bits: [vec![base], vec![rest; count]].concat(),
-        p_bits,
-        scale_log2: f64::from(rest),
-        dnum: Some(dnum),
-    };
-    vec![
-        chain(12, 39, 30, 2, vec![39], 3),
-        chain(13, 60, 40, 2, vec![60], 3),
-        chain(14, 60, 40, 7, vec![60], 8),
-        chain(15, 60, 50, 14, vec![60; 3], 5),
-        chain(16, 50, 44, 28, vec![46; 8], 4),
-    ]
+fn setup<B: RingOps>(device: &B, params: &CkksParams, batch: usize) -> Ckks<B> {
+    Ckks::new(device, params, batch, &[1]).expect("a device")
 }
 
-/// A chain for bootstrapping, at the degree of the marks and the next one.
-fn long_chains() -> [Chain; 2] {
-    [16, 17].map(|log_n| Chain {
-        log_n,
-        q_bits: [vec![50], vec![44; 28]].concat(),
-        p_bits: vec![46; 8],
-        scale_log2: 44.0,
-        dnum: Some(4),
-    })
+fn params(chain: &chains::Chain) -> CkksParams {
+    chain.params().expect("a valid chain")
 }
 
 /// The best peer at 2^12 ... 2^16, µs.
@@ -95,8 +75,7 @@ fn transforms(device: &Cuda) {
         "log N", "primes", "batch", "forward", "inverse", "60 bits"
     );
     for log_n in 12..=17u32 {
-        let prime =
-            |bits| he::arith::ntt_primes_below(bits, log_n, 36, &[]).expect("there are enough primes");
+        let prime = |bits| ntt_primes_below(bits, log_n, 36, &[]).expect("there are enough primes");
         let ring = |bits| {
             let spec = RingSpec::new(log_n, prime(bits), vec![]).expect("valid primes");
             Ring::new(device.clone(), spec).expect("a device")
@@ -131,39 +110,38 @@ fn operations(device: &Cuda, only: Option<u32>) {
         "\n{:>22} {:>6} {:>9} {:>9} {:>9} {:>7}",
         "operation", "log N", "one call", "many", "peer", "peer/us"
     );
-    for (column, chain) in chains().iter().enumerate() {
+    for (column, chain) in chains::on_gpus().iter().enumerate() {
         if only.is_some_and(|log_n| log_n != chain.log_n) {
             continue;
         }
-        let setup = Setup::new(device.clone(), chain);
-        let (ev, keys, params) = (&setup.evaluator, &setup.keys, setup.params().clone());
-        let [a, b] = &setup.ciphertexts;
-        let encryptor = Encryptor::new(&params, &setup.public).expect("same parameters");
-        let decryptor = setup.decryptor();
+        let params = params(chain);
+        let x = setup(device, &params, 1);
+        let (ev, keys, [a, b]) = (&x.ev, &x.keys, &x.inputs);
+        let encryptor = Encryptor::new(&params, &x.public).expect("same parameters");
         let mut rng = ChaCha20Rng::seed_from_u64(1);
         let encoding = params.encoding();
-        let mut vector = ev.encoder().host_vector(setup.values.len()).expect("a device");
-        vector.numbers_mut().expect("a device").copy_from_slice(&setup.values);
+        let mut vector = ev.encoder().host_vector(x.values.len()).expect("a device");
+        vector.numbers_mut().expect("a device").copy_from_slice(&x.values);
         let results: [[f64; 2]; 10] = [
             time(device, || ev.add(a, b).expect("a device")),
             time(device, || ev.relinearize(&ev.tensor(a, b).expect("a device"), keys).expect("a device")),
             time(device, || ev.rescale(a).expect("a device")),
             time(device, || ev.mul(a, b, keys).expect("a device")),
             time(device, || ev.rotate(a, 1, keys).expect("a device")),
-            time(device, || ev.encoder().encode(&setup.values, encoding).expect("a device")),
+            time(device, || ev.encoder().encode(&x.values, encoding).expect("a device")),
             time(device, || ev.encoder().encode_host_vector(&vector, encoding).expect("a device")),
-            time(device, || ev.encoder().decode(&setup.plaintext).expect("a device")),
-            time(device, || encryptor.encrypt(&setup.plaintext, &mut rng).expect("a device")),
-            time(device, || decryptor.decrypt(a).expect("a device")),
+            time(device, || ev.encoder().decode(&x.plain).expect("a device")),
+            time(device, || encryptor.encrypt(&x.plain, &mut rng).expect("a device")),
+            time(device, || x.decryptor.decrypt(a).expect("a device")),
         ];
         for ((name, peers), [one, many]) in PEERS.iter().zip(results) {
             let peer = peers[column];
             println!("{name:>22} {:>6} {one:>9.1} {many:>9.1} {peer:>9.1} {:>7.2}", chain.log_n, peer / one);
         }
         if chain.log_n <= 14 {
-            let copies: Vec<&Ciphertext<Cuda>> = vec![a; 32];
-            let batch = Ciphertext::concat(&copies).expect("same level");
-            let [one, many] = time(device, || ev.mul(&batch, &batch, keys).expect("a device"));
+            let x = setup(device, &params, 32);
+            let [a, b] = &x.inputs;
+            let [one, many] = time(device, || x.ev.mul(a, b, &x.keys).expect("a device"));
             println!(
                 "{:>22} {:>6} {:>9.1} {:>9.1} a ciphertext",
                 "mul+relin+rescale x32",
@@ -176,8 +154,9 @@ fn operations(device: &Cuda, only: Option<u32>) {
 }
 
 /// A rotation and a product with its key switch and rescaling, one call and many.
-fn key_switches<B: RingOps>(device: &B, setup: &Setup<B>) -> [(&'static str, [f64; 2]); 2] {
-    let (ev, keys, [a, b]) = (&setup.evaluator, &setup.keys, &setup.ciphertexts);
+fn key_switches<B: RingOps>(device: &B, params: &CkksParams) -> [(&'static str, [f64; 2]); 2] {
+    let x = setup(device, params, 1);
+    let (ev, keys, [a, b]) = (&x.ev, &x.keys, &x.inputs);
     [
         ("rotate", time(device, || ev.rotate(a, 1, keys).expect("a device"))),
         ("mul+relin+rescale", time(device, || ev.mul(a, b, keys).expect("a device"))),
@@ -194,8 +173,7 @@ fn presets(device: &Cuda) {
         ("n15_d14", presets::ckks_n15_d14()),
         ("n16_d28", presets::ckks_n16_d28()),
     ] {
-        let setup = Setup::of(device.clone(), params.expect("a preset"));
-        for (operation, [one, many]) in key_switches(device, &setup) {
+        for (operation, [one, many]) in key_switches(device, &params.expect("a preset")) {
             println!("{operation:>22} {name:>9} {one:>9.1} {many:>9.1}");
         }
     }
@@ -206,10 +184,11 @@ fn group(group: &CudaGroup) {
         "\n{:>22} {:>6} {:>9} {:>9} {:>9} {:>9} {:>7}",
         "operation", "log N", "one call", "many", "alone", "many", "ratio"
     );
-    for chain in long_chains() {
-        let first = group.devices()[0].clone();
-        let alone = key_switches(&first, &Setup::new(first.clone(), &chain));
-        let together = key_switches(group, &Setup::new(group.clone(), &chain));
+    // The degree of the marks and the next one.
+    for chain in [16, 17].map(chains::long) {
+        let params = params(&chain);
+        let alone = key_switches(&group.devices()[0], &params);
+        let together = key_switches(group, &params);
         for ((name, [one, many]), (_, [one_alone, many_alone])) in together.into_iter().zip(alone) {
             println!(
                 "{name:>22} {:>6} {one:>9.1} {many:>9.1} {one_alone:>9.1} {many_alone:>9.1} {:>7.2}",

@@ -1,4 +1,4 @@
-//! Prints what operations cost on one thread of the CPU beside the table in `benches/regress.csv`,
+//! Prints what operations cost on one thread of the CPU beside the table in `regress.csv`,
 //! and which of them fell behind it by more than 10 %: `cargo bench --bench regress`, or a part of
 //! it with `-- mul` or `-- 2^14`. `-- --record` measures everything and writes the table anew.
 //!
@@ -8,17 +8,12 @@
 //! for one kind of processor, which it names: the gain of vector instructions differs between them.
 #![allow(missing_docs)]
 
-#[path = "common/chains.rs"]
-mod chains;
-mod common;
-
-use common::{Chain, Setup};
-use he::backend::{Backend, Cpu, PolyOps};
-use he::bfv::Bfv;
-use he::ckks::{Decryptor, Encryptor};
-use he::exact::{self, Evaluator, ExactSpec, Params};
-use he::ring::{Ring, RingSpec, Rows, Span};
-use he::rlwe::{EvaluationKeys, KeyRequirements, PublicKey, SecretKey};
+use he_bench::chains::{self, Chain, ExactChain};
+use he_bench::keys::{Ckks, Exact};
+use he_core::backend::{Backend, Cpu, PolyOps};
+use he_core::bfv::Bfv;
+use he_core::ckks::Encryptor;
+use he_core::ring::{RingSpec, Rows, Span};
 use rand::{RngExt, SeedableRng, rngs::ChaCha20Rng};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -77,7 +72,7 @@ impl Report {
         name == YARDSTICK || name.contains(&self.filter)
     }
 
-    fn measure<T>(&mut self, name: &str, mut call: impl FnMut() -> he::Result<T>) {
+    fn measure<T>(&mut self, name: &str, mut call: impl FnMut() -> he_core::Result<T>) {
         if !self.selects(name) {
             return;
         }
@@ -136,12 +131,12 @@ fn ckks(report: &mut Report, chain: &Chain) {
     if !names.iter().any(|name| report.selects(name)) {
         return;
     }
-    let setup = Setup::new(Cpu::new(), chain);
-    let (ev, keys, [a, b]) = (&setup.evaluator, &setup.keys, &setup.ciphertexts);
+    let params = chain.params().expect("a valid chain");
+    let x = Ckks::new(&Cpu::new(), &params, 1, &[1]).expect("memory");
+    let (ev, keys, [a, b]) = (&x.ev, &x.keys, &x.inputs);
     let mut sum = a.clone();
-    let decryptor: Decryptor<Cpu> = setup.decryptor();
-    let decrypted = decryptor.decrypt(a).expect("same parameters");
-    let encryptor = Encryptor::new(setup.params(), &setup.public).expect("same parameters");
+    let decrypted = x.decryptor.decrypt(a).expect("same parameters");
+    let encryptor = Encryptor::new(&params, &x.public).expect("same parameters");
     let mut rng = ChaCha20Rng::seed_from_u64(2025);
     let [mul, rotate, add, in_place, add_plain, plain_in_place, plain, encode, decode, encrypt, decrypt] =
         &names;
@@ -149,35 +144,25 @@ fn ckks(report: &mut Report, chain: &Chain) {
     report.measure(rotate, || ev.rotate(a, 1, keys));
     report.measure(add, || ev.add(a, b));
     report.measure(in_place, || ev.add_assign(&mut sum, b));
-    report.measure(add_plain, || ev.add_plain(a, &setup.plaintext));
-    report.measure(plain_in_place, || ev.add_plain_assign(&mut sum, &setup.plaintext));
-    report.measure(plain, || ev.mul_plain(a, &setup.plaintext));
-    report.measure(encode, || ev.encoder().encode(&setup.values, setup.params().encoding()));
+    report.measure(add_plain, || ev.add_plain(a, &x.plain));
+    report.measure(plain_in_place, || ev.add_plain_assign(&mut sum, &x.plain));
+    report.measure(plain, || ev.mul_plain(a, &x.plain));
+    report.measure(encode, || ev.encoder().encode(&x.values, params.encoding()));
     report.measure(decode, || ev.encoder().decode(&decrypted));
-    report.measure(encrypt, || encryptor.encrypt(&setup.plaintext, &mut rng));
-    report.measure(decrypt, || decryptor.decrypt(a));
+    report.measure(encrypt, || encryptor.encrypt(&x.plain, &mut rng));
+    report.measure(decrypt, || x.decryptor.decrypt(a));
 }
 
-fn bfv(report: &mut Report, log_n: u32, q_bits: &[u32], p_bits: u32) {
-    let names = ["mul+relin", "rotate"].map(|operation| format!("BFV {operation} 2^{log_n}"));
+fn bfv(report: &mut Report, chain: &ExactChain) {
+    let names = ["mul+relin", "rotate"].map(|operation| format!("BFV {operation} 2^{}", chain.0));
     if !names.iter().any(|name| report.selects(name)) {
         return;
     }
-    let spec = ExactSpec::from_bits(log_n, q_bits, &[p_bits], 65537).expect("primes exist");
-    let params = Params::<Bfv>::insecure(spec).expect("a valid chain");
-    let mut rng = ChaCha20Rng::seed_from_u64(2024);
-    let ring = Ring::new(Cpu::new(), params.rlwe().ring().clone()).expect("memory");
-    let secret = SecretKey::generate(params.rlwe(), &mut rng);
-    let public = PublicKey::generate(&secret, &ring, &mut rng).expect("memory");
-    let needs = KeyRequirements::new().relinearisation().rotations([1]);
-    let keys = EvaluationKeys::generate(&secret, &ring, needs, &mut rng).expect("memory");
-    let ev = Evaluator::new(&params, &ring).expect("same parameters");
-    let values: Vec<u64> = (0..ring.n()).map(|_| rng.random_range(0..65537)).collect();
-    let plaintext = ev.encoder().encode(&values).expect("residues");
-    let encryptor = exact::Encryptor::new(&params, &public).expect("same parameters");
-    let [a, b] = [0, 1].map(|_| encryptor.encrypt(&plaintext, &mut rng).expect("memory"));
-    report.measure(&names[0], || ev.mul(&a, &b, &keys));
-    report.measure(&names[1], || ev.rotate(&a, 1, &keys));
+    let params = chains::exact_params::<Bfv>(chain).expect("a valid chain");
+    let x = Exact::new(&Cpu::new(), &params, 1).expect("memory");
+    let [a, b] = &x.inputs;
+    report.measure(&names[0], || x.ev.mul(a, b, &x.keys));
+    report.measure(&names[1], || x.ev.rotate(a, 1, &x.keys));
 }
 
 /// The stored times, and the processor that they are of.
@@ -196,12 +181,10 @@ fn all(report: &mut Report) {
         let names = ["forward", "inverse"].map(|way| format!("NTT {way} {bits} bits 2^14"));
         transforms(report, &Cpu::new(), bits, 14, names.each_ref().map(String::as_str));
     }
-    for chain in chains::peer_chains().iter().filter(|chain| chain.log_n > 12) {
+    for chain in chains::on_cpus().iter().filter(|chain| chain.log_n > 12) {
         ckks(report, chain);
     }
-    bfv(report, 13, &[48; 3], 49);
-    bfv(report, 14, &[49; 7], 49);
-    bfv(report, 15, &[49; 15], 49);
+    chains::exact_on_gpus().iter().for_each(|chain| bfv(report, chain));
 }
 
 fn main() {
