@@ -79,6 +79,8 @@ pub mod ring;
 pub mod rlwe;
 mod secret_words;
 pub mod switching;
+#[cfg(test)]
+mod testing;
 pub mod tfhe;
 pub mod transcipher;
 pub mod wire;

@@ -264,7 +264,7 @@ fn product(a: &[f64], b: &[f64]) -> Vec<f64> {
 mod tests {
     use super::super::{cosine_fit::fit, overflow::log2_integer};
     use super::*;
-    use rand::{RngExt, SeedableRng, rngs::StdRng};
+    use rand::RngExt;
     use std::f64::consts::TAU;
 
     /// The cosine of up to `periods` periods, fitted as for the bootstrapping of CKKS.
@@ -308,9 +308,7 @@ mod tests {
     #[test]
     fn amplification_is_that_of_random_errors() {
         let adapted = Adapted::new(&cosine(2.0, 0.25)).unwrap();
-        let seed = rand::random();
-        println!("seed {seed}");
-        let mut rng = StdRng::seed_from_u64(seed);
+        let mut rng = crate::testing::seeded();
         for i in 0..=10 {
             let t = (f64::from(i) - 0.25) / 16.25;
             let size = 1e-7;

@@ -4,16 +4,8 @@ use crate::backend::Cpu;
 use crate::ckks::{Ciphertext, CkksParams, CkksSpec, Complex64, Decryptor, Encryptor, Evaluator};
 use crate::ring::Ring;
 use crate::rlwe::{EvaluationKeys, KeyRequirements, PublicKey, SecretKey};
-use rand::{SeedableRng, rngs::ChaCha20Rng};
-
-/// A generator with a fresh seed, or the one of HE_TEST_SEED; the seed is printed, and visible if a
-/// test fails.
-pub(in crate::circuits) fn seeded() -> ChaCha20Rng {
-    let given = std::env::var("HE_TEST_SEED").ok().and_then(|seed| seed.parse().ok());
-    let seed: u64 = given.unwrap_or_else(rand::random);
-    println!("HE_TEST_SEED={seed}");
-    ChaCha20Rng::seed_from_u64(seed)
-}
+pub(in crate::circuits) use crate::testing::seeded;
+use rand::rngs::ChaCha20Rng;
 
 /// Small insecure parameters with keys on the CPU.
 pub(in crate::circuits) struct Fixture {

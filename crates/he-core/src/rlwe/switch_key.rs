@@ -318,16 +318,10 @@ mod tests {
     use crate::params::ParamsError;
     use crate::ring::{RingSpec, Span};
     use crate::rlwe::{EvaluationKeys, RlweCiphertext, SeededZero};
-    use rand::{SeedableRng, rngs::ChaCha20Rng};
+    use crate::testing::seeded;
+    use rand::rngs::ChaCha20Rng;
 
     const LOG_N: u32 = 8;
-
-    fn seeded() -> ChaCha20Rng {
-        let given = std::env::var("HE_TEST_SEED").ok().and_then(|seed| seed.parse().ok());
-        let seed: u64 = given.unwrap_or_else(rand::random);
-        println!("HE_TEST_SEED={seed}");
-        ChaCha20Rng::seed_from_u64(seed)
-    }
 
     /// Five primes of the chain, two special ones, and two primes a digit.
     fn params() -> RlweParams {

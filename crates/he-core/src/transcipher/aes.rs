@@ -196,14 +196,8 @@ mod tests {
     use crate::tfhe::{
         BootstrapKey, CircuitKey, CircuitParams, CircuitSpec, GateEvaluator, TfheSecretKey, presets,
     };
-    use rand::{Rng, SeedableRng, rngs::ChaCha20Rng};
-
-    fn seeded() -> ChaCha20Rng {
-        let given = std::env::var("HE_TEST_SEED").ok().and_then(|seed| seed.parse().ok());
-        let seed: u64 = given.unwrap_or_else(rand::random);
-        println!("HE_TEST_SEED={seed}");
-        ChaCha20Rng::seed_from_u64(seed)
-    }
+    use crate::testing::seeded;
+    use rand::{Rng, rngs::ChaCha20Rng};
 
     fn small() -> CircuitParams {
         let tfhe = presets::insecure_phases().unwrap();

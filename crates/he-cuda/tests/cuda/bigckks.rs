@@ -53,7 +53,7 @@ const LARGE: [Shape; 6] = [
 /// A seed, or the one of HE_TEST_SEED.
 fn seed() -> u64 {
     let given = std::env::var("HE_TEST_SEED").ok().and_then(|seed| seed.parse().ok());
-    given.unwrap_or_else(|| rand::rng().random())
+    given.unwrap_or_else(|| he_core::rand::rng().random())
 }
 
 /// Vectors of slots.

@@ -129,7 +129,7 @@ fn check(cuda: &Cuda, case: &Case, seed: &Seed) -> Result<()> {
 }
 
 fn check_all(cuda: &Cuda, cases: &[Case]) {
-    let seed = Seed::random(&mut rand::rng());
+    let seed = Seed::random(&mut he_core::rand::rng());
     for case in cases {
         check(cuda, case, &seed).unwrap_or_else(|error| panic!("{error}; {case:?}, {:?}", seed.0));
     }
@@ -173,7 +173,7 @@ fn emulated_16_from_memory() {
         ring.ntt(rows, &mut ones)?;
         mirror.synchronize()
     };
-    let seed = Seed::random(&mut rand::rng());
+    let seed = Seed::random(&mut he_core::rand::rng());
     for cuda in std::iter::once(emulated_small(Arithmetic::Float)).chain(in_other_orders()) {
         check(cuda, &seed).unwrap_or_else(|error| panic!("{error}; {:?}", seed.0));
     }

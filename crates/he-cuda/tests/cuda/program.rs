@@ -119,7 +119,7 @@ fn filter() -> Kernel {
 /// A seed, or the one of HE_TEST_SEED.
 pub fn seed() -> u64 {
     let given = std::env::var("HE_TEST_SEED").ok().and_then(|seed| seed.parse().ok());
-    given.unwrap_or_else(rand::random)
+    given.unwrap_or_else(|| he_core::rand::rng().random())
 }
 
 /// Vectors with both parts in -0.7 .. 0.7.

@@ -14,14 +14,8 @@ use crate::params::ParamsError;
 use crate::ring::{Coeff, Poly, Ring, Span};
 use crate::rlwe::{EvaluationKeys, KeyRequirements, SecretKey};
 use num_complex::Complex64;
-use rand::{RngExt, SeedableRng, rngs::ChaCha20Rng};
-
-fn seeded() -> ChaCha20Rng {
-    let given = std::env::var("HE_TEST_SEED").ok().and_then(|seed| seed.parse().ok());
-    let seed: u64 = given.unwrap_or_else(rand::random);
-    println!("HE_TEST_SEED={seed}");
-    ChaCha20Rng::seed_from_u64(seed)
-}
+use crate::testing::seeded;
+use rand::{RngExt, rngs::ChaCha20Rng};
 
 struct World {
     params: BootstrapParams,

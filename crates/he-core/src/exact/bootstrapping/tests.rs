@@ -10,7 +10,7 @@ use crate::exact::{Ciphertext, Decryptor, Encoder, Evaluator, Noise, Scheme, Sec
 use crate::params::ParamsError;
 use crate::ring::{Coeff, Poly, Ring, Span};
 use crate::rlwe::{EvaluationKeys, KeyRequirements, SecretKey};
-use rand::{RngExt, SeedableRng, rngs::ChaCha20Rng};
+use rand::{RngExt, rngs::ChaCha20Rng};
 
 struct World<S: Scheme> {
     boot: BootstrapParams<S>,
@@ -24,10 +24,7 @@ struct World<S: Scheme> {
 
 impl<S: Scheme> World<S> {
     fn new(spec: BootstrapSpec) -> Self {
-        let given = std::env::var("HE_TEST_SEED").ok().and_then(|seed| seed.parse().ok());
-        let seed: u64 = given.unwrap_or_else(rand::random);
-        println!("HE_TEST_SEED={seed}");
-        let mut rng = ChaCha20Rng::seed_from_u64(seed);
+        let mut rng = crate::testing::seeded();
         let boot = BootstrapParams::<S>::insecure(spec).unwrap();
         let ring = boot.ring(Cpu::new()).unwrap();
         let secret = SecretKey::generate(boot.params().rlwe(), &mut rng);

@@ -17,14 +17,8 @@ use crate::switching::{FromTfheKey, SwitchingParams, ToTfheKey};
 use crate::tfhe::{
     BootstrapKey, Carry, IntegerEvaluator, LweBatch, TfheParams, TfheSecretKey, TfheSpec, presets,
 };
-use rand::{RngExt, SeedableRng, rngs::ChaCha20Rng};
-
-fn seeded() -> ChaCha20Rng {
-    let given = std::env::var("HE_TEST_SEED").ok().and_then(|seed| seed.parse().ok());
-    let seed: u64 = given.unwrap_or_else(rand::random);
-    println!("HE_TEST_SEED={seed}");
-    ChaCha20Rng::seed_from_u64(seed)
-}
+use crate::testing::seeded;
+use rand::{RngExt, rngs::ChaCha20Rng};
 
 /// A word of the torus between -1/2 and 1/2.
 fn centred(word: u64) -> f64 {

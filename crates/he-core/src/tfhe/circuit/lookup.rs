@@ -187,14 +187,8 @@ mod tests {
     use super::*;
     use crate::backend::Backend;
     use crate::tfhe::{CircuitSpec, Gadget, TfheSecretKey, TfheSpec, presets};
+    use crate::testing::seeded;
     use rand::{Rng, SeedableRng, rngs::ChaCha20Rng};
-
-    fn seeded() -> ChaCha20Rng {
-        let given = std::env::var("HE_TEST_SEED").ok().and_then(|seed| seed.parse().ok());
-        let seed: u64 = given.unwrap_or_else(rand::random);
-        println!("HE_TEST_SEED={seed}");
-        ChaCha20Rng::seed_from_u64(seed)
-    }
 
     fn small(log_degree: u32, glwe_dimension: usize) -> CircuitParams {
         let spec = *presets::insecure_small().unwrap().spec();

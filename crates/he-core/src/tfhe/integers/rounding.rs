@@ -379,7 +379,7 @@ fn expect_rare(bits: usize, failure_log2: f64) -> Result<()> {
 mod tests {
     use super::*;
     use crate::tfhe::{BootstrapKey, Carry, Signed, TfheSecretKey, Unsigned, presets};
-    use rand::{Rng, SeedableRng, rngs::ChaCha20Rng};
+    use rand::Rng;
 
     #[test]
     fn removals_leave_what_one_lookup_takes() {
@@ -402,10 +402,7 @@ mod tests {
     /// All integers of 8 bits, and random ones of 10, at random offsets within 0.45 of them.
     #[test]
     fn phases_become_the_integers_next_to_them() {
-        let given = std::env::var("HE_TEST_SEED").ok().and_then(|seed| seed.parse().ok());
-        let seed: u64 = given.unwrap_or_else(rand::random);
-        println!("HE_TEST_SEED={seed}");
-        let mut rng = ChaCha20Rng::seed_from_u64(seed);
+        let mut rng = crate::testing::seeded();
         let cpu = crate::backend::Cpu::new();
         let secret = TfheSecretKey::generate(&presets::insecure_small().unwrap(), &mut rng);
         let key = BootstrapKey::generate(&secret, &mut rng);

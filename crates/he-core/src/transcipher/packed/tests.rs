@@ -4,14 +4,8 @@ use crate::bootstrapping::{BootstrapKeys, BootstrapParams, BootstrapSpec, Bootst
 use crate::ckks::{Decryptor, SecretEncryptor, SeededCiphertext};
 use crate::ring::Ring;
 use crate::rlwe::{KeyRequirements, SecretKey};
+use crate::testing::seeded;
 use rand::{Rng, RngExt, SeedableRng, rngs::ChaCha20Rng};
-
-fn seeded() -> ChaCha20Rng {
-    let given = std::env::var("HE_TEST_SEED").ok().and_then(|seed| seed.parse().ok());
-    let seed: u64 = given.unwrap_or_else(rand::random);
-    println!("HE_TEST_SEED={seed}");
-    ChaCha20Rng::seed_from_u64(seed)
-}
 
 struct Keys {
     boot: BootstrapParams,
