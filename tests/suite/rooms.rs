@@ -1,7 +1,7 @@
 //! The rooms of every crate: directories and files import one another without circles, but for
 //! those that are listed here with their reasons. The sources are read, and not compiled.
 //!
-//! A name counts for the file that defines it, however it is passed on: `pub use` is no arrow.
+//! A name counts for the file that defines it, however it is passed on: `pub use` is not an arrow.
 //! Arrows between a file and the room that it is in do not count either, nor those of tests.
 //!
 

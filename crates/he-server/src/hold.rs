@@ -74,8 +74,8 @@ impl Hold {
     }
 }
 
-/// Keeps the lease while the service runs, and logs what operators do beside it. Calls `end` once if
-/// another process has taken the database over.
+/// Keeps the lease while the service runs, and logs what operators do beside it. Calls `end` once
+/// if another process has taken the database over.
 pub fn keep(hold: &Arc<Hold>, db: &Database, end: impl FnOnce() + Send + 'static) {
     let (hold, db) = (Arc::downgrade(hold), db.clone());
     tokio::spawn(async move {

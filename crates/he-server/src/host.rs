@@ -12,8 +12,8 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 /// Answers only requests that call the service by a name of its own, and changes nothing for pages
-/// of others. `hosts` are the names that its operator lists, and `listen` is the address at which the
-/// request has arrived.
+/// of others. `hosts` are the names that its operator lists, and `listen` is the address at which
+/// the request has arrived.
 pub async fn checked(
     State((hosts, listen)): State<(Arc<[String]>, IpAddr)>,
     request: Request,
