@@ -709,6 +709,10 @@ impl Backend for Device {
         either!(self, backend, own => backend.check())
     }
 
+    fn worked(&self, work: u64) {
+        either!(self, backend, own => backend.worked(work));
+    }
+
     fn synchronize(&self) -> Result<()> {
         either!(self, backend, own => backend.synchronize())
     }

@@ -1,13 +1,17 @@
 //! Overseers end every operation at every question, and change no word.
 
 use super::*;
+use he_core::backend::{RingOps, Tally};
+use he_core::circuits::ckks::{LinearTransform, Polynomial};
+use he_core::ckks::{Ciphertext, CkksParams, CkksSpec, Evaluator, SecretEncryptor};
 use he_core::ring::{Poly, Ring, Seed, Span};
+use he_core::rlwe::{EvaluationKeys, KeyRequirements, SecretKey};
 use he_core::tfhe::{
     Bootstrapper, Carry, CircuitParams, CircuitSpec, EncryptedInteger, EncryptedUint, Gadget,
-    IntegerEvaluator, LweBatch, Tally, TfheSecretKey, TfheSpec, presets,
+    IntegerEvaluator, LweBatch, TfheSecretKey, TfheSpec, presets,
 };
 use rand::{SeedableRng, rngs::ChaCha20Rng};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// Answers so many questions with yes; then it ends the work.
 #[derive(Default)]
@@ -15,6 +19,7 @@ struct Limited {
     left: AtomicUsize,
     asked: AtomicUsize,
     lookups: AtomicUsize,
+    work: AtomicU64,
 }
 
 impl Limited {
@@ -31,6 +36,10 @@ impl Overseer for Limited {
 
     fn looked_up(&self, count: usize) {
         self.lookups.fetch_add(count, Ordering::Relaxed);
+    }
+
+    fn worked(&self, work: u64) {
+        self.work.fetch_add(work, Ordering::Relaxed);
     }
 }
 
@@ -132,5 +141,53 @@ fn a_tally_has_the_lookups_of_a_device() {
     program(&evaluator, &EncryptedInteger::from_ciphertexts(digits, 8).unwrap()).unwrap();
     assert_eq!(tally.lookups(), all.lookups.load(Ordering::Relaxed) as u64);
     assert!(tally.lookups() > 100);
-    assert!(tally.prepare(&RingSpec::new(3, vec![97], vec![]).unwrap()).is_err());
+}
+
+/// A back end that counts finds the work of rings, operation by operation, of one that computes.
+#[test]
+fn a_tally_has_the_work_of_a_device() {
+    fn program<B: RingOps>(
+        ev: &Evaluator<B>,
+        x: &Ciphertext<B>,
+        keys: &EvaluationKeys<B>,
+        worked: &dyn Fn() -> u64,
+    ) -> Result<Vec<u64>> {
+        let matrix = LinearTransform::from_real(8, &(0..64).map(f64::from).collect::<Vec<_>>())?;
+        let few = matrix.clone().with_few_keys();
+        let mut counts = Vec::new();
+        let mut count = |result: Ciphertext<B>| {
+            counts.push(worked());
+            result
+        };
+        let square = count(ev.mul(x, x, keys)?);
+        count(ev.rotate(&square, 1, keys)?);
+        ev.rotate_many(x, &[1, 2], keys)?.into_iter().for_each(|rotated| drop(count(rotated)));
+        count(ev.mod_switch_to(x, 0)?);
+        count(matrix.apply(ev, x, keys)?);
+        count(few.apply(ev, x, keys)?);
+        count(ev.relinearize(&ev.tensor(&square, &square)?, keys)?);
+        count(Polynomial::power(&[0.1, 0.2, 0.3, 0.4])?.apply(ev, x, keys)?);
+        Ok(counts)
+    }
+    let params = CkksParams::insecure(CkksSpec::from_bits(6, &[50, 40, 40, 40], &[51, 51], 40.0).unwrap());
+    let (params, mut rng) = (params.unwrap(), ChaCha20Rng::seed_from_u64(3));
+    let all = Limited::new(usize::MAX);
+    let device = Device::cpu().overseen(Arc::clone(&all) as _);
+    let ring = Ring::new(device, params.rlwe().ring().clone()).unwrap();
+    let secret = SecretKey::generate(params.rlwe(), &mut rng);
+    let keys = EvaluationKeys::generate(&secret, &ring, KeyRequirements::new().rotations(1..8), &mut rng);
+    let keys = keys.unwrap();
+    let to = params.encoding().slots(8);
+    let ev = Evaluator::new(&params, &ring).unwrap();
+    let x = ev.encoder().encode_real(&[0.5; 8], to).unwrap();
+    let x = SecretEncryptor::new(&params, &secret, &ring).unwrap().encrypt(&x, &mut rng).unwrap();
+    let x = Ciphertext::concat(&[&x.expand().unwrap(), &x.expand().unwrap()]).unwrap();
+    let told = program(&ev, &x, &keys, &|| all.work.load(Ordering::Relaxed)).unwrap();
+
+    let tally = Tally::default();
+    let ring = Ring::new(tally.clone(), params.rlwe().ring().clone()).unwrap();
+    let (x, keys) = (x.to(&ring).unwrap(), keys.to(&ring).unwrap());
+    let ev = Evaluator::new(&params, &ring).unwrap();
+    assert_eq!(program(&ev, &x, &keys, &|| tally.work()).unwrap(), told);
+    assert!(told.is_sorted_by(|a, b| a < b) && told[0] > 0 && tally.lookups() == 0, "{told:?}");
 }

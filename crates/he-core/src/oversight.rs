@@ -20,6 +20,13 @@ pub trait Overseer: Send + Sync {
     fn looked_up(&self, count: usize) {
         let _ = count;
     }
+
+    /// Key switches and divisions of rings have done so much work since the last call, in
+    /// multiply-adds of words: most of the time of programs of the schemes over RNS rings. A
+    /// device that runs behind the host may still have to do it.
+    fn worked(&self, work: u64) {
+        let _ = work;
+    }
 }
 
 /// The overseers of a back end: nobody, or one or more [`Overseer`]s. Clones share them.
@@ -60,6 +67,11 @@ impl Overseer for Both {
     fn looked_up(&self, count: usize) {
         self.0.looked_up(count);
         self.1.looked_up(count);
+    }
+
+    fn worked(&self, work: u64) {
+        self.0.worked(work);
+        self.1.worked(work);
     }
 }
 
@@ -103,16 +115,24 @@ impl Oversight {
             overseer.looked_up(count);
         }
     }
+
+    /// Tells of work of rings that has been done.
+    #[inline]
+    pub fn worked(&self, work: u64) {
+        if let Some(overseer) = &self.0 {
+            overseer.worked(work);
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
     /// Ends the work at a question, and counts.
     #[derive(Default)]
-    struct Limited(AtomicUsize, AtomicUsize);
+    struct Limited(AtomicUsize, AtomicUsize, AtomicU64);
 
     impl Overseer for Limited {
         fn goes_on(&self) -> bool {
@@ -122,19 +142,28 @@ mod tests {
         fn looked_up(&self, count: usize) {
             self.1.fetch_add(count, Ordering::Relaxed);
         }
+
+        fn worked(&self, work: u64) {
+            self.2.fetch_add(work, Ordering::Relaxed);
+        }
     }
 
     #[test]
     fn all_are_told_and_each_may_end_the_work() {
-        let limited = |questions| Arc::new(Limited(AtomicUsize::new(questions), AtomicUsize::default()));
+        let limited = |questions| {
+            Arc::new(Limited(AtomicUsize::new(questions), AtomicUsize::default(), AtomicU64::default()))
+        };
         let [first, second] = [limited(9), limited(3)];
         let oversight = Oversight::default().and(Arc::clone(&first) as _).and(Arc::clone(&second) as _);
         oversight.looked_up(5);
+        oversight.worked(7);
         assert_eq!([&first, &second].map(|of| of.1.load(Ordering::Relaxed)), [5, 5]);
+        assert_eq!([&first, &second].map(|of| of.2.load(Ordering::Relaxed)), [7, 7]);
         assert!(oversight.check().is_ok() && oversight.check().is_ok());
         assert!(matches!(oversight.check(), Err(Error::Cancelled)));
         let nobody = Oversight::default();
         nobody.looked_up(1);
+        nobody.worked(1);
         assert!(nobody.check().is_ok() && !nobody.exists() && oversight.exists());
     }
 }

@@ -88,6 +88,10 @@ impl Backend for Cuda {
         self.oversight.check()
     }
 
+    fn worked(&self, work: u64) {
+        self.oversight.worked(work);
+    }
+
     fn synchronize(&self) -> Result<()> {
         self.stream.synchronize().map_err(failed("synchronize"))
     }

@@ -1,6 +1,9 @@
 //! Progress and warnings of long operations.
 
+use he_core::Overseer;
 use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Receives progress and warnings. Every method may be called from several threads.
 pub trait Watch: Send + Sync {
@@ -38,6 +41,8 @@ pub enum Stage {
     GeneratingKeys,
     /// Keys are read.
     Loading,
+    /// Decrypted data are written.
+    Writing,
 }
 
 impl fmt::Display for Stage {
@@ -48,6 +53,7 @@ impl fmt::Display for Stage {
             Self::Decrypting => "decrypting",
             Self::GeneratingKeys => "making keys",
             Self::Loading => "loading keys",
+            Self::Writing => "writing",
         })
     }
 }
@@ -139,7 +145,7 @@ impl fmt::Display for Remedy {
 }
 
 /// One piece of work whose progress is told: it ends when this is dropped.
-pub(crate) struct Meter<'a>(&'a dyn Watch);
+pub struct Meter<'a>(&'a dyn Watch);
 
 impl<'a> Meter<'a> {
     /// Begins `total` steps.
@@ -163,6 +169,64 @@ impl Drop for Meter<'_> {
     }
 }
 
+/// Tells what the devices that it oversees look up, and their work of rings, as steps of a piece of
+/// work: never more of them than it has.
+pub(crate) struct Steps {
+    watch: Arc<dyn Watch>,
+    left: AtomicU64,
+}
+
+impl Steps {
+    /// Of no work yet: nothing is told before it [begins](Self::begin).
+    pub fn new(watch: &Arc<dyn Watch>) -> Arc<Self> {
+        Arc::new(Self { watch: Arc::clone(watch), left: AtomicU64::new(0) })
+    }
+
+    /// Begins `total` steps.
+    pub fn begin(&self, stage: Stage, total: u64) -> CountedWork<'_> {
+        let meter = Meter::new(&*self.watch, stage, total);
+        self.left.store(total, Ordering::Relaxed);
+        CountedWork { steps: self, _meter: meter }
+    }
+
+    fn advance(&self, by: u64) {
+        let less = |left: u64| Some(left.saturating_sub(by));
+        let (Ok(left) | Err(left)) = self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+        if left > 0 {
+            self.watch.progress(Progress::Advanced { by: by.min(left) });
+        }
+    }
+}
+
+impl Overseer for Steps {
+    fn looked_up(&self, count: usize) {
+        self.advance(count as u64);
+    }
+
+    fn worked(&self, work: u64) {
+        self.advance(work);
+    }
+}
+
+/// One piece of work whose steps a device counts: it ends when this is dropped.
+pub(crate) struct CountedWork<'a> {
+    steps: &'a Steps,
+    _meter: Meter<'a>,
+}
+
+impl CountedWork<'_> {
+    /// Ends the work: all of its steps are done.
+    pub fn finish(self) {
+        self.steps.advance(u64::MAX);
+    }
+}
+
+impl Drop for CountedWork<'_> {
+    fn drop(&mut self) {
+        self.steps.left.store(0, Ordering::Relaxed);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -183,5 +247,33 @@ mod tests {
             *told.lock().unwrap(),
             [Progress::Started { stage, total: 3 }, Progress::Advanced { by: 2 }, Progress::Ended]
         );
+    }
+
+    #[test]
+    fn steps_are_those_of_the_work_whatever_a_device_tells() {
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let kept = Arc::clone(&told);
+        let watch: Arc<dyn Watch> = Arc::new(move |progress: Progress| kept.lock().unwrap().push(progress));
+        let (steps, stage) = (Steps::new(&watch), Stage::Computing);
+        let advanced = |by| Progress::Advanced { by };
+        steps.worked(4); // Before any work begins, and after it has ended.
+        let work = steps.begin(stage, 10);
+        steps.worked(3);
+        steps.looked_up(2);
+        work.finish();
+        steps.worked(1);
+        let whole = [advanced(3), advanced(2), advanced(5), Progress::Ended];
+        assert_eq!(told.lock().unwrap().split_off(1), whole);
+        let work = steps.begin(stage, 4);
+        steps.worked(3);
+        steps.worked(3);
+        drop(work);
+        let beyond = [Progress::Started { stage, total: 4 }, advanced(3), advanced(1), Progress::Ended];
+        assert_eq!(told.lock().unwrap().split_off(1), beyond);
+        let failed = steps.begin(stage, 4);
+        steps.worked(3);
+        drop(failed);
+        let failed = [Progress::Started { stage, total: 4 }, advanced(3), Progress::Ended];
+        assert_eq!(told.lock().unwrap().split_off(1), failed);
     }
 }

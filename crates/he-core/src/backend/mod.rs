@@ -38,6 +38,7 @@ mod message_phase;
 mod opaque;
 mod phase_mod_t;
 mod scaled_tensor;
+mod tally;
 mod wide;
 
 pub use cpu::{Cpu, CpuBuf};
@@ -52,6 +53,7 @@ pub use opaque::{DigitBuf, KeyBuf, KeyShape};
 pub use phase_mod_t::{PhaseModT, phase_mod_t};
 pub(crate) use phase_mod_t::{reduce_phase, with_scaled_phase};
 pub use scaled_tensor::{ScaledTensor, scaled_tensor};
+pub use tally::{Tally, TallyRing};
 pub use wide::{
     WideConstants, WideEmbedding, WidePolyOps, WideRows, WideSwitchShape, covering_span, decode_wide_slots,
     encode_wide_slots,
@@ -173,6 +175,11 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
     /// [`Error::Cancelled`](crate::Error::Cancelled) if it is to end.
     fn check(&self) -> Result<()> {
         Ok(())
+    }
+    /// Tells those who oversee the back end of the [work](crate::Overseer::worked) of operations
+    /// that were submitted. The provided body tells nobody.
+    fn worked(&self, work: u64) {
+        let _ = work;
     }
     /// Waits until everything is done.
     ///

@@ -4,7 +4,7 @@ use super::params::part;
 use super::stages::{lower_requirements, map_requirements, reduction_requirements};
 use super::{BootstrapKeyUse, BootstrapParams};
 use crate::KeySetId;
-use crate::backend::{Cpu, RingOps};
+use crate::backend::{Cpu, RingOps, Tally};
 use crate::ckks::CkksParams;
 use crate::error::{Error, Result};
 use crate::ring::Ring;
@@ -270,6 +270,33 @@ impl<B: RingOps> BootstrapKeys<B> {
         });
         let lower = self.lower.galois_keys().map(|(g, key)| (BootstrapKeyUse::SlotsToCoeffs(g), key));
         first.into_iter().chain(relin).chain(maps).chain(lower).chain(joins)
+    }
+}
+
+impl BootstrapKeys<Tally> {
+    /// Keys without words, by which a [`Tally`] counts the work of refreshes before they begin;
+    /// `ring` is that of [`BootstrapParams::ring`].
+    ///
+    /// ```no_run
+    /// use he_core::{backend::Tally, bootstrapping::*, ckks::Ciphertext};
+    /// # fn work(params: &BootstrapParams, ct: &Ciphertext) -> he_core::Result<u64> {
+    /// let tally = Tally::default();
+    /// let ring = params.ring(tally.clone())?;
+    /// let keys = BootstrapKeys::hollow(params, &ring)?;
+    /// Bootstrapper::new(params, &ring)?.refresh(&ct.to(&ring)?, &keys)?;
+    /// Ok(tally.work())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::RingMismatch`] for another ring.
+    pub fn hollow(params: &BootstrapParams, ring: &Ring<Tally>) -> Result<Self> {
+        let mut collector = KeyCollector::new(params, ring)?;
+        for &purpose in params.key_uses()? {
+            let (rlwe, ring) = (params.key_params(purpose), params.key_ring(ring, purpose)?);
+            collector.add(BootstrapKey::new(params, purpose, SwitchKey::empty(rlwe, &ring, None)?)?)?;
+        }
+        collector.finish()
     }
 }
 

@@ -1,5 +1,6 @@
 //! Pairs and triples of polynomials, which are the RLWE ciphertexts of every scheme.
 
+use super::work::{self, tell};
 use crate::backend::{Cpu, ExactOps, PhaseModT, PolyOps, RingOps, with_scaled_phase};
 use crate::error::{Error, Result};
 use crate::key_set::{KeySetId, common, common_of, key_set_accessors};
@@ -207,7 +208,9 @@ impl<B: RingOps> RlweCiphertext<B> {
         let ring = self.ring();
         let kept = self.c[0].kept(keep)?;
         let parts = self.c.each_ref().map(Poly::buf);
-        let pair = ring.backend().batched(|| divide(ring.prepared(), self.c[0].span(), parts))?;
+        let span = self.c[0].span();
+        let pair = ring.backend().batched(|| divide(ring.prepared(), span, parts))?;
+        tell(ring, self.batch(), 2 * work::divide(keep, span.limbs() - keep));
         let [c0, c1] = pair.map(|buf| Poly::from_buf(ring, kept, self.batch(), buf));
         Self::new(c0, c1).map(|pair| pair.of(self.key_set))
     }
@@ -352,7 +355,9 @@ impl<B: RingOps> RlweProduct<B> {
     /// [`Error::SpanMismatch`] if nothing is kept or dropped; device errors.
     pub fn mod_down(self, keep: usize) -> Result<Self> {
         let [d0, d1, d2] = self.d;
+        let (ring, batch, limbs) = (d0.ring().clone(), d0.batch(), d0.span().limbs());
         let d = [d0.mod_down(keep)?, d1.mod_down(keep)?, d2.mod_down(keep)?];
+        tell(&ring, batch, 3 * work::divide(keep, limbs - keep));
         Ok(Self { d, key_set: self.key_set })
     }
 }

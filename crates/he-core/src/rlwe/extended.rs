@@ -1,6 +1,7 @@
 //! Ciphertexts modulo Q P, before the division by P that ends a key switch.
 
 use super::requirements::missing;
+use super::work::{self, tell};
 use super::{Decomposed, EvaluationKeys, KEY, RlweCiphertext, RlweParams, SwitchKey, SwitchSource};
 use crate::backend::{
     Backend, Cpu, GiantStep, KeySwitchOps, PolyOps, RingOps, Rotation, RotationBlocks, Weight,
@@ -164,6 +165,7 @@ impl<B: RingOps> ExtendedCiphertext<B> {
         key.check_source(SwitchSource::Image(g))?;
         let key_set = common(KEY, key.key_set(), self.key_set)?;
         let quotient = c1.duplicate()?.mod_down(self.chain_limbs())?;
+        tell(c1.ring(), c1.batch(), work::divide(quotient.span().q, c1.span().p));
         let [mut sum, switched] = Decomposed::new(params, &quotient)?.product(key)?;
         sum.add_assign(c0)?;
         Ok(Self::new(sum.automorphism(g)?, switched.automorphism(g)?)?.of(key_set))
@@ -309,7 +311,9 @@ impl<B: RingOps> RlweCiphertext<B> {
         let (ring, shape) = (self.ring(), digits.shape());
         let parts = self.parts().map(Poly::buf);
         let sums = ring.prepared().rotate_and_sum(shape, blocks, parts, digits.buf(), &babies, &giants)?;
-        let batch = blocks.group(shape).batch * blocks.outputs;
+        let group = blocks.group(shape).batch;
+        tell(ring, group, work::rotations(shape, &babies, &giants));
+        let batch = group * blocks.outputs;
         let [c0, c1] = sums.map(|buf| Poly::from_buf(ring, shape.span(), batch, buf));
         Ok(ExtendedCiphertext::new(c0, c1)?.of(key_set))
     }

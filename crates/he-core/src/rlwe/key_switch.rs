@@ -7,6 +7,7 @@
 //! plus the rounding's sqrt((1 + 2N/3) / 12), in coefficients.
 
 use super::switch_key::shape;
+use super::work::{self, tell};
 use super::{KeyParams as _, RlweCiphertext, RlweParams, RlweProduct, SwitchKey, SwitchSource};
 use crate::backend::{Cpu, DigitBuf, KeySwitchOps, KeySwitchShape, RingOps};
 use crate::error::{Error, Result};
@@ -42,6 +43,7 @@ impl<B: RingOps> Decomposed<B> {
         check_input(params, c)?;
         let shape = shape(params, c.span().q, c.batch())?;
         let buf = ring.prepared().decompose(&shape, c.buf())?;
+        tell(ring, shape.batch, work::decompose(&shape));
         Ok(Self { ring: ring.clone(), params: params.clone(), shape, buf })
     }
 
@@ -69,6 +71,7 @@ impl<B: RingOps> Decomposed<B> {
         self.check(key)?;
         let ring = &self.ring;
         let sums = ring.prepared().key_product(&self.shape, self.buf(), key.buf())?;
+        tell(ring, self.shape.batch, work::products(&self.shape));
         Ok(sums.map(|buf| Poly::from_buf(ring, self.shape.span(), self.shape.batch, buf)))
     }
 }
@@ -121,6 +124,7 @@ fn relinearized<B: RingOps>(
     key.check_source(SwitchSource::Square)?;
     let key_set = common(KEY, key.key_set(), key_set)?;
     let pair = ring.backend().batched(|| switch(ring.prepared(), &shape))?;
+    tell(ring, batch, work::whole_switch(&shape, keep, false));
     let [c0, c1] = pair.map(|buf| Poly::from_buf(ring, Span::chain(keep), batch, buf));
     RlweCiphertext::new(c0, c1).map(|pair| pair.of(key_set))
 }
@@ -150,6 +154,7 @@ impl<B: RingOps> RlweCiphertext<B> {
         let (backend, digits) = (ring.backend(), digits.buf());
         let pair =
             backend.batched(|| ring.prepared().switch_automorphism(shape, c0, digits, key.buf(), g))?;
+        tell(ring, shape.batch, work::whole_switch(shape, shape.q, true));
         self.with(pair, key_set)
     }
 
@@ -164,6 +169,7 @@ impl<B: RingOps> RlweCiphertext<B> {
         let (ring, c) = (self.ring(), self.c.each_ref().map(Poly::buf));
         let backend = ring.backend();
         let pair = backend.batched(|| ring.prepared().apply_automorphism(&shape, c, key.buf(), g))?;
+        tell(ring, shape.batch, work::whole_switch(&shape, shape.q, false));
         self.with(pair, key_set)
     }
 
@@ -218,6 +224,7 @@ impl<B: RingOps> RlweCiphertext<B> {
         let backend = ring.backend();
         // A Galois key's switch, followed by the automorphism that changes nothing.
         let pair = backend.batched(|| ring.prepared().apply_automorphism(&shape, c, key.buf(), 1))?;
+        tell(ring, shape.batch, work::whole_switch(&shape, shape.q, false));
         self.with(pair, key.key_set())
     }
 }

@@ -14,6 +14,7 @@ mod requirements;
 mod rotation;
 mod secret;
 mod switch_key;
+pub(crate) mod work;
 
 pub use crate::params::Fingerprint;
 pub(crate) use aligned::Aligned;

@@ -187,8 +187,8 @@ impl<B: RingOps> SwitchKey<B> {
         Ok(key)
     }
 
-    /// A key whose polynomials are still zero.
-    fn empty(params: &RlweParams, ring: &Ring<B>, seed: Option<Seed>) -> Result<Self> {
+    /// A key whose polynomials are still zero, of no known source and key set.
+    pub(crate) fn empty(params: &RlweParams, ring: &Ring<B>, seed: Option<Seed>) -> Result<Self> {
         // Parameters without digits have no keys.
         shape(params, params.key_span().q, 1)?;
         let buf = ring.prepared().empty_key(&params.key_shape())?;

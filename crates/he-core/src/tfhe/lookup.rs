@@ -1,7 +1,7 @@
 //! Tables, and programmable bootstrapping.
 
-use super::{BootstrapKey, Combination, LweBatch, LweOps, Tally, TfheParams};
-use crate::backend::Cpu;
+use super::{BootstrapKey, Combination, LweBatch, LweOps, TfheParams};
+use crate::backend::{Cpu, Tally};
 use crate::error::{Error, Result};
 use crate::key_set::KeySetId;
 use derive_where::derive_where;

@@ -62,4 +62,3 @@ pub use lwe::LweBatch;
 pub use noise::Noise;
 pub use ops::{Combination, LweOps};
 pub use params::{TfheParams, TfheSpec, least_sigma_log2, presets};
-pub use tally::{NoRing, Tally};

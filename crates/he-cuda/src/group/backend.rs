@@ -89,6 +89,10 @@ impl Backend for CudaGroup {
         self.lead().check()
     }
 
+    fn worked(&self, work: u64) {
+        self.lead().worked(work);
+    }
+
     fn synchronize(&self) -> Result<()> {
         self.devices().iter().map(Backend::synchronize).fold(Ok(()), Result::and)
     }

@@ -6,6 +6,7 @@ use crate::note::Content;
 use crate::scheme::{Ckks, Scheme, State};
 use he::Device;
 use he_core::Error as Core;
+use he_core::backend::{RingOps, Tally};
 use he_core::bootstrapping::presets::Preset;
 use he_core::bootstrapping::{BootstrapKeys, BootstrapParams, BootstrapSpec, Bootstrapper};
 use he_core::ckks::{Ciphertext, CkksParams};
@@ -143,10 +144,27 @@ impl Refreshing for BootstrapParams {
         ct: Ciphertext<Device>,
         keys: &BootstrapKeys<Device>,
     ) -> he_core::Result<Ciphertext<Device>> {
-        let (params, slots) = (self.params(), ct.slots());
-        let fresh = bootstrapper.refresh(&with_slots(params, ct, params.slots())?, keys)?;
-        with_slots(params, fresh, slots)
+        refreshed(bootstrapper, ct, keys)
     }
+
+    fn work(&self, ct: &Ciphertext<Device>) -> he_core::Result<u64> {
+        let tally = Tally::default();
+        let ring = self.ring(tally.clone())?;
+        refreshed(&Bootstrapper::new(self, &ring)?, ct.to(&ring)?, &BootstrapKeys::hollow(self, &ring)?)?;
+        Ok(tally.work())
+    }
+}
+
+/// Fresh ciphertexts of as many slots.
+fn refreshed<B: RingOps>(
+    bootstrapper: &Bootstrapper<B>,
+    ct: Ciphertext<B>,
+    keys: &BootstrapKeys<B>,
+) -> he_core::Result<Ciphertext<B>> {
+    let params = bootstrapper.params();
+    let slots = ct.slots();
+    let fresh = bootstrapper.refresh(&with_slots(params.params(), ct, params.slots())?, keys)?;
+    with_slots(params.params(), fresh, slots)
 }
 
 /// A bound on the magnitude of the numbers of a part, in the real as in the imaginary parts of
@@ -168,11 +186,11 @@ fn precision_bits(bootstrapper: &Bootstrapper<Device>) -> f64 {
 }
 
 /// The same ciphertext with another number of slots: a short vector is a long one that repeats it.
-fn with_slots(
+fn with_slots<B: RingOps>(
     params: &CkksParams,
-    ct: Ciphertext<Device>,
+    ct: Ciphertext<B>,
     slots: usize,
-) -> he_core::Result<Ciphertext<Device>> {
+) -> he_core::Result<Ciphertext<B>> {
     if ct.slots() == slots {
         return Ok(ct);
     }

@@ -7,6 +7,7 @@ use crate::note::Content;
 use crate::scheme::{State, Taken};
 use he::Device;
 use he_core::Error as Core;
+use he_core::backend::Tally;
 use he_core::bootstrapping::{BootstrapKeys, BootstrapParams as Circuit};
 use he_core::exact::bootstrapping::{BootstrapParams, BootstrapSpec, Bootstrapper};
 use he_core::exact::{Ciphertext, Params};
@@ -81,5 +82,13 @@ impl<E: Taken> Refreshing for BootstrapParams<E> {
         keys: &BootstrapKeys<Device>,
     ) -> he_core::Result<Ciphertext<E, Device>> {
         bootstrapper.refresh(&ct, keys)
+    }
+
+    fn work(&self, ct: &Ciphertext<E, Device>) -> he_core::Result<u64> {
+        let tally = Tally::default();
+        let ring = self.ring(tally.clone())?;
+        let keys = BootstrapKeys::hollow(self.circuit(), &ring)?;
+        Bootstrapper::new(self, &ring)?.refresh(&ct.to(&ring)?, &keys)?;
+        Ok(tally.work())
     }
 }

@@ -78,6 +78,13 @@ pub trait Refreshing: WireParams + Clone + Send + Sync + 'static {
         ct: <Self::Scheme as Scheme>::Ciphertext,
         keys: &BootstrapKeys<Device>,
     ) -> he_core::Result<<Self::Scheme as Scheme>::Ciphertext>;
+
+    /// The work of refreshing these ciphertexts, as devices tell of it
+    /// ([`worked`](he_core::Overseer::worked)).
+    ///
+    /// # Errors
+    /// The device that they are on fails.
+    fn work(&self, ct: &<Self::Scheme as Scheme>::Ciphertext) -> he_core::Result<u64>;
 }
 
 /// Parameters with bootstrapping, of any scheme that has it.

@@ -138,7 +138,7 @@ fn refresh(input: Input, key: Input) -> Result<Work> {
     on_refreshing!(params, params => {
         let keys = bootstrap::keys::KeyFile::read_rest(reader, params, id, &name);
         let refresh = Refresh::new(keys, input).map_err(too_late)?;
-        Ok(Box::new(move |devices, watch, output| refresh.evaluate(devices[0].clone(), &*watch, output)))
+        Ok(Box::new(move |devices, watch, output| refresh.evaluate(devices[0].clone(), &watch, output)))
     })
 }
 

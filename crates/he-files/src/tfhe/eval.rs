@@ -7,27 +7,18 @@ use super::sort;
 use crate::cipher_file::Written;
 use crate::error::{ContentError, Result};
 use crate::note::pair_name;
-use crate::watch::{Meter, Progress, Stage, Watch};
+use crate::watch::{Stage, Steps, Watch};
 use he::Device;
-use he_core::Overseer;
+use he_core::backend::Tally;
 use he_core::tfhe::{
     BootstrapKey, Carry, EncryptedFlags, EncryptedUint, IntegerEvaluator, LweBatch, LweOps, Signed,
-    Signedness, Tally, Unsigned,
+    Signedness, Unsigned,
 };
 use std::sync::Arc;
 
 /// One way on every device: the same files give the same bytes. Ripples are the least work, and
 /// rows fill a GPU.
 const CARRY: Carry = Carry::Ripple;
-
-/// Tells lookups as steps.
-struct Steps(Arc<dyn Watch>);
-
-impl Overseer for Steps {
-    fn looked_up(&self, count: usize) {
-        self.0.progress(Progress::Advanced { by: count as u64 });
-    }
-}
 
 /// The operation on two tables, number by number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -269,9 +260,10 @@ impl Job {
         let note = left.payload.content.clone();
         // A column may take hours: the steps are its lookups, which are equal.
         let total = note.columns.len() as u64 * self.work(&note, key)?.lookups::<S>(key)?;
-        let device = &device.overseen(Arc::new(Steps(Arc::clone(watch))));
+        let steps = Steps::new(watch);
+        let device = &device.overseen(Arc::clone(&steps) as _);
         let evaluator = IntegerEvaluator::new(device, key, CARRY)?;
-        let progress = Meter::new(&**watch, Stage::Computing, total);
+        let progress = steps.begin(Stage::Computing, total);
         for _ in &note.columns {
             let result = match &mut self {
                 Self::Select(choices) => {
@@ -311,6 +303,7 @@ impl Job {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::watch::Progress;
     use he_core::tfhe::{TfheSecretKey, presets};
     use rand::{SeedableRng, rngs::ChaCha20Rng};
     use std::sync::atomic::{AtomicU64, Ordering};
@@ -325,9 +318,12 @@ mod tests {
         let counted = Arc::clone(&told);
         let watch: Arc<dyn Watch> = Arc::new(move |progress| match progress {
             Progress::Advanced { by } => drop(counted.fetch_add(by, Ordering::Relaxed)),
+            Progress::Started { .. } => {}
             other => panic!("{other:?}"),
         });
-        let device = Device::cpu().overseen(Arc::new(Steps(watch)));
+        let steps = Steps::new(&watch);
+        let _work = steps.begin(Stage::Computing, u64::MAX);
+        let device = Device::cpu().overseen(Arc::clone(&steps) as _);
         let evaluator = IntegerEvaluator::new(&device, &key, CARRY).unwrap();
         let entries = Entries { values: [5, 1, 0, 7, 9, 2, 200].map(Into::into).into(), width: Some(16) };
         let results = Integers { bits: 16, signed: false };

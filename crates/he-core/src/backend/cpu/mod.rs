@@ -225,6 +225,10 @@ impl Backend for Cpu {
         self.oversight.check()
     }
 
+    fn worked(&self, work: u64) {
+        self.oversight.worked(work);
+    }
+
     fn synchronize(&self) -> Result<()> {
         Ok(())
     }

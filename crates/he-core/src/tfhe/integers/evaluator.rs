@@ -4,9 +4,9 @@ use super::digits::{Number, complements, encode};
 use super::rows::{Form, Rows};
 use super::tables::{BITS, DIGIT_LOOKUP, Pair, Table, pairs, tables};
 use super::{EncryptedFlags, EncryptedInt, EncryptedInteger, EncryptedUint, Signedness, expect_width};
-use crate::backend::Cpu;
+use crate::backend::{Cpu, Tally};
 use crate::error::{Error, Result};
-use crate::tfhe::{BootstrapKey, Bootstrapper, LookupTables, LweBatch, LweOps, Tally, TfheParams};
+use crate::tfhe::{BootstrapKey, Bootstrapper, LookupTables, LweBatch, LweOps, TfheParams};
 use num_bigint::{BigInt, BigUint};
 
 /// The way in which carries travel through a sum of d digits.

@@ -1,10 +1,7 @@
 //! The costs of the two ways of hoisting.
 
 use crate::ckks::CkksParams;
-
-/// The cost of the transform of a row in multiply-adds per coefficient: about that on the CPU from
-/// N = 2^12 to 2^16; the choice that it enters changes time alone.
-const TRANSFORM: usize = 5;
+use crate::rlwe::work::{self, divide};
 
 /// The amount of each part of a sum of rotations in two steps.
 #[derive(Clone, Copy, Debug)]
@@ -31,13 +28,9 @@ pub(in crate::circuits::ckks) fn double_hoisting_pays(params: &CkksParams, level
     if p == 0 || babies + giants == 0 {
         return false;
     }
-    // To transform the dropped limbs, convert them to those kept, and transform them again.
-    let divide = |kept: usize, dropped: usize| TRANSFORM * (kept + dropped) + kept * dropped;
     let switch = |q: usize| {
         let digits = params.rlwe().digits().iter().filter(|digit| digit.start < q);
-        let per_digit =
-            |digit: &std::ops::Range<usize>| (TRANSFORM + digit.end.min(q) - digit.start + 2) * (q + p);
-        TRANSFORM * q + digits.map(per_digit).sum::<usize>()
+        work::switch(q, p, digits.map(|digit| digit.end.min(q) - digit.start))
     };
     let single = babies * 2 * divide(q, p)
         + terms * 2 * q
