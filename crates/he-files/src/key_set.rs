@@ -49,17 +49,28 @@ impl<S: Scheme> KeySet<S> {
         rng: &mut ChaCha20Rng,
         watch: &dyn Watch,
     ) -> Result<Self> {
+        let parts = S::Secret::evaluation_parts(&engine.ring, rotations).len();
+        let meter = Meter::new(watch, Stage::GeneratingKeys, parts as u64);
+        let keys = Self::generate_told(engine, rotations, rng, || meter.inc(1))?;
+        meter.finish();
+        Ok(keys)
+    }
+
+    /// Generates all keys, the same, with a call after each evaluation key.
+    fn generate_told(
+        engine: &Engine<S>,
+        rotations: &Rotations,
+        rng: &mut ChaCha20Rng,
+        mut made: impl FnMut(),
+    ) -> Result<Self> {
         let Engine { params, ring, .. } = engine;
-        let parts = S::Secret::evaluation_parts(ring, rotations);
-        let meter = Meter::new(watch, Stage::GeneratingKeys, parts.len() as u64);
         let secret = S::secret(params, rng);
         let public = secret.public(ring, rng)?;
         let mut evaluation = S::Evaluation::empty(params, ring)?;
-        for part in parts {
+        for part in S::Secret::evaluation_parts(ring, rotations) {
             secret.add_part(&mut evaluation, part, rng)?;
-            meter.inc(1);
+            made();
         }
-        meter.finish();
         let id = KeyId::random(rng);
         let (secret, public, evaluation) = (secret.of(&id), public.of(&id), evaluation.of(&id));
         Ok(Self { id, secret, public, evaluation })

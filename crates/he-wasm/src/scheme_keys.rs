@@ -17,6 +17,7 @@ use he_files::note::{self, KeyId, KeyNote, Payload};
 use he_files::passphrase::Passphrase;
 use he_files::scheme::{Ckks, KeyMaker, OfKeySet, Rotations, Scheme};
 use he_files::team::Team;
+use he_files::watch::{Meter, Stage};
 use rand::SeedableRng;
 use rand::rngs::ChaCha20Rng;
 use serde_json::{Map, Value, json};
@@ -166,11 +167,14 @@ impl<S: Contents> Keys<S> {
         let encryptor = S::secret_encryptor(engine, self.file.secret()?)?;
         let mut writer = CipherWriter::new::<S>(written.output(FILE), params, &payload)?;
         let slots = payload.content.slots(S::slots(params));
-        for vectors in S::pack(&clear, params, &payload.content, &tell)? {
-            let mut own = ChaCha20Rng::from_rng(&mut rng);
-            writer.send(encryptor(&vectors?, slots, &mut own)?.seal())?;
+        let meter = Meter::new(&tell, Stage::Encrypting, payload.content.vectors(S::slots(params))?);
+        for vectors in S::pack(&clear, params, &payload.content)? {
+            let (vectors, mut own) = (vectors?, ChaCha20Rng::from_rng(&mut rng));
+            writer.send(encryptor(&vectors, slots, &mut own)?.seal())?;
+            meter.inc(vectors.len() as u64);
             pause().await;
         }
+        meter.finish();
         let facts: Map<String, Value> = writer.commit()?.facts;
         Ok(Value::Object(facts))
     }

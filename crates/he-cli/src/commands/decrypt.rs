@@ -346,13 +346,14 @@ fn decrypt<S: Contents>(args: &Decrypt, input: Input, key: &KeyFile<S>, inputs: 
     let plain = match &publication {
         None => Plain::decrypt(&team, secret, &mut reader, view)?,
         Some(publication) => {
-            let batches = reader.payload.content.batches(S::slots(&reader.params))?;
-            let vectors = batches.map(|(_, count)| count as u64).sum();
+            let vectors = reader.payload.content.vectors(S::slots(&reader.params))?;
             Plain::publish(&team, secret, &mut reader, view, publication)
                 .map_err(|error| too_wide(error, args.published, S::NAME, vectors))?
         }
     };
-    plain.write(format, &mut output).map_err(|error| error.written_to(&output.name()))?;
+    plain
+        .write_watched(format, &mut output, team.watch())
+        .map_err(|error| error.written_to(&output.name()))?;
     let (bytes, payload) = (output.bytes(), reader.payload);
     output.commit()?;
     if let Some(publication) = &publication {

@@ -167,7 +167,7 @@ fn steps(
     let clock = Instant::now();
     let team = devices.team::<Ckks>(params)?;
     let mut rng = rng()?;
-    let keys = KeySet::<Ckks>::generate(team.lead(), &rotations(params, 1)?, &mut rng)?;
+    let keys = KeySet::<Ckks>::generate_watched(team.lead(), &rotations(params, 1)?, &mut rng, team.watch())?;
     let bytes = outputs.keys.write(&keys, params, None)?.iter().sum();
     steps.push(Step { name: "keygen", time: clock.elapsed(), file: "keys/", bytes, psnr: None });
 

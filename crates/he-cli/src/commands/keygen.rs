@@ -20,7 +20,7 @@ use he_files::bootstrap::{self, Refreshing};
 use he_files::contents::{images, integers};
 use he_files::io::output::{Output, OutputOptions, create_dir};
 use he_files::key_file::write_aes_key;
-use he_files::key_set::{KEY_NAMES, KeyFiles, KeySet, Wiped, sealed};
+use he_files::key_set::{KEY_NAMES, KeyFiles, Wiped, sealed};
 use he_files::needs::Published;
 use he_files::note::KeyId;
 use he_files::scheme::Taken;
@@ -89,11 +89,10 @@ fn bootstrapping<P: Refreshing>(
     }
     let mut rng = rng()?;
     let engine = Engine::<P::Scheme>::new(params, devices.lead().clone())?;
-    let keys = KeySet::generate(&engine, rotations, &mut rng)?;
-    let (id, device) = (keys.id.clone(), devices.lead().clone());
-    let sizes = files.write_with_bootstrapping(keys, params, passphrase.as_ref(), |secret, id, out| {
-        bootstrap::keys::generate(secret, id, boot, device, &mut rng, &Shown::default(), out)
-    })?;
+    let shown = Shown::default();
+    let passphrase = passphrase.as_ref();
+    let (id, sizes) =
+        files.generate_with_bootstrapping(boot, &engine, rotations, passphrase, &mut rng, &shown)?;
     folder.keep();
     let names = KEY_NAMES.into_iter().chain([bootstrap::KEY_NAME]);
     let scheme = <P::Scheme as Scheme>::NAME;
@@ -148,12 +147,12 @@ fn keys<S: Scheme>(params: &S::Params, rotations: &Rotations, args: &KeyFolder) 
     let devices = args.options.device.open()?;
     let passphrase = args.options.seal.obtain(&args.output.join(KEY_NAMES[0]).display().to_string())?;
     let engine = Engine::<S>::new(params, devices.lead().clone())?;
-    let keys = KeySet::generate(&engine, rotations, &mut rng()?)?;
-    let sizes = files.write(&keys, params, passphrase.as_ref())?;
+    let (passphrase, shown) = (passphrase.as_ref(), Shown::default());
+    let (id, sizes) = files.generate(&engine, rotations, passphrase, &mut rng()?, &shown)?;
     folder.keep();
     let made = summary(S::NAME, &args.output, KEY_NAMES.into_iter().zip(sizes), passphrase.is_some());
     Ok(made
-        .fact("key_set", keys.id.short())
+        .fact("key_set", id.short())
         .fact("device", devices.name())
         .fact("rotations", rotations.steps.len())
         .fact("parameters", S::params_json(params)))

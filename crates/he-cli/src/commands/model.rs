@@ -11,7 +11,7 @@ use he_files::cipher_file::CipherReader;
 use he_files::io::input::Input;
 use he_files::io::output::{OutputOptions, create_dir};
 use he_files::key_file::{AnyKey, KeyFile};
-use he_files::key_set::{KEY_NAMES, KeyFiles, KeySet};
+use he_files::key_set::{KEY_NAMES, KeyFiles};
 use he_files::models::examples::Examples;
 use he_files::models::{Inference, ModelFile};
 use he_files::scheme::engine::rng;
@@ -155,16 +155,17 @@ pub(super) fn keygen(args: &Keygen, plan: &Path, output: &Path) -> Result<Summar
     warn_of_toy(&model);
     let mut rng = rng()?;
     let (engine, rotations) = (model.engine(devices.lead().clone())?, model.rotations()?);
-    let keys = KeySet::<Ckks>::generate(&engine, &rotations, &mut rng)?;
-    let id = keys.id.clone();
-    let (params, device) = (model.params(), devices.lead().clone());
-    let sizes = match model.bootstrapping() {
-        None => files.write(&keys, params, passphrase.as_ref())?.to_vec(),
-        Some(boot) => files
-            .write_with_bootstrapping(keys, params, passphrase.as_ref(), |secret, id, out| {
-                bootstrap::keys::generate(secret, id, boot, device, &mut rng, &Shown::default(), out)
-            })?
-            .to_vec(),
+    let (passphrase, shown) = (passphrase.as_ref(), Shown::default());
+    let (id, sizes) = match model.bootstrapping() {
+        None => {
+            let (id, sizes) = files.generate(&engine, &rotations, passphrase, &mut rng, &shown)?;
+            (id, sizes.to_vec())
+        }
+        Some(boot) => {
+            let (id, sizes) =
+                files.generate_with_bootstrapping(boot, &engine, &rotations, passphrase, &mut rng, &shown)?;
+            (id, sizes.to_vec())
+        }
     };
     folder.keep();
     let names = KEY_NAMES.into_iter().chain([bootstrap::KEY_NAME]);

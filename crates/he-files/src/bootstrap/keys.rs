@@ -132,8 +132,8 @@ impl<P: Refreshing> KeyFile<P> {
     }
 }
 
-/// Makes the keys and writes each of them at once: the memory is that of one. Returns the bytes of
-/// the file.
+/// Makes the keys and writes each of them at once: the memory is that of one. `told` is called with
+/// the bytes of each in memory. Returns the bytes of the file.
 ///
 /// # Errors
 /// The device fails; the output cannot be written.
@@ -143,18 +143,16 @@ pub fn generate<P: Refreshing>(
     params: &P,
     device: Device,
     rng: &mut ChaCha20Rng,
-    watch: &dyn Watch,
+    told: impl Fn(u64),
     out: &mut Output,
 ) -> Result<u64> {
     let circuit = params.circuit();
     let (ring, name) = (circuit.ring(device)?, out.name());
-    // Keys are of many sizes.
-    let meter = Meter::new(watch, Stage::GeneratingKeys, circuit.key_bytes()? as u64);
     let made = BootstrapKeys::generate_each(secret, circuit, &ring, rng)?;
     let frames = made.map(|key| {
         let key = key?;
         let frame = key.to_frame(circuit);
-        meter.inc(circuit.bytes_of_key(key.purpose()) as u64);
+        told(circuit.bytes_of_key(key.purpose()) as u64);
         frame
     });
     write_frames(out, &params.to_frame(), &KeyNote::of(id), frames, &name)

@@ -3,8 +3,9 @@
 pub use super::view::View;
 use crate::contents::numbers::Numbers;
 use crate::data::picture::{Format, Picture};
-use crate::data::table::{Cell, Table};
+use crate::data::table::{Cell, Field, Table};
 use crate::error::Result;
+use crate::watch::{Meter, Stage, Watch};
 use std::io::Write;
 
 /// The content to be encrypted.
@@ -33,11 +34,35 @@ impl Plain {
     /// # Errors
     /// The output cannot be written.
     pub fn write(&self, format: Format, output: &mut impl Write) -> Result<()> {
+        self.write_watched(format, output, &())
+    }
+
+    /// Writes it, the same, and tells of the rows of tables.
+    ///
+    /// # Errors
+    /// The output cannot be written.
+    pub fn write_watched(&self, format: Format, output: &mut impl Write, watch: &dyn Watch) -> Result<()> {
         match self {
             Self::Picture(picture) => picture.encode(format, output),
             Self::Numbers(numbers) => numbers.write(output),
-            Self::Table(table) => table.write(output, b','),
-            Self::Cells(table) => table.write(output, b','),
+            Self::Table(table) => write_table(table, output, watch),
+            Self::Cells(table) => write_table(table, output, watch),
         }
     }
+}
+
+fn write_table<T: Field>(table: &Table<T>, output: &mut impl Write, watch: &dyn Watch) -> Result<()> {
+    /// The rows that are told of together.
+    const ROWS: u64 = 1 << 10;
+    let (rows, mut wrote) = (table.rows() as u64, 0);
+    let meter = Meter::new(watch, Stage::Writing, rows);
+    table.write_told(output, b',', || {
+        wrote += 1;
+        if wrote % ROWS == 0 {
+            meter.inc(ROWS);
+        }
+    })?;
+    meter.inc(rows % ROWS);
+    meter.finish();
+    Ok(())
 }

@@ -12,7 +12,7 @@ use crate::io::output::Output;
 use crate::note::Payload;
 use crate::scheme::{Encrypt, KeyMaker};
 use crate::team::{Jobs, Team};
-use crate::watch::Watch;
+use crate::watch::{Meter, Stage, Watch};
 use rand::SeedableRng;
 use rand::rngs::ChaCha20Rng;
 
@@ -88,11 +88,18 @@ fn write<S: Contents>(
     let slots = payload.content.slots(S::slots(params));
     type Job<T> = (Vec<Vec<T>>, ChaCha20Rng);
     let source = |jobs: &mut Jobs<'_, Job<S::Slot>>| {
-        let mut batches = S::pack(clear, params, &payload.content, team.watch())?;
+        let mut batches = S::pack(clear, params, &payload.content)?;
         batches.try_for_each(|vectors| jobs.give((vectors?, ChaCha20Rng::from_rng(rng))))
     };
     let work =
         |at: usize, (vectors, mut rng): Job<S::Slot>| Ok(encryptors[at](&vectors, slots, &mut rng)?.seal());
-    team.run(source, work, |frame| writer.send(frame))?;
+    let progress = Meter::new(team.watch(), Stage::Encrypting, payload.content.vectors(S::slots(params))?);
+    let mut counts = payload.content.batches(S::slots(params))?;
+    team.run(source, work, |frame| {
+        writer.send(frame)?;
+        progress.inc(counts.next().map_or(0, |(_, count)| count as u64));
+        Ok(())
+    })?;
+    progress.finish();
     writer.commit()
 }

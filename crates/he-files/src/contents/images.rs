@@ -51,9 +51,8 @@ impl Kind<Ckks> for Tiles {
         picture: &'a Picture,
         params: &CkksParams,
         note: &'a ImageNote,
-        watch: &'a dyn Watch,
     ) -> Result<Batches<'a, Complex64>> {
-        pack(params, picture, note, watch)
+        pack(params, picture, note)
     }
 
     fn pair(operator: Operator, left: &ImageNote, right: &ImageNote) -> Result<(Content, Vec<Pairing>)> {
@@ -184,19 +183,14 @@ fn pack<'a>(
     params: &CkksParams,
     picture: &'a Picture,
     note: &'a ImageNote,
-    watch: &'a dyn Watch,
 ) -> Result<Batches<'a, Complex64>> {
     let layout = note.layout(params.slots())?;
     let (bands, channels) = (layout.bands(), picture.channels().count());
-    let progress = Meter::new(watch, Stage::Encrypting, bands as u64);
     let packed = move |(band, channel): (usize, usize)| {
         let vectors = layout.pack_band(band, |y, row| {
             let y = y as u32;
             picture.read_rows(channel, y..y + 1, row);
         });
-        if channel + 1 == channels {
-            progress.inc(1);
-        }
         let mut vectors = match vectors {
             Ok(vectors) => vectors.into_iter(),
             Err(error) => return vec![Err(error.into())],

@@ -100,13 +100,8 @@ impl<E: Taken> Kind<E> for IntegerTable {
         Ok(Content::Integers(describe::<E>(table, params)?))
     }
 
-    fn pack<'a>(
-        table: &'a Self,
-        params: &Params<E>,
-        note: &'a IntegersNote,
-        watch: &'a dyn Watch,
-    ) -> Result<Batches<'a, u64>> {
-        Ok(pack(table, note, <E as Scheme>::slots(params), params.plain().value(), watch))
+    fn pack<'a>(table: &'a Self, params: &Params<E>, note: &'a IntegersNote) -> Result<Batches<'a, u64>> {
+        Ok(pack(table, note, <E as Scheme>::slots(params), params.plain().value()))
     }
 
     fn pair(
@@ -253,14 +248,7 @@ pub fn lift(residue: u64, low: i64, t: u64) -> i64 {
 }
 
 /// Packs a table into vectors, batch by batch.
-fn pack<'a>(
-    table: &'a IntegerTable,
-    note: &'a IntegersNote,
-    slots: usize,
-    t: u64,
-    watch: &'a dyn Watch,
-) -> Batches<'a, u64> {
-    let progress = Meter::new(watch, Stage::Encrypting, note.columns.len() as u64);
+fn pack<'a>(table: &'a IntegerTable, note: &'a IntegersNote, slots: usize, t: u64) -> Batches<'a, u64> {
     let columns = table.table.columns();
     if let Some(Places { of, vectors }) = note.places(slots) {
         return Box::new(vectors.into_iter().map(move |members| {
@@ -269,7 +257,6 @@ fn pack<'a>(
                 let block = block(&columns[column], &note.columns[column], t);
                 vector[of[column].slot..][..block.len()].copy_from_slice(&block);
             }
-            progress.inc(members.len() as u64);
             Ok(vec![vector])
         }));
     }
@@ -280,9 +267,6 @@ fn pack<'a>(
     };
     Box::new((0..columns.len()).flat_map(of_column).map(move |(column, range)| {
         let about = &note.columns[column];
-        if range.end == rows {
-            progress.inc(1);
-        }
         let vectors = columns[column][range].chunks(about.rows_per_vector(slots));
         Ok(vectors.map(|values| block(values, about, t)).collect())
     }))

@@ -64,7 +64,6 @@ pub trait Kind<S: Scheme> {
         clear: &'a Self::Clear,
         params: &S::Params,
         note: &'a Self::Note,
-        watch: &'a dyn Watch,
     ) -> Result<Batches<'a, S::Slot>>;
 
     /// The description of an operation on two contents, and how each of its parts (channels,
@@ -145,11 +144,10 @@ pub trait Contents: Scheme {
         clear: &'a Clear<Self::Table>,
         params: &Self::Params,
         content: &'a Content,
-        watch: &'a dyn Watch,
     ) -> Result<Batches<'a, Self::Slot>> {
         match (clear, Self::Pictures::note(content), Self::Table::note(content)) {
-            (Clear::Picture(picture), Some(note), _) => Self::Pictures::pack(picture, params, note, watch),
-            (Clear::Table(table), _, Some(note)) => Self::Table::pack(table, params, note, watch),
+            (Clear::Picture(picture), Some(note), _) => Self::Pictures::pack(picture, params, note),
+            (Clear::Table(table), _, Some(note)) => Self::Table::pack(table, params, note),
             _ => Err(ContentError::Mismatch.into()),
         }
     }

@@ -55,9 +55,8 @@ impl<S: Sampled> Kind<S> for Samples {
         picture: &'a Picture,
         params: &S::Params,
         note: &'a SamplesNote,
-        watch: &'a dyn Watch,
     ) -> Result<Batches<'a, S::Slot>> {
-        Ok(pack(picture, note, S::slots(params), S::slot, watch))
+        Ok(pack(picture, note, S::slots(params), S::slot))
     }
 
     fn pair(operator: Operator, left: &SamplesNote, right: &SamplesNote) -> Result<(Content, Vec<Pairing>)> {
@@ -103,17 +102,12 @@ fn pack<'a, T>(
     note: &SamplesNote,
     slots: usize,
     slot: impl Fn(u16, u32) -> T + Send + 'a,
-    watch: &'a dyn Watch,
 ) -> Batches<'a, T> {
     let (pixels, step, peak) = (note.pixels(), slots * note.batch as usize, picture.depth().peak());
     let channels = picture.channels().count();
-    let progress = Meter::new(watch, Stage::Encrypting, channels as u64);
     let of_channel = move |channel| (0..pixels).step_by(step).map(move |start| (channel, start));
     Box::new((0..channels).flat_map(of_channel).map(move |(channel, start)| {
         let end = pixels.min(start + step);
-        if end == pixels {
-            progress.inc(1);
-        }
         let samples = picture.samples_of(channel, start..end);
         let vector = |samples: &[u16]| samples.iter().map(|&sample| slot(sample, peak)).collect();
         Ok(samples.chunks(slots).map(vector).collect())

@@ -142,6 +142,14 @@ impl Content {
         })
     }
 
+    /// The vectors of all batches.
+    ///
+    /// # Errors
+    /// The geometry is impossible.
+    pub fn vectors(&self, full: usize) -> Result<u64> {
+        Ok(self.batches(full)?.map(|(_, count)| count as u64).sum())
+    }
+
     /// A bound on the magnitude of the real numbers of a channel or column, or of all columns if
     /// they share vectors.
     pub fn bound(&self, part: usize) -> f64 {

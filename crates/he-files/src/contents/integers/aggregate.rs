@@ -135,7 +135,7 @@ impl<E: Taken> OverRows<E> for Aggregate<E> {
             let total = total.ok_or(ContentError::NoRows)?;
             send(sum_rows(ev, total, stride, keys)?)
         };
-        let progress = Meter::new(team.watch(), Stage::Computing, note.columns.len() as u64);
+        let progress = Meter::new(team.watch(), Stage::Computing, content.vectors(slots)?);
         if let Self::DotColumns(a, b) = *self {
             let mut kept: [Vec<Ciphertext<E, Device>>; 2] = [Vec::new(), Vec::new()];
             for column in 0..note.columns.len() {
@@ -146,8 +146,8 @@ impl<E: Taken> OverRows<E> for Aggregate<E> {
                     } else if column == b {
                         kept[1].push(ct);
                     }
+                    progress.inc(count as u64);
                 }
-                progress.inc(1);
             }
             let [left, right] = &kept;
             let right = if a == b { left } else { right };
@@ -169,11 +169,11 @@ impl<E: Taken> OverRows<E> for Aggregate<E> {
                         _ if self.takes(column) => add_batch(ev, &mut total, &ct)?,
                         _ => {}
                     }
+                    progress.inc(count as u64);
                 }
                 if total.is_some() {
                     finish(total, column.stride())?;
                 }
-                progress.inc(1);
             }
         }
         progress.finish();

@@ -43,9 +43,9 @@ impl OverRows<Ckks> for Statistic {
             .map(|(x, y)| y.map_or((0.0, 0.0), |(_, y)| (y.shift(), x.shift())))
             .collect();
         let result = self.result(&engine.params, note, with.as_ref())?;
-        let progress = Meter::new(team.watch(), Stage::Computing, result.columns.len() as u64);
+        let vectors = Content::Table(note.clone()).vectors(<Ckks as Scheme>::slots(&engine.params))?;
+        let progress = Meter::new(team.watch(), Stage::Computing, vectors);
         let mut send = |ct: Ciphertext<Device>, bound: u64| {
-            progress.inc(1);
             let ct = if lower { Ckks::lowered(engine, &ct, bound as f64)? } else { ct };
             writer.send(ct.to_frame(&engine.params)?.seal())
         };
@@ -53,11 +53,19 @@ impl OverRows<Ckks> for Statistic {
             Some(places) => {
                 let largest = bounds.iter().copied().max().unwrap_or(1);
                 let mut send = |ct| send(ct, result.largest());
-                self.apply_packed(engine, keys, reader, note, &places, (largest, &shifts), &mut send)?;
+                self.apply_packed(
+                    engine,
+                    keys,
+                    (reader, &progress),
+                    note,
+                    &places,
+                    (largest, &shifts),
+                    &mut send,
+                )?;
             }
             None => {
                 let mut send = |column: usize, ct| send(ct, result.columns[column].count);
-                self.apply_by_column(engine, keys, reader, note, (&bounds, &shifts), &mut send)?;
+                self.apply_by_column(engine, keys, (reader, &progress), note, (&bounds, &shifts), &mut send)?;
             }
         }
         progress.finish();
@@ -94,15 +102,16 @@ impl Statistic {
         &mut self,
         engine: &Engine<Ckks>,
         keys: &EvaluationKeys<Device>,
-        reader: &mut CipherReader<Ckks>,
+        (reader, progress): (&mut CipherReader<Ckks>, &Meter<'_>),
         note: &TableNote,
         (bounds, shifts): (&[u64], &[(f64, f64)]),
         send: &mut dyn FnMut(usize, Ciphertext<Device>) -> Result<()>,
     ) -> Result<()> {
         let (ev, slots) = (&engine.evaluator, note.slots as usize);
         let ranges: Vec<Range<usize>> = batches(note).collect();
+        let vectors = |range: &Range<usize>| range.len().div_ceil(slots) as u64;
         let next = |reader: &mut CipherReader<Ckks>, range: &Range<usize>| {
-            reader.next(&engine.ring, range.len().div_ceil(slots))
+            reader.next(&engine.ring, vectors(range) as usize)
         };
         let shift = |&(left, right): &(f64, f64)| Shifts::new(Weights::All(left), Weights::All(right));
         let shifts: Vec<Option<Shifts>> = shifts.iter().map(shift).collect();
@@ -119,6 +128,7 @@ impl Statistic {
                     } else if column == a {
                         kept[0].push(ct);
                     }
+                    progress.inc(vectors(range));
                 }
             }
             let [left, right] = &kept;
@@ -139,6 +149,7 @@ impl Statistic {
                     _ => None,
                 };
                 self.add(ev, &mut totals, &ct, with.as_ref(), shifts.is_some(), keys)?;
+                progress.inc(vectors(range));
             }
             send(column, self.finish(ev, keys, totals, shifts.as_ref(), note.rows)?)?;
         }
@@ -152,7 +163,7 @@ impl Statistic {
         &mut self,
         engine: &Engine<Ckks>,
         keys: &EvaluationKeys<Device>,
-        reader: &mut CipherReader<Ckks>,
+        (reader, progress): (&mut CipherReader<Ckks>, &Meter<'_>),
         note: &TableNote,
         places: &Places,
         (bound, shifts): (u64, &[(f64, f64)]),
@@ -174,6 +185,7 @@ impl Statistic {
                         });
                     }
                 }
+                progress.inc(1);
             }
             let [Some(x), Some(y)] = &kept else {
                 return Err(ContentError::NoSuchColumns.into());
@@ -198,6 +210,7 @@ impl Statistic {
             let mut totals = Totals::new(Some(block));
             self.add(ev, &mut totals, &ct, with.as_ref(), shifts.is_some(), keys)?;
             send(self.finish(ev, keys, totals, shifts.as_ref(), note.rows)?)?;
+            progress.inc(1);
         }
         Ok(())
     }
@@ -274,7 +287,7 @@ mod tests {
         note.columns.iter_mut().for_each(|column| column.exponent = 0);
         let mut encrypted = Vec::new();
         let encoding = params.encoding().slots(note.slots as usize);
-        for vectors in pack(&table, &note, &()) {
+        for vectors in pack(&table, &note) {
             let vectors = vectors?;
             let vectors: Vec<&[Complex64]> = vectors.iter().map(Vec::as_slice).collect();
             let plain = engine.evaluator.encoder().encode_batch(&vectors, encoding)?;

@@ -50,13 +50,8 @@ impl<S: Real> Kind<S> for RealTable {
         Ok(Content::Table(describe::describe::<S>(table, params, watch)?))
     }
 
-    fn pack<'a>(
-        table: &'a Self,
-        _params: &S::Params,
-        note: &'a TableNote,
-        watch: &'a dyn Watch,
-    ) -> Result<Batches<'a, Complex64>> {
-        Ok(pack::pack(table, note, watch))
+    fn pack<'a>(table: &'a Self, _params: &S::Params, note: &'a TableNote) -> Result<Batches<'a, Complex64>> {
+        Ok(pack::pack(table, note))
     }
 
     fn pair(operator: Operator, left: &TableNote, right: &TableNote) -> Result<(Content, Vec<Pairing>)> {

@@ -5,18 +5,12 @@ use super::table::RealTable;
 use crate::contents::Batches;
 use crate::contents::packing::Places;
 use crate::note::{ColumnNote, TableNote, scale};
-use crate::watch::{Meter, Stage, Watch};
 use he_core::circuits::pack_column;
 use he_core::ckks::Complex64;
 
 /// Packs a table into vectors, batch by batch.
-pub(super) fn pack<'a>(
-    table: &'a RealTable,
-    note: &'a TableNote,
-    watch: &'a dyn Watch,
-) -> Batches<'a, Complex64> {
+pub(super) fn pack<'a>(table: &'a RealTable, note: &'a TableNote) -> Batches<'a, Complex64> {
     let (table, slots) = (&table.table, note.slots as usize);
-    let progress = Meter::new(watch, Stage::Encrypting, note.columns.len() as u64);
     let encrypted = |x: f64, about: &ColumnNote| scale(x - about.offset, -about.exponent);
     if let Some(Places { of, vectors }) = note.places() {
         return Box::new(vectors.into_iter().map(move |columns| {
@@ -25,16 +19,12 @@ pub(super) fn pack<'a>(
                 let rows = vector[of[column].slot..].iter_mut().zip(&table.columns()[column]);
                 rows.for_each(|(slot, &x)| slot.re = encrypted(x, &note.columns[column]));
             }
-            progress.inc(columns.len() as u64);
             Ok(vec![vector])
         }));
     }
     let of_column = move |column| batches(note).map(move |range| (column, range));
     Box::new((0..note.columns.len()).flat_map(of_column).map(move |(column, range)| {
         let (about, values) = (&note.columns[column], &table.columns()[column]);
-        if range.end == values.len() {
-            progress.inc(1);
-        }
         let scaled: Vec<f64> = values[range].iter().map(|&x| encrypted(x, about)).collect();
         Ok(pack_column(&scaled, slots)?)
     }))

@@ -15,6 +15,14 @@ impl<T> Table<T> {
     where
         T: Field,
     {
+        self.write_told(out, delimiter, || {})
+    }
+
+    /// Writes the table, the same, with a call after each row.
+    pub(crate) fn write_told(&self, out: impl Write, delimiter: u8, mut wrote: impl FnMut()) -> Result<()>
+    where
+        T: Field,
+    {
         let failed = |e: csv::Error| match e.into_kind() {
             csv::ErrorKind::Io(e) => Error::io(e, "write", "the table"),
             _ => TableError::Write.into(),
@@ -38,6 +46,7 @@ impl<T> Table<T> {
                 writer.write_field(guarded(&column[row].text()).as_ref()).map_err(failed)?;
             }
             writer.write_record(None::<&[u8]>).map_err(failed)?;
+            wrote();
         }
         writer.flush().map_err(|e| Error::io(e, "write", "the table"))
     }
