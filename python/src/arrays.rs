@@ -1,7 +1,7 @@
 //! NumPy arrays in and out.
 
+use he_any::layout::Bounds;
 use he_core::num_complex::Complex64;
-use he_files::layout::Bounds;
 use numpy::{
     Element, PyArray1, PyArrayDescrMethods, PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn, PyUntypedArray,
     PyUntypedArrayMethods,

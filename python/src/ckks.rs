@@ -5,11 +5,11 @@ use crate::context::{CkksEngine, Core, no_keys};
 use crate::error::{Fault, Result};
 use crate::interrupt::{self, Interruptible};
 use he::Device;
+use he_any::layout::{self, Bounds, Dim, Layout, Op};
 use he_core::circuits::ckks::{self as statistics, LinearTransform, NeverRefresh, Polynomial, inner_product};
 use he_core::ckks::{Ciphertext, Encoding, Plaintext};
 use he_core::num_complex::Complex64;
 use he_core::rlwe::EvaluationKeys;
-use he_files::layout::{self, Bounds, Dim, Layout, Op};
 use he_files::scheme::ckks::capacity;
 
 pub type Ct = Ciphertext<Device>;

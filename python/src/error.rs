@@ -60,8 +60,8 @@ impl From<he_files::Error> for Fault {
     }
 }
 
-impl From<he_files::layout::LayoutError> for Fault {
-    fn from(error: he_files::layout::LayoutError) -> Self {
+impl From<he_any::layout::LayoutError> for Fault {
+    fn from(error: he_any::layout::LayoutError) -> Self {
         Self::Value(error.to_string())
     }
 }

@@ -5,10 +5,10 @@ use crate::context::{ExactEngine, no_keys};
 use crate::error::{Fault, Result};
 use crate::interrupt;
 use he::Device;
+use he_any::layout::{self, Bounds, Dim, Layout, Op};
 use he_core::exact::{Ciphertext, Plaintext};
 use he_core::rlwe::EvaluationKeys;
 use he_core::wire::WireScheme;
-use he_files::layout::{self, Bounds, Dim, Layout, Op};
 
 pub type Ct<S> = Ciphertext<S, Device>;
 type Keys = EvaluationKeys<Device>;

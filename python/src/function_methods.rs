@@ -4,8 +4,8 @@ use crate::ciphertext::{Cipher, PyCiphertext};
 use crate::ckks;
 use crate::error::Fault;
 use crate::functions::{Interval, PyFunction};
+use he_any::layout::{Dim, Layout, Op};
 use he_core::num_complex::Complex64;
-use he_files::layout::{Dim, Layout, Op};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 

@@ -4,7 +4,7 @@ use crate::ciphertext::{Cipher, PyCiphertext, schemes_differ};
 use crate::context::Engine;
 use crate::error::{Fault, Result};
 use crate::{ckks, exact};
-use he_files::layout::{Bounds, Dim, Layout, shown};
+use he_any::layout::{Bounds, Dim, Layout, shown};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 

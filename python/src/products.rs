@@ -4,7 +4,7 @@ use crate::arrays::{Array, Numbers, Values};
 use crate::ciphertext::{Cipher, Operand, PyCiphertext, on_cipher};
 use crate::error::Fault;
 use crate::{ckks, exact};
-use he_files::layout::{Bounds, Dim, Layout, Op, shown};
+use he_any::layout::{Bounds, Dim, Layout, Op, shown};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 

@@ -12,7 +12,7 @@ use crate::scalar::carrying;
 use datafusion::arrow::datatypes::{Field, FieldRef};
 use datafusion::common::{Column, DFSchema, Result as EngineResult};
 use datafusion::logical_expr::{Case, Expr, ExprSchemable, LogicalPlan, Projection, Union};
-use he_files::layout::Layout;
+use he_any::layout::Layout;
 use std::sync::Arc;
 
 /// Functions of the engine that choose one of their arguments.
@@ -53,7 +53,7 @@ pub fn common(set: &KeySet, what: &str, fields: &[FieldRef]) -> Result<Option<Ce
 }
 
 fn described(cell: &CellType) -> String {
-    let shape = cell.layout.map(|layout| format!(", shape {}", he_files::layout::shown(&layout.shape())));
+    let shape = cell.layout.map(|layout| format!(", shape {}", he_any::layout::shown(&layout.shape())));
     let key_set = cell.key_set.as_deref().unwrap_or("unknown");
     format!("{:?} of {}, key set {key_set}{}", cell.kind, cell.described(), shape.unwrap_or_default())
 }

@@ -8,7 +8,7 @@
 
 use crate::error::{Error, Result};
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
-use he_files::layout::{Bounds, Layout};
+use he_any::layout::{Bounds, Layout};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -12,11 +12,11 @@ use datafusion::arrow::array::{
 use datafusion::arrow::datatypes::{DataType, Field as ArrowField, FieldRef, Schema};
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
 use datafusion::parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use he_any::layout::{Bounds, figure};
 use he_files::data::table::decimal::Decimal;
 use he_files::data::table::{Header, Table, TableOptions, guarded, looks_like_table, unguarded, whole};
 use he_files::io::input::Input;
 use he_files::io::output::Output;
-use he_files::layout::{Bounds, figure};
 use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::path::Path;

@@ -1,8 +1,8 @@
 //! Errors, which say what to do.
 
 use datafusion::common::DataFusionError;
+use he_any::layout::{LayoutError, figure};
 use he_files::error::{DAMAGED, OutputError, Problem, TableError};
-use he_files::layout::{LayoutError, figure};
 use std::fmt;
 
 /// The format of tables of CSV, for error messages.

@@ -10,8 +10,8 @@ use crate::scalar::HeFunction;
 use datafusion::common::DFSchema;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::logical_expr::{Expr, LogicalPlan};
+use he_any::layout::figure;
 use he_core::rlwe::KeyRequirements;
-use he_files::layout::figure;
 use std::fmt::Write;
 
 /// A call of a function of cells.

@@ -8,8 +8,8 @@ use crate::keys::KeySet;
 use crate::params::{Number, Params, reals};
 use datafusion::arrow::datatypes::{DataType, Field};
 use datafusion::common::ScalarValue;
+use he_any::layout::{Bounds, Layout, Op};
 use he_core::rlwe::KeyRequirements;
-use he_files::layout::{Bounds, Layout, Op};
 
 /// A function of cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

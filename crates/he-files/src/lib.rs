@@ -94,7 +94,6 @@ pub mod info;
 pub mod io;
 pub mod key_file;
 pub mod key_set;
-pub mod layout;
 pub mod models;
 pub mod needs;
 pub mod note;

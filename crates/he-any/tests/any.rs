@@ -1,0 +1,203 @@
+//! The same programs under every scheme, and what this crate does not know.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+use he::Device;
+use he_any::arrays::{self, Values};
+use he_any::layout::{Dim, Layout, Op, Packing};
+use he_any::{Engine, Family, Kind, Params, Public, Value, rlwe};
+use he_core::ckks::CkksParams;
+use he_core::rlwe::{EvaluationKeys, KeyRequirements};
+use he_core::{bfv, bgv, tfhe};
+use rand::SeedableRng;
+use rand::rngs::ChaCha20Rng;
+use std::fs;
+use std::path::Path;
+
+/// Schemes over RLWE with the keys of products, sums and short rotations.
+struct World {
+    any: Engine,
+    owner: rlwe::Owner,
+    public: Public,
+    keys: EvaluationKeys<Device>,
+    rng: ChaCha20Rng,
+}
+
+impl World {
+    fn new(params: impl Into<Params>, seed: u64) -> Self {
+        println!("seed {seed}");
+        let (params, mut rng) = (params.into(), ChaCha20Rng::seed_from_u64(seed));
+        let any = Engine::new(&params, Device::cpu()).unwrap();
+        assert!(any.is_of(&params) && any.is_exact() == params.is_exact());
+        let row = params.log_n().unwrap() - 1;
+        let needs = KeyRequirements::new().relinearisation().rotations((0..row).map(|bit| 1 << bit));
+        let needs = if any.is_exact() { needs.conjugation() } else { needs };
+        let needs = needs.rotations([-3, -2, -1]);
+        let mut told = Vec::new();
+        let (secret, public, keys) =
+            any.generate(&needs, &mut rng, |done, all| told.push((done, all))).unwrap();
+        assert_eq!(
+            told.first().zip(told.last()),
+            Some((&(0, told.len() - 1), &(told.len() - 1, told.len() - 1)))
+        );
+        let owner = secret.owner(&any).unwrap();
+        let Family::Rlwe(keys) = keys else { panic!("keys of RLWE") };
+        Self { any, owner, public, keys, rng }
+    }
+
+    fn engine(&self) -> &rlwe::Engine {
+        self.any.rlwe().unwrap()
+    }
+
+    fn encrypt(&mut self, values: &[i64], shape: &[usize], packing: Packing) -> (rlwe::Cipher, Layout) {
+        let engine = self.any.rlwe().unwrap();
+        let layout = Layout::of_array(shape, engine.slots(), packing, "values").unwrap();
+        let layout = layout.bounded(Values::Signed(values).public_bounds());
+        let array = (Values::Signed(values), shape);
+        let (mut steps, public) = (Vec::new(), self.public.rlwe().unwrap());
+        let encrypt = |plain: &_| Ok::<_, he_any::Error>(engine.encrypt(public, plain, &mut self.rng)?);
+        let ct = arrays::encrypted(engine, array, &layout, None, encrypt, |at, of| steps.push((at, of)));
+        assert_eq!(steps.last().map(|&(at, of)| at == of), Some(true));
+        (ct.unwrap(), layout)
+    }
+
+    fn decrypt(&self, ct: &rlwe::Cipher, layout: &Layout) -> Vec<i64> {
+        let plain = self.owner.decrypt(ct).unwrap();
+        match self.engine().is_exact() {
+            true => layout.values(&self.engine().integers(&plain).unwrap()),
+            false => {
+                let reals = layout.values(&self.engine().reals(&plain).unwrap());
+                assert!(reals.iter().all(|x| (x - x.round()).abs() < 0.01), "{reals:?}");
+                reals.into_iter().map(|x| x.round() as i64).collect()
+            }
+        }
+    }
+}
+
+fn worlds() -> [World; 3] {
+    let ckks = CkksParams::for_depth(2).precision_bits(20).range_bits(12).slots(8).build().unwrap();
+    [
+        World::new(ckks, 1),
+        World::new(bfv::presets::bfv_n12_d1().unwrap(), 2),
+        World::new(bgv::presets::bgv_n12_d1().unwrap(), 3),
+    ]
+}
+
+#[test]
+fn arrays_mean_the_same_under_every_scheme() {
+    for mut world in worlds() {
+        let (x, of) = world.encrypt(&[1, 2, 3, 4, 5, 6], &[2, 3], Packing::Rows);
+        let (column, of_column) = world.encrypt(&[7, -8, 9], &[3], Packing::Auto);
+        let (engine, keys) = (world.any.rlwe().unwrap(), &world.keys);
+        let found = |(ct, layout): (rlwe::Cipher, Layout)| world.decrypt(&ct, &layout);
+
+        let product = arrays::combine(engine, Some(keys), Op::Mul, &x, &x).unwrap();
+        assert_eq!(found((product, of)), [1, 4, 9, 16, 25, 36]);
+        assert!(arrays::combine(engine, None, Op::Mul, &x, &x).is_err());
+        let plain = of.beside(&[3], engine.slots()).unwrap();
+        let array = (Values::Signed(&[10, 20, 30]), &[3][..]);
+        let shifted = arrays::with_array(engine, Op::Sub, &x, &plain, array).unwrap();
+        assert_eq!(found((shifted, of)), [-9, -18, -27, -6, -15, -24]);
+
+        let sum = |ct, layout, axes: &[Dim]| arrays::sum(engine, keys, (ct, layout), axes, false).unwrap();
+        assert_eq!(found(sum(&x, &of, &[Dim::Batch, Dim::Slots])), [21]);
+        assert_eq!(found(sum(&x, &of, &[Dim::Slots])), [6, 15]);
+        assert_eq!(found(sum(&x, &of, &[Dim::Batch])), [5, 7, 9]);
+
+        assert_eq!(found(arrays::gathered(engine, keys, (&column, &of_column), &[2, 0]).unwrap()), [9, 7]);
+        let both = arrays::side_by_side(engine, keys, &[(&column, 3), (&column, 2)]).unwrap();
+        let layout = Layout { size: 5, ..of_column };
+        assert_eq!(found((both, layout)), [7, -8, 9, 7, -8]);
+
+        let value = Value::Rlwe(column);
+        let bytes = world.any.encode(&value).unwrap();
+        let read = world.any.decode(Kind::Ciphertext, &bytes).unwrap();
+        assert_eq!(world.any.encode(&read).unwrap(), bytes);
+        assert!(world.any.decode(Kind::Uint, &bytes).is_err());
+        assert!(world.any.decode(Kind::Ciphertext, &bytes[1..]).is_err());
+    }
+}
+
+/// The padding after sums of a batch is as many times what it was.
+#[test]
+fn padding_adds_up_with_the_values() {
+    for mut world in worlds() {
+        let (x, of) = world.encrypt(&[1, 2, 3, 4, 5, 6], &[2, 3], Packing::Rows);
+        let (engine, keys) = (world.any.rlwe().unwrap(), &world.keys);
+        // Ones in the padding: c0 of a polynomial.
+        let x = engine.add_number(&x, he_any::Number::Integer(1)).unwrap();
+        let of = of.with_scalar(1.0, Op::Add);
+        let (sum, layout) = arrays::sum(engine, keys, (&x, &of), &[Dim::Batch], false).unwrap();
+        assert_eq!((world.decrypt(&sum, &layout), layout.padding), (vec![7, 9, 11], Some(2.0)));
+        let (total, layout) = arrays::sum(engine, keys, (&sum, &layout), &[Dim::Slots], false).unwrap();
+        assert_eq!(world.decrypt(&total, &layout), [27]);
+    }
+}
+
+#[test]
+fn parameters_come_back_and_belong_to_their_scheme() {
+    let all: [Params; 4] = [
+        CkksParams::for_depth(1).precision_bits(20).build().unwrap().into(),
+        bfv::presets::bfv_n12_d1().unwrap().into(),
+        bgv::presets::bgv_n12_d1().unwrap().into(),
+        tfhe::presets::digits_2m128().unwrap().into(),
+    ];
+    let facts = all.each_ref().map(|params| (params.scheme(), params.is_exact(), params.slots().is_some()));
+    assert_eq!(
+        facts,
+        [("ckks", false, true), ("bfv", true, true), ("bgv", true, true), ("tfhe", false, false)]
+    );
+    for params in all {
+        assert_eq!(Params::from_bytes(&params.to_bytes().unwrap()).unwrap(), params);
+        assert!(params.security_bits() >= 128 && params.fingerprint_text().len() == 64);
+    }
+    let insecure: Params = tfhe::presets::insecure_small().unwrap().into();
+    let bytes = insecure.to_bytes().unwrap();
+    assert!(Params::from_bytes(&bytes).is_err());
+    assert_eq!(Params::from_bytes_insecure(&bytes).unwrap().security_bits(), 0);
+    assert!(Params::from_bytes(&[]).unwrap_err().to_string().contains("no bytes"));
+}
+
+#[test]
+fn ciphertexts_of_two_schemes_do_not_meet() {
+    let [mut ckks, mut bfv, _] = worlds();
+    let (a, of) = ckks.encrypt(&[1, 2], &[2], Packing::Auto);
+    let (b, _) = bfv.encrypt(&[1, 2], &[2], Packing::Auto);
+    assert!(ckks.engine().add(&a, &b).is_err() && bfv.engine().neg(&a).is_err());
+    assert!(rlwe::Cipher::concat(&[&a, &b]).is_err() && rlwe::Cipher::concat(&[]).is_err());
+    assert!(ckks.owner.decrypt(&b).is_err() && bfv.engine().to_bytes(&a).is_err());
+    assert!(ckks.engine().swap_rows(&a, &ckks.keys).is_err());
+    assert!(arrays::mean(bfv.engine(), &bfv.keys, (&b, &of), &[Dim::Slots], false).is_err());
+    let real = (Values::Real(&[0.5, 1.0]), &[2][..]);
+    assert!(arrays::encoded(bfv.engine(), real, &of, None).is_err());
+}
+
+/// The layer is one of schemes: what carries values to it and from it is above it.
+#[test]
+fn neither_python_nor_arrow_nor_files_are_known() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let manifest = fs::read_to_string(root.join("Cargo.toml")).unwrap();
+    let section = manifest.split("[dependencies]").nth(1).unwrap().split("\n[").next().unwrap();
+    let names = section
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .filter_map(|line| line.split(['.', ' ']).next());
+    let names: Vec<&str> = names.filter(|name| !name.is_empty()).collect();
+    assert_eq!(names, ["he", "he-core", "serde", "serde_json", "thiserror", "zeroize"]);
+    let mut folders = vec![root.join("src")];
+    let mut files = 0;
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            files += 1;
+            let text = fs::read_to_string(&path).unwrap();
+            for name in ["std::fs", "std::path", "std::env", "std::process", "std::thread", "println!"] {
+                assert!(!text.contains(name), "{}: {name}", path.display());
+            }
+        }
+    }
+    assert!(files > 20, "{files}");
+}
