@@ -1,13 +1,11 @@
 //! Aggregates of cells as aggregates of the engine: partial states merge, so that engines push them
 //! down to where the rows are.
 
-use crate::cells::Cells;
+use crate::cells::{Cells, decode};
 use crate::column::{CellType, Kind};
-use crate::engine::{Engine, Keys, Value};
 use crate::error::{Error, Result};
 use crate::function::{AGGREGATES, Aggregate, Planned, argument};
 use crate::keys::{Compute, KeySet};
-use crate::params::Number;
 use crate::resolve::{self, Resolved, is_untyped, untyped};
 use crate::scalar::HeFunction;
 use crate::sum::Sum;
@@ -19,6 +17,7 @@ use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::{
     Accumulator, AggregateUDF, AggregateUDFImpl, Expr, Signature, Volatility, udaf_default_schema_name,
 };
+use he_any::{Engine, Keys, Number, Value};
 use std::sync::Arc;
 
 /// An aggregate of cells, for a key set.
@@ -132,7 +131,7 @@ impl AggregateUDFImpl for HeAggregate {
         }
         let compute = Compute::of(&self.set)?;
         let needs_keys = !matches!(self.aggregate, Aggregate::Sum | Aggregate::Count | Aggregate::Mean)
-            || matches!(compute.engine, Engine::Tfhe(..));
+            || matches!(*compute.engine, Engine::Tfhe(_));
         let keys = if needs_keys { Some(compute.keys()?) } else { None };
         let kind = match &self.resolved {
             Some(resolved) => resolved.kind,
@@ -191,7 +190,7 @@ impl Totals {
                 self.squares.add(engine, engine.mul(&value, &value, self.keys()?)?, keys)?;
                 self.sum.add(engine, value, keys)?;
             }
-            (Aggregate::Count, _) if matches!(value, Value::Flags(_)) => {
+            (Aggregate::Count, _) if value.is_condition() => {
                 self.sum.add(engine, engine.counts(&value, self.keys()?)?, keys)?;
             }
             _ => self.sum.add(engine, value, keys)?,
@@ -209,7 +208,7 @@ impl Totals {
         for row in 0..columns.first().map_or(0, Cells::len) {
             let cells: Option<Vec<&[u8]>> = columns.iter().map(|cells| cells.get(row)).collect();
             let Some(cells) = cells else { continue };
-            let decode = |bytes: &&[u8]| self.compute.engine.decode(kind, bytes);
+            let decode = |bytes: &&[u8]| decode(&self.compute.engine, kind, bytes);
             let mut cells = cells.iter().map(decode).collect::<Result<Vec<_>>>()?.into_iter();
             let Some(first) = cells.next() else { continue };
             self.add(first, cells.next()).map_err(|source| self.failed(source))?;

@@ -81,7 +81,7 @@ fn progress(set: &KeySet, a: &CellType, b: &CellType) -> Option<Progress> {
         return a.progress;
     }
     check(set, "", a).ok()?;
-    let params = set.params();
+    let params = set.predictions();
     params.sum(&params.of(a), &params.of(b)).ok()
 }
 

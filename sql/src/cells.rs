@@ -1,10 +1,11 @@
 //! Arrays of cells and of numbers.
 
 use crate::error::{Error, Result};
-use crate::params::Number;
+use crate::thread::compute_alone;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, BinaryArray, BinaryViewArray, LargeBinaryArray};
 use datafusion::arrow::compute::{CastOptions, cast_with_options};
 use datafusion::arrow::datatypes::{DataType, Float64Type, Int64Type};
+use he_any::{Engine, Kind, Number, Value};
 
 /// The bytes of an array of cells, over any of the storages that engines give them.
 pub enum Cells<'a> {
@@ -52,6 +53,16 @@ impl<'a> Cells<'a> {
             Self::View(array) => array.is_valid(row).then(|| array.value(row)),
         }
     }
+}
+
+/// A cell from its bytes, which are checked. A thread computes alone on the cells that it decodes.
+///
+/// # Errors
+/// They are damaged, or those of something else.
+pub fn decode(engine: &Engine, kind: Kind, bytes: &[u8]) -> Result<Value> {
+    compute_alone();
+    let what = || "a damaged cell".to_owned();
+    engine.decode(kind, bytes).map_err(|source| Error::Cell { what: what(), source })
 }
 
 /// The numbers of an array, `None` for NULL: real ones if they have decimals and may have them.

@@ -29,18 +29,7 @@ const VERSION: u32 = 1;
 const MOST_METADATA: usize = 1 << 16;
 
 /// The kind of the cells of a column.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Kind {
-    /// Vectors under CKKS, BFV or BGV.
-    Ciphertext,
-    /// Integers without a sign under TFHE.
-    Uint,
-    /// Integers with a sign under TFHE.
-    Int,
-    /// Conditions under TFHE.
-    Bool,
-}
+pub use he_any::Kind;
 
 /// The progress of computations with the cells of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

@@ -4,7 +4,6 @@ use crate::cells::Cells;
 use crate::column::CellType;
 use crate::error::{Error, Result};
 use crate::owner::{OwnerKey, Plain};
-use crate::params::Params;
 use crate::table::{ROW_GROUP, Writer};
 use datafusion::arrow::array::{
     Array, ArrayRef, BinaryViewBuilder, Float64Array, Int64Array, RecordBatch, StringArray,
@@ -12,6 +11,7 @@ use datafusion::arrow::array::{
 use datafusion::arrow::datatypes::{DataType, Field as ArrowField, FieldRef, Schema};
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
 use datafusion::parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use he_any::Params;
 use he_any::layout::{Bounds, figure};
 use he_files::data::table::decimal::Decimal;
 use he_files::data::table::{Header, Table, TableOptions, guarded, looks_like_table, unguarded, whole};
@@ -209,11 +209,8 @@ impl Column {
 
     /// Bounds of the values that are published with the column; none under TFHE.
     fn bounds(&self, params: &Params) -> Option<Bounds> {
-        let limit = match params {
-            Params::Tfhe(_) => return None,
-            Params::Ckks(_) => f64::MAX,
-            Params::Bfv(_) | Params::Bgv(_) => params.holds(&params.fresh()),
-        };
+        params.rlwe()?;
+        let limit = params.plain_modulus().map_or(f64::MAX, |t| (t / 2) as f64);
         let values: Box<dyn Iterator<Item = f64>> = match &self.values {
             Values::Integers(values) => Box::new(values.iter().flatten().map(|&value| value as f64)),
             Values::Reals(values) => Box::new(values.iter().flatten().copied()),
@@ -271,7 +268,7 @@ pub fn encrypt(
     key: &OwnerKey,
     how: &Encryption,
 ) -> Result<usize> {
-    let exact = !matches!(key.params(), Params::Ckks(_));
+    let exact = key.params().ckks().is_none();
     let table = read(csv, name, how.decimal, &how.columns, exact)?;
     let total = table.first().map_or(0, |column| column.texts.len());
     for wanted in &how.columns {

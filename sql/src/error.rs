@@ -242,6 +242,9 @@ pub enum Error {
     /// The library.
     #[error(transparent)]
     Core(#[from] he_core::Error),
+    /// Arrays and parameters of the library.
+    #[error(transparent)]
+    Any(he_any::Error),
     /// Files of the library.
     #[error(transparent)]
     Files(#[from] he_files::Error),
@@ -429,6 +432,15 @@ impl From<Error> for DataFusionError {
         match error {
             Error::Engine(error) => error,
             error => Self::External(Box::new(error)),
+        }
+    }
+}
+
+impl From<he_any::Error> for Error {
+    fn from(error: he_any::Error) -> Self {
+        match error {
+            he_any::Error::Core(error) => Self::Core(error),
+            error => Self::Any(error),
         }
     }
 }

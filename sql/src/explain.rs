@@ -101,7 +101,7 @@ pub fn explain(plan: &LogicalPlan, set: &KeySet) -> Result<String> {
 
 /// The depth, level, noise and bounds of a column, in words.
 fn left(set: &KeySet, cell: &CellType) -> String {
-    let params = set.params();
+    let params = set.predictions();
     if cell.layout.is_none() {
         return "any depth".to_owned();
     }

@@ -2,13 +2,14 @@
 //! decided while a query is planned, and their computations.
 
 use crate::column::{CellType, Kind, Progress};
-use crate::engine::{Comparison, Engine, Keys, Value};
 use crate::error::{Error, Result};
 use crate::keys::KeySet;
-use crate::params::{Number, Params, reals};
+use crate::params::Predictions;
 use datafusion::arrow::datatypes::{DataType, Field};
 use datafusion::common::ScalarValue;
 use he_any::layout::{Bounds, Layout, Op};
+use he_any::tfhe::Comparison;
+use he_any::{Engine, Keys, Number, Params, Value, reals};
 use he_core::rlwe::KeyRequirements;
 
 /// A function of cells.
@@ -137,7 +138,7 @@ pub fn argument<'a>(
     }
     let data_type = field.data_type();
     let real = data_type.is_floating();
-    let exact = !matches!(set.params(), Params::Ckks(_));
+    let exact = set.params().ckks().is_none();
     if !(data_type.is_integer() || data_type.is_null() || real) || (real && exact) {
         return Err(Error::Type {
             function: function.to_owned(),
@@ -162,7 +163,7 @@ pub fn check(set: &KeySet, column: &str, cell: &CellType) -> Result<()> {
 /// # Errors
 /// The errors of [`check`].
 pub fn check_owner(params: &Params, key_set: Option<&str>, column: &str, cell: &CellType) -> Result<()> {
-    let (scheme, params) = (params.scheme(), params.fingerprint());
+    let (scheme, params) = (params.scheme(), params.fingerprint_text());
     if (cell.scheme.as_str(), &cell.params) != (scheme, &params) {
         let expected = format!("{scheme} parameters {}", params.get(..8).unwrap_or(&params));
         return Err(Error::Params { column: column.to_owned(), found: cell.described(), expected });
@@ -228,7 +229,7 @@ impl Planner<'_> {
         CellType {
             kind,
             scheme: params.scheme().to_owned(),
-            params: params.fingerprint(),
+            params: params.fingerprint_text(),
             key_set: self.set.key_set().map(str::to_owned),
             layout: None,
             progress: None,
@@ -238,19 +239,17 @@ impl Planner<'_> {
     /// Refuses values that CKKS cannot hold at their level. Values of BFV and BGV may leave t in
     /// between, since they come back into it: the answer decides.
     fn within(&self, bounds: Option<Bounds>, progress: &Progress) -> Result<()> {
-        match self.set.params() {
-            Params::Ckks(_) => {
-                let call = format!("{} of {}", self.function, self.columns);
-                self.set.check_range(&call, bounds, progress)
-            }
-            _ => Ok(()),
+        if self.set.params().ckks().is_none() {
+            return Ok(());
         }
+        let call = format!("{} of {}", self.function, self.columns);
+        self.set.check_range(&call, bounds, progress)
     }
 
     fn combined(&self, a: &CellType, b: &CellType, op: Op) -> Result<Option<Layout>> {
         let (Some(left), Some(right)) = (a.layout, b.layout) else { return Ok(None) };
         // Short vectors of CKKS are of as many slots as their values need, but for sums.
-        let alike = left.splat == right.splat || !matches!(self.set.params(), Params::Ckks(_));
+        let alike = left.splat == right.splat || self.set.params().ckks().is_none();
         let combined = left.combined(&right, op, alike);
         let (function, column) = (self.function.to_owned(), self.columns.clone());
         combined.map(Some).map_err(|source| Error::Layout { function, column, source })
@@ -258,7 +257,7 @@ impl Planner<'_> {
 
     /// The progress of a total, and its keys.
     fn total(&self, (name, cell): (&str, &CellType)) -> Result<(CellType, KeyRequirements)> {
-        let (set, params) = (self.set, self.set.params());
+        let (set, params) = (self.set, self.set.predictions());
         let Some(layout) = cell.layout else {
             return Ok((self.of_tfhe(cell.kind), KeyRequirements::new()));
         };
@@ -276,7 +275,7 @@ impl Planner<'_> {
         // A batch is folded first.
         let batch = layout.batch(params.slots());
         let mut progress = self.op(params.total(&params.of(cell), batch as u64))?;
-        let exact = !matches!(params, Params::Ckks(_));
+        let exact = !params.of_reals();
         let row = if exact { slots / 2 } else { slots };
         let steps: Vec<i64> = (0..row.max(1).ilog2()).map(|bit| 1i64 << bit).collect();
         for &step in &steps {
@@ -296,10 +295,10 @@ impl Planner<'_> {
 }
 
 /// The slots of the vectors of a layout: short vectors of CKKS have as many as they need.
-fn vector_slots(params: &Params, layout: &Layout) -> usize {
-    match params {
-        Params::Ckks(_) if !layout.splat => layout.slots(params.slots()),
-        _ => params.slots(),
+fn vector_slots(params: Predictions<'_>, layout: &Layout) -> usize {
+    match params.of_reals() && !layout.splat {
+        true => layout.slots(params.slots()),
+        false => params.slots(),
     }
 }
 
@@ -339,12 +338,12 @@ impl Function {
             args.iter().filter(|arg| matches!(arg, Arg::Cell(..))).map(Arg::name).collect();
         let planner = Planner { set, function: name, columns: columns.join(" and ") };
         let (cell, needs) = self.planned(&planner, args)?;
-        planner.within(cell.bounds(), &set.params().of(&cell))?;
+        planner.within(cell.bounds(), &set.predictions().of(&cell))?;
         Ok(Planned { cell, needs })
     }
 
     fn planned(self, planner: &Planner<'_>, args: &[Arg<'_>]) -> Result<(CellType, KeyRequirements)> {
-        let (set, params) = (planner.set, planner.set.params());
+        let (set, params) = (planner.set, planner.set.predictions());
         let none = KeyRequirements::new;
         let vectors = "vectors of ckks, bfv or bgv, or integers of tfhe";
         let with = |cell: &CellType, layout: Option<Layout>, progress: Progress| {
@@ -508,7 +507,7 @@ impl Function {
             (Self::Sub, Some(a), Some(b), None) => match (a, b) {
                 (Operand::Cell(a), Operand::Cell(b)) => engine.sub(&a, &b, keys),
                 (Operand::Cell(a), Operand::Number(b)) => match engine {
-                    Engine::Tfhe(..) => engine.sub(&a, &engine.constant(&a, b, keys)?, keys),
+                    Engine::Tfhe(_) => engine.sub(&a, &engine.constant(&a, b, keys)?, keys),
                     _ => engine.add_number(&a, opposite(b)?, keys),
                 },
                 (Operand::Number(a), Operand::Cell(b)) => engine.add_number(&engine.neg(&b, keys)?, a, keys),
@@ -538,12 +537,8 @@ impl Function {
                 }
                 _ => Err(unplanned()),
             },
-            (Self::And, Some(Operand::Cell(a)), Some(Operand::Cell(b)), None) => {
-                engine.both(true, &a, &b, keys)
-            }
-            (Self::Or, Some(Operand::Cell(a)), Some(Operand::Cell(b)), None) => {
-                engine.both(false, &a, &b, keys)
-            }
+            (Self::And, Some(Operand::Cell(a)), Some(Operand::Cell(b)), None) => engine.and(&a, &b, keys),
+            (Self::Or, Some(Operand::Cell(a)), Some(Operand::Cell(b)), None) => engine.or(&a, &b, keys),
             (Self::Not, Some(Operand::Cell(a)), None, None) => engine.not(&a, keys),
             (Self::If, Some(Operand::Cell(c)), Some(Operand::Cell(a)), Some(Operand::Cell(b))) => {
                 engine.select(&c, &a, &b, keys)
@@ -637,7 +632,7 @@ impl Aggregate {
         }
         let columns: Vec<&str> = args.iter().map(Arg::name).collect();
         let planner = Planner { set, function: name, columns: columns.join(" and ") };
-        let params = set.params();
+        let params = set.predictions();
         let (column, a) = planner.cell(&args[0])?;
         let of = params.of(a);
         let left = |cell: &CellType, layout: Option<Layout>, progress: Progress, bounds: Option<Bounds>| {
@@ -651,11 +646,11 @@ impl Aggregate {
             layout.map(|layout| if layout.padding == Some(0.0) { layout } else { layout.unknown() })
         };
         let relin = KeyRequirements::new().relinearisation();
-        if matches!(self, Self::Mean | Self::Variance) && !matches!(params, Params::Ckks(_)) {
+        if matches!(self, Self::Mean | Self::Variance) && !params.of_reals() {
             return Err(Error::Scheme {
                 function: name.to_owned(),
                 column: column.to_owned(),
-                scheme: params.scheme(),
+                scheme: set.params().scheme(),
                 instead: match self {
                     Self::Mean => "integers are not divided; take he_sum and count(*)",
                     _ => "integers are not divided; take he_dot(x, x), he_sum(x) and count(*)",

@@ -2,20 +2,19 @@
 //! loads once from their place.
 
 use crate::column::Progress;
-use crate::engine::{Engine, Keys};
 use crate::error::{Error, Result};
-use crate::params::Params;
+use crate::params::{self, Predictions};
 use crate::place;
 use he::Device;
 use he_any::layout::Bounds;
+use he_any::{Engine, Keys, Params};
 use he_core::KeySetId;
 use he_core::ring::{galois_conjugation, galois_rotation};
 use he_core::rlwe::{KeyRequirements, rotation_path};
 use he_core::wire::{FrameHeader, first_frame_limit};
 use he_files::io::input::Input;
 use he_files::key_file::{AnyKey, Key};
-use he_files::scheme::OneOf;
-use he_files::tfhe;
+use he_files::{on_rlwe, tfhe};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{Hash, Hasher};
@@ -89,7 +88,7 @@ impl KeySet {
         /// Parameters have a few hundred bytes.
         const MOST: u64 = 1 << 16;
         let name = params.display().to_string();
-        let params = Params::from_bytes(&Input::open(params)?.read_all(MOST)?);
+        let params = params::read(&Input::open(params)?.read_all(MOST)?);
         let wrong = |error: Error| Error::Place {
             url: name,
             why: format!("not parameters ({error}); give the bytes of Params.to_bytes"),
@@ -142,6 +141,11 @@ impl KeySet {
         &self.params
     }
 
+    /// The predictions about results of computations.
+    pub fn predictions(&self) -> Predictions<'_> {
+        Predictions(&self.params)
+    }
+
     /// The identity, if it is known.
     pub fn key_set(&self) -> Option<&str> {
         self.description.key_set.as_deref()
@@ -168,7 +172,7 @@ impl KeySet {
     /// [`Error::Range`] for values that may leave the numbers that the parameters hold.
     pub fn check_range(&self, column: &str, bounds: Option<Bounds>, progress: &Progress) -> Result<()> {
         let Some(bounds) = bounds else { return Ok(()) };
-        let limit = self.params.holds(progress);
+        let limit = self.predictions().holds(progress);
         if bounds.magnitude() <= limit {
             return Ok(());
         }
@@ -195,7 +199,7 @@ impl KeySet {
     /// # Errors
     /// There is none.
     pub fn conjugation(&self) -> he_core::Result<()> {
-        match self.has(galois_conjugation(self.params.log_n())) {
+        match self.has(galois_conjugation(self.log_n())) {
             true => Ok(()),
             false => Err(he_core::Error::MissingConjugationKey),
         }
@@ -206,14 +210,19 @@ impl KeySet {
     /// # Errors
     /// There are no keys for it.
     pub fn rotation(&self, step: i64) -> he_core::Result<usize> {
-        Ok(rotation_path(step, self.params.log_n(), |g| self.has(g))?.len())
+        Ok(rotation_path(step, self.log_n(), |g| self.has(g))?.len())
     }
 
     /// The steps of rotations that have a key of their own and are powers of two, for people.
     pub fn power_steps(&self) -> Vec<i64> {
-        let log_n = self.params.log_n();
+        let log_n = self.log_n();
         let steps = (0..log_n.saturating_sub(1)).map(|bit| 1i64 << bit);
         steps.filter(|&step| self.has(galois_rotation(step, log_n))).collect()
+    }
+
+    /// log2 of the ring's degree; 0 under TFHE.
+    fn log_n(&self) -> u32 {
+        self.params.log_n().unwrap_or(0)
     }
 
     fn has(&self, element: u64) -> bool {
@@ -236,7 +245,7 @@ impl KeySet {
         let mut description: Description = serde_json::from_slice(bytes)
             .map_err(|error| Error::Table(format!("a plan without the key set of its functions: {error}")))?;
         description.galois.sort_unstable();
-        let params = Arc::new(Params::from_bytes(&description.params)?);
+        let params = Arc::new(params::read(&description.params)?);
         Ok(Self { description: Arc::new(description), params })
     }
 }
@@ -245,7 +254,7 @@ impl KeySet {
 #[derive(Debug)]
 pub struct Compute {
     /// The arithmetic.
-    pub engine: Engine,
+    pub engine: Arc<Engine>,
     set: Option<KeySet>,
     keys: Mutex<Option<Arc<Keys>>>,
 }
@@ -260,7 +269,7 @@ impl Compute {
         if let Some(found) = all.get(&set.bare()) {
             return Ok(Arc::clone(found));
         }
-        let engine = Engine::new(set.params(), device())?;
+        let engine = Arc::new(Engine::new(set.params(), device())?);
         let made = Arc::new(Self { engine, set: Some(set.clone()), keys: Mutex::default() });
         all.insert(set.bare(), Arc::clone(&made));
         Ok(made)
@@ -332,12 +341,12 @@ impl Loaded {
     /// Loads the keys that `keys` makes, for the engine of the same parameters if there is one.
     fn new(
         params: Params,
-        engine: Option<&Engine>,
+        engine: Option<&Arc<Engine>>,
         keys: impl FnOnce(&Engine) -> Result<(Keys, Option<KeySetId>)>,
     ) -> Result<Self> {
         let engine = match engine.filter(|engine| engine.is_of(&params)) {
-            Some(engine) => engine.clone(),
-            None => Engine::new(&params, device())?,
+            Some(engine) => Arc::clone(engine),
+            None => Arc::new(Engine::new(&params, device())?),
         };
         let (keys, key_set) = keys(&engine)?;
         let (relin, galois) = keys.parts();
@@ -348,7 +357,7 @@ impl Loaded {
 
 /// Reads a file of evaluation keys, or their bytes under known parameters, for an engine of the
 /// same parameters if there is one.
-fn load(url: &str, known: Option<&Params>, engine: Option<&Engine>) -> Result<Loaded> {
+fn load(url: &str, known: Option<&Params>, engine: Option<&Arc<Engine>>) -> Result<Loaded> {
     let mut input = place::open(url)?;
     let start = input.peek(FrameHeader::SIZE)?;
     if he_files::passphrase::is_sealed(start) {
@@ -359,28 +368,27 @@ fn load(url: &str, known: Option<&Params>, engine: Option<&Engine>) -> Result<Lo
     let is_file = header.is_none_or(|header| first_frame_limit(header.kind) > 0);
     if let (Some(params), false) = (known, is_file) {
         return Loaded::new(params.clone(), engine, |engine| {
-            engine.read_keys(BufReader::with_capacity(1 << 16, input))
+            Ok(engine.read_keys(BufReader::with_capacity(1 << 16, input))?)
         });
     }
     let secret = || Error::Secret { url: url.to_owned(), found: "a secret key" };
-    macro_rules! rlwe {
-        ($file:expr, $variant:ident) => {{
-            let file = $file;
-            let Key::Evaluation(frames) = &file.key else {
-                return Err(match &file.key {
-                    Key::Secret(_) => secret(),
-                    _ => file.wrong_kind("an evaluation key").into(),
-                });
-            };
-            Loaded::new(Params::$variant(file.params.clone()), engine, |engine| {
-                Ok((engine.keys(frames, file.id.key_set())?, file.id.key_set()))
-            })
-        }};
-    }
+    let other = || Error::Keys {
+        url: url.to_owned(),
+        why: "columns are of ckks, bfv, bgv or tfhe; give the evaluation key of one of them".to_owned(),
+    };
     match AnyKey::read(input, "an evaluation key", None)? {
-        AnyKey::Scheme(OneOf::Ckks(file)) => rlwe!(file, Ckks),
-        AnyKey::Scheme(OneOf::Bfv(file)) => rlwe!(file, Bfv),
-        AnyKey::Scheme(OneOf::Bgv(file)) => rlwe!(file, Bgv),
+        AnyKey::Scheme(file) => on_rlwe!(
+            file,
+            file => match &file.key {
+                Key::Evaluation(frames) => Loaded::new(file.params.clone().into(), engine, |engine| {
+                    let key_set = file.id.key_set();
+                    Ok((Keys::Rlwe(engine.evaluation_keys(frames, key_set)?), key_set))
+                }),
+                Key::Secret(_) => Err(secret()),
+                Key::Public(_) => Err(file.wrong_kind("an evaluation key").into()),
+            },
+            bigckks _ => Err(other())
+        ),
         AnyKey::Tfhe(file) => match &file.key {
             tfhe::keys::Key::Evaluation(key, _) => {
                 Loaded::new(Params::Tfhe(file.params.clone()), engine, |engine| {
@@ -390,10 +398,7 @@ fn load(url: &str, known: Option<&Params>, engine: Option<&Engine>) -> Result<Lo
             tfhe::keys::Key::Secret(_) => Err(secret()),
             _ => Err(file.wrong_kind("an evaluation key").into()),
         },
-        AnyKey::Scheme(OneOf::BigCkks(_)) | AnyKey::Aes(_) | AnyKey::Sensor(_) => Err(Error::Keys {
-            url: url.to_owned(),
-            why: "columns are of ckks, bfv, bgv or tfhe; give the evaluation key of one of them".to_owned(),
-        }),
+        AnyKey::Aes(_) | AnyKey::Sensor(_) => Err(other()),
     }
 }
 

@@ -8,7 +8,6 @@ pub mod check;
 pub mod cluster;
 pub mod column;
 pub mod csv_table;
-pub mod engine;
 pub mod error;
 pub mod explain;
 pub mod function;

@@ -1,27 +1,22 @@
 //! The work of the owner of the keys: encrypting cells and reading answers. Nothing of a query and
 //! nothing of a cluster uses this module.
 
+use crate::cells::decode;
 use crate::column::{CellType, Kind};
-use crate::engine::{Engine, ExactSite, Value};
 use crate::error::{Error, Result};
 use crate::function::check_owner;
 use crate::keys::device;
-use crate::params::Params;
-use he::Device;
+use he_any::arrays::{self, Values};
 use he_any::layout::Layout;
-use he_core::bfv::Bfv;
-use he_core::bgv::Bgv;
-use he_core::num_complex::Complex64;
-use he_core::rlwe::PublicKey;
-use he_core::tfhe::{CompactPublicKey, TfheSecretKey};
-use he_core::wire::WireScheme;
-use he_core::{Result as CoreResult, ckks, exact};
+use he_any::rlwe::Owner;
+use he_any::tfhe::Integers;
+use he_any::{Engine, Family, Params, Public, Value};
+use he_core::tfhe::TfheSecretKey;
 use he_files::io::input::Input;
 use he_files::key_file::{AnyKey, Key};
 use he_files::passphrase::Passphrases;
-use he_files::scheme::OneOf;
 use he_files::scheme::engine::rng;
-use he_files::tfhe;
+use he_files::{on_rlwe, tfhe};
 use std::path::Path;
 
 /// A key of the owner: a public one, which encrypts, or the secret one, which also decrypts.
@@ -32,15 +27,9 @@ pub struct OwnerKey {
     role: Role,
 }
 
-type ExactPair<S> = (exact::SecretEncryptor<S, Device>, exact::Decryptor<S, Device>);
-
 enum Role {
-    Public(Box<PublicKey<Device>>),
-    Ckks(Box<(ckks::SecretEncryptor<Device>, ckks::Decryptor<Device>)>),
-    Bfv(Box<ExactPair<Bfv>>),
-    Bgv(Box<ExactPair<Bgv>>),
-    Tfhe(Box<TfheSecretKey>),
-    TfhePublic(Box<CompactPublicKey>),
+    Public(Public),
+    Secret(Family<Owner, TfheSecretKey>),
 }
 
 /// The values of a cell.
@@ -60,35 +49,30 @@ impl OwnerKey {
     pub fn open(path: &Path, passphrases: &dyn Passphrases) -> Result<Self> {
         let wanted = "a public or secret key";
         let other = |why: &str| Error::Table(format!("{}: not the key of an owner; {why}", path.display()));
-        macro_rules! rlwe {
-            ($file:expr, $variant:ident, $module:ident) => {{
-                let file = $file;
-                let params = Params::$variant(file.params.clone());
-                let engine = Engine::new(&params, device())?;
-                let Engine::$variant(site) = &engine else { return Err(file.wrong_kind(wanted).into()) };
-                let key_set = file.id.key_set().map(|id| id.to_string());
-                let role = match &file.key {
-                    Key::Secret(key) => Role::$variant(Box::new((
-                        $module::SecretEncryptor::new(&site.params, key, &site.ring)?,
-                        $module::Decryptor::new(&site.params, key, &site.ring)?,
-                    ))),
-                    Key::Public(_) => Role::Public(Box::new(file.public(&site.ring)?)),
-                    Key::Evaluation(_) => return Err(file.wrong_kind(wanted).into()),
-                };
-                Ok(Self { params, key_set, role, engine })
-            }};
-        }
         match AnyKey::read(Input::open(path)?, wanted, Some(passphrases))? {
-            AnyKey::Scheme(OneOf::Ckks(file)) => rlwe!(file, Ckks, ckks),
-            AnyKey::Scheme(OneOf::Bfv(file)) => rlwe!(file, Bfv, exact),
-            AnyKey::Scheme(OneOf::Bgv(file)) => rlwe!(file, Bgv, exact),
+            AnyKey::Scheme(file) => on_rlwe!(
+                file,
+                file => {
+                    let params = Params::from(file.params.clone());
+                    let engine = Engine::new(&params, device())?;
+                    let Engine::Rlwe(of) = &engine else { return Err(file.wrong_kind(wanted).into()) };
+                    let key_set = file.id.key_set().map(|id| id.to_string());
+                    let role = match &file.key {
+                        Key::Secret(key) => Role::Secret(Family::Rlwe(Owner::new(of, key)?)),
+                        Key::Public(_) => Role::Public(Public::Rlwe(file.public(of.ring())?)),
+                        Key::Evaluation(_) => return Err(file.wrong_kind(wanted).into()),
+                    };
+                    Ok(Self { params, key_set, role, engine })
+                },
+                bigckks _ => Err(other("columns are of ckks, bfv, bgv or tfhe"))
+            ),
             AnyKey::Tfhe(file) => {
                 let params = Params::Tfhe(file.params.clone());
                 let key_set = file.id.key_set().map(|id| id.to_string());
                 let wrong_kind = file.wrong_kind(wanted);
                 let role = match file.key {
-                    tfhe::keys::Key::Secret(key) => Role::Tfhe(Box::new(key)),
-                    tfhe::keys::Key::Public(key) => Role::TfhePublic(Box::new(key)),
+                    tfhe::keys::Key::Secret(key) => Role::Secret(Family::Tfhe(key)),
+                    tfhe::keys::Key::Public(key) => Role::Public(Public::Tfhe(key)),
                     _ => return Err(wrong_kind.into()),
                 };
                 let engine = Engine::new(&params, device())?;
@@ -108,10 +92,9 @@ impl OwnerKey {
     /// # Errors
     /// Cells do not hold so many.
     pub fn column(&self, size: usize, signed: bool) -> Result<CellType> {
-        let slots = self.params.slots();
-        let layout = match self.params {
-            Params::Tfhe(_) => None,
-            _ if size > slots => {
+        let layout = match self.params.slots() {
+            None => None,
+            Some(slots) if size > slots => {
                 return Err(Error::Table(format!(
                     "cells of {size} values, where {slots} slots are there; pack fewer rows"
                 )));
@@ -126,7 +109,7 @@ impl OwnerKey {
         Ok(CellType {
             kind,
             scheme: self.params.scheme().to_owned(),
-            params: self.params.fingerprint(),
+            params: self.params.fingerprint_text(),
             key_set: self.key_set.clone(),
             layout,
             progress: None,
@@ -147,55 +130,47 @@ impl OwnerKey {
                 self.params.scheme()
             ))
         };
-        macro_rules! exact {
-            ($site:expr, $variant:ident) => {{
-                let Plain::Integers(values) = values else { return Err(wrong()) };
-                let plain = $site.ev.encoder().encode(values)?;
-                Value::$variant(match &self.role {
-                    Role::Public(key) => exact::Encryptor::new(&$site.params, key)?.encrypt(&plain, rng)?,
-                    Role::$variant(pair) => {
-                        return Ok(pair.0.encrypt(&plain, rng)?.to_bytes(&$site.params)?);
+        let value = match (&self.engine, &self.role) {
+            (Engine::Rlwe(engine), role) => {
+                let (array, count) = match values {
+                    Plain::Integers(values) => (Values::Signed(values), values.len()),
+                    Plain::Reals(_) if engine.is_exact() => return Err(wrong()),
+                    Plain::Reals(values) => (Values::Real(values), values.len()),
+                };
+                let layout = column.layout.unwrap_or_else(|| Layout::new(None, count, false, Some(0.0)));
+                let plain = arrays::encoded(engine, (array, &[count]), &layout, None)?;
+                Value::Rlwe(match role {
+                    Role::Public(Family::Rlwe(key)) => engine.encrypt(key, &plain, rng)?,
+                    Role::Secret(Family::Rlwe(key)) => {
+                        return Ok(key.encrypt_to_bytes(engine, &plain, rng)?);
                     }
                     _ => return Err(wrong()),
                 })
-            }};
-        }
-        let value = match &self.engine {
-            Engine::Ckks(site) => {
-                let values: Vec<Complex64> = match values {
-                    Plain::Reals(values) => values.iter().map(|&x| x.into()).collect(),
-                    Plain::Integers(values) => values.iter().map(|&x| (x as f64).into()).collect(),
-                };
-                let slots = column.layout.map_or(values.len(), |layout| layout.slots(site.params.slots()));
-                let to = site.params.encoding().slots(slots);
-                let plain = site.ev.encoder().encode_batch(&[&values[..]], to)?;
-                Value::Ckks(match &self.role {
-                    Role::Public(key) => ckks::Encryptor::new(&site.params, key)?.encrypt(&plain, rng)?,
-                    Role::Ckks(pair) => return Ok(pair.0.encrypt(&plain, rng)?.to_bytes(&site.params)?),
-                    _ => return Err(wrong()),
-                })
             }
-            Engine::Bfv(site) => exact!(site, Bfv),
-            Engine::Bgv(site) => exact!(site, Bgv),
-            Engine::Tfhe(_, device) => {
+            (Engine::Tfhe(of), role) => {
                 let Plain::Integers(values) = values else { return Err(wrong()) };
+                let device = &of.device;
                 if column.kind == Kind::Int {
-                    Value::Int(match &self.role {
-                        Role::Tfhe(key) => key.encrypt_i64(device, values, bits, rng)?,
-                        Role::TfhePublic(key) => key.encrypt_i64(values, bits, rng)?.expand(device)?,
+                    Value::Tfhe(Integers::Int(match role {
+                        Role::Secret(Family::Tfhe(key)) => key.encrypt_i64(device, values, bits, rng)?,
+                        Role::Public(Family::Tfhe(key)) => {
+                            key.encrypt_i64(values, bits, rng)?.expand(device)?
+                        }
                         _ => return Err(wrong()),
-                    })
+                    }))
                 } else {
                     let unsigned =
                         values.iter().map(|&value| u64::try_from(value)).collect::<Result<Vec<_>, _>>();
                     let unsigned = unsigned.map_err(|_| {
                         Error::Table("negative numbers in a column without a sign; take --signed".to_owned())
                     })?;
-                    Value::Uint(match &self.role {
-                        Role::Tfhe(key) => key.encrypt_u64(device, &unsigned, bits, rng)?,
-                        Role::TfhePublic(key) => key.encrypt_u64(&unsigned, bits, rng)?.expand(device)?,
+                    Value::Tfhe(Integers::Uint(match role {
+                        Role::Secret(Family::Tfhe(key)) => key.encrypt_u64(device, &unsigned, bits, rng)?,
+                        Role::Public(Family::Tfhe(key)) => {
+                            key.encrypt_u64(&unsigned, bits, rng)?.expand(device)?
+                        }
                         _ => return Err(wrong()),
-                    })
+                    }))
                 }
             }
         };
@@ -209,7 +184,7 @@ impl OwnerKey {
     pub fn check(&self, name: &str, column: &CellType) -> Result<()> {
         check_owner(&self.params, self.key_set.as_deref(), name, column)?;
         match self.role {
-            Role::Public(_) | Role::TfhePublic(_) => {
+            Role::Public(_) => {
                 Err(Error::Table(format!("column {name}: a public key decrypts nothing; give secret.key")))
             }
             _ => Ok(()),
@@ -223,22 +198,25 @@ impl OwnerKey {
     /// does not decrypt to anything.
     pub fn decrypt(&self, name: &str, column: &CellType, cell: &[u8]) -> Result<Plain> {
         self.check(name, column)?;
-        let value = self.engine.decode(column.kind, cell)?;
+        let value = decode(&self.engine, column.kind, cell)?;
         Ok(match (&self.engine, &self.role, value) {
-            (Engine::Ckks(site), Role::Ckks(pair), Value::Ckks(ct)) => {
-                let rows = site.ev.encoder().decode_real(&pair.1.decrypt(&ct)?)?;
-                Plain::Reals(laid_out(column, rows))
+            (Engine::Rlwe(engine), Role::Secret(Family::Rlwe(key)), Value::Rlwe(ct)) => {
+                let plain = key.decrypt(&ct)?;
+                match engine.is_exact() {
+                    true => Plain::Integers(laid_out(column, engine.integers(&plain)?)),
+                    false => Plain::Reals(laid_out(column, engine.reals(&plain)?)),
+                }
             }
-            (Engine::Bfv(site), Role::Bfv(pair), Value::Bfv(ct)) => integers(site, pair, column, &ct)?,
-            (Engine::Bgv(site), Role::Bgv(pair), Value::Bgv(ct)) => integers(site, pair, column, &ct)?,
-            (_, Role::Tfhe(key), Value::Uint(x)) => {
+            (_, Role::Secret(Family::Tfhe(key)), Value::Tfhe(Integers::Uint(x))) => {
                 let wide = |x| {
                     i64::try_from(x).map_err(|_| Error::Table(format!("column {name}: {x} is above 2^63")))
                 };
                 Plain::Integers(key.decrypt_u64(&x)?.into_iter().map(wide).collect::<Result<_>>()?)
             }
-            (_, Role::Tfhe(key), Value::Int(x)) => Plain::Integers(key.decrypt_i64(&x)?),
-            (_, Role::Tfhe(key), Value::Flags(x)) => {
+            (_, Role::Secret(Family::Tfhe(key)), Value::Tfhe(Integers::Int(x))) => {
+                Plain::Integers(key.decrypt_i64(&x)?)
+            }
+            (_, Role::Secret(Family::Tfhe(key)), Value::Tfhe(Integers::Flags(x))) => {
                 Plain::Integers(key.decrypt_flags(&x)?.into_iter().map(i64::from).collect())
             }
             _ => {
@@ -248,16 +226,6 @@ impl OwnerKey {
             }
         })
     }
-}
-
-fn integers<S: WireScheme>(
-    site: &ExactSite<S>,
-    pair: &ExactPair<S>,
-    column: &CellType,
-    ct: &exact::Ciphertext<S, Device>,
-) -> CoreResult<Plain> {
-    let rows = site.ev.encoder().decode::<i64>(&pair.1.decrypt(ct)?)?;
-    Ok(Plain::Integers(laid_out(column, rows)))
 }
 
 /// The values of the vectors of a cell, without padding.

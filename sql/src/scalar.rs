@@ -1,11 +1,10 @@
 //! Functions of cells as functions of the engine.
 
-use crate::cells::{Cells, numbers};
+use crate::cells::{Cells, decode, numbers};
 use crate::column::{CellType, Kind};
 use crate::error::{Error, Result};
 use crate::function::{CARRY, FUNCTIONS, Function, Operand, Planned, argument};
 use crate::keys::{Compute, KeySet};
-use crate::params::{Number, reals};
 use crate::resolve::{self, Resolved, is_untyped, untyped};
 use datafusion::arrow::array::BinaryViewBuilder;
 use datafusion::arrow::datatypes::{DataType, FieldRef};
@@ -13,6 +12,7 @@ use datafusion::common::{Result as EngineResult, ScalarValue, internal_err};
 use datafusion::logical_expr::{
     ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
+use he_any::{Number, reals};
 use std::sync::Arc;
 
 /// A function of cells, for a key set.
@@ -126,7 +126,7 @@ impl HeFunction {
                 Ok(match kind {
                     Some(kind) => Column::Cells(kind, Cells::of(array)?),
                     None => {
-                        let numbers = numbers(array, compute.engine.takes_reals())?;
+                        let numbers = numbers(array, compute.engine.ckks().is_some())?;
                         self.check_clear(at, &numbers)?;
                         Column::Numbers(numbers)
                     }
@@ -138,7 +138,7 @@ impl HeFunction {
             let operands = columns.iter().map(|column| {
                 Ok(match column {
                     Column::Cells(kind, cells) => match cells.get(row) {
-                        Some(bytes) => Some(Operand::Cell(Box::new(compute.engine.decode(*kind, bytes)?))),
+                        Some(bytes) => Some(Operand::Cell(Box::new(decode(&compute.engine, *kind, bytes)?))),
                         None => None,
                     },
                     Column::Numbers(numbers) => numbers[row].map(Operand::Number),

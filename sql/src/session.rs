@@ -8,7 +8,7 @@ use crate::csv_table;
 use crate::error::{Error, Result};
 use crate::function::{self, AGGREGATES, FUNCTIONS};
 use crate::keys::{DEFAULT_ROWS, KeySet};
-use crate::params::{Params, reals};
+use crate::params::Predictions;
 use crate::place;
 use crate::resolve::resolve;
 use crate::scalar;
@@ -24,6 +24,7 @@ use datafusion::functions_aggregate::expr_fn::{count, max, min};
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, ident, lit};
 use datafusion::prelude::{ParquetReadOptions, SessionConfig};
 use datafusion::sql::parser::Statement;
+use he_any::Params;
 use he_files::data::table::decimal::Decimal;
 use he_files::io::input::Input;
 use std::collections::BTreeMap;
@@ -68,7 +69,8 @@ pub fn carrying(config: SessionConfig) -> SessionConfig {
 
 /// The configuration of a session: small batches, since cells are large.
 pub fn configured(config: SessionConfig, params: &Params, options: &Options) -> SessionConfig {
-    let rows = options.batch_rows.unwrap_or_else(|| BATCH_BYTES / params.ciphertext_bytes().max(1));
+    let rows =
+        options.batch_rows.unwrap_or_else(|| BATCH_BYTES / Predictions(params).ciphertext_bytes().max(1));
     let config = carrying(config).with_batch_size(rows.clamp(1, 8192));
     match options.partitions {
         Some(partitions) => config.with_target_partitions(partitions.max(1)),
@@ -255,7 +257,7 @@ impl Session {
         let [found] = found.as_slice() else { return Ok(()) };
         let numbers = found.columns().iter().map(|column| {
             let number = cells::numbers(column, true)?.first().copied().flatten();
-            Ok(number.map(|number| reals(&[number])[0]))
+            Ok(number.map(|number| number.real()))
         });
         let numbers = numbers.collect::<Result<Vec<Option<f64>>>>()?;
         let Some((rows, bounds)) = numbers.split_first() else { return Ok(()) };
@@ -350,7 +352,7 @@ impl Session {
     fn check_ranges(&self, plan: &LogicalPlan) -> Result<()> {
         for (name, cell) in answered(plan)? {
             if function::check(&self.set, &name, &cell).is_ok() {
-                self.set.check_range(&name, cell.bounds(), &self.set.params().of(&cell))?;
+                self.set.check_range(&name, cell.bounds(), &self.set.predictions().of(&cell))?;
             }
         }
         Ok(())

@@ -1,8 +1,8 @@
 //! Sums of cells whose words do not depend on the order in which cells arrive.
 
-use crate::column::Kind;
-use crate::engine::{Engine, Keys, Value, with_noise};
+use crate::cells::decode;
 use crate::error::{Error, Result};
+use he_any::{Engine, Keys, Kind, Value};
 use he_core::exact::Noise;
 use he_core::wire::WireError;
 use std::collections::BTreeMap;
@@ -64,7 +64,7 @@ impl Sum {
         let mut all: Option<Value> = None;
         for part in std::mem::take(&mut self.parts).into_values().rev() {
             let value = match part.noise {
-                Some(noise) => with_noise(engine, part.sum, noise.total(part.count))?,
+                Some(noise) => part.sum.with_noise(engine, noise.total(part.count))?,
                 None => part.sum,
             };
             all = Some(match all {
@@ -83,7 +83,7 @@ impl Sum {
         let mut bytes = Vec::new();
         for part in std::mem::take(&mut self.parts).into_values() {
             let value = match part.noise {
-                Some(noise) => with_noise(engine, part.sum, noise)?,
+                Some(noise) => part.sum.with_noise(engine, noise)?,
                 None => part.sum,
             };
             let cell = engine.encode(&value)?;
@@ -106,7 +106,7 @@ impl Sum {
             let (length, rest) = rest.split_first_chunk().ok_or_else(cut)?;
             let length = usize::try_from(u64::from_le_bytes(*length)).map_err(|_| cut())?;
             let (cell, rest) = rest.split_at_checked(length).ok_or_else(cut)?;
-            self.merge(engine, engine.decode(kind, cell)?, u64::from_le_bytes(*count), keys)?;
+            self.merge(engine, decode(engine, kind, cell)?, u64::from_le_bytes(*count), keys)?;
             bytes = rest;
         }
         Ok(())

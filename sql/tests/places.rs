@@ -5,12 +5,11 @@
 mod common;
 
 use common::World;
+use he_any::{Keys, Params};
 use he_core::bfv::{self, Bfv};
 use he_files::scheme::Rotations;
 use he_sql::csv_table::Encryption;
-use he_sql::engine::Keys;
 use he_sql::keys::{Compute, KeySet};
-use he_sql::params::Params;
 
 fn world(seed: u64) -> World {
     let world = World::new::<Bfv>(&bfv::presets::bfv_n12_d1().unwrap(), &Rotations::default(), seed);

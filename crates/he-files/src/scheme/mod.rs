@@ -376,6 +376,20 @@ macro_rules! on_scheme {
     };
 }
 
+/// Calls a function that is generic over the schemes over RLWE with primes, whose keys are of one
+/// type, with what is in an [`OneOf`], or another function with that of bigckks.
+#[macro_export]
+macro_rules! on_rlwe {
+    ($either:expr, $value:ident => $call:expr, bigckks $other:pat => $of_bigckks:expr) => {
+        match $either {
+            $crate::scheme::OneOf::Ckks($value) => $call,
+            $crate::scheme::OneOf::Bfv($value) => $call,
+            $crate::scheme::OneOf::Bgv($value) => $call,
+            $crate::scheme::OneOf::BigCkks($other) => $of_bigckks,
+        }
+    };
+}
+
 /// The beginning of a file of a scheme.
 pub struct Starts;
 
