@@ -13,15 +13,13 @@ use crate::key_file::{AesKey, AnyKey, Key, KeyFile, KeyFiles};
 use crate::note::{Content, IntegerColumnNote, KeyId, Note, rows_and_columns};
 use crate::party::Outline;
 use crate::passphrase::{self, Passphrases};
-use crate::scheme::{BigCkks, Ckks, KeyPart, OneOf, Scheme, Start, State, Taken};
+use crate::scheme::{Ckks, KeyPart, OneOf, Scheme, Start, State, Taken};
 use crate::tfhe::{self, note::ColumnsNote};
 use crate::transcipher::{self, SensorFile};
 use crate::units;
 use crate::{on_refreshing, on_scheme};
 use he::Device;
 use he_core::aes::container::{self, Lock};
-use he_core::bfv::Bfv;
-use he_core::bgv::Bgv;
 use he_core::exact::{Decryptor, Params};
 use he_core::ring::Ring;
 use he_core::tfhe::TfheParams;
@@ -163,16 +161,13 @@ fn describe_frames(mut input: Input, key: Option<OneOf<KeyFiles>>) -> Result<Des
     };
     let file = File { reader, name, size };
     match (start, key) {
-        (Start::Ckks(start), None) => file.describe::<Ckks>(start, None),
-        (Start::Bfv(start), None) => file.describe::<Bfv>(start, None),
+        (start, None) => on_scheme!(start, S, start => file.describe::<S>(start, None)),
         (Start::Bfv(start), Some(OneOf::Bfv(key))) => file.measure(start, key),
-        (Start::Bgv(start), None) => file.describe::<Bgv>(start, None),
         (Start::Bgv(start), Some(OneOf::Bgv(key))) => file.measure(start, key),
-        (Start::BigCkks(start), None) => file.describe::<BigCkks>(start, None),
-        (Start::Bfv(_) | Start::Bgv(_), Some(key)) => on_scheme!(key, key => {
+        (Start::Ckks(_) | Start::BigCkks(_), Some(_)) => Err(no_budget(file.name)),
+        (_, Some(key)) => on_scheme!(key, key => {
             Err(KeyError::Other { name: file.name, key: key.name }.into())
         }),
-        (Start::Ckks(_) | Start::BigCkks(_), Some(_)) => Err(no_budget(file.name)),
     }
 }
 

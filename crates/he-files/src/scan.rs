@@ -11,8 +11,7 @@ use crate::file_start::{AnyStart, FileFormat, check_start, read_start};
 use crate::io::input::Input;
 use crate::key_file::{END_MARK, not_a_key};
 use crate::note::Note;
-use crate::on_refreshing;
-use crate::scheme::Start;
+use crate::{on_refreshing, on_rlwe, on_scheme};
 use he_core::wire::{Frame, FrameHeader, FrameKind, FrameReader, WireError, WireParams, first_frame_limit};
 use zeroize::Zeroizing;
 
@@ -226,10 +225,11 @@ fn keys(start: AnyStart, name: &str) -> Result<Limit> {
     }
     const RLWE: &[FrameKind] = &[FrameKind::RelinKey, FrameKind::GaloisKey];
     Ok(match start {
-        AnyStart::Scheme(Start::Ckks((params, _))) => limit(params, RLWE),
-        AnyStart::Scheme(Start::Bfv((params, _))) => limit(params, RLWE),
-        AnyStart::Scheme(Start::Bgv((params, _))) => limit(params, RLWE),
-        AnyStart::Scheme(Start::BigCkks((params, _))) => limit(params, &[FrameKind::BigCkksSwitchKey]),
+        AnyStart::Scheme(start) => on_rlwe!(
+            start,
+            start => limit(start.0, RLWE),
+            bigckks (params, _) => limit(params, &[FrameKind::BigCkksSwitchKey])
+        ),
         AnyStart::Tfhe((params, _)) => {
             limit(params, &[FrameKind::TfheBootstrapKey, FrameKind::TfheCircuitKey])
         }
@@ -257,10 +257,7 @@ fn ciphertexts(start: AnyStart, name: &str) -> Result<Limit> {
         }
     }
     match start {
-        AnyStart::Scheme(Start::Ckks(start)) => limit::<crate::scheme::Ckks>(start, name),
-        AnyStart::Scheme(Start::Bfv(start)) => limit::<he_core::bfv::Bfv>(start, name),
-        AnyStart::Scheme(Start::Bgv(start)) => limit::<he_core::bgv::Bgv>(start, name),
-        AnyStart::Scheme(Start::BigCkks(start)) => limit::<crate::scheme::BigCkks>(start, name),
+        AnyStart::Scheme(start) => on_scheme!(start, S, start => limit::<S>(start, name)),
         AnyStart::Tfhe(start) => limit::<crate::tfhe::Tfhe>(start, name),
         AnyStart::Bootstrap(..) | AnyStart::Aes(_) | AnyStart::Sensor(_) => {
             Err(FileError::IsKey { name: name.to_owned() }.into())

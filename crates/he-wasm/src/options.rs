@@ -1,10 +1,8 @@
 //! The purposes of keys, as JavaScript states them.
 
 use crate::error::{Error, Result};
-use he_core::bfv::Bfv;
-use he_core::bgv::Bgv;
 use he_files::needs::{IntegerNeeds, RealNeeds};
-use he_files::scheme::{Ckks, Scheme};
+use he_files::scheme::{Bfv, Bgv, Ckks, Scheme};
 use he_files::tfhe;
 use serde::Deserialize;
 
@@ -98,8 +96,8 @@ impl KeyOptions {
             SchemeName::Ckks if for_model => all(),
             _ if for_model => return Err(Error::Options { why: "models compute under ckks".to_owned() }),
             SchemeName::Ckks => integer.to_vec(),
-            SchemeName::Bfv | SchemeName::Bgv => real.to_vec(),
             SchemeName::Tfhe => all(),
+            _ => real.to_vec(),
         };
         match foreign.into_iter().find(|&(_, given)| given) {
             None => Ok(options),

@@ -80,10 +80,15 @@ impl<S: Contents> Keys<S> {
         &self.file.params
     }
 
+    /// Their scheme.
+    pub fn scheme(&self) -> &'static str {
+        <S as Scheme>::NAME
+    }
+
     /// Describes the keys, for programs.
     pub fn info(&self) -> Value {
         json!({
-            "scheme": <S as Scheme>::NAME,
+            "scheme": self.scheme(),
             "keySet": self.file.id.short(),
             "rotations": self.rotations.steps.len(),
             "parameters": <S as Scheme>::params_json(&self.file.params),

@@ -7,8 +7,6 @@ use crate::scheme_keys::Keys;
 use crate::task::{Task, Tell, Written, pause};
 use crate::tfhe_keys;
 use he_core::aes::container::{HEADER, UserKey};
-use he_core::bfv::Bfv;
-use he_core::bgv::Bgv;
 use he_core::tfhe::presets;
 use he_files::aes_file::Secret;
 use he_files::aes_file::stream::{Opener, Sealer};
@@ -21,13 +19,13 @@ use he_files::data::table::Table;
 use he_files::error::AesFileError;
 use he_files::info::describe;
 use he_files::io::input::Input;
-use he_files::key_file::{AnyKey, write_aes_key};
+use he_files::key_file::{AnyKey, KeyFile, write_aes_key};
 use he_files::key_set::{Wiped, sealed};
 use he_files::models::ModelFile;
 use he_files::models::examples::Examples;
 use he_files::passphrase::{Passphrase, Purpose};
 use he_files::scheme::engine::rng;
-use he_files::scheme::{BigCkks, Ckks, OneOf, Scheme};
+use he_files::scheme::{Bfv, Bgv, BigCkks, Ckks, OneOf, Scheme, Taken};
 use rand::SeedableRng;
 use rand::rngs::ChaCha20Rng;
 use serde_json::{Value, json};
@@ -51,11 +49,14 @@ enum Held {
 
 macro_rules! on_held {
     ($held:expr, $keys:ident => $call:expr) => {
+        on_held!($held, $keys => $call, tfhe $keys => $call)
+    };
+    ($held:expr, $keys:ident => $call:expr, tfhe $other:pat => $of_tfhe:expr) => {
         match $held {
             Held::Ckks($keys) => $call,
             Held::Bfv($keys) => $call,
             Held::Bgv($keys) => $call,
-            Held::Tfhe($keys) => $call,
+            Held::Tfhe($other) => $of_tfhe,
         }
     };
 }
@@ -67,17 +68,6 @@ pub enum Column {
     Real(Vec<f64>),
     /// Integers.
     Integer(Vec<i64>),
-}
-
-impl Held {
-    fn scheme(&self) -> SchemeName {
-        match self {
-            Self::Ckks(_) => SchemeName::Ckks,
-            Self::Bfv(_) => SchemeName::Bfv,
-            Self::Bgv(_) => SchemeName::Bgv,
-            Self::Tfhe(_) => SchemeName::Tfhe,
-        }
-    }
 }
 
 /// The secret that opens and closes a file under AES.
@@ -179,16 +169,8 @@ impl Session {
                     let rotations = images::rotations(&params, options.radius())?;
                     Held::Ckks(Rc::new(Keys::generate(params, rotations, rng, told).await?))
                 }
-                SchemeName::Bfv => {
-                    let params = options.integer().params::<Bfv>()?;
-                    let rotations = integers::rotations(&params);
-                    Held::Bfv(Rc::new(Keys::generate(params, rotations, rng, told).await?))
-                }
-                SchemeName::Bgv => {
-                    let params = options.integer().params::<Bgv>()?;
-                    let rotations = integers::rotations(&params);
-                    Held::Bgv(Rc::new(Keys::generate(params, rotations, rng, told).await?))
-                }
+                SchemeName::Bfv => Held::Bfv(of_integers(&options, rng, told).await?),
+                SchemeName::Bgv => Held::Bgv(of_integers(&options, rng, told).await?),
                 SchemeName::Tfhe => {
                     let params = presets::digits_2m128().map_err(he_core::Error::from)?;
                     Held::Tfhe(Rc::new(tfhe_keys::Keys::generate(params, rng)))
@@ -229,14 +211,8 @@ impl Session {
                     };
                     Held::Ckks(Rc::new(Keys::load(file, rotations)?))
                 }
-                OneOf::Bfv(file) => {
-                    let rotations = integers::rotations(&file.params);
-                    Held::Bfv(Rc::new(Keys::load(file, rotations)?))
-                }
-                OneOf::Bgv(file) => {
-                    let rotations = integers::rotations(&file.params);
-                    Held::Bgv(Rc::new(Keys::load(file, rotations)?))
-                }
+                OneOf::Bfv(file) => Held::Bfv(loaded(file)?),
+                OneOf::Bgv(file) => Held::Bgv(loaded(file)?),
                 OneOf::BigCkks(_) => return Err(Error::Elsewhere { scheme: BigCkks::NAME }),
             },
         };
@@ -250,9 +226,9 @@ impl Session {
 
     /// Checks that keys suit their purpose.
     fn check_suits(&self, keys: &Held, needs: &KeyOptions) -> Result<()> {
-        let (found, needed) = (keys.scheme(), needs.scheme);
+        let (found, needed) = (on_held!(keys, keys => keys.scheme()), needs.scheme.name());
         if found != needed {
-            let of = |scheme: SchemeName| format!("of {}", scheme.name());
+            let of = |scheme: &str| format!("of {scheme}");
             return Err(Error::Unsuited { found: of(found), needed: of(needed) });
         }
         let Held::Ckks(keys) = keys else { return Ok(()) };
@@ -349,12 +325,8 @@ impl Session {
         };
         let keys = self.keys()?;
         let picture = Picture::new(width, height, channels, Samples::Eight(data))?;
-        match keys {
-            Held::Ckks(keys) => self.encrypt(keys, Clear::Picture(picture), halo),
-            Held::Bfv(keys) => self.encrypt(keys, Clear::Picture(picture), halo),
-            Held::Bgv(keys) => self.encrypt(keys, Clear::Picture(picture), halo),
-            Held::Tfhe(_) => Err(Error::NoImages),
-        }
+        on_held!(keys, keys => self.encrypt(keys, Clear::Picture(picture), halo),
+            tfhe _ => Err(Error::NoImages))
     }
 
     /// Encrypts a table: doubles under CKKS (integers are converted), integers under the others.
@@ -368,26 +340,14 @@ impl Session {
         columns: Vec<Column>,
         width: Option<u32>,
     ) -> Result<Making> {
-        match self.keys()? {
-            Held::Ckks(keys) => {
-                let columns = reals(&names, columns)?;
-                self.encrypt(keys, Clear::Table(RealTable::new(Table::new(names, columns)?)), None)
-            }
-            Held::Bfv(keys) => {
-                let columns = whole(&names, columns)?;
-                self.encrypt(keys, Clear::Table(IntegerTable::new(Table::new(names, columns)?)), None)
-            }
-            Held::Bgv(keys) => {
-                let columns = whole(&names, columns)?;
-                self.encrypt(keys, Clear::Table(IntegerTable::new(Table::new(names, columns)?)), None)
-            }
-            Held::Tfhe(keys) => {
-                let (written, tell, rng) = (Written::default(), Tell::default(), self.rng()?);
-                let width = width.unwrap_or(32);
-                let work = keys.encrypt(names, columns, width, rng, written.clone(), tell.clone());
-                Ok(Making { task: Task::new(Feed::default(), work), written, tell })
-            }
-        }
+        on_held!(self.keys()?,
+        keys => self.encrypt(keys, Clear::Table(OfColumns::of(names, columns)?), None),
+        tfhe keys => {
+            let (written, tell, rng) = (Written::default(), Tell::default(), self.rng()?);
+            let width = width.unwrap_or(32);
+            let work = keys.encrypt(names, columns, width, rng, written.clone(), tell.clone());
+            Ok(Making { task: Task::new(Feed::default(), work), written, tell })
+        })
     }
 
     /// Encrypts examples for the model that was loaded: numbers in the order of its input, one
@@ -412,12 +372,8 @@ impl Session {
     pub fn decrypt(&self, view: View) -> Result<(Task<Plain>, Tell)> {
         let (feed, tell) = (Feed::default(), Tell::default());
         let (own, told) = (feed.clone(), tell.clone());
-        let task = match self.keys()? {
-            Held::Ckks(keys) => Task::new(feed, keys.decrypt(own, view, told)),
-            Held::Bfv(keys) => Task::new(feed, keys.decrypt(own, view, told)),
-            Held::Bgv(keys) => Task::new(feed, keys.decrypt(own, view, told)),
-            Held::Tfhe(keys) => Task::new(feed, keys.decrypt(own, told)),
-        };
+        let task = on_held!(self.keys()?, keys => Task::new(feed, keys.decrypt(own, view, told)),
+            tfhe keys => Task::new(feed, keys.decrypt(own, told)));
         Ok((task, tell))
     }
 
@@ -542,6 +498,42 @@ fn title(names: &Option<Vec<String>>, index: usize) -> String {
     names
         .as_ref()
         .map_or_else(|| (index + 1).to_string(), |names| names.get(index).cloned().unwrap_or_default())
+}
+
+/// New keys of BFV or BGV.
+async fn of_integers<S: Taken>(options: &KeyOptions, rng: ChaCha20Rng, tell: Tell) -> Result<Rc<Keys<S>>> {
+    let params = options.integer().params::<S>()?;
+    let rotations = integers::rotations(&params);
+    Ok(Rc::new(Keys::generate(params, rotations, rng, tell).await?))
+}
+
+/// The keys of BFV or BGV in a file.
+fn loaded<S: Taken>(file: KeyFile<S>) -> Result<Rc<Keys<S>>> {
+    let rotations = integers::rotations(&file.params);
+    Ok(Rc::new(Keys::load(file, rotations)?))
+}
+
+/// The tables of a scheme, of columns in the clear.
+trait OfColumns: Sized {
+    /// The table of these columns.
+    ///
+    /// # Errors
+    /// Columns of another type; they differ in length.
+    fn of(names: Option<Vec<String>>, columns: Vec<Column>) -> Result<Self>;
+}
+
+impl OfColumns for RealTable {
+    fn of(names: Option<Vec<String>>, columns: Vec<Column>) -> Result<Self> {
+        let columns = reals(&names, columns)?;
+        Ok(Self::new(Table::new(names, columns)?))
+    }
+}
+
+impl OfColumns for IntegerTable {
+    fn of(names: Option<Vec<String>>, columns: Vec<Column>) -> Result<Self> {
+        let columns = whole(&names, columns)?;
+        Ok(Self::new(Table::new(names, columns)?))
+    }
 }
 
 /// Columns of doubles.

@@ -56,6 +56,11 @@ impl Keys {
         Ok(Self { file, rest: RefCell::default() })
     }
 
+    /// Their scheme.
+    pub fn scheme(&self) -> &'static str {
+        NAME
+    }
+
     /// Describes the keys, for programs.
     pub fn info(&self) -> Value {
         let parameters = params_json(&self.file.params);

@@ -56,9 +56,7 @@ impl KeyFile {
         let Self { name, params, id, reader } = self;
         match params {
             AnyParams::Ckks(params) => Ok(KeyFile { name, params, id, reader }),
-            AnyParams::Bfv(_) | AnyParams::Bgv(_) => {
-                Err(KeyError::Other { name: of.to_owned(), key: name }.into())
-            }
+            _ => Err(KeyError::Other { name: of.to_owned(), key: name }.into()),
         }
     }
 }

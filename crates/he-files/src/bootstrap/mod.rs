@@ -8,10 +8,8 @@ pub mod refresh;
 
 use crate::error::Result;
 use crate::note::Content;
-use crate::scheme::{Scheme, State};
+use crate::scheme::{Bfv, Bgv, Scheme, State};
 use he::Device;
-use he_core::bfv::Bfv;
-use he_core::bgv::Bgv;
 use he_core::bootstrapping::{BootstrapKeys, BootstrapParams};
 use he_core::ring::Ring;
 use he_core::rlwe::{Fingerprint, SecretKey};

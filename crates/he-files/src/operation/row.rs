@@ -1,14 +1,14 @@
 //! The rows of the table of operations, and how programs and people are told of them.
 
 use crate::note::Content;
-use crate::scheme::{self, Scheme};
+use crate::scheme::{self, Bfv, Bgv, Scheme};
 use crate::tfhe;
 use crate::tfhe::note::WIDTHS;
 use serde_json::{Value, json};
 
 pub(super) const CKKS: &str = <scheme::Ckks as Scheme>::NAME;
-pub(super) const BFV: &str = <he_core::bfv::Bfv as Scheme>::NAME;
-pub(super) const BGV: &str = <he_core::bgv::Bgv as Scheme>::NAME;
+pub(super) const BFV: &str = <Bfv as Scheme>::NAME;
+pub(super) const BGV: &str = <Bgv as Scheme>::NAME;
 pub(super) const BIGCKKS: &str = <scheme::BigCkks as Scheme>::NAME;
 pub(super) const TFHE: &str = tfhe::NAME;
 

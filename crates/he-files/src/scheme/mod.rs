@@ -27,6 +27,8 @@ use serde_json::{Map, Value, json};
 pub use bigckks::BigCkks;
 pub use ckks::Ckks;
 pub use exact::Taken;
+pub use he_core::bfv::Bfv;
+pub use he_core::bgv::Bgv;
 pub use keys::KeyMaker;
 
 /// The content of a frame of a key file.
@@ -356,23 +358,25 @@ pub enum OneOf<F: Family> {
     /// RNS-CKKS.
     Ckks(F::Of<Ckks>),
     /// BFV.
-    Bfv(F::Of<he_core::bfv::Bfv>),
+    Bfv(F::Of<Bfv>),
     /// BGV.
-    Bgv(F::Of<he_core::bgv::Bgv>),
+    Bgv(F::Of<Bgv>),
     /// CKKS with a modulus of 2^l.
     BigCkks(F::Of<BigCkks>),
 }
 
-/// Calls a function that is generic over the scheme with what is in an [`OneOf`].
+/// Calls a function that is generic over the scheme with what is in an [`OneOf`]; a name before it
+/// is that of the scheme as a type.
 #[macro_export]
 macro_rules! on_scheme {
     ($either:expr, $value:ident => $call:expr) => {
-        match $either {
-            $crate::scheme::OneOf::Ckks($value) => $call,
-            $crate::scheme::OneOf::Bfv($value) => $call,
-            $crate::scheme::OneOf::Bgv($value) => $call,
-            $crate::scheme::OneOf::BigCkks($value) => $call,
-        }
+        $crate::on_scheme!($either, _Scheme, $value => $call)
+    };
+    ($either:expr, $scheme:ident, $value:ident => $call:expr) => {
+        $crate::on_rlwe!($either, $scheme, $value => $call, bigckks $value => {
+            type $scheme = $crate::scheme::BigCkks;
+            $call
+        })
     };
 }
 
@@ -381,10 +385,22 @@ macro_rules! on_scheme {
 #[macro_export]
 macro_rules! on_rlwe {
     ($either:expr, $value:ident => $call:expr, bigckks $other:pat => $of_bigckks:expr) => {
+        $crate::on_rlwe!($either, _Scheme, $value => $call, bigckks $other => $of_bigckks)
+    };
+    ($either:expr, $scheme:ident, $value:ident => $call:expr, bigckks $other:pat => $of_bigckks:expr) => {
         match $either {
-            $crate::scheme::OneOf::Ckks($value) => $call,
-            $crate::scheme::OneOf::Bfv($value) => $call,
-            $crate::scheme::OneOf::Bgv($value) => $call,
+            $crate::scheme::OneOf::Ckks($value) => {
+                type $scheme = $crate::scheme::Ckks;
+                $call
+            }
+            $crate::scheme::OneOf::Bfv($value) => {
+                type $scheme = $crate::scheme::Bfv;
+                $call
+            }
+            $crate::scheme::OneOf::Bgv($value) => {
+                type $scheme = $crate::scheme::Bgv;
+                $call
+            }
             $crate::scheme::OneOf::BigCkks($other) => $of_bigckks,
         }
     };
@@ -403,15 +419,7 @@ pub type Start = OneOf<Starts>;
 impl Start {
     /// The scheme's name.
     pub fn scheme(&self) -> &'static str {
-        fn name<S: Scheme>(_: &(S::Params, Note)) -> &'static str {
-            S::NAME
-        }
-        match self {
-            Self::Ckks(start) => name::<Ckks>(start),
-            Self::Bfv(start) => name::<he_core::bfv::Bfv>(start),
-            Self::Bgv(start) => name::<he_core::bgv::Bgv>(start),
-            Self::BigCkks(start) => name::<BigCkks>(start),
-        }
+        on_scheme!(self, S, _start => <S as Scheme>::NAME)
     }
 
     /// The description.
