@@ -1,6 +1,6 @@
 //! NumPy arrays in and out.
 
-use he_any::layout::Bounds;
+use he_any::arrays::Values;
 use he_core::num_complex::Complex64;
 use numpy::{
     Element, PyArray1, PyArrayDescrMethods, PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn, PyUntypedArray,
@@ -28,15 +28,6 @@ pub enum Numbers {
     Real,
     /// Integers alone.
     Exact,
-}
-
-/// The numbers of an array, where they lie.
-#[derive(Clone, Copy)]
-pub enum Values<'a> {
-    Real(&'a [f64]),
-    Complex(&'a [Complex64]),
-    Signed(&'a [i64]),
-    Unsigned(&'a [u64]),
 }
 
 fn numpy_function<'py>(
@@ -112,46 +103,6 @@ impl<'py> Array<'py> {
             Self::Signed(array) => Values::Signed(array.as_slice().map_err(text)?),
             Self::Unsigned(array) => Values::Unsigned(array.as_slice().map_err(text)?),
         })
-    }
-}
-
-impl<'a> Values<'a> {
-    /// As complex numbers; integers of exact schemes are none.
-    pub fn complex(&self) -> Vec<Complex64> {
-        match self {
-            Self::Real(values) => values.iter().map(|&x| x.into()).collect(),
-            Self::Complex(values) => values.to_vec(),
-            Self::Signed(values) => values.iter().map(|&x| (x as f64).into()).collect(),
-            Self::Unsigned(values) => values.iter().map(|&x| (x as f64).into()).collect(),
-        }
-    }
-}
-
-impl Values<'_> {
-    /// The public bounds of the values of an array that is encrypted.
-    pub fn public_bounds(&self) -> Option<Bounds> {
-        match self {
-            Self::Real(values) => Bounds::public(values.iter().copied()),
-            Self::Complex(values) => {
-                let magnitude = Bounds::public(values.iter().map(|z| z.norm()));
-                magnitude.and_then(|found| Bounds::within(found.magnitude()))
-            }
-            Self::Signed(values) => Bounds::public(values.iter().map(|&x| x as f64)),
-            Self::Unsigned(values) => Bounds::public(values.iter().map(|&x| x as f64)),
-        }
-    }
-
-    /// The bounds of an array in the clear.
-    pub fn exact_bounds(&self) -> Option<Bounds> {
-        match self {
-            Self::Real(values) => Bounds::exact(values.iter().copied()),
-            Self::Complex(values) => {
-                let magnitude = Bounds::exact(values.iter().map(|z| z.norm()));
-                magnitude.and_then(|found| Bounds::within(found.magnitude()))
-            }
-            Self::Signed(values) => Bounds::exact(values.iter().map(|&x| x as f64)),
-            Self::Unsigned(values) => Bounds::exact(values.iter().map(|&x| x as f64)),
-        }
     }
 }
 

@@ -1,79 +1,29 @@
 //! Encrypted arrays.
 
-use crate::arrays::{Array, Bytes, Numbers, Values, array_of};
-use crate::ckks;
-use crate::context::{Core, Engine, PyContext, SwitchingKeys};
+use crate::arrays::{Array, Bytes, Numbers, array_of};
+use crate::context::{Core, PyContext, SwitchingKeys};
 use crate::error::{Fault, Result};
-use crate::exact;
-use crate::functions::{Interval, PyFunction};
-use crate::join::batched;
-use crate::keys::{Prepared, PyPublicKey, PySecretKey};
+use crate::interrupt::{self, Interruptible};
+use crate::keys::{PyKeys, PyPublicKey, PySecretKey};
 use crate::params::PyParams;
 use crate::run::detached;
+use he::Device;
+use he_any::arrays::{self, Values};
 use he_any::layout::{Bounds, Dim, Layout, Op, Packing, shown};
+use he_any::rlwe::{self, Cipher, Plain};
 use he_core::KeySetId;
-use he_core::circuits::ckks::Polynomial;
+use he_core::circuits::ckks::{NeverRefresh, Polynomial};
+use he_core::ckks::Ciphertext;
 use he_core::num_complex::Complex64;
-use he_core::wire::{Frame, FrameKind, FrameReader, FrameWriter, Wire, WireError};
-use he_core::{ckks as core_ckks, exact as core_exact};
+use he_core::wire::{Frame, FrameKind, FrameReader, FrameWriter, WireError};
 use he_files::scheme::engine::rng;
 use numpy::PyUntypedArray;
 use pyo3::basic::CompareOp;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyComplex, PyDict, PyFloat, PyInt, PyList, PyTuple, PyType};
+use rand::rngs::ChaCha20Rng;
 use std::sync::Arc;
-
-/// A batch of ciphertexts of one scheme.
-pub enum Cipher {
-    Ckks(ckks::Ct),
-    Bfv(exact::Ct<he_core::bfv::Bfv>),
-    Bgv(exact::Ct<he_core::bgv::Bgv>),
-}
-
-/// Does the same with a batch and the engine of its scheme: `all` for all schemes alike.
-macro_rules! on_cipher {
-    ($core:expr, $cipher:expr, ($engine:ident, $ct:ident) => $body:expr) => {
-        $crate::ciphertext::on_cipher!($core, $cipher, ckks ($engine, $ct) => $body, exact ($engine, $ct) => $body)
-    };
-    ($core:expr, $cipher:expr, ckks ($e:ident, $c:ident) => $ckks:expr, exact ($f:ident, $d:ident) => $exact:expr) => {
-        match (&$core.site.engine, $cipher) {
-            ($crate::context::Engine::Ckks($e), $crate::ciphertext::Cipher::Ckks($c)) => {
-                $ckks.map(|out| $crate::ciphertext::Wrap::wrap(out, $crate::ciphertext::Cipher::Ckks))
-            }
-            ($crate::context::Engine::Bfv($f), $crate::ciphertext::Cipher::Bfv($d)) => {
-                $exact.map(|out| $crate::ciphertext::Wrap::wrap(out, $crate::ciphertext::Cipher::Bfv))
-            }
-            ($crate::context::Engine::Bgv($f), $crate::ciphertext::Cipher::Bgv($d)) => {
-                $exact.map(|out| $crate::ciphertext::Wrap::wrap(out, $crate::ciphertext::Cipher::Bgv))
-            }
-            _ => Err($crate::ciphertext::schemes_differ()),
-        }
-    };
-}
-
-pub(crate) use on_cipher;
-
-/// A ciphertext, or one with a layout, as that of any scheme.
-pub trait Wrap<C, T> {
-    fn wrap(self, into: impl FnOnce(C) -> Cipher) -> T;
-}
-
-impl<C> Wrap<C, Cipher> for C {
-    fn wrap(self, into: impl FnOnce(C) -> Cipher) -> Cipher {
-        into(self)
-    }
-}
-
-impl<C> Wrap<C, (Cipher, Layout)> for (C, Layout) {
-    fn wrap(self, into: impl FnOnce(C) -> Cipher) -> (Cipher, Layout) {
-        (into(self.0), self.1)
-    }
-}
-
-pub fn schemes_differ() -> Fault {
-    Fault::Type("ciphertexts of two schemes".to_owned())
-}
 
 /// Something that stands beside a ciphertext in an operation.
 pub enum Operand<'py> {
@@ -188,9 +138,19 @@ pub struct EncryptOptions<'a> {
     pub layout: Option<&'a str>,
 }
 
+impl EncryptOptions<'_> {
+    /// The level, which CKKS alone has.
+    fn level_of(&self, engine: &rlwe::Engine) -> Result<Option<usize>> {
+        match self.level {
+            Some(_) if engine.is_exact() => Err(Fault::Value("level is for the scheme ckks".to_owned())),
+            level => Ok(level),
+        }
+    }
+}
+
 /// The bytes of a ciphertext with a frame in front that describes its array.
 fn described(core: &Core, layout: &Layout, bytes: &[u8]) -> Result<Vec<u8>> {
-    let fingerprint = he_core::rlwe::Fingerprint(core.site.params.fingerprint());
+    let fingerprint = core.site.params.fingerprint();
     let all = bytes.len() as u64;
     let mut writer = FrameWriter::new(Vec::with_capacity(bytes.len() + 512));
     writer.write(&Frame::attachment(fingerprint, layout.to_json())?)?;
@@ -202,7 +162,7 @@ fn described(core: &Core, layout: &Layout, bytes: &[u8]) -> Result<Vec<u8>> {
 }
 
 /// The result of a method that Python may hand on to the other operand.
-type Maybe = PyResult<Py<PyAny>>;
+pub type Maybe = PyResult<Py<PyAny>>;
 
 impl PyCiphertext {
     pub fn new(core: &Arc<Core>, cipher: Cipher, layout: Layout) -> Self {
@@ -210,33 +170,30 @@ impl PyCiphertext {
     }
 
     pub fn is_exact(&self) -> bool {
-        !matches!(self.cipher, Cipher::Ckks(_))
+        self.cipher.is_exact()
     }
 
     /// The slots of a vector.
     pub fn slots_of_vector(&self) -> usize {
-        match &self.cipher {
-            Cipher::Ckks(ct) => ct.slots(),
-            _ => self.core.site.params.slots().unwrap_or(1),
-        }
+        self.cipher.slots()
     }
 
     pub fn physical_batch(&self) -> usize {
-        match &self.cipher {
-            Cipher::Ckks(ct) => ct.batch(),
-            Cipher::Bfv(ct) => ct.batch(),
-            Cipher::Bgv(ct) => ct.batch(),
-        }
+        self.cipher.batch()
     }
 
-    pub fn ckks(&self) -> Result<&ckks::Ct> {
-        match &self.cipher {
-            Cipher::Ckks(ct) => Ok(ct),
-            _ => Err(Fault::Type(format!(
+    /// The engine of its scheme.
+    pub fn engine(&self) -> Result<&rlwe::Engine> {
+        self.core.site.rlwe()
+    }
+
+    pub fn ckks(&self) -> Result<&Ciphertext<Device>> {
+        self.cipher.ckks().ok_or_else(|| {
+            Fault::Type(format!(
                 "this is for the scheme ckks, and the ciphertext is of {}",
                 self.core.site.scheme()
-            ))),
-        }
+            ))
+        })
     }
 
     /// The evaluation keys of its key set.
@@ -256,12 +213,7 @@ impl PyCiphertext {
 
     /// The same, if its values are within the range of a ciphertext.
     pub fn held(self) -> PyResult<Self> {
-        match (&self.core.site.engine, &self.cipher) {
-            (Engine::Ckks(engine), Cipher::Ckks(ct)) => ckks::check(engine, ct, &self.layout)?,
-            (Engine::Bfv(engine), Cipher::Bfv(ct)) => exact::check(engine, ct, &self.layout)?,
-            (Engine::Bgv(engine), Cipher::Bgv(ct)) => exact::check(engine, ct, &self.layout)?,
-            _ => return Err(schemes_differ().into()),
-        }
+        arrays::check(self.engine()?, &self.cipher, &self.layout).map_err(Fault::from)?;
         Ok(self)
     }
 
@@ -278,10 +230,7 @@ impl PyCiphertext {
         }
         let made = self.run(py, || {
             let keys = self.switching()?;
-            let keys = keys.get()?;
-            on_cipher!(self.core, &self.cipher,
-                ckks (engine, ct) => ckks::spread(engine, keys, ct, &self.layout),
-                exact (engine, ct) => exact::spread(engine, keys, ct, &self.layout))
+            Ok(arrays::spread(self.engine()?, keys.get()?, &self.cipher, &self.layout)?)
         })?;
         Ok(Some(made))
     }
@@ -296,7 +245,7 @@ impl PyCiphertext {
             let text = "arrays of integers of tfhe are encrypted with encrypt_uint";
             return Err(PyTypeError::new_err(text));
         };
-        let exact = !matches!(core.site.engine, Engine::Ckks(_));
+        let exact = core.site.engine.is_exact();
         let numbers = if exact { Numbers::Exact } else { Numbers::Approximate };
         let array = Array::new(values, numbers, "values")?;
         let packing = match options.layout {
@@ -331,102 +280,59 @@ impl PyCiphertext {
         Ok((array, Layout { complex, bounds, ..layout }))
     }
 
-    fn no_level(level: Option<usize>) -> Result<()> {
-        match level {
-            None => Ok(()),
-            Some(_) => Err(Fault::Value("level is for the scheme ckks".to_owned())),
-        }
+    /// Encrypts an array by `encrypt`, some ciphertexts after the other: signals come through in
+    /// between, and progress is logged.
+    fn encrypted(
+        core: &Arc<Core>,
+        values: &Bound<'_, PyAny>,
+        options: &EncryptOptions<'_>,
+        encrypt: impl Fn(&rlwe::Engine, &Plain, &mut ChaCha20Rng) -> Result<Cipher> + Sync,
+    ) -> PyResult<Self> {
+        let (py, (array, layout)) = (values.py(), Self::array(core, values, options)?);
+        let values = (array.values()?, array.shape());
+        let cipher = core.site.place.run(py, || {
+            let (engine, mut rng) = (core.site.rlwe()?, rng()?);
+            let level = options.level_of(engine)?;
+            let step = |done, of| match done < of {
+                true => interrupt::step("encrypt", done, of),
+                false => interrupt::tell(done, of),
+            };
+            arrays::encrypted(engine, values, &layout, level, |plain| encrypt(engine, plain, &mut rng), step)
+        })?;
+        Self::new(core, cipher, layout).held()
     }
 
-    pub fn by_public_key(
+    fn by_public_key(
         key: &PyPublicKey,
         values: &Bound<'_, PyAny>,
         options: &EncryptOptions<'_>,
     ) -> PyResult<Self> {
-        let (core, level) = (&key.core, options.level);
-        let (py, (array, layout)) = (values.py(), Self::array(core, values, options)?);
-        let values = (array.values()?, array.shape());
-        let cipher = core.site.place.run(py, || {
-            let rng = &mut rng()?;
-            macro_rules! exact {
-                ($engine:expr, $variant:ident) => {{
-                    Self::no_level(level)?;
-                    let encryptor = core_exact::Encryptor::new(&$engine.params, key.rlwe()?)?;
-                    let encrypt = |plain: &_| Ok(encryptor.encrypt(plain, rng)?);
-                    Cipher::$variant(exact::encrypted($engine, values, &layout, encrypt)?)
-                }};
-            }
-            Ok(match &core.site.engine {
-                Engine::Ckks(engine) => {
-                    let encryptor = core_ckks::Encryptor::new(&engine.params, key.rlwe()?)?;
-                    let encrypt = |plain: &_| Ok(encryptor.encrypt(plain, rng)?);
-                    Cipher::Ckks(ckks::encrypted(engine, values, &layout, level, encrypt)?)
-                }
-                Engine::Bfv(engine) => exact!(engine, Bfv),
-                Engine::Bgv(engine) => exact!(engine, Bgv),
-                Engine::Tfhe(_) => return Err(schemes_differ()),
-            })
-        })?;
-        Self::new(core, cipher, layout).held()
+        Self::encrypted(&key.core, values, options, |engine, plain, rng| {
+            Ok(engine.encrypt(key.rlwe()?, plain, rng)?)
+        })
     }
 
-    pub fn by_secret_key(
+    fn by_secret_key(
         key: &PySecretKey,
         values: &Bound<'_, PyAny>,
         options: &EncryptOptions<'_>,
     ) -> PyResult<Self> {
-        let (core, level) = (&key.core, options.level);
-        let (py, (array, layout)) = (values.py(), Self::array(core, values, options)?);
-        let values = (array.values()?, array.shape());
-        let cipher = core.site.place.run(py, || {
-            let rng = &mut rng()?;
-            macro_rules! exact {
-                ($engine:expr, $encryptor:expr, $variant:ident) => {{
-                    Self::no_level(level)?;
-                    let encrypt = |plain: &_| Ok($encryptor.encrypt(plain, rng)?.expand()?);
-                    Cipher::$variant(exact::encrypted($engine, values, &layout, encrypt)?)
-                }};
-            }
-            Ok(match (&core.site.engine, key.prepared()?) {
-                (Engine::Ckks(engine), Prepared::Ckks(_, encryptor)) => {
-                    let encrypt = |plain: &_| Ok(encryptor.encrypt(plain, rng)?.expand()?);
-                    Cipher::Ckks(ckks::encrypted(engine, values, &layout, level, encrypt)?)
-                }
-                (Engine::Bfv(engine), Prepared::Bfv(_, encryptor)) => exact!(engine, encryptor, Bfv),
-                (Engine::Bgv(engine), Prepared::Bgv(_, encryptor)) => exact!(engine, encryptor, Bgv),
-                _ => return Err(schemes_differ()),
-            })
-        })?;
-        Self::new(core, cipher, layout).held()
+        Self::encrypted(&key.core, values, options, |_, plain, rng| Ok(key.owner()?.encrypt(plain, rng)?))
     }
 
-    pub fn seeded_bytes<'py>(
+    fn seeded_bytes<'py>(
         key: &PySecretKey,
         values: &Bound<'py, PyAny>,
         options: &EncryptOptions<'_>,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        let (core, level) = (&key.core, options.level);
+        let core = &key.core;
         let (py, (array, layout)) = (values.py(), Self::array(core, values, options)?);
         let values = (array.values()?, array.shape());
         let bytes = core.site.place.run(py, || {
-            let rng = &mut rng()?;
-            macro_rules! exact {
-                ($engine:expr, $encryptor:expr) => {{
-                    Self::no_level(level)?;
-                    let plain = exact::encoded($engine, values, &layout)?;
-                    $encryptor.encrypt(&plain, rng)?.to_bytes(&$engine.params)?
-                }};
-            }
-            Ok(match (&core.site.engine, key.prepared()?) {
-                (Engine::Ckks(engine), Prepared::Ckks(_, encryptor)) => {
-                    let plain = ckks::fresh(engine, values, &layout, level)?;
-                    encryptor.encrypt(&plain, rng)?.to_bytes(&engine.params)?
-                }
-                (Engine::Bfv(engine), Prepared::Bfv(_, encryptor)) => exact!(engine, encryptor),
-                (Engine::Bgv(engine), Prepared::Bgv(_, encryptor)) => exact!(engine, encryptor),
-                _ => return Err(schemes_differ()),
-            })
-            .and_then(|bytes| described(core, &layout, &bytes))
+            let engine = core.site.rlwe()?;
+            let plain = arrays::encoded(engine, values, &layout, options.level_of(engine)?)?;
+            let bytes = key.owner()?.encrypt_to_bytes(engine, &plain, &mut rng()?)?;
+            described(core, &layout, &bytes)
         })?;
         Ok(PyBytes::new(py, &bytes))
     }
@@ -443,70 +349,41 @@ impl PyCiphertext {
         fn unknown<'py>(found: &str, known: &str) -> PyResult<Bound<'py, PyAny>> {
             Err(PyValueError::new_err(format!("dtype {found:?}, where {known} is expected")))
         }
-        let place = &self.core.site.place;
-        match (&self.core.site.engine, &self.cipher) {
-            (Engine::Ckks(engine), Cipher::Ckks(ct)) => {
-                let plain = || match key.prepared()? {
-                    Prepared::Ckks(decryptor, _) => Ok(decryptor.decrypt(ct)?),
-                    _ => Err(schemes_differ()),
-                };
-                let encoder = engine.ev.encoder();
-                match dtype.unwrap_or(if layout.complex { "complex128" } else { "float64" }) {
-                    "float64" if layout.complex => Err(PyValueError::new_err(
-                        "float64 would drop the imaginary parts of an array of complex numbers; \
-                         decrypt them as complex128, and take .real of that",
-                    )),
-                    "float64" => {
-                        let values = place.run(py, || Ok(layout.values(&encoder.decode_real(&plain()?)?)))?;
-                        array_of(py, values, &shape)
-                    }
-                    "complex128" => {
-                        let values = place.run(py, || Ok(layout.values(&encoder.decode(&plain()?)?)))?;
-                        array_of(py, values, &shape)
-                    }
-                    found => unknown(found, "float64 or complex128"),
-                }
-            }
-            _ => {
-                let wide = match dtype.unwrap_or("int64") {
-                    "int64" => false,
-                    "uint64" => true,
-                    found => return unknown(found, "int64 or uint64"),
-                };
-                macro_rules! values {
-                    ($type:ty) => {
-                        place.run(py, || {
-                            let rows = match (&self.core.site.engine, &self.cipher, key.prepared()?) {
-                                (Engine::Bfv(engine), Cipher::Bfv(ct), Prepared::Bfv(decryptor, _)) => {
-                                    engine.ev.encoder().decode::<$type>(&decryptor.decrypt(ct)?)?
-                                }
-                                (Engine::Bgv(engine), Cipher::Bgv(ct), Prepared::Bgv(decryptor, _)) => {
-                                    engine.ev.encoder().decode::<$type>(&decryptor.decrypt(ct)?)?
-                                }
-                                _ => return Err(schemes_differ()),
-                            };
-                            Ok(layout.values(&rows))
-                        })?
-                    };
-                }
-                match wide {
-                    false => array_of(py, values!(i64), &shape),
-                    true => array_of(py, values!(u64), &shape),
-                }
-            }
+        let (place, engine) = (&self.core.site.place, self.engine()?);
+        /// The values of the plaintext that `decode` reads.
+        macro_rules! values {
+            ($decode:expr) => {{
+                let plain = || Ok::<_, Fault>(key.owner()?.decrypt(&self.cipher)?);
+                array_of(py, place.run(py, || Ok(layout.values(&$decode(&plain()?)?)))?, &shape)
+            }};
+        }
+        let usual = match (engine.is_exact(), layout.complex) {
+            (true, _) => "int64",
+            (false, true) => "complex128",
+            (false, false) => "float64",
+        };
+        match (dtype.unwrap_or(usual), engine.is_exact()) {
+            ("float64", false) if layout.complex => Err(PyValueError::new_err(
+                "float64 would drop the imaginary parts of an array of complex numbers; \
+                 decrypt them as complex128, and take .real of that",
+            )),
+            ("float64", false) => values!(|plain| engine.reals(plain)),
+            ("complex128", false) => values!(|plain| engine.complex(plain)),
+            (found, false) => unknown(found, "float64 or complex128"),
+            ("int64", true) => values!(|plain| engine.integers::<i64>(plain)),
+            ("uint64", true) => values!(|plain| engine.integers::<u64>(plain)),
+            (found, true) => unknown(found, "int64 or uint64"),
         }
     }
 
     /// The bits of noise budget that a decryption measures, for each entry of the batch.
     pub fn noise_budget<'py>(&self, py: Python<'py>, key: &PySecretKey) -> PyResult<Bound<'py, PyAny>> {
         self.core.site.check_same(&key.core.site, "secret key")?;
-        let budgets = self.core.site.place.run(py, || match (&self.cipher, key.prepared()?) {
-            (Cipher::Bfv(ct), Prepared::Bfv(decryptor, _)) => Ok(decryptor.noise_budget(ct)?),
-            (Cipher::Bgv(ct), Prepared::Bgv(decryptor, _)) => Ok(decryptor.noise_budget(ct)?),
-            _ => Err(Fault::Type(
-                "a noise budget is one of the schemes bfv and bgv; ckks has levels".to_owned(),
-            )),
-        })?;
+        if !self.is_exact() {
+            let text = "a noise budget is one of the schemes bfv and bgv; ckks has levels";
+            return Err(PyTypeError::new_err(text));
+        }
+        let budgets = self.core.site.place.run(py, || Ok(key.owner()?.noise_budget(&self.cipher)?))?;
         let count = budgets.len();
         array_of(py, budgets, &[count])
     }
@@ -543,31 +420,19 @@ impl PyCiphertext {
         let repeated;
         let left = match (left.physical_batch(), right.physical_batch()) {
             (1, count) if count > 1 => {
-                repeated = left.run(py, || Ok((batched(&vec![left; count])?, left.layout)))?;
+                repeated = left.run(py, || Ok((Cipher::concat(&vec![&left.cipher; count])?, left.layout)))?;
                 &repeated
             }
             _ => left,
         };
         left.run(py, || {
-            let core = &self.core;
             // Sums need no keys.
             let keys = match op {
                 Op::Mul => Some(self.switching()?),
                 Op::Add | Op::Sub => None,
             };
             let keys = keys.as_ref().map(SwitchingKeys::get).transpose()?;
-            let cipher = match (&core.site.engine, &left.cipher, &right.cipher) {
-                (Engine::Ckks(engine), Cipher::Ckks(a), Cipher::Ckks(b)) => {
-                    Cipher::Ckks(ckks::combine(engine, keys, op, a, b)?)
-                }
-                (Engine::Bfv(engine), Cipher::Bfv(a), Cipher::Bfv(b)) => {
-                    Cipher::Bfv(exact::combine(engine, keys, op, a, b)?)
-                }
-                (Engine::Bgv(engine), Cipher::Bgv(a), Cipher::Bgv(b)) => {
-                    Cipher::Bgv(exact::combine(engine, keys, op, a, b)?)
-                }
-                _ => return Err(schemes_differ()),
-            };
+            let cipher = arrays::combine(self.engine()?, keys, op, &left.cipher, &right.cipher)?;
             Ok((cipher, layout))
         })
     }
@@ -594,11 +459,7 @@ impl PyCiphertext {
         let plain = Layout { complex, bounds: values.exact_bounds(), ..plain };
         let layout = ct.layout.combined(&plain, op, true).map_err(Fault::from)?;
         ct.run(py, || {
-            let array = (values, shape);
-            let cipher = on_cipher!(ct.core, &ct.cipher,
-                ckks (engine, of) => ckks::with_array(engine, op, of, &plain, array),
-                exact (engine, of) => exact::with_array(engine, op, of, &plain, array))?;
-            Ok((cipher, layout))
+            Ok((arrays::with_array(ct.engine()?, op, &ct.cipher, &plain, (values, shape))?, layout))
         })
     }
 
@@ -608,15 +469,7 @@ impl PyCiphertext {
             (true, Op::Add | Op::Sub) => self.layout.bounded(scaled.bounds),
             _ => scaled,
         };
-        self.run(py, || {
-            let cipher = on_cipher!(self.core, &self.cipher,
-                ckks (engine, ct) => match op {
-                    Op::Mul => Ok(engine.ev.mul_integer(ct, value)?),
-                    op => ckks::with_number(engine, op, ct, Complex64::new(value as f64, 0.0)),
-                },
-                exact (engine, ct) => exact::with_number(engine, op, ct, &layout, value))?;
-            Ok((cipher, layout))
-        })
+        self.run(py, || Ok((arrays::with_integer(self.engine()?, op, &self.cipher, &layout, value)?, layout)))
     }
 
     fn with_number(&self, py: Python<'_>, value: Complex64, op: Op) -> PyResult<Self> {
@@ -628,39 +481,13 @@ impl PyCiphertext {
                 Layout { complex: true, bounds, ..self.layout.unknown() }
             }
         };
-        self.run(py, || {
-            let engine = self.core.site.ckks()?;
-            Ok((Cipher::Ckks(ckks::with_number(engine, op, self.ckks()?, value)?), layout))
-        })
-    }
-
-    /// The ciphertext of a frame, which is expanded if it is a seeded one.
-    fn of_frame(core: &Core, frame: &Frame, key_set: Option<KeySetId>) -> Result<Cipher> {
-        macro_rules! read {
-            ($engine:expr, $variant:ident, $module:ident, $seeded:ident) => {{
-                let mut ct = if frame.kind == FrameKind::$seeded {
-                    $module::SeededCiphertext::from_frame(&$engine.params, &$engine.ring, frame)?.expand()?
-                } else {
-                    $module::Ciphertext::from_frame(&$engine.params, &$engine.ring, frame)?
-                };
-                ct.set_key_set(key_set);
-                Cipher::$variant(ct)
-            }};
-        }
-        Ok(match &core.site.engine {
-            Engine::Ckks(engine) => read!(engine, Ckks, core_ckks, CkksSeededCiphertext),
-            Engine::Bfv(engine) => read!(engine, Bfv, core_exact, BfvSeededCiphertext),
-            Engine::Bgv(engine) => read!(engine, Bgv, core_exact, BgvSeededCiphertext),
-            Engine::Tfhe(_) => {
-                return Err(Fault::Type("integers of tfhe are of the type he.EncryptedUint".to_owned()));
-            }
-        })
+        self.run(py, || Ok((arrays::with_number(self.engine()?, op, &self.cipher, value)?, layout)))
     }
 
     /// A ciphertext from its bytes. Checksums are not computed for bytes that were verified before;
     /// everything else is checked as ever.
     pub fn read(core: &Arc<Core>, bytes: &[u8], shape: Option<Vec<usize>>, verified: bool) -> Result<Self> {
-        let fingerprint = he_core::rlwe::Fingerprint(core.site.params.fingerprint());
+        let fingerprint = core.site.params.fingerprint();
         let all = bytes.len() as u64;
         let cut = |error| match error {
             WireError::Length { found, .. } if found > all => WireError::Truncated,
@@ -688,7 +515,7 @@ impl PyCiphertext {
                 FrameKind::KeySet if key_set.is_none() && !more => {
                     key_set = Some(KeySetId::from_frame(fingerprint, frame)?);
                 }
-                _ if !more => cipher = Some(Self::of_frame(core, frame, key_set)?),
+                _ if !more => cipher = Some(core.site.rlwe()?.ciphertext(frame, key_set)?),
                 _ => return Err(WireError::Sequence.into()),
             }
         }
@@ -706,7 +533,7 @@ impl PyCiphertext {
 
     /// The ciphertext of a frame of an encrypted file: all slots.
     pub fn of_file(core: &Arc<Core>, frame: &Frame, key_set: Option<KeySetId>) -> Result<Self> {
-        Self::shaped(core, Self::of_frame(core, frame, key_set)?, None)
+        Self::shaped(core, core.site.rlwe()?.ciphertext(frame, key_set)?, None)
     }
 
     fn shaped(core: &Arc<Core>, cipher: Cipher, shape: Option<Vec<usize>>) -> Result<Self> {
@@ -726,11 +553,7 @@ impl PyCiphertext {
     }
 
     pub fn key_set(&self) -> Option<KeySetId> {
-        match &self.cipher {
-            Cipher::Ckks(ct) => ct.key_set(),
-            Cipher::Bfv(ct) => ct.key_set(),
-            Cipher::Bgv(ct) => ct.key_set(),
-        }
+        self.cipher.key_set()
     }
 
     /// The layout of a shape that is given, or that of all slots.
@@ -760,28 +583,18 @@ impl PyCiphertext {
     }
 
     fn bytes(&self) -> Result<Vec<u8>> {
-        Ok(match (&self.core.site.engine, &self.cipher) {
-            (Engine::Ckks(engine), Cipher::Ckks(ct)) => ct.to_bytes(&engine.params)?,
-            (Engine::Bfv(engine), Cipher::Bfv(ct)) => ct.to_bytes(&engine.params)?,
-            (Engine::Bgv(engine), Cipher::Bgv(ct)) => ct.to_bytes(&engine.params)?,
-            _ => return Err(schemes_differ()),
-        })
+        Ok(self.engine()?.to_bytes(&self.cipher)?)
     }
 
     /// Some entries of the batch.
     pub fn entries(&self, range: std::ops::Range<usize>, layout: Layout) -> Result<(Cipher, Layout)> {
-        let cipher = match &self.cipher {
-            Cipher::Ckks(ct) => Cipher::Ckks(ct.slice_batch(range)?),
-            Cipher::Bfv(ct) => Cipher::Bfv(ct.slice_batch(range)?),
-            Cipher::Bgv(ct) => Cipher::Bgv(ct.slice_batch(range)?),
-        };
-        Ok((cipher, layout))
+        Ok((self.cipher.slice_batch(range)?, layout))
     }
 
     /// A rotation of all vectors.
     pub fn rotated(&self, step: i64) -> Result<Cipher> {
         let keys = self.switching()?;
-        on_cipher!(self.core, &self.cipher, (engine, ct) => Ok::<_, Fault>(engine.ev.rotate(ct, step, keys.get()?)?))
+        Ok(self.engine()?.rotate(&self.cipher, step, keys.get()?)?)
     }
 
     /// The axes that NumPy's `axis` names, all of them by default.
@@ -1002,11 +815,7 @@ impl PyCiphertext {
     /// The level: under CKKS the products that are left.
     #[getter]
     fn level(&self) -> usize {
-        match &self.cipher {
-            Cipher::Ckks(ct) => ct.level(),
-            Cipher::Bfv(ct) => ct.level(),
-            Cipher::Bgv(ct) => ct.level(),
-        }
+        self.cipher.level()
     }
 
     pub fn __len__(&self) -> PyResult<usize> {
@@ -1122,11 +931,7 @@ impl PyCiphertext {
 
     pub fn __neg__(&self, py: Python<'_>) -> PyResult<Self> {
         let layout = self.layout.with_scalar(-1.0, Op::Mul);
-        self.run(py, || {
-            let cipher =
-                on_cipher!(self.core, &self.cipher, (engine, ct) => Ok::<_, Fault>(engine.ev.neg(ct)?))?;
-            Ok((cipher, layout))
-        })
+        self.run(py, || Ok((self.engine()?.neg(&self.cipher)?, layout)))
     }
 
     pub fn __pos__(&self, py: Python<'_>) -> PyResult<Self> {
@@ -1156,17 +961,6 @@ impl PyCiphertext {
         }
     }
 
-    /// The magnitudes, of values whose bounds are known: `abs` with these.
-    fn __abs__(&self, py: Python<'_>) -> PyResult<Self> {
-        let bounds = self.layout.bounds.ok_or_else(|| {
-            Fault::Value("abs(x) of an array without known bounds; write x.abs(bound)".to_owned())
-        })?;
-        if bounds.low >= 0.0 && !self.layout.complex {
-            return self.__pos__(py);
-        }
-        PyFunction::abs(bounds.magnitude(), 10, py)?.applied(py, self, None)
-    }
-
     /// Rotate every vector to the left by `step` slots, cyclically over all its slots.
     fn rotate(&self, step: i64, py: Python<'_>) -> PyResult<Self> {
         let layout = match self.layout.is_padded(self.slots_of_vector()) {
@@ -1180,18 +974,19 @@ impl PyCiphertext {
     fn swap_rows(&self, py: Python<'_>) -> PyResult<Self> {
         self.run(py, || {
             let keys = self.switching()?;
-            let cipher = on_cipher!(self.core, &self.cipher,
-                ckks (_engine, _ct) => Err::<ckks::Ct, _>(Fault::Type("ckks has one row of slots".to_owned())),
-                exact (engine, ct) => Ok::<_, Fault>(engine.ev.swap_rows(ct, keys.get()?)?))?;
-            Ok((cipher, self.layout.unknown()))
+            if !self.is_exact() {
+                return Err(Fault::Type("ckks has one row of slots".to_owned()));
+            }
+            Ok((self.engine()?.swap_rows(&self.cipher, keys.get()?)?, self.layout.unknown()))
         })
     }
 
     /// Conjugate complex values.
     fn conjugate(&self, py: Python<'_>) -> PyResult<Self> {
         self.run(py, || {
-            let (engine, keys) = (self.core.site.ckks()?, self.switching()?);
-            Ok((Cipher::Ckks(engine.ev.conjugate(self.ckks()?, keys.get()?)?), self.layout))
+            self.core.site.ckks()?;
+            let keys = self.switching()?;
+            Ok((arrays::conjugate(self.engine()?, keys.get()?, &self.cipher)?, self.layout))
         })
     }
 
@@ -1221,17 +1016,15 @@ impl PyCiphertext {
             )));
         }
         self.run(py, || {
-            let (engine, keys) = (self.core.site.ckks()?, self.switching()?);
-            let ct = (self.ckks()?, &self.layout);
-            let (ct, layout) = ckks::mean(engine, keys.get()?, ct, &axes, keepdims)?;
-            Ok((Cipher::Ckks(ct), layout))
+            let (keys, ct) = (self.switching()?, (&self.cipher, &self.layout));
+            Ok(arrays::mean(self.engine()?, keys.get()?, ct, &axes, keepdims)?)
         })
     }
 
     /// The variance of a population along axes, by default of all values, which takes two levels
     /// (CKKS).
     #[pyo3(signature = (axis = None, *, keepdims = false))]
-    fn var(&self, axis: Option<&Bound<'_, PyAny>>, keepdims: bool, py: Python<'_>) -> PyResult<Self> {
+    pub fn var(&self, axis: Option<&Bound<'_, PyAny>>, keepdims: bool, py: Python<'_>) -> PyResult<Self> {
         let axes = self.summed_axes(axis)?;
         if self.is_exact() {
             return Err(PyTypeError::new_err(
@@ -1239,33 +1032,9 @@ impl PyCiphertext {
             ));
         }
         self.run(py, || {
-            let (engine, keys) = (self.core.site.ckks()?, self.switching()?);
-            let ct = (self.ckks()?, &self.layout);
-            let (ct, layout) = ckks::variance(engine, keys.get()?, ct, &axes, keepdims)?;
-            Ok((Cipher::Ckks(ct), layout))
+            let (keys, ct) = (self.switching()?, (&self.cipher, &self.layout));
+            Ok(arrays::variance(self.engine()?, keys.get()?, ct, &axes, keepdims)?)
         })
-    }
-
-    /// The standard deviation of a population: the root of the variance, which lies in `interval`.
-    ///
-    /// A root takes many levels; that of a decrypted variance costs nothing.
-    #[pyo3(signature = (axis = None, *, interval = None, bits = 10, keepdims = false))]
-    fn std(
-        &self,
-        axis: Option<&Bound<'_, PyAny>>,
-        interval: Option<Interval>,
-        bits: u32,
-        keepdims: bool,
-        py: Python<'_>,
-    ) -> PyResult<Self> {
-        let Some(interval) = interval else {
-            return Err(PyTypeError::new_err(
-                "std takes a root, whose polynomial needs an interval: decrypt x.var() and take its root, or give \
-                 the interval of the variance, as in x.std(interval=(0.5, 4))",
-            ));
-        };
-        let variance = self.var(axis, keepdims, py)?;
-        PyFunction::sqrt(interval, bits, py)?.applied(py, &variance, None)
     }
 
     /// The squares of all values.
@@ -1355,20 +1124,19 @@ impl PyCiphertext {
                 None => Polynomial::power(&coefficients)?,
                 Some((a, b)) => Polynomial::chebyshev(&coefficients, a, b)?,
             };
-            let (ct, layout) = ckks::polynomial(
-                &self.core,
-                self.switching()?.get()?,
-                &polynomial,
-                (self.ckks()?, &self.layout),
-            )?;
+            let (engine, keys, ct) =
+                (self.core.site.ckks()?, self.switching()?, (self.ckks()?, &self.layout));
+            let (keys, polynomial) = (keys.get()?, &polynomial);
+            let (ct, layout) = match self.core.bootstrap_keys() {
+                Some(bootstrap) => {
+                    let bootstrapper = engine.bootstrapper()?;
+                    let refresher = bootstrapper.with_keys(&bootstrap);
+                    arrays::polynomial(engine, keys, polynomial, ct, Some(&Interruptible(&refresher)))?
+                }
+                None => arrays::polynomial(engine, keys, polynomial, ct, None::<&NeverRefresh>)?,
+            };
             Ok((Cipher::Ckks(ct), layout))
         })
-    }
-
-    /// A function of every value, or of pairs of values, with refreshes if the context can do them.
-    #[pyo3(signature = (function, other = None))]
-    fn apply(&self, function: &PyFunction, other: Option<&Self>, py: Python<'_>) -> PyResult<Self> {
-        function.applied(py, self, other)
     }
 
     /// New levels, by bootstrapping (CKKS); values must be at most one in magnitude.
@@ -1381,15 +1149,24 @@ impl PyCiphertext {
                  a closer bound with x.bounded(bound)"
             )));
         }
-        self.run(py, || Ok((Cipher::Ckks(ckks::refreshed(&self.core, self.ckks()?)?), self.layout)))
+        self.run(py, || {
+            let (engine, ct) = (self.core.site.ckks()?, self.ckks()?);
+            let bootstrapper = engine.bootstrapper()?;
+            let keys = self.core.bootstrap_keys().ok_or_else(|| {
+                Fault::Key(
+                    "the context has no keys of bootstrapping; make them with keygen, or set bootstrap_keys"
+                        .to_owned(),
+                )
+            })?;
+            let whole = arrays::with_slots(engine, ct, engine.params.slots())?;
+            let fresh = bootstrapper.refresh(&whole, &keys)?;
+            Ok((Cipher::Ckks(arrays::with_slots(engine, &fresh, ct.slots())?), self.layout))
+        })
     }
 
     /// The same values on a lower level, where everything is faster and smaller.
     fn drop_to_level(&self, level: usize, py: Python<'_>) -> PyResult<Self> {
-        self.run(py, || {
-            let cipher = on_cipher!(self.core, &self.cipher, (engine, ct) => Ok::<_, Fault>(engine.ev.mod_switch_to(ct, level)?))?;
-            Ok((cipher, self.layout))
-        })
+        self.run(py, || Ok((self.engine()?.mod_switch_to(&self.cipher, level)?, self.layout)))
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
@@ -1412,33 +1189,213 @@ impl PyCiphertext {
 impl PyCiphertext {
     pub fn summed(&self, py: Python<'_>, axes: &[Dim], keep: bool) -> PyResult<Self> {
         self.run(py, || {
-            let keys = self.switching()?;
-            let keys = keys.get()?;
-            on_cipher!(self.core, &self.cipher,
-                ckks (engine, ct) => ckks::sum(engine, keys, (ct, &self.layout), axes, keep),
-                exact (engine, ct) => exact::sum(engine, keys, (ct, &self.layout), axes, keep))
+            let (keys, ct) = (self.switching()?, (&self.cipher, &self.layout));
+            Ok(arrays::sum(self.engine()?, keys.get()?, ct, axes, keep)?)
         })
     }
+}
 
-    /// 1 where this is greater, or smaller, than the other.
-    fn compared(&self, other: &Bound<'_, PyAny>, smaller: bool) -> Maybe {
-        let py = other.py();
-        if self.layout.complex {
-            return Err(PyTypeError::new_err("complex numbers have no order; compare their magnitudes"));
-        }
-        let Some(difference) = self.operated(other, Op::Sub, smaller)? else {
-            return Ok(py.NotImplemented());
-        };
-        let known = difference.layout.bounds.map(Bounds::magnitude);
-        if let Some(bound) = known.filter(|&bound| bound > 2.0) {
-            return Err(PyValueError::new_err(format!(
-                "a comparison of numbers that may differ by {bound:.6}; operators compare those in [-1, 1]: write \
-                 (x - y).apply(he.Function.step({bound:.6})), whose gap grows with the bound, or state a closer \
-                 bound with x.bounded(bound)"
-            )));
-        }
-        let step = PyFunction::default_step(py)?;
-        Ok(Py::new(py, step.applied(py, &difference, None)?)?.into_any())
+#[pymethods]
+impl PySecretKey {
+    /// Encrypt an array.
+    ///
+    /// Parameters
+    /// ----------
+    /// values : array_like
+    ///     A column of any length (one dimension), or a batch of rows (two dimensions), each
+    ///     of which
+    ///     has at most as many values as there are slots. CKKS takes real or complex numbers,
+    ///     BFV and
+    ///     BGV take integers below t / 2 in magnitude, or below t without sign.
+    /// level : int, optional
+    ///     CKKS: the level of the ciphertext, by default the highest.
+    /// bound : float, optional
+    ///     A public bound of the magnitudes; by default that of the values, rounded up to one of
+    ///     eight steps per power of two, with whether there are negative and positive values.
+    /// layout : {"rows", "columns"}, optional
+    ///     Whether a row of an array of two dimensions lies in each ciphertext, or a column; by
+    ///     default columns if there are at least 16 rows and twice as many as columns.
+    /// progress : callable, optional
+    ///     A callable that is told how many ciphertexts of how many are done,
+    ///     ``progress(done, total)``. An exception that it raises ends the work.
+    ///
+    /// Raises
+    /// ------
+    /// TypeError
+    ///     For an array of another dtype.
+    /// ValueError
+    ///     For values that are not finite or too large, and for shapes that do not fit.
+    #[pyo3(signature = (values, *, level = None, bound = None, layout = None, progress = None))]
+    fn encrypt(
+        &self,
+        values: &Bound<'_, PyAny>,
+        level: Option<usize>,
+        bound: Option<f64>,
+        layout: Option<&str>,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<PyCiphertext> {
+        let options = EncryptOptions { level, bound, layout };
+        interrupt::told(progress, || PyCiphertext::by_secret_key(self, values, &options))
+    }
+
+    /// Encrypt an array into bytes of half the size, which `Ciphertext.from_bytes` expands.
+    #[pyo3(signature = (values, *, level = None, bound = None, layout = None))]
+    fn encrypt_to_bytes<'py>(
+        &self,
+        values: &Bound<'py, PyAny>,
+        level: Option<usize>,
+        bound: Option<f64>,
+        layout: Option<&str>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        PyCiphertext::seeded_bytes(self, values, &EncryptOptions { level, bound, layout })
+    }
+
+    /// Decrypt into an array of the shape that was encrypted.
+    ///
+    /// Decrypted values of CKKS hold the noise, which depends on the key: keep them to yourself.
+    ///
+    /// Parameters
+    /// ----------
+    /// ciphertext : Ciphertext
+    ///     A ciphertext of this key set.
+    /// dtype : {"float64", "complex128", "int64", "uint64"}, optional
+    ///     float64 for CKKS, or complex128 of an array of complex numbers, and int64 for BFV and
+    ///     BGV by default.
+    ///
+    /// Raises
+    /// ------
+    /// KeySetError
+    ///     For a ciphertext of another key set.
+    /// DecryptionError
+    ///     For a ciphertext that does not decrypt to anything.
+    #[pyo3(signature = (ciphertext, *, dtype = None))]
+    fn decrypt<'py>(
+        &self,
+        ciphertext: &PyCiphertext,
+        dtype: Option<&str>,
+        py: Python<'py>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        ciphertext.decrypted(py, self, dtype)
+    }
+
+    /// The bits of noise budget that are left in each vector of a ciphertext of BFV or BGV.
+    fn noise_budget<'py>(&self, ciphertext: &PyCiphertext, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        ciphertext.noise_budget(py, self)
+    }
+}
+
+#[pymethods]
+impl PyPublicKey {
+    /// Encrypt an array.
+    ///
+    /// Parameters
+    /// ----------
+    /// values : array_like
+    ///     A column of any length (one dimension), or a batch of rows (two dimensions), each
+    ///     of which
+    ///     has at most as many values as there are slots. CKKS takes real or complex numbers,
+    ///     BFV and
+    ///     BGV take integers below t / 2 in magnitude, or below t without sign.
+    /// level : int, optional
+    ///     CKKS: the level of the ciphertext, by default the highest.
+    /// bound : float, optional
+    ///     A public bound of the magnitudes; by default that of the values, rounded up to one of
+    ///     eight steps per power of two, with whether there are negative and positive values.
+    /// layout : {"rows", "columns"}, optional
+    ///     Whether a row of an array of two dimensions lies in each ciphertext, or a column; by
+    ///     default columns if there are at least 16 rows and twice as many as columns.
+    /// progress : callable, optional
+    ///     A callable that is told how many ciphertexts of how many are done,
+    ///     ``progress(done, total)``. An exception that it raises ends the work.
+    ///
+    /// Raises
+    /// ------
+    /// TypeError
+    ///     For an array of another dtype.
+    /// ValueError
+    ///     For values that are not finite or too large, and for shapes that do not fit.
+    #[pyo3(signature = (values, *, level = None, bound = None, layout = None, progress = None))]
+    fn encrypt(
+        &self,
+        values: &Bound<'_, PyAny>,
+        level: Option<usize>,
+        bound: Option<f64>,
+        layout: Option<&str>,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<PyCiphertext> {
+        let options = EncryptOptions { level, bound, layout };
+        interrupt::told(progress, || PyCiphertext::by_public_key(self, values, &options))
+    }
+}
+
+#[pymethods]
+impl PyKeys {
+    /// Encrypt an array.
+    ///
+    /// Parameters
+    /// ----------
+    /// values : array_like
+    ///     A column of any length (one dimension), or a batch of rows (two dimensions), each
+    ///     of which
+    ///     has at most as many values as there are slots. CKKS takes real or complex numbers,
+    ///     BFV and
+    ///     BGV take integers below t / 2 in magnitude, or below t without sign.
+    /// level : int, optional
+    ///     CKKS: the level of the ciphertext, by default the highest.
+    /// bound : float, optional
+    ///     A public bound of the magnitudes; by default that of the values, rounded up to one of
+    ///     eight steps per power of two, with whether there are negative and positive values.
+    /// layout : {"rows", "columns"}, optional
+    ///     Whether a row of an array of two dimensions lies in each ciphertext, or a column; by
+    ///     default columns if there are at least 16 rows and twice as many as columns.
+    /// progress : callable, optional
+    ///     A callable that is told how many ciphertexts of how many are done,
+    ///     ``progress(done, total)``. An exception that it raises ends the work.
+    ///
+    /// Raises
+    /// ------
+    /// TypeError
+    ///     For an array of another dtype.
+    /// ValueError
+    ///     For values that are not finite or too large, and for shapes that do not fit.
+    #[pyo3(signature = (values, *, level = None, bound = None, layout = None, progress = None))]
+    fn encrypt(
+        &self,
+        values: &Bound<'_, PyAny>,
+        level: Option<usize>,
+        bound: Option<f64>,
+        layout: Option<&str>,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<PyCiphertext> {
+        self.secret.get().encrypt(values, level, bound, layout, progress)
+    }
+
+    /// Decrypt into an array of the shape that was encrypted.
+    ///
+    /// Decrypted values of CKKS hold the noise, which depends on the key: keep them to yourself.
+    ///
+    /// Parameters
+    /// ----------
+    /// ciphertext : Ciphertext
+    ///     A ciphertext of this key set.
+    /// dtype : {"float64", "complex128", "int64", "uint64"}, optional
+    ///     float64 for CKKS, or complex128 of an array of complex numbers, and int64 for BFV and
+    ///     BGV by default.
+    ///
+    /// Raises
+    /// ------
+    /// KeySetError
+    ///     For a ciphertext of another key set.
+    /// DecryptionError
+    ///     For a ciphertext that does not decrypt to anything.
+    #[pyo3(signature = (ciphertext, *, dtype = None))]
+    fn decrypt<'py>(
+        &self,
+        ciphertext: &PyCiphertext,
+        dtype: Option<&str>,
+        py: Python<'py>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.secret.get().decrypt(ciphertext, dtype, py)
     }
 }
 

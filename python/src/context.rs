@@ -2,127 +2,42 @@
 
 use crate::error::{Fault, Result};
 use crate::interrupt;
-use crate::keys::{EvalKeys, PyBootstrapKeys, PyEvaluationKeys, PyKeys, requirements};
-use crate::params::{AnyParams, PyParams};
+use crate::params::PyParams;
 use crate::run::{Place, detached};
 use he::Device;
+use he_any::rlwe::{self, Ckks};
+use he_any::{Engine, Evaluation, Params};
 use he_core::KeySetId;
-use he_core::bfv::Bfv;
-use he_core::bgv::Bgv;
-use he_core::bootstrapping::{BootstrapKeys, BootstrapParams, Bootstrapper};
-use he_core::ckks::{self, CkksParams};
-use he_core::exact;
-use he_core::ring::Ring;
+use he_core::bootstrapping::BootstrapKeys;
 use he_core::rlwe::EvaluationKeys;
-use he_core::tfhe::{BootstrapKey, Carry, IntegerEvaluator, TfheParams};
-use he_core::wire::WireScheme;
+use he_core::tfhe::{Carry, IntegerEvaluator, TfheParams};
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 use std::collections::HashMap;
 use std::process;
 use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 
-/// CKKS on a device.
-pub struct CkksEngine {
-    pub params: CkksParams,
-    pub ring: Ring<Device>,
-    pub ev: ckks::Evaluator<Device>,
-    pub bootstrapping: Option<BootstrapParams>,
-    /// Made when it is first needed.
-    bootstrapper: Mutex<Option<Arc<Bootstrapper<Device>>>>,
-}
-
-impl CkksEngine {
-    fn new(params: &CkksParams, bootstrapping: Option<&BootstrapParams>, device: Device) -> Result<Self> {
-        let ring = match bootstrapping {
-            Some(bootstrapping) => bootstrapping.ring(device)?,
-            None => Ring::new(device, params.rlwe().ring().clone())?,
-        };
-        let ev = ckks::Evaluator::new(params, &ring)?;
-        let (params, bootstrapping) = (params.clone(), bootstrapping.cloned());
-        Ok(Self { params, ring, ev, bootstrapping, bootstrapper: Mutex::default() })
-    }
-
-    pub fn bootstrapper(&self) -> Result<Arc<Bootstrapper<Device>>> {
-        let Some(params) = &self.bootstrapping else {
-            return Err(Fault::Params(
-                "these parameters have no bootstrapping; take those of he.Params.bootstrapping".to_owned(),
-            ));
-        };
-        let mut made = self.bootstrapper.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(bootstrapper) = &*made {
-            return Ok(Arc::clone(bootstrapper));
-        }
-        let bootstrapper = Arc::new(Bootstrapper::new(params, &self.ring)?);
-        Ok(Arc::clone(made.insert(bootstrapper)))
-    }
-}
-
-/// BFV or BGV on a device.
-pub struct ExactEngine<S: WireScheme> {
-    pub params: exact::Params<S>,
-    pub ring: Ring<Device>,
-    pub ev: exact::Evaluator<S, Device>,
-}
-
-impl<S: WireScheme> ExactEngine<S> {
-    fn new(params: &exact::Params<S>, device: Device) -> Result<Self> {
-        let ring = Ring::new(device, params.rlwe().ring().clone())?;
-        let ev = exact::Evaluator::new(params, &ring)?;
-        Ok(Self { params: params.clone(), ring, ev })
-    }
-}
-
-/// A scheme on a device.
-pub enum Engine {
-    Ckks(CkksEngine),
-    Bfv(ExactEngine<Bfv>),
-    Bgv(ExactEngine<Bgv>),
-    Tfhe(TfheParams),
-}
-
-/// Does the same with the engine of every scheme over a ring.
-macro_rules! on_ring {
-    ($engine:expr, $name:ident => $body:expr, tfhe => $tfhe:expr) => {
-        match $engine {
-            $crate::context::Engine::Ckks($name) => $body,
-            $crate::context::Engine::Bfv($name) => $body,
-            $crate::context::Engine::Bgv($name) => $body,
-            $crate::context::Engine::Tfhe(_) => $tfhe,
-        }
-    };
-}
-pub(crate) use on_ring;
-
 /// Parameters on a device: contexts of the same parameters and device share one.
 pub struct Site {
-    pub params: AnyParams,
+    pub params: Params,
     pub place: Place,
     pub engine: Engine,
 }
 
 impl Site {
     /// The one that is there already, or a new one.
-    fn open(params: AnyParams, device: Device) -> Result<Arc<Self>> {
+    fn open(params: Params, device: Device) -> Result<Arc<Self>> {
         type Sites = HashMap<([u8; 32], bool, String, u32), Weak<Site>>;
         static SITES: Mutex<Option<Sites>> = Mutex::new(None);
-        let can_refresh = matches!(params, AnyParams::Bootstrap(_));
+        let can_refresh = params.bootstrapping().is_some();
         let place = Place::new(device.clone());
-        let key = (params.fingerprint(), can_refresh, place.name(), process::id());
+        let key = (params.fingerprint().0, can_refresh, place.name(), process::id());
         let mut sites = SITES.lock().unwrap_or_else(PoisonError::into_inner);
         let sites = sites.get_or_insert_default();
         if let Some(site) = sites.get(&key).and_then(Weak::upgrade) {
             return Ok(site);
         }
-        let engine = match &params {
-            AnyParams::Ckks(ckks) => Engine::Ckks(CkksEngine::new(ckks, None, device.clone())?),
-            AnyParams::Bootstrap(all) => {
-                Engine::Ckks(CkksEngine::new(all.params(), Some(all), device.clone())?)
-            }
-            AnyParams::Bfv(exact) => Engine::Bfv(ExactEngine::new(exact, device.clone())?),
-            AnyParams::Bgv(exact) => Engine::Bgv(ExactEngine::new(exact, device.clone())?),
-            AnyParams::Tfhe(tfhe) => Engine::Tfhe(tfhe.clone()),
-        };
+        let engine = Engine::new(&params, device)?;
         let site = Arc::new(Self { params, place, engine });
         sites.retain(|_, site| site.strong_count() > 0);
         sites.insert(key, Arc::downgrade(&site));
@@ -137,25 +52,23 @@ impl Site {
         self.place.device()
     }
 
+    /// The engine of CKKS, BFV or BGV.
+    pub fn rlwe(&self) -> Result<&rlwe::Engine> {
+        let tfhe = || Fault::Type("integers of tfhe are of the type he.EncryptedUint".to_owned());
+        self.engine.rlwe().ok_or_else(tfhe)
+    }
+
     /// The engine of CKKS.
-    pub fn ckks(&self) -> Result<&CkksEngine> {
-        match &self.engine {
-            Engine::Ckks(engine) => Ok(engine),
-            _ => Err(Fault::Type(format!(
-                "this is for the scheme ckks, and the context is of {}",
-                self.scheme()
-            ))),
-        }
+    pub fn ckks(&self) -> Result<&Ckks> {
+        self.engine.ckks().ok_or_else(|| self.is_not_of("ckks"))
     }
 
     pub fn tfhe(&self) -> Result<&TfheParams> {
-        match &self.engine {
-            Engine::Tfhe(params) => Ok(params),
-            _ => Err(Fault::Type(format!(
-                "this is for the scheme tfhe, and the context is of {}",
-                self.scheme()
-            ))),
-        }
+        self.engine.tfhe().map(|of| &of.params).ok_or_else(|| self.is_not_of("tfhe"))
+    }
+
+    fn is_not_of(&self, scheme: &str) -> Fault {
+        Fault::Type(format!("this is for the scheme {scheme}, and the context is of {}", self.scheme()))
     }
 
     /// That two objects can meet.
@@ -165,7 +78,7 @@ impl Site {
         }
         let of = |site: &Self| {
             let mark: String =
-                site.params.fingerprint()[..4].iter().map(|byte| format!("{byte:02x}")).collect();
+                site.params.fingerprint().0[..4].iter().map(|byte| format!("{byte:02x}")).collect();
             format!("{} {mark} on {}", site.scheme(), site.place.name())
         };
         Err(Fault::Params(format!(
@@ -180,9 +93,9 @@ impl Site {
 /// The state that a context and its objects share.
 pub struct Core {
     pub site: Arc<Site>,
-    evaluation: RwLock<Option<Arc<EvalKeys>>>,
+    evaluation: RwLock<Option<Arc<Evaluation>>>,
     /// Keys of other key sets, for as long as somebody has them.
-    earlier: Mutex<Vec<Weak<EvalKeys>>>,
+    earlier: Mutex<Vec<Weak<Evaluation>>>,
     bootstrap: RwLock<Option<Arc<BootstrapKeys<Device>>>>,
     /// The evaluator of integers under TFHE, which holds the key on the device.
     uints: Mutex<Option<Arc<IntegerEvaluator<Device>>>>,
@@ -196,9 +109,9 @@ fn read<T: Clone>(lock: &RwLock<T>) -> T {
 }
 
 impl Core {
-    pub fn open(params: AnyParams, device: &str) -> Result<Arc<Self>> {
+    pub fn open(params: Params, device: &str) -> Result<Arc<Self>> {
         let site = Site::open(params, interrupt::device(device)?)?;
-        let fingerprint = site.params.fingerprint();
+        let fingerprint = site.params.fingerprint().0;
         let core = Arc::new(Self {
             site,
             evaluation: RwLock::default(),
@@ -213,10 +126,10 @@ impl Core {
 
     /// The context for an object that is unpickled: the latest of its parameters in this process,
     /// or a new one.
-    pub fn for_pickled(params: AnyParams) -> Result<Arc<Self>> {
+    pub fn for_pickled(params: Params) -> Result<Arc<Self>> {
         let latest = {
             let latest = LATEST.lock().unwrap_or_else(PoisonError::into_inner);
-            latest.as_ref().and_then(|latest| latest.get(&params.fingerprint())?.upgrade())
+            latest.as_ref().and_then(|latest| latest.get(&params.fingerprint().0)?.upgrade())
         };
         match latest.filter(|core| core.site.place.check().is_ok()) {
             Some(core) => Ok(core),
@@ -224,8 +137,8 @@ impl Core {
         }
     }
 
-    pub fn evaluation(&self) -> Result<Arc<EvalKeys>> {
-        read(&self.evaluation).ok_or_else(|| {
+    pub fn evaluation(&self) -> Result<Arc<Evaluation>> {
+        self.evaluation_keys().ok_or_else(|| {
             Fault::Key(
                 "the context has no evaluation keys; make them with keygen, or set context.evaluation_keys: a \
                  process that ciphertexts are sent to needs those of their key set, which are pickled as well, and \
@@ -239,7 +152,7 @@ impl Core {
     /// of its that are still held.
     pub fn switching(&self, key_set: Option<KeySetId>) -> Result<SwitchingKeys> {
         let current = self.evaluation()?;
-        let of = |keys: &EvalKeys| keys.key_set() == key_set;
+        let of = |keys: &Evaluation| keys.key_set() == key_set;
         let keys = if key_set.is_none() || current.key_set().is_none() || of(&current) {
             current
         } else {
@@ -256,17 +169,19 @@ impl Core {
                 ))
             })?
         };
-        match &*keys {
-            EvalKeys::Rlwe(_) => Ok(SwitchingKeys(keys)),
-            EvalKeys::Tfhe(_) => Err(Fault::Type("evaluation keys of tfhe".to_owned())),
-        }
+        Ok(SwitchingKeys(keys))
+    }
+
+    /// The evaluation keys, if there are any.
+    pub fn evaluation_keys(&self) -> Option<Arc<Evaluation>> {
+        read(&self.evaluation)
     }
 
     pub fn bootstrap_keys(&self) -> Option<Arc<BootstrapKeys<Device>>> {
         read(&self.bootstrap)
     }
 
-    pub fn set_evaluation(&self, keys: Option<Arc<EvalKeys>>) {
+    pub fn set_evaluation(&self, keys: Option<Arc<Evaluation>>) {
         *self.uints.lock().unwrap_or_else(PoisonError::into_inner) = None;
         if let Some(keys) = &keys {
             let mut earlier = self.earlier.lock().unwrap_or_else(PoisonError::into_inner);
@@ -283,14 +198,13 @@ impl Core {
     /// The evaluator of integers under TFHE.
     pub fn uints(&self) -> Result<Arc<IntegerEvaluator<Device>>> {
         let keys = self.evaluation()?;
-        let EvalKeys::Tfhe(key) = &*keys else {
+        let Some(key) = keys.tfhe() else {
             return Err(Fault::Type("integers of tfhe need evaluation keys of tfhe".to_owned()));
         };
         let mut made = self.uints.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(uints) = &*made {
             return Ok(Arc::clone(uints));
         }
-        let key: &BootstrapKey = key;
         Ok(Arc::clone(made.insert(Arc::new(IntegerEvaluator::new(
             self.site.device(),
             key,
@@ -299,20 +213,12 @@ impl Core {
     }
 }
 
-/// A product without keys, which nothing asks for.
-pub fn no_keys() -> Fault {
-    Fault::Key("a product without evaluation keys".to_owned())
-}
-
-/// Evaluation keys that are known to be those of RLWE schemes.
-pub struct SwitchingKeys(Arc<EvalKeys>);
+/// The keys of products and rotations.
+pub struct SwitchingKeys(Arc<Evaluation>);
 
 impl SwitchingKeys {
     pub fn get(&self) -> Result<&EvaluationKeys<Device>> {
-        match &*self.0 {
-            EvalKeys::Rlwe(keys) => Ok(keys),
-            EvalKeys::Tfhe(_) => Err(Fault::Type("evaluation keys of tfhe".to_owned())),
-        }
+        self.0.rlwe().ok_or_else(|| Fault::Type("evaluation keys of tfhe".to_owned()))
     }
 }
 
@@ -324,34 +230,6 @@ pub struct PyContext(pub Arc<Core>);
 
 #[pymethods]
 impl PyContext {
-    /// Prepare parameters on a device.
-    ///
-    /// Parameters
-    /// ----------
-    /// params : Params
-    ///     The parameters.
-    /// device : str
-    ///     ``auto`` (the first GPU that works, otherwise the CPU), ``cpu``, ``cuda``, ``cuda:N``,
-    ///     or ``cuda:N+M`` for several GPUs that share each large ciphertext.
-    /// evaluation_keys : EvaluationKeys or bytes, optional
-    ///     What products and rotations are computed with.
-    #[new]
-    #[pyo3(signature = (params, device = "auto", *, evaluation_keys = None))]
-    fn new(
-        params: &PyParams,
-        device: &str,
-        evaluation_keys: Option<&Bound<'_, PyAny>>,
-        py: Python<'_>,
-    ) -> PyResult<Self> {
-        let params = params.0.clone();
-        let context = Self(detached(py, || Core::open(params, device))?);
-        if let Some(keys) = evaluation_keys {
-            let keys = PyEvaluationKeys::of(&context.0, keys)?;
-            context.0.set_evaluation(Some(keys));
-        }
-        Ok(context)
-    }
-
     /// The parameters.
     #[getter]
     fn params(&self) -> PyParams {
@@ -374,78 +252,6 @@ impl PyContext {
     #[getter]
     fn slots(&self) -> Option<usize> {
         self.0.site.params.slots()
-    }
-
-    /// The keys of products, rotations and sums.
-    #[getter]
-    fn evaluation_keys(&self) -> Option<PyEvaluationKeys> {
-        let keys = read(&self.0.evaluation)?;
-        Some(PyEvaluationKeys { core: Arc::clone(&self.0), keys })
-    }
-
-    #[setter]
-    fn set_evaluation_keys(&self, keys: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
-        let keys = keys.map(|keys| PyEvaluationKeys::of(&self.0, keys)).transpose()?;
-        self.0.set_evaluation(keys);
-        Ok(())
-    }
-
-    /// The keys of refreshes.
-    #[getter]
-    fn bootstrap_keys(&self) -> Option<PyBootstrapKeys> {
-        let keys = self.0.bootstrap_keys()?;
-        Some(PyBootstrapKeys { core: Arc::clone(&self.0), keys })
-    }
-
-    #[setter]
-    fn set_bootstrap_keys(&self, keys: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
-        let keys = keys.map(|keys| PyBootstrapKeys::of(&self.0, keys)).transpose()?;
-        self.0.set_bootstrap(keys);
-        Ok(())
-    }
-
-    /// Generate keys; this context computes with its part of them from now on.
-    ///
-    /// Parameters
-    /// ----------
-    /// relinearisation : bool
-    ///     A key for products of ciphertexts.
-    /// sums : bool
-    ///     Keys for sums over all slots, which also serve any rotation, in several steps.
-    /// rotations : sequence of int, optional
-    ///     Steps of rotations that get a key of their own.
-    /// conjugation : bool
-    ///     A key for complex conjugates, or for exchanging the rows of BFV and BGV.
-    /// needs : sequence of Function or Model, optional
-    ///     What else will be computed.
-    /// bootstrapping : bool
-    ///     Keys of refreshes, if the parameters have any: several GB at full size.
-    /// progress : callable, optional
-    ///     A callable that is told how many evaluation keys of how many are made,
-    ///     ``progress(done, total)``. An exception that it raises ends the work. Keys of TFHE and
-    ///     of refreshes are not counted.
-    #[pyo3(signature = (
-        *, relinearisation = true, sums = true, rotations = None, conjugation = false, needs = None,
-        bootstrapping = true, progress = None
-    ))]
-    fn keygen(
-        slf: &Bound<'_, Self>,
-        relinearisation: bool,
-        sums: bool,
-        rotations: Option<Vec<i64>>,
-        conjugation: bool,
-        needs: Option<Vec<Bound<'_, PyAny>>>,
-        bootstrapping: bool,
-        progress: Option<Py<PyAny>>,
-    ) -> PyResult<PyKeys> {
-        let core = &slf.get().0;
-        let required = requirements(
-            core,
-            (relinearisation, sums, conjugation),
-            rotations.unwrap_or_default(),
-            &needs.unwrap_or_default(),
-        )?;
-        interrupt::told(progress, || PyKeys::generate(slf.py(), core, &required, bootstrapping))
     }
 
     /// Says why it is not pickled.

@@ -60,6 +60,21 @@ impl From<he_files::Error> for Fault {
     }
 }
 
+impl From<he_any::Error> for Fault {
+    fn from(error: he_any::Error) -> Self {
+        use he_any::Error as E;
+        let text = error.to_string();
+        match error {
+            E::Core(error) => Self::Core(error),
+            E::NoParams | E::NotParams { .. } => Self::Format(text),
+            E::NotIntegers | E::ComplexVariance => Self::Type(text),
+            E::NoBootstrapping => Self::Params(format!("{text}; take those of he.Params.bootstrapping")),
+            E::NoKeys => Self::Key(text),
+            E::Layout(_) | E::Column { .. } | E::OutOfRange { .. } | E::Nothing { .. } => Self::Value(text),
+        }
+    }
+}
+
 impl From<he_any::layout::LayoutError> for Fault {
     fn from(error: he_any::layout::LayoutError) -> Self {
         Self::Value(error.to_string())

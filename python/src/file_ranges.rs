@@ -4,16 +4,14 @@ use crate::ciphertext::PyCiphertext;
 use crate::context::PyContext;
 use crate::error::{Fault, Result};
 use crate::files::{Place, read_key};
-use crate::keys::{EvalKeys, PyEvaluationKeys};
+use crate::keys::{PyEvaluationKeys, of_file};
 use crate::run::detached;
 use he_core::KeySetId;
-use he_core::bfv::Bfv;
-use he_core::bgv::Bgv;
 use he_core::wire::{FramePlace, FrameReader};
 use he_files::cipher_file::CipherReader;
 use he_files::file_start::{AnyStart, read_start};
 use he_files::io::input::Input;
-use he_files::scheme::{Ckks, OneOf};
+use he_files::on_rlwe;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::path::PathBuf;
@@ -30,18 +28,15 @@ pub fn places(path: PathBuf, py: Python<'_>) -> PyResult<(Option<String>, Vec<Py
         let name = path.display().to_string();
         let start = read_start(&mut FrameReader::new(Input::open(&path)?), &name)?;
         let AnyStart::Scheme(start) = start else { return Err(not_ranged(&name)) };
-        macro_rules! found {
-            ($scheme:ty) => {{
-                let reader = CipherReader::<$scheme>::open(&path)?;
-                (reader.payload.key_id.key_set(), reader.places()?)
-            }};
-        }
-        Ok(match start {
-            OneOf::Ckks(_) => found!(Ckks),
-            OneOf::Bfv(_) => found!(Bfv),
-            OneOf::Bgv(_) => found!(Bgv),
-            OneOf::BigCkks(_) => return Err(not_ranged(&name)),
-        })
+        on_rlwe!(
+            start,
+            S,
+            _start => {
+                let reader = CipherReader::<S>::open(&path)?;
+                Ok((reader.payload.key_id.key_set(), reader.places()?))
+            },
+            bigckks _ => Err(not_ranged(&name))
+        )
     })?;
     let places = places.iter().map(|place| (place.start, place.bytes, PyBytes::new(py, &place.checksum)));
     Ok((key_set.map(|id| id.to_string()), places.collect()))
@@ -81,7 +76,7 @@ pub fn ciphertexts(
 #[pyo3(name = "_file_evaluation_keys")]
 pub fn evaluation_keys(context: &PyContext, source: Place, py: Python<'_>) -> PyResult<PyEvaluationKeys> {
     let core = &context.0;
-    let read = || EvalKeys::of_file(core, read_key(&source, "an evaluation key", None, false)?);
+    let read = || of_file(core, read_key(&source, "an evaluation key", None, false)?);
     let keys = core.site.place.run(py, read)?;
     Ok(PyEvaluationKeys { core: Arc::clone(core), keys: Arc::new(keys) })
 }

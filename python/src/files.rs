@@ -1,12 +1,14 @@
 //! Encrypted files of images, tables and integers, in memory or on disk: the formats of `he-cli`.
 
-use crate::arrays::{Array, Bytes, Numbers, Values, array_of};
+use crate::arrays::{Array, Bytes, Numbers, array_of};
 use crate::error::{Fault, Result};
 use crate::interrupt;
-use crate::params::{AnyParams, PyParams};
+use crate::params::PyParams;
 use crate::run::detached;
 use crate::secrets;
 use he::Device;
+use he_any::arrays::Values;
+use he_any::on_params;
 use he_core::aes::container::Cost;
 use he_core::exact;
 use he_core::wire::FrameReader;
@@ -229,17 +231,23 @@ pub fn keygen(
     }
     let work = || {
         let (phrase, device, place) = (self::passphrase(passphrase)?, opened(device)?, (&*folder, force));
-        match &params.0 {
-            AnyParams::Ckks(params) => {
-                written::<Ckks>(params, &images::rotations(params, radius)?, place, phrase.as_ref(), device)
-            }
-            AnyParams::Bfv(params) => exactly(params, place, phrase.as_ref(), device),
-            AnyParams::Bgv(params) => exactly(params, place, phrase.as_ref(), device),
-            other => Err(Fault::Params(format!(
+        let other = || {
+            Err(Fault::Params(format!(
                 "keys of {} for files of images and tables; parameters of for_depth are expected",
-                other.scheme()
-            ))),
+                params.0.scheme()
+            )))
+        };
+        if params.0.bootstrapping().is_some() {
+            return other();
         }
+        on_params!(
+            &params.0,
+            ckks params => {
+                written::<Ckks>(params, &images::rotations(params, radius)?, place, phrase.as_ref(), device)
+            },
+            exact params => exactly(params, place, phrase.as_ref(), device),
+            tfhe _ => other(),
+        )
     };
     interrupt::told(progress, || detached(py, work))
 }

@@ -1,12 +1,12 @@
 //! The functions of `he.Function` as methods of ciphertexts.
 
-use crate::ciphertext::{Cipher, PyCiphertext};
-use crate::ckks;
+use crate::ciphertext::{Maybe, PyCiphertext};
 use crate::error::Fault;
 use crate::functions::{Interval, PyFunction};
-use he_any::layout::{Dim, Layout, Op};
+use he_any::arrays;
+use he_any::layout::{Bounds, Dim, Layout, Op};
 use he_core::num_complex::Complex64;
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
 impl PyCiphertext {
@@ -41,7 +41,7 @@ impl PyCiphertext {
     /// The greatest value of a column, or of each row.
     fn greatest(&self, py: Python<'_>, interval: Interval, bits: u32) -> PyResult<Self> {
         if self.layout.splat {
-            return self.run(py, || Ok((Cipher::Ckks(self.ckks()?.duplicate()?), self.layout)));
+            return self.run(py, || Ok((self.cipher.duplicate()?, self.layout)));
         }
         let (slots, count) = self.vectors("max")?;
         let room = self.ckks()?.slots();
@@ -59,12 +59,12 @@ impl PyCiphertext {
     /// level unless it is known what the slots hold.
     pub fn filled(&self, py: Python<'_>, value: f64) -> PyResult<Self> {
         self.run(py, || {
-            let (engine, value) = (self.core.site.ckks()?, Complex64::new(value, 0.0));
-            let shifted = ckks::with_number(engine, Op::Sub, self.ckks()?, value)?;
+            let (engine, value) = (self.engine()?, Complex64::new(value, 0.0));
+            let shifted = arrays::with_number(engine, Op::Sub, &self.cipher, value)?;
             let layout = self.layout.with_scalar(value.re, Op::Sub);
-            let (clean, layout) = ckks::cleaned(engine, &shifted, &layout)?;
-            let ct = ckks::with_number(engine, Op::Add, &clean, value)?;
-            Ok((Cipher::Ckks(ct), layout.with_scalar(value.re, Op::Add)))
+            let (clean, layout) = arrays::cleaned(engine, &shifted, &layout)?;
+            let ct = arrays::with_number(engine, Op::Add, &clean, value)?;
+            Ok((ct, layout.with_scalar(value.re, Op::Add)))
         })
     }
 
@@ -97,10 +97,70 @@ impl PyCiphertext {
         let op = if smaller { Op::Sub } else { Op::Add };
         Ok(known(excess.operated(other, op, smaller)?)?)
     }
+
+    /// 1 where this is greater, or smaller, than the other.
+    pub fn compared(&self, other: &Bound<'_, PyAny>, smaller: bool) -> Maybe {
+        let py = other.py();
+        if self.layout.complex {
+            return Err(PyTypeError::new_err("complex numbers have no order; compare their magnitudes"));
+        }
+        let Some(difference) = self.operated(other, Op::Sub, smaller)? else {
+            return Ok(py.NotImplemented());
+        };
+        let known = difference.layout.bounds.map(Bounds::magnitude);
+        if let Some(bound) = known.filter(|&bound| bound > 2.0) {
+            return Err(PyValueError::new_err(format!(
+                "a comparison of numbers that may differ by {bound:.6}; operators compare those in [-1, 1]: write \
+                 (x - y).apply(he.Function.step({bound:.6})), whose gap grows with the bound, or state a closer \
+                 bound with x.bounded(bound)"
+            )));
+        }
+        let step = PyFunction::default_step(py)?;
+        Ok(Py::new(py, step.applied(py, &difference, None)?)?.into_any())
+    }
 }
 
 #[pymethods]
 impl PyCiphertext {
+    /// The magnitudes, of values whose bounds are known: `abs` with these.
+    fn __abs__(&self, py: Python<'_>) -> PyResult<Self> {
+        let bounds = self.layout.bounds.ok_or_else(|| {
+            Fault::Value("abs(x) of an array without known bounds; write x.abs(bound)".to_owned())
+        })?;
+        if bounds.low >= 0.0 && !self.layout.complex {
+            return self.__pos__(py);
+        }
+        PyFunction::abs(bounds.magnitude(), 10, py)?.applied(py, self, None)
+    }
+
+    /// The standard deviation of a population: the root of the variance, which lies in `interval`.
+    ///
+    /// A root takes many levels; that of a decrypted variance costs nothing.
+    #[pyo3(signature = (axis = None, *, interval = None, bits = 10, keepdims = false))]
+    fn std(
+        &self,
+        axis: Option<&Bound<'_, PyAny>>,
+        interval: Option<Interval>,
+        bits: u32,
+        keepdims: bool,
+        py: Python<'_>,
+    ) -> PyResult<Self> {
+        let Some(interval) = interval else {
+            return Err(PyTypeError::new_err(
+                "std takes a root, whose polynomial needs an interval: decrypt x.var() and take its root, or give \
+                 the interval of the variance, as in x.std(interval=(0.5, 4))",
+            ));
+        };
+        let variance = self.var(axis, keepdims, py)?;
+        PyFunction::sqrt(interval, bits, py)?.applied(py, &variance, None)
+    }
+
+    /// A function of every value, or of pairs of values, with refreshes if the context can do them.
+    #[pyo3(signature = (function, other = None))]
+    fn apply(&self, function: &PyFunction, other: Option<&Self>, py: Python<'_>) -> PyResult<Self> {
+        function.applied(py, self, other)
+    }
+
     /// max(x, 0) of every value: ``apply(Function.relu(bound, bits))``.
     ///
     /// This method and the others that are named like a constructor of `Function` take its

@@ -1,14 +1,15 @@
 //! Functions of encrypted numbers: approximations whose needs are known before there is a
 //! ciphertext.
 
-use crate::arrays::{Array, Numbers, Values, array_of};
-use crate::ciphertext::{Cipher, PyCiphertext, check_interval};
-use crate::ckks::with_slots;
+use crate::arrays::{Array, Numbers, array_of};
+use crate::ciphertext::{PyCiphertext, check_interval};
 use crate::error::{Fault, Result};
 use crate::interrupt::Interruptible;
 use crate::run::detached;
 use he::Device;
+use he_any::arrays::{Values, with_slots};
 use he_any::layout::{Bounds, Op};
+use he_any::rlwe::Cipher;
 use he_core::circuits::Requirements;
 use he_core::circuits::ckks::{Comparison, Function, GroupFunction, Groups, NeverRefresh, Refresher};
 use he_core::ckks::Ciphertext;

@@ -1,12 +1,11 @@
 //! Indices and slices of encrypted arrays, as NumPy means them.
 
-use crate::arrays::{Array, Numbers, Values};
-use crate::ciphertext::{Cipher, PyCiphertext, on_cipher};
+use crate::arrays::{Array, Numbers};
+use crate::ciphertext::PyCiphertext;
 use crate::error::Fault;
-use crate::{ckks, exact};
+use he_any::arrays::{self, Values};
 use he_any::layout::{Dim, Layout, shown};
-use he_core::ckks::Ciphertext as Approximate;
-use he_core::exact::Ciphertext as Exact;
+use he_any::rlwe::Cipher;
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyEllipsis, PyList, PySlice, PySliceMethods, PyTuple};
@@ -184,19 +183,9 @@ impl PyCiphertext {
             }
             Pick::Places(places) => self.run(py, || {
                 let one = |at: usize| if alone { 0 } else { at };
-                macro_rules! picked {
-                    ($variant:ident, $type:ident, $ct:expr) => {{
-                        let parts = places.iter().map(|&at| $ct.slice_batch(one(at)..one(at) + 1));
-                        let parts = parts.collect::<he_core::Result<Vec<_>>>()?;
-                        let parts: Vec<_> = parts.iter().collect();
-                        Cipher::$variant($type::concat(&parts)?)
-                    }};
-                }
-                let cipher = match &self.cipher {
-                    Cipher::Ckks(ct) => picked!(Ckks, Approximate, ct),
-                    Cipher::Bfv(ct) => picked!(Bfv, Exact, ct),
-                    Cipher::Bgv(ct) => picked!(Bgv, Exact, ct),
-                };
+                let parts = places.iter().map(|&at| self.cipher.slice_batch(one(at)..one(at) + 1));
+                let parts = parts.collect::<he_core::Result<Vec<_>>>()?;
+                let cipher = Cipher::concat(&parts.iter().collect::<Vec<_>>())?;
                 Ok((cipher, kept(places.len())))
             }),
         }
@@ -243,11 +232,8 @@ impl PyCiphertext {
             )));
         }
         self.run(py, || {
-            let keys = self.switching()?;
-            let keys = keys.get()?;
-            on_cipher!(self.core, &self.cipher,
-                ckks (engine, ct) => ckks::gathered(engine, keys, (ct, &self.layout), places),
-                exact (engine, ct) => exact::gathered(engine, keys, (ct, &self.layout), places))
+            let (keys, ct) = (self.switching()?, (&self.cipher, &self.layout));
+            Ok(arrays::gathered(self.engine()?, keys.get()?, ct, places)?)
         })
     }
 }

@@ -28,9 +28,6 @@ pub fn point() {
 /// The least time between two looks for signals: Python's lock may have to be waited for.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
 
-/// So many ciphertexts are encrypted between two looks for signals.
-pub const PIECE: usize = 32;
-
 /// The least time between two reports of progress.
 const BETWEEN_REPORTS: Duration = Duration::from_secs(1);
 

@@ -1,29 +1,16 @@
 //! Encrypted arrays that become one.
 
-use crate::ciphertext::{Cipher, PyCiphertext, schemes_differ};
-use crate::context::Engine;
-use crate::error::{Fault, Result};
-use crate::{ckks, exact};
+use crate::ciphertext::PyCiphertext;
+use crate::error::Result;
+use he_any::arrays;
 use he_any::layout::{Bounds, Dim, Layout, shown};
+use he_any::rlwe::Cipher;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 /// The entries of all parts in one batch.
 pub fn batched(parts: &[&PyCiphertext]) -> Result<Cipher> {
-    macro_rules! joined {
-        ($variant:ident, $type:path) => {{
-            let parts = parts.iter().map(|part| match &part.cipher {
-                Cipher::$variant(ct) => Ok(ct),
-                _ => Err(schemes_differ()),
-            });
-            Cipher::$variant(<$type>::concat(&parts.collect::<Result<Vec<_>>>()?)?)
-        }};
-    }
-    Ok(match parts[0].cipher {
-        Cipher::Ckks(_) => joined!(Ckks, ckks::Ct),
-        Cipher::Bfv(_) => joined!(Bfv, exact::Ct<he_core::bfv::Bfv>),
-        Cipher::Bgv(_) => joined!(Bgv, exact::Ct<he_core::bgv::Bgv>),
-    })
+    Ok(Cipher::concat(&parts.iter().map(|part| &part.cipher).collect::<Vec<_>>())?)
 }
 
 /// The facts that hold of all parts.
@@ -157,27 +144,9 @@ pub fn concatenate(
         Layout { size: total, splat: false, point: false, padding: Some(0.0), bounds, complex, ..*first }
             .with_axes(&axes);
     parts[0].run(py, || {
-        let core = &parts[0].core;
         let keys = parts[0].switching()?;
-        let keys = keys.get()?;
-        macro_rules! exact {
-            ($engine:expr, $variant:ident) => {{
-                let parts = parts.iter().map(|part| match &part.cipher {
-                    Cipher::$variant(ct) => Ok((ct, part.layout.size)),
-                    _ => Err(schemes_differ()),
-                });
-                Cipher::$variant(exact::side_by_side($engine, keys, &parts.collect::<Result<Vec<_>>>()?)?)
-            }};
-        }
-        let cipher = match &core.site.engine {
-            Engine::Ckks(engine) => {
-                let parts = parts.iter().map(|part| Ok((part.ckks()?, part.layout.size)));
-                Cipher::Ckks(ckks::side_by_side(engine, keys, &parts.collect::<Result<Vec<_>>>()?)?)
-            }
-            Engine::Bfv(engine) => exact!(engine, Bfv),
-            Engine::Bgv(engine) => exact!(engine, Bgv),
-            Engine::Tfhe(_) => return Err(Fault::Type("integers of tfhe".to_owned())),
-        };
+        let all: Vec<_> = parts.iter().map(|part| (&part.cipher, part.layout.size)).collect();
+        let cipher = arrays::side_by_side(parts[0].engine()?, keys.get()?, &all)?;
         Ok((cipher, layout))
     })
 }

@@ -6,10 +6,8 @@
 mod aes;
 mod arrays;
 mod ciphertext;
-mod ckks;
 mod context;
 mod error;
-mod exact;
 mod file_ranges;
 mod files;
 mod function_methods;
@@ -17,6 +15,7 @@ mod functions;
 mod index;
 mod interrupt;
 mod join;
+mod keygen;
 mod keys;
 mod model;
 mod params;

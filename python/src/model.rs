@@ -1,18 +1,19 @@
 //! Neural networks on encrypted examples.
 
 use crate::arrays::{Bytes, array_of, matrix};
-use crate::ciphertext::{Cipher, PyCiphertext};
-use crate::context::{CkksEngine, Core};
+use crate::ciphertext::PyCiphertext;
+use crate::context::Core;
 use crate::error::{Fault, Result};
 use crate::files::Place as FilePlace;
 use crate::interrupt::{self, Interruptible, Told};
-use crate::keys::{Prepared, PyKeys, PyPublicKey, PySecretKey};
-use crate::params::{AnyParams, PyParams};
+use crate::keys::{PyKeys, PyPublicKey, PySecretKey};
+use crate::params::PyParams;
 use crate::run::detached;
+use he_any::Params;
 use he_any::layout::Layout;
+use he_any::rlwe::{Cipher, Ckks, Plain};
 use he_core::circuits::Requirements;
 use he_core::circuits::ckks::NeverRefresh;
-use he_core::ckks::{Encryptor, Plaintext};
 use he_core::num_complex::Complex64;
 use he_files::scheme::engine::rng;
 use he_nn::{CompiledModel, Options, Parameters, onnx};
@@ -48,14 +49,14 @@ impl PyModel {
         self.model.requirements()
     }
 
-    fn any_params(&self) -> AnyParams {
+    fn any_params(&self) -> Params {
         match self.model.parameters() {
-            Parameters::Leveled(params) => AnyParams::Ckks(params.clone()),
-            Parameters::Refreshed(params) => AnyParams::Bootstrap(params.clone()),
+            Parameters::Leveled(params) => Params::Ckks(params.clone()),
+            Parameters::Refreshed(params) => Params::Bootstrap(params.clone()),
         }
     }
 
-    fn check_context<'c>(&self, core: &'c Core) -> Result<&'c CkksEngine> {
+    fn check_context<'c>(&self, core: &'c Core) -> Result<&'c Ckks> {
         let engine = core.site.ckks()?;
         if engine.params != *self.model.parameters().params() {
             return Err(Fault::Params(
@@ -246,10 +247,10 @@ impl PyModel {
                 let complex = |vector: &Vec<f64>| vector.iter().map(|&x| x.into()).collect();
                 let vectors: Vec<Vec<Complex64>> = part.iter().map(complex).collect();
                 let vectors: Vec<&[Complex64]> = vectors.iter().map(Vec::as_slice).collect();
-                let plain: Plaintext<_> = engine.ev.encoder().encode_batch(&vectors, params.encoding())?;
-                let ct = match (secret.map(PySecretKey::prepared).transpose()?, public) {
-                    (Some(Prepared::Ckks(_, encryptor)), _) => encryptor.encrypt(&plain, rng)?.expand()?,
-                    (_, Some(public)) => Encryptor::new(params, public.rlwe()?)?.encrypt(&plain, rng)?,
+                let plain = Plain::Ckks(engine.ev.encoder().encode_batch(&vectors, params.encoding())?);
+                let ct = match (secret, public) {
+                    (Some(secret), _) => secret.owner()?.encrypt(&plain, rng)?,
+                    (_, Some(public)) => core.site.rlwe()?.encrypt(public.rlwe()?, &plain, rng)?,
                     _ => return Err(Fault::Type("a key of ckks is expected".to_owned())),
                 };
                 parts.push((ct, vectors.len()));
@@ -317,7 +318,7 @@ impl PyModel {
             })
         };
         let outputs = interrupt::told(progress, || core.site.place.run(py, work))?;
-        Ok(outputs.into_iter().map(|ct| wrapped(core, ct, rows)).collect())
+        Ok(outputs.into_iter().map(|ct| wrapped(core, Cipher::Ckks(ct), rows)).collect())
     }
 
     /// Decrypts outputs.
@@ -358,14 +359,12 @@ impl PyModel {
         let rows = parts.first().map_or(0, |part| part.physical_batch());
         let count = count.unwrap_or(rows * self.model.examples());
         let found = secret.core.site.place.run(py, || {
-            let engine = self.check_context(&secret.core)?;
-            let Prepared::Ckks(decryptor, _) = secret.prepared()? else {
-                return Err(Fault::Type("a key of ckks is expected".to_owned()));
-            };
+            self.check_context(&secret.core)?;
+            let (owner, rlwe) = (secret.owner()?, secret.core.site.rlwe()?);
             let mut vectors = Vec::with_capacity(parts.len());
             for part in &parts {
                 secret.core.site.check_same(&part.core.site, "output")?;
-                vectors.push(engine.ev.encoder().decode_real(&decryptor.decrypt(part.ckks()?)?)?);
+                vectors.push(rlwe.reals(&owner.decrypt(&part.cipher)?)?);
             }
             Ok(self.model.outputs().unpack(&vectors, count)?)
         })?;
@@ -399,9 +398,9 @@ impl PyModel {
 }
 
 /// Vectors of slots as a batch of rows.
-fn wrapped(core: &Arc<Core>, ct: crate::ckks::Ct, rows: usize) -> PyCiphertext {
+fn wrapped(core: &Arc<Core>, ct: Cipher, rows: usize) -> PyCiphertext {
     let layout = Layout::new(Some(rows), ct.slots(), false, None);
-    PyCiphertext::new(core, Cipher::Ckks(ct), layout)
+    PyCiphertext::new(core, ct, layout)
 }
 
 /// A model from its pickled form.

@@ -3,14 +3,10 @@
 use crate::arrays::Bytes;
 use crate::error::{Fault, Result};
 use crate::run::detached;
-use he_core::bfv::BfvParams;
-use he_core::bgv::BgvParams;
-use he_core::bootstrapping::BootstrapParams;
+use he_any::Params;
 use he_core::ckks::CkksParams;
 use he_core::exact::{self, Scheme};
-use he_core::rlwe::RlweParams;
-use he_core::tfhe::{TfheParams, presets};
-use he_core::wire::{FrameKind, FrameReader, first_frame_limit};
+use he_core::tfhe::presets;
 use he_files::bootstrap::Named;
 use he_files::scheme::ckks::with_usual_range;
 use he_files::scheme::engine::security;
@@ -18,119 +14,12 @@ use pyo3::basic::CompareOp;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyType};
 
-/// The parameters of one scheme.
-#[derive(Clone, Debug, PartialEq)]
-pub enum AnyParams {
-    Ckks(CkksParams),
-    /// CKKS whose ciphertexts can be refreshed.
-    Bootstrap(BootstrapParams),
-    Bfv(BfvParams),
-    Bgv(BgvParams),
-    Tfhe(TfheParams),
-}
-
-impl AnyParams {
-    pub fn scheme(&self) -> &'static str {
-        match self {
-            Self::Ckks(_) | Self::Bootstrap(_) => "ckks",
-            Self::Bfv(_) => "bfv",
-            Self::Bgv(_) => "bgv",
-            Self::Tfhe(_) => "tfhe",
-        }
-    }
-
-    /// The fingerprint that stands for the parameters in the frames of ciphertexts.
-    pub fn fingerprint(&self) -> [u8; 32] {
-        match self {
-            Self::Ckks(params) => params.fingerprint(),
-            Self::Bootstrap(params) => params.params().fingerprint(),
-            Self::Bfv(params) => params.fingerprint(),
-            Self::Bgv(params) => params.fingerprint(),
-            Self::Tfhe(params) => params.fingerprint(),
-        }
-        .0
-    }
-
-    /// The parameters that CKKS programs compute with.
-    pub fn ckks(&self) -> Option<&CkksParams> {
-        match self {
-            Self::Ckks(params) => Some(params),
-            Self::Bootstrap(params) => Some(params.params()),
-            _ => None,
-        }
-    }
-
-    fn rlwe(&self) -> Option<&RlweParams> {
-        match self {
-            Self::Bfv(params) => Some(params.rlwe()),
-            Self::Bgv(params) => Some(params.rlwe()),
-            Self::Tfhe(_) => None,
-            _ => self.ckks().map(CkksParams::rlwe),
-        }
-    }
-
-    pub fn slots(&self) -> Option<usize> {
-        match self {
-            Self::Bfv(_) | Self::Bgv(_) => self.rlwe().map(|rlwe| 1 << rlwe.ring().log_n()),
-            _ => self.ckks().map(CkksParams::slots),
-        }
-    }
-
-    /// The modulus of integers under BFV and BGV.
-    pub fn plain_modulus(&self) -> Option<u64> {
-        match self {
-            Self::Bfv(params) => Some(params.plain().value()),
-            Self::Bgv(params) => Some(params.plain().value()),
-            _ => None,
-        }
-    }
-
-    pub fn to_bytes(&self) -> Result<Vec<u8>> {
-        Ok(match self {
-            Self::Ckks(params) => params.to_bytes()?,
-            Self::Bootstrap(params) => params.to_bytes()?,
-            Self::Bfv(params) => params.to_bytes()?,
-            Self::Bgv(params) => params.to_bytes()?,
-            Self::Tfhe(params) => params.to_bytes()?,
-        })
-    }
-
-    fn from_bytes(bytes: &[u8], insecure: bool) -> Result<Self> {
-        let first = FrameReader::new(bytes).next_frame(|kind, _| first_frame_limit(kind))?;
-        let kind =
-            first.ok_or_else(|| Fault::Format("no bytes, where parameters are expected".to_owned()))?.kind;
-        macro_rules! read {
-            ($variant:ident, $type:ty) => {
-                Self::$variant(match insecure {
-                    false => <$type>::from_bytes(bytes)?,
-                    true => <$type>::from_bytes_insecure(bytes)?,
-                })
-            };
-        }
-        Ok(match kind {
-            FrameKind::CkksParams => read!(Ckks, CkksParams),
-            FrameKind::CkksBootstrapParams => read!(Bootstrap, BootstrapParams),
-            FrameKind::BfvParams => read!(Bfv, BfvParams),
-            FrameKind::BgvParams => read!(Bgv, BgvParams),
-            FrameKind::TfheParams => read!(Tfhe, TfheParams),
-            found => return Err(Fault::Format(format!("{found}, where parameters are expected"))),
-        })
-    }
-
-    fn explanation(&self) -> String {
-        match self {
-            Self::Ckks(params) => params.explanation().to_owned(),
-            Self::Bootstrap(params) => params.params().explanation().to_owned(),
-            Self::Bfv(params) => params.explanation().to_owned(),
-            Self::Bgv(params) => params.explanation().to_owned(),
-            Self::Tfhe(params) => format!(
-                "LWE dimension {}, GLWE degree {} x {}",
-                params.dimension(),
-                params.degree(),
-                params.spec().glwe_dimension
-            ),
-        }
-    }
+/// Parameters from their bytes; insecure ones on request alone.
+fn read(bytes: &[u8], insecure: bool) -> Result<PyParams> {
+    Ok(PyParams(match insecure {
+        false => Params::from_bytes(bytes)?,
+        true => Params::from_bytes_insecure(bytes)?,
+    }))
 }
 
 /// Refuses options that a scheme does not have.
@@ -147,7 +36,7 @@ fn not_for(scheme: &str, options: &[(&str, bool)]) -> Result<()> {
 /// `for_depth`, `bootstrapping` or `tfhe`, compare by value, and are pickled as their bytes.
 #[pyclass(frozen, module = "he", name = "Params", from_py_object)]
 #[derive(Clone)]
-pub struct PyParams(pub AnyParams);
+pub struct PyParams(pub Params);
 
 #[pymethods]
 impl PyParams {
@@ -238,18 +127,18 @@ impl PyParams {
                     builder = range_bits.into_iter().fold(builder, |builder, bits| builder.range_bits(bits));
                     builder = slots.into_iter().fold(builder, |builder, slots| builder.slots(slots));
                     builder = log_n.into_iter().fold(builder, |builder, log_n| builder.log_n(log_n));
-                    AnyParams::Ckks(match range_bits {
-                        Some(_) => builder.build()?,
-                        None => with_usual_range(&builder)?,
-                    })
+                    match range_bits {
+                        Some(_) => builder.build()?.into(),
+                        None => with_usual_range(&builder)?.into(),
+                    }
                 }
                 "bfv" => {
                     not_for("bfv", &real)?;
-                    AnyParams::Bfv(exact(needs, security, log_n)?)
+                    Params::Bfv(exact(needs, security, log_n)?)
                 }
                 "bgv" => {
                     not_for("bgv", &real)?;
-                    AnyParams::Bgv(exact(needs, security, log_n)?)
+                    Params::Bgv(exact(needs, security, log_n)?)
                 }
                 other => {
                     let text = format!("scheme {other:?}, where \"ckks\", \"bfv\" or \"bgv\" is expected");
@@ -267,7 +156,7 @@ impl PyParams {
         detached(py, || {
             let named: Named =
                 preset.parse().map_err(|why| Fault::Value(format!("preset {preset:?}: {why}")))?;
-            Ok(Self(AnyParams::Bootstrap(named.params()?)))
+            Ok(Self(Params::Bootstrap(named.params()?)))
         })
     }
 
@@ -277,7 +166,7 @@ impl PyParams {
     #[pyo3(signature = (preset = "digits_2m128"))]
     fn tfhe(_class: &Bound<'_, PyType>, py: Python<'_>, preset: &str) -> PyResult<Self> {
         detached(py, || {
-            Ok(Self(AnyParams::Tfhe(match preset {
+            Ok(Self(Params::Tfhe(match preset {
                 "digits_2m128" => presets::digits_2m128()?,
                 "digits_2m40" => presets::digits_2m40()?,
                 "phases_2m128" => presets::phases_2m128()?,
@@ -304,12 +193,12 @@ impl PyParams {
     ) -> PyResult<Self> {
         let bytes = Bytes::new(data, "data")?;
         let bytes = bytes.as_slice();
-        detached(py, || AnyParams::from_bytes(bytes, insecure).map(Self))
+        detached(py, || read(bytes, insecure))
     }
 
     /// The parameters as bytes.
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        Ok(PyBytes::new(py, &self.0.to_bytes()?))
+        Ok(PyBytes::new(py, &self.0.to_bytes().map_err(Fault::from)?))
     }
 
     /// ``ckks``, ``bfv``, ``bgv`` or ``tfhe``.
@@ -327,18 +216,13 @@ impl PyParams {
     /// The levels that programs have; None under TFHE.
     #[getter]
     fn depth(&self) -> Option<usize> {
-        match &self.0 {
-            AnyParams::Bfv(params) => Some(params.max_level()),
-            AnyParams::Bgv(params) => Some(params.max_level()),
-            AnyParams::Bootstrap(params) => Some(params.output_level() - params.input_level()),
-            params => params.ckks().map(CkksParams::max_level),
-        }
+        self.0.depth()
     }
 
     /// log2 of the ring degree.
     #[getter]
     fn log_n(&self) -> Option<u32> {
-        self.0.rlwe().map(|rlwe| rlwe.ring().log_n())
+        self.0.log_n()
     }
 
     /// log2 of the greatest modulus.
@@ -350,17 +234,7 @@ impl PyParams {
     /// The bits of security; 0 for insecure parameters.
     #[getter]
     fn security(&self) -> u32 {
-        match &self.0 {
-            AnyParams::Tfhe(params) => {
-                if params.is_secure() {
-                    128
-                } else {
-                    0
-                }
-            }
-            AnyParams::Bootstrap(params) if !params.is_secure() => 0,
-            params => params.rlwe().map_or(0, |rlwe| rlwe.security().bits()),
-        }
+        self.0.security_bits()
     }
 
     /// The modulus of integers under BFV and BGV.
@@ -373,16 +247,13 @@ impl PyParams {
     /// None under TFHE.
     #[getter]
     fn range(&self) -> Option<f64> {
-        match &self.0 {
-            AnyParams::Tfhe(_) => None,
-            params => params.plain_modulus().map(|t| (t / 2) as f64).or(params.ckks().map(CkksParams::range)),
-        }
+        self.0.range()
     }
 
     /// Whether ciphertexts can be refreshed.
     #[getter]
     fn can_refresh(&self) -> bool {
-        matches!(self.0, AnyParams::Bootstrap(_))
+        self.0.bootstrapping().is_some()
     }
 
     /// Why these parameters were chosen.
@@ -394,7 +265,7 @@ impl PyParams {
     /// The fingerprint that stands for the parameters in bytes of ciphertexts and keys.
     #[getter]
     fn fingerprint(&self) -> String {
-        self.0.fingerprint().iter().map(|byte| format!("{byte:02x}")).collect()
+        self.0.fingerprint_text()
     }
 
     fn __richcmp__(&self, other: &Self, op: CompareOp, py: Python<'_>) -> PyResult<Py<PyAny>> {
@@ -407,7 +278,7 @@ impl PyParams {
     }
 
     fn __hash__(&self) -> u64 {
-        let [a, b, c, d, e, f, g, h, ..] = self.0.fingerprint();
+        let [a, b, c, d, e, f, g, h, ..] = self.0.fingerprint().0;
         u64::from_le_bytes([a, b, c, d, e, f, g, h])
     }
 
@@ -429,7 +300,7 @@ impl PyParams {
 #[pyfunction]
 #[pyo3(name = "_params")]
 pub fn unpickled(data: &[u8]) -> PyResult<PyParams> {
-    Ok(PyParams(AnyParams::from_bytes(data, false)?))
+    Ok(read(data, false)?)
 }
 
 /// Parameters that protect nothing from their pickled form: whoever pickled them asked for them by
@@ -437,5 +308,5 @@ pub fn unpickled(data: &[u8]) -> PyResult<PyParams> {
 #[pyfunction]
 #[pyo3(name = "_insecure_params")]
 pub fn unpickled_insecure(data: &[u8]) -> PyResult<PyParams> {
-    Ok(PyParams(AnyParams::from_bytes(data, true)?))
+    Ok(read(data, true)?)
 }

@@ -2,7 +2,7 @@
 
 use crate::error::{Fault, Result};
 use crate::files::{Goal, Place, encrypted, found, given, interruptible, opening, passphrase, source};
-use crate::params::{AnyParams, PyParams};
+use crate::params::PyParams;
 use crate::run::detached;
 use crate::secrets;
 use he_files::io::input::Input;
@@ -138,9 +138,9 @@ impl PyParty {
     #[getter]
     fn params(&self) -> PyParams {
         PyParams(match self.0.agreed() {
-            AnyAgreed::Ckks(agreed) => AnyParams::Ckks(agreed.params.clone()),
-            AnyAgreed::Bfv(agreed) => AnyParams::Bfv(agreed.params.clone()),
-            AnyAgreed::Bgv(agreed) => AnyParams::Bgv(agreed.params.clone()),
+            AnyAgreed::Ckks(agreed) => agreed.params.clone().into(),
+            AnyAgreed::Bfv(agreed) => agreed.params.clone().into(),
+            AnyAgreed::Bgv(agreed) => agreed.params.clone().into(),
         })
     }
 

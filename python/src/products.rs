@@ -1,10 +1,13 @@
 //! Inner products and products with matrices, and polynomials of integers.
 
-use crate::arrays::{Array, Numbers, Values};
-use crate::ciphertext::{Cipher, Operand, PyCiphertext, on_cipher};
+use crate::arrays::{Array, Numbers};
+use crate::ciphertext::{Operand, PyCiphertext};
 use crate::error::Fault;
-use crate::{ckks, exact};
+use crate::join::batched;
+use he_any::Number;
+use he_any::arrays::{self, Values};
 use he_any::layout::{Bounds, Dim, Layout, Op, shown};
+use he_any::rlwe::Cipher;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
@@ -69,10 +72,9 @@ impl PyCiphertext {
                     return product.summed(py, &axis, false);
                 }
                 self.run(py, || {
-                    let (engine, keys) = (self.core.site.ckks()?, self.switching()?);
-                    let (a, b) = ((self.ckks()?, &self.layout), (other.ckks()?, &other.layout));
-                    let (ct, layout) = ckks::dot(engine, keys.get()?, a, b, &layout)?;
-                    Ok((Cipher::Ckks(ct), layout))
+                    let (engine, keys) = (self.engine()?, self.switching()?);
+                    let (a, b) = ((&self.cipher, &self.layout), (&other.cipher, &other.layout));
+                    Ok(arrays::dot(engine, keys.get()?, a, b, &layout)?)
                 })
             }
             _ => Err(do_not_multiply(&left, &right)),
@@ -102,10 +104,7 @@ impl PyCiphertext {
                     &weights,
                     count == 1,
                     |x| x,
-                    |ct| {
-                        let ct = if let Cipher::Ckks(ct) = ct { ct } else { self.ckks()? };
-                        Ok(Cipher::Ckks(ckks::combinations(self.core.site.ckks()?, ct, &weights)?))
-                    },
+                    |ct| Ok(arrays::combinations(self.engine()?, ct, &weights)?),
                 )
             }
             (Dim::Batch, count, Values::Signed(values)) => {
@@ -115,11 +114,7 @@ impl PyCiphertext {
                     &weights,
                     count == 1,
                     |x| x as f64,
-                    |ct| {
-                        on_cipher!(self.core, ct,
-                        ckks (_e, _c) => Err::<ckks::Ct, _>(Fault::Type("integers".to_owned())),
-                        exact (engine, ct) => exact::combinations(engine, ct, &weights))
-                    },
+                    |ct| Ok(arrays::integer_combinations(self.engine()?, ct, &weights)?),
                 )
             }
             (Dim::Slots, 1, Values::Real(weights))
@@ -128,30 +123,21 @@ impl PyCiphertext {
                     && !self.layout.is_first() =>
             {
                 self.run(py, || {
-                    let (engine, keys) = (self.core.site.ckks()?, self.switching()?);
-                    let ct = (self.ckks()?, &self.layout);
-                    let (ct, layout) = ckks::dot_plain(engine, keys.get()?, ct, weights)?;
-                    Ok((Cipher::Ckks(ct), layout))
+                    let (keys, ct) = (self.switching()?, (&self.cipher, &self.layout));
+                    Ok(arrays::dot_plain(self.engine()?, keys.get()?, ct, weights)?)
                 })
             }
             (Dim::Slots, 1, values) => {
                 // Bounds of sums with signs are closer than those of the products.
-                let bounds = self.layout.bounds.map(|bounds| match values {
-                    Values::Real(values) => bounds.weighted(values.iter().copied()),
-                    Values::Signed(values) => bounds.weighted(values.iter().map(|&x| x as f64)),
-                    Values::Complex(values) => bounds.weighted(values.iter().map(|z| z.norm())),
-                    Values::Unsigned(values) => bounds.weighted(values.iter().map(|&x| x as f64)),
-                });
+                let bounds = self.layout.bounds.map(|bounds| values.weighted(bounds));
                 let product = self.with_array(py, array, Op::Mul)?;
                 let product = Self { layout: product.layout.bounded(None), ..product };
                 let sum = product.summed(py, &[Dim::Slots], false)?;
                 Self { layout: sum.layout.bounded(bounds), ..sum }.held()
             }
             (Dim::Slots, _, Values::Real(values)) => self.run(py, || {
-                let (engine, keys) = (self.core.site.ckks()?, self.switching()?);
-                let ct = (self.ckks()?, &self.layout);
-                let (ct, layout) = ckks::matmul(engine, keys.get()?, ct, values, shape[1])?;
-                Ok((Cipher::Ckks(ct), layout))
+                let (keys, ct) = (self.switching()?, (&self.cipher, &self.layout));
+                Ok(arrays::matmul(self.engine()?, keys.get()?, ct, values, shape[1])?)
             }),
             (Dim::Slots, _, Values::Signed(values)) => self.integer_columns(py, &columns(values, shape[1])),
             (_, _, Values::Complex(_) | Values::Unsigned(_)) => Err(PyTypeError::new_err(
@@ -184,7 +170,7 @@ impl PyCiphertext {
         let ct = match self.physical_batch() < count {
             true => {
                 let parts = vec![self; count];
-                repeated = self.run(py, || Ok((crate::join::batched(&parts)?, self.layout)))?;
+                repeated = self.run(py, || Ok((batched(&parts)?, self.layout)))?;
                 &repeated.cipher
             }
             false => &self.cipher,
@@ -206,10 +192,8 @@ impl PyCiphertext {
             // Bounds of sums with signs are closer than those of the products.
             let weighted = self.layout.bounds.map(|of| of.weighted(column.iter().map(|&x| x as f64)));
             let product = self.run(py, || {
-                let array = (Values::Signed(column), [column.len()]);
-                let cipher = on_cipher!(self.core, &self.cipher,
-                    ckks (_e, _c) => Err::<ckks::Ct, _>(Fault::Type("integers".to_owned())),
-                    exact (engine, ct) => exact::with_array(engine, Op::Mul, ct, &plain, (array.0, &array.1)))?;
+                let array = (Values::Signed(column), &[column.len()][..]);
+                let cipher = arrays::with_array(self.engine()?, Op::Mul, &self.cipher, &plain, array)?;
                 Ok((cipher, layout.bounded(None)))
             })?;
             let sum = product.summed(py, &[Dim::Slots], false)?;
@@ -225,7 +209,7 @@ impl PyCiphertext {
                 .map(|dim| if dim == Dim::Slots { Dim::Batch } else { dim })
                 .collect();
             let layout = Layout { entries: Some(parts.len()), ..parts[0].layout }.with_axes(&axes);
-            return self.run(py, || Ok((crate::join::batched(&parts)?, layout.bounded(bounds))));
+            return self.run(py, || Ok((batched(&parts)?, layout.bounded(bounds))));
         }
         // Each sum in its slot.
         let mut all: Option<Self> = None;
@@ -236,11 +220,8 @@ impl PyCiphertext {
             let layout = Layout { size: parts.len(), splat: false, padding: Some(0.0), ..self.layout };
             let plain = Layout::new(None, parts.len(), false, Some(0.0));
             let placed = part.run(py, || {
-                let cipher = on_cipher!(self.core, &part.cipher,
-                ckks (_e, _c) => Err::<ckks::Ct, _>(Fault::Type("integers".to_owned())),
-                exact (engine, ct) => {
-                    exact::with_array(engine, Op::Mul, ct, &plain, (Values::Signed(&mask), &shape))
-                })?;
+                let array = (Values::Signed(&mask), &shape[..]);
+                let cipher = arrays::with_array(self.engine()?, Op::Mul, &part.cipher, &plain, array)?;
                 Ok((cipher, layout.bounded(None)))
             })?;
             all = Some(match all {
@@ -265,12 +246,9 @@ impl PyCiphertext {
         let padding = self.layout.padding.map(plain);
         let layout = Layout { padding, bounds, ..self.layout };
         self.run(py, || {
-            let keys = self.switching()?;
-            let keys = keys.get()?;
-            let cipher = on_cipher!(self.core, &self.cipher,
-                ckks (_e, _c) => Err::<ckks::Ct, _>(Fault::Type("integers".to_owned())),
-                exact (engine, ct) => exact::polynomial(engine, keys, ct, coefficients))?;
-            Ok((cipher, layout))
+            let (keys, engine) = (self.switching()?, self.engine()?);
+            let coefficients: Vec<Number> = coefficients.iter().map(|&c| Number::Integer(c)).collect();
+            Ok((engine.polynomial(self.cipher.duplicate()?, &coefficients, keys.get()?)?, layout))
         })
     }
 }

@@ -4,7 +4,7 @@ use crate::arrays::Bytes;
 use crate::context::{Core, PyContext};
 use crate::error::{Fault, Result};
 use crate::interrupt;
-use crate::keys::{EvalKeys, PySecretKey, Reduced, never_pickled, reduced};
+use crate::keys::{PySecretKey, Reduced, never_pickled, reduced};
 use crate::params::PyParams;
 use crate::run::detached;
 use crate::secrets;
@@ -237,31 +237,6 @@ public_keys! {
         unpickled_sensor_key;
 }
 
-/// Makes the key that transciphering takes besides evaluation keys.
-pub fn transcipher_key(key: &PySecretKey, py: Python<'_>) -> PyResult<PyTranscipherKey> {
-    let core = &key.core;
-    let made = core.site.place.run(py, || {
-        let params = CircuitParams::new(core.site.tfhe()?, CircuitSpec::default());
-        let params = params.map_err(he_core::Error::from)?;
-        Ok(CircuitKey::generate(key.tfhe()?, &params, &mut rng()?)?)
-    })?;
-    Ok(PyTranscipherKey { core: Arc::clone(core), key: Arc::new(made) })
-}
-
-/// Encrypts a sensor key.
-pub fn encrypt_sensor_key(
-    key: &PySecretKey,
-    sensor: &PySensorKey,
-    py: Python<'_>,
-) -> PyResult<PyEncryptedSensorKey> {
-    let core = &key.core;
-    let made = core
-        .site
-        .place
-        .run(py, || Ok(EncryptedAesKey::generate(key.tfhe()?, sensor.0.key(), &mut rng()?)?))?;
-    Ok(PyEncryptedSensorKey { core: Arc::clone(core), key: Arc::new(made) })
-}
-
 /// Turns what a sensor encrypted into encrypted integers.
 #[pyclass(frozen, module = "he", name = "Transcipher")]
 pub struct PyTranscipher {
@@ -298,7 +273,7 @@ impl PyTranscipher {
         let (key, sensor) = (PyTranscipherKey::of(core, key)?, PyEncryptedSensorKey::of(core, sensor_key)?);
         let boot = core.site.place.run(py, || {
             let keys = core.evaluation()?;
-            let EvalKeys::Tfhe(bootstrap) = &*keys else {
+            let Some(bootstrap) = keys.tfhe() else {
                 return Err(Fault::Type("transciphering needs evaluation keys of tfhe".to_owned()));
             };
             let boot = CircuitBootstrapper::new(core.site.device(), bootstrap, &key)?;
@@ -377,5 +352,29 @@ impl PyTranscipher {
 
     fn __repr__(&self) -> String {
         format!("<he.Transcipher: AES of {} bits>", self.sensor.size().bits())
+    }
+}
+
+#[pymethods]
+impl PySecretKey {
+    /// Make the key that `Transcipher` takes besides evaluation keys, under TFHE.
+    fn transcipher_key(&self, py: Python<'_>) -> PyResult<PyTranscipherKey> {
+        let core = &self.core;
+        let made = core.site.place.run(py, || {
+            let params = CircuitParams::new(core.site.tfhe()?, CircuitSpec::default());
+            let params = params.map_err(he_core::Error::from)?;
+            Ok(CircuitKey::generate(self.tfhe()?, &params, &mut rng()?)?)
+        })?;
+        Ok(PyTranscipherKey { core: Arc::clone(core), key: Arc::new(made) })
+    }
+
+    /// Encrypt the key of a sensor under TFHE, for `Transcipher`.
+    fn encrypt_sensor_key(&self, sensor: &PySensorKey, py: Python<'_>) -> PyResult<PyEncryptedSensorKey> {
+        let core = &self.core;
+        let made = core
+            .site
+            .place
+            .run(py, || Ok(EncryptedAesKey::generate(self.tfhe()?, sensor.0.key(), &mut rng()?)?))?;
+        Ok(PyEncryptedSensorKey { core: Arc::clone(core), key: Arc::new(made) })
     }
 }

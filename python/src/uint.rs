@@ -1,14 +1,15 @@
 //! Integers under TFHE, with a sign and without: the operators of Python's integers, and sorting.
 
-use crate::arrays::{Array, Bytes, Numbers, Values, array_of};
+use crate::arrays::{Array, Bytes, Numbers, array_of};
 use crate::context::{Core, PyContext};
 use crate::error::{Fault, Result};
 use crate::index;
 use crate::interrupt;
-use crate::keys::PySecretKey;
+use crate::keys::{PyKeys, PyPublicKey, PySecretKey};
 use crate::params::PyParams;
 use crate::run::detached;
 use he::Device;
+use he_any::arrays::Values;
 use he_core::num_bigint::{BigInt, BigUint};
 use he_core::tfhe::{
     EncryptedFlags, EncryptedInteger, EncryptedUint, IntegerEvaluator, Signed, Signedness, Unsigned,
@@ -192,7 +193,7 @@ fn encrypt<S: Kind>(
 }
 
 /// Encrypts integers without a sign.
-pub fn encrypt_uint(
+fn encrypt_uint(
     core: &Arc<Core>,
     key: Result<Encryptor<'_>>,
     values: &Bound<'_, PyAny>,
@@ -202,7 +203,7 @@ pub fn encrypt_uint(
 }
 
 /// Encrypts integers with a sign.
-pub fn encrypt_int(
+fn encrypt_int(
     core: &Arc<Core>,
     key: Result<Encryptor<'_>>,
     values: &Bound<'_, PyAny>,
@@ -213,7 +214,7 @@ pub fn encrypt_int(
 
 /// Decrypts integers: into an array of uint64 if they fit, into a list of Python's integers
 /// otherwise.
-pub fn decrypt_uint<'py>(key: &PySecretKey, x: &PyUint, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+fn decrypt_uint<'py>(key: &PySecretKey, x: &PyUint, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
     x.core.site.check_same(&key.core.site, "secret key")?;
     if x.value.bits() <= 64 {
         let values = x.core.site.place.run(py, || Ok(key.tfhe()?.decrypt_u64(&x.value)?))?;
@@ -226,7 +227,7 @@ pub fn decrypt_uint<'py>(key: &PySecretKey, x: &PyUint, py: Python<'py>) -> PyRe
 
 /// Decrypts integers with a sign: into an array of int64 if they fit, into a list of Python's
 /// integers otherwise.
-pub fn decrypt_int<'py>(key: &PySecretKey, x: &PyInt, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+fn decrypt_int<'py>(key: &PySecretKey, x: &PyInt, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
     x.core.site.check_same(&key.core.site, "secret key")?;
     if x.value.bits() <= 64 {
         let values = x.core.site.place.run(py, || Ok(key.tfhe()?.decrypt_i64(&x.value)?))?;
@@ -253,7 +254,7 @@ fn python_integers(
 }
 
 /// Decrypts conditions.
-pub fn decrypt_flags<'py>(key: &PySecretKey, x: &PyFlags, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+fn decrypt_flags<'py>(key: &PySecretKey, x: &PyFlags, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
     x.core.site.check_same(&key.core.site, "secret key")?;
     let flags = x.core.site.place.run(py, || Ok(key.tfhe()?.decrypt_flags(&x.value)?))?;
     let count = flags.len();
@@ -962,4 +963,81 @@ pub fn unpickled_flags(params: &PyParams, data: &Bound<'_, PyBytes>) -> PyResult
         let value = EncryptedFlags::from_bytes(core.site.tfhe()?, core.site.device(), bytes)?;
         Ok::<_, Fault>(PyFlags { core, value })
     })
+}
+
+#[pymethods]
+impl PySecretKey {
+    /// Encrypt unsigned integers of `bits` bits under TFHE: an array of integers, or a list.
+    #[pyo3(signature = (values, bits = 32))]
+    fn encrypt_uint(&self, values: &Bound<'_, PyAny>, bits: usize) -> PyResult<PyUint> {
+        encrypt_uint(&self.core, self.tfhe().map(Encryptor::Secret), values, bits)
+    }
+
+    /// Decrypt integers: an array of uint64, or a list of int if they are wider than 64 bits.
+    fn decrypt_uint<'py>(&self, values: &PyUint, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        decrypt_uint(self, values, py)
+    }
+
+    /// Encrypt integers of `bits` bits with a sign under TFHE: an array of integers, or a list.
+    #[pyo3(signature = (values, bits = 32))]
+    fn encrypt_int(&self, values: &Bound<'_, PyAny>, bits: usize) -> PyResult<PyInt> {
+        encrypt_int(&self.core, self.tfhe().map(Encryptor::Secret), values, bits)
+    }
+
+    /// Decrypt integers with a sign: an array of int64, or a list of int if they are wider than 64
+    /// bits.
+    fn decrypt_int<'py>(&self, values: &PyInt, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        decrypt_int(self, values, py)
+    }
+
+    /// Decrypt conditions into an array of bool.
+    fn decrypt_bool<'py>(&self, values: &PyFlags, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        decrypt_flags(self, values, py)
+    }
+}
+
+#[pymethods]
+impl PyPublicKey {
+    /// Encrypt unsigned integers of `bits` bits under TFHE: an array of integers, or a list.
+    #[pyo3(signature = (values, bits = 32))]
+    fn encrypt_uint(&self, values: &Bound<'_, PyAny>, bits: usize) -> PyResult<PyUint> {
+        encrypt_uint(&self.core, self.tfhe().map(Encryptor::Public), values, bits)
+    }
+
+    /// Encrypt integers of `bits` bits with a sign under TFHE: an array of integers, or a list.
+    #[pyo3(signature = (values, bits = 32))]
+    fn encrypt_int(&self, values: &Bound<'_, PyAny>, bits: usize) -> PyResult<PyInt> {
+        encrypt_int(&self.core, self.tfhe().map(Encryptor::Public), values, bits)
+    }
+}
+
+#[pymethods]
+impl PyKeys {
+    /// Encrypt unsigned integers of `bits` bits under TFHE: an array of integers, or a list.
+    #[pyo3(signature = (values, bits = 32))]
+    fn encrypt_uint(&self, values: &Bound<'_, PyAny>, bits: usize) -> PyResult<PyUint> {
+        self.secret.get().encrypt_uint(values, bits)
+    }
+
+    /// Decrypt integers: an array of uint64, or a list of int if they are wider than 64 bits.
+    fn decrypt_uint<'py>(&self, values: &PyUint, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        decrypt_uint(self.secret.get(), values, py)
+    }
+
+    /// Encrypt integers of `bits` bits with a sign under TFHE: an array of integers, or a list.
+    #[pyo3(signature = (values, bits = 32))]
+    fn encrypt_int(&self, values: &Bound<'_, PyAny>, bits: usize) -> PyResult<PyInt> {
+        self.secret.get().encrypt_int(values, bits)
+    }
+
+    /// Decrypt integers with a sign: an array of int64, or a list of int if they are wider than 64
+    /// bits.
+    fn decrypt_int<'py>(&self, values: &PyInt, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        decrypt_int(self.secret.get(), values, py)
+    }
+
+    /// Decrypt conditions into an array of bool.
+    fn decrypt_bool<'py>(&self, values: &PyFlags, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        decrypt_flags(self.secret.get(), values, py)
+    }
 }

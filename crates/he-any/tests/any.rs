@@ -154,7 +154,7 @@ fn parameters_come_back_and_belong_to_their_scheme() {
     let bytes = insecure.to_bytes().unwrap();
     assert!(Params::from_bytes(&bytes).is_err());
     assert_eq!(Params::from_bytes_insecure(&bytes).unwrap().security_bits(), 0);
-    assert!(Params::from_bytes(&[]).unwrap_err().to_string().contains("no bytes"));
+    assert!(Params::from_bytes(&[]).is_err() && Params::from_bytes(&bytes[..bytes.len() - 1]).is_err());
 }
 
 #[test]
