@@ -18,7 +18,7 @@ pub enum Error {
     /// Bytes of something else.
     #[error("{found}, where parameters are expected")]
     NotParams {
-        /// What they are.
+        /// The kind of their frame.
         found: FrameKind,
     },
     /// Real numbers for BFV or BGV.
@@ -46,7 +46,7 @@ pub enum Error {
     /// A matrix without rows, or no places or arrays.
     #[error("{what}")]
     Nothing {
-        /// What there is none of, with an article.
+        /// The thing that is missing, in words.
         what: &'static str,
     },
     /// Parameters without bootstrapping.

@@ -1,5 +1,5 @@
-//! Operations on arrays in the slots of vectors: a ciphertext with its [`Layout`], and arrays in the
-//! clear.
+//! Operations on arrays in the slots of vectors: a ciphertext with its [`Layout`], and arrays in
+//! the clear.
 //!
 //! The layout says where the values lie and how large they can be. The functions that return one
 //! return that of the result; for the others, the caller combines layouts by

@@ -1,4 +1,4 @@
-//! What the owner of a secret key does with it.
+//! The work of the owner of a secret key.
 
 use super::{Cipher, Engine, Plain};
 use crate::family::mixed;
