@@ -57,6 +57,12 @@ pub enum Error {
     NoKeys,
 }
 
+impl From<he_core::params::ParamsError> for Error {
+    fn from(error: he_core::params::ParamsError) -> Self {
+        Self::Core(error.into())
+    }
+}
+
 impl From<he_core::wire::WireError> for Error {
     fn from(error: he_core::wire::WireError) -> Self {
         Self::Core(error.into())
