@@ -7,7 +7,6 @@ use crate::rlwe::Ckks;
 use he::Device;
 use he_core::circuits::ckks::{NeverRefresh, Polynomial, Refresher};
 use he_core::ckks::Ciphertext;
-use std::collections::{BTreeMap, BTreeSet};
 
 /// A polynomial of every value, with refreshes if there is a refresher.
 ///
