@@ -2,7 +2,7 @@
 
 use he_core::backend::delegate::Refer;
 use he_core::backend::{
-    Backend, Blocks, CkksOps, Cpu, ExactOps, KeySwitchOps, PolyOps, PreparedRing, WidePolyOps,
+    Backend, Blocks, CkksOps, Cpu, ExactOps, KeySwitchOps, MatrixOps, PolyOps, PreparedRing, WidePolyOps,
 };
 use he_core::ring::RingSpec;
 use he_core::tfhe::{BootstrapKey, CircuitKey, Combination, LweOps, TfheParams};
@@ -768,6 +768,10 @@ impl CkksOps for DeviceRing {
 
 impl ExactOps for DeviceRing {
     for_each_ring_op! { exact, on_device }
+}
+
+impl MatrixOps for DeviceRing {
+    for_each_ring_op! { matrix, on_device }
 }
 
 impl WidePolyOps for DeviceRing {

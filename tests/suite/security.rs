@@ -1,7 +1,7 @@
 //! Secrets are wiped before their memory is given back, and nothing prints them.
 
 use super::common::*;
-use he::backend::{Backend, CkksOps, Cpu, CpuBuf, ExactOps, KeySwitchOps, PolyOps, PreparedRing};
+use he::backend::{Backend, CkksOps, Cpu, CpuBuf, ExactOps, KeySwitchOps, MatrixOps, PolyOps, PreparedRing};
 use he::ckks::{Ciphertext, CkksParams, CkksSpec, Complex64, Decryptor, Encoder, Encryptor, SecretEncryptor};
 use he::ring::{
     Coeff, DomainKind, Eval, Operand, Poly, Ring, RingSpec, Rows, SecretPoly, Seed, Span, galois_rotation,
@@ -189,6 +189,8 @@ impl KeySwitchOps for SpyRing {}
 impl CkksOps for SpyRing {}
 
 impl ExactOps for SpyRing {}
+
+impl MatrixOps for SpyRing {}
 
 fn params() -> CkksParams {
     CkksParams::insecure(CkksSpec::from_bits(4, &[45, 36, 36], &[46], 36.0).unwrap()).unwrap()

@@ -4,6 +4,7 @@ mod macros;
 
 pub(crate) use macros::errors;
 
+use crate::backend::MatrixProduct;
 use crate::key_set::KeySetId;
 use crate::ring::Span;
 
@@ -53,6 +54,26 @@ errors! {
             batch: usize,
         }:
             ("batch entries {start}..{end} do not exist in a batch of {batch}");
+        /// The operands of a product of matrices were packed for different products.
+        MatrixMismatch {
+            /// The product of the left operand.
+            left: MatrixProduct,
+            /// The product of the right operand.
+            right: MatrixProduct,
+        }:
+            ("the matrices are packed for different products ({left}; {right})"),
+            ("pack both for one product");
+        /// A buffer ends before a matrix does.
+        MatrixWords {
+            /// The words of the buffer.
+            found: usize,
+            /// The words up to the end of the matrix.
+            needed: usize,
+            /// The product to which it belongs.
+            product: MatrixProduct,
+        }:
+            ("a matrix ends at word {needed} of a buffer of {found} words ({product})"),
+            ("pass a longer buffer, or a product of smaller matrices");
         /// An operation needs more levels than the ciphertext has left.
         LevelExhausted {
             /// The levels that the operation consumes.

@@ -38,6 +38,7 @@ mod kernels;
 mod key;
 mod key_form;
 mod key_switch;
+mod matrix;
 mod ntt;
 mod ring;
 mod rotations;

@@ -17,7 +17,9 @@
 //! number of bits; [`own_outcome!`](crate::own_outcome) gives the words for results their meaning.
 //! The methods are those of a prepared ring, whose `Self::Buf` is the buffer of its back end.
 
-use super::{DigitBuf, GiantStep, KeyBuf, MessagePhase, Multiple, Pair, Rotation, Weight};
+use super::{
+    DigitBuf, GiantStep, KeyBuf, LeftMatrix, MessagePhase, Multiple, Pair, RightMatrix, Rotation, Weight,
+};
 use crate::error::Result;
 use crate::ring::Operand;
 
@@ -61,6 +63,22 @@ impl<'a, T: 'a> Refer<'a, T> for KeyBuf<&'a T> {
     type To<U: 'a> = KeyBuf<&'a U>;
 
     fn refer<U: 'a>(self, to: &impl Fn(&'a T) -> Result<&'a U>) -> Result<KeyBuf<&'a U>> {
+        self.try_map(to)
+    }
+}
+
+impl<'a, T: 'a> Refer<'a, T> for LeftMatrix<&'a T> {
+    type To<U: 'a> = LeftMatrix<&'a U>;
+
+    fn refer<U: 'a>(self, to: &impl Fn(&'a T) -> Result<&'a U>) -> Result<LeftMatrix<&'a U>> {
+        self.try_map(to)
+    }
+}
+
+impl<'a, T: 'a> Refer<'a, T> for RightMatrix<&'a T> {
+    type To<U: 'a> = RightMatrix<&'a U>;
+
+    fn refer<U: 'a>(self, to: &impl Fn(&'a T) -> Result<&'a U>) -> Result<RightMatrix<&'a U>> {
         self.try_map(to)
     }
 }
@@ -187,10 +205,11 @@ macro_rules! own_outcome {
 }
 
 /// Hands operations of a ring to a macro, one after the other: `required` and `provided` those of
-/// [`PolyOps`](crate::backend::PolyOps) without and with a body, `key_switch`, `ckks` and `exact`
-/// those of [`KeySwitchOps`](crate::backend::KeySwitchOps), [`CkksOps`](crate::backend::CkksOps)
-/// and [`ExactOps`](crate::backend::ExactOps). See [`backend::delegate`](crate::backend::delegate)
-/// for the form of an operation.
+/// [`PolyOps`](crate::backend::PolyOps) without and with a body, `key_switch`, `ckks`, `exact` and
+/// `matrix` those of [`KeySwitchOps`](crate::backend::KeySwitchOps),
+/// [`CkksOps`](crate::backend::CkksOps), [`ExactOps`](crate::backend::ExactOps) and
+/// [`MatrixOps`](crate::backend::MatrixOps). See [`backend::delegate`](crate::backend::delegate) for
+/// the form of an operation.
 #[macro_export]
 macro_rules! for_each_ring_op {
     (required, $then:ident) => {
@@ -516,6 +535,31 @@ macro_rules! for_each_ring_op {
                 read index: &Self::Buf,
                 read src: &Self::Buf
             ) -> one Self::Buf;
+        }
+    };
+    (matrix, $then:ident) => {
+        $then! {
+            fn pack_left(
+                value product: &$crate::backend::MatrixProduct,
+                read src: &Self::Buf,
+                value at: usize
+            ) -> opaque $crate::backend::LeftMatrix<Self::Buf>;
+        }
+        $then! {
+            fn pack_right(
+                value product: &$crate::backend::MatrixProduct,
+                read src: &Self::Buf,
+                value at: usize
+            ) -> opaque $crate::backend::RightMatrix<Self::Buf>;
+        }
+        $then! {
+            fn multiply_matrices(
+                read left: $crate::backend::LeftMatrix<&Self::Buf>,
+                read right: $crate::backend::RightMatrix<&Self::Buf>,
+                value add: bool,
+                value at: usize,
+                write c: &mut Self::Buf
+            ) -> done ();
         }
     };
 }

@@ -2,7 +2,7 @@
 //!
 //! A [`Backend`] is the memory. It prepares a [`PreparedRing`] for a [`RingSpec`]: the constants of
 //! that ring on that device, whose methods are the operations ([`PolyOps`], [`KeySwitchOps`],
-//! [`CkksOps`], [`ExactOps`], [`WidePolyOps`]). Types that are generic over the back end ask for
+//! [`CkksOps`], [`ExactOps`], [`MatrixOps`], [`WidePolyOps`]). Types that are generic over the back end ask for
 //! [`RingOps`] or [`WideOps`], which say what its rings can do.
 //!
 //! # Contract
@@ -23,7 +23,7 @@
 //! - **Secrets.** `wipe` overwrites in a way that is not optimised away. On the CPU no operation's
 //!   time depends on words.
 //! - **Empty.** Empty lists of words, limbs and terms are valid and leave nothing to do.
-//! - **Alignment.** Every offset is a multiple of N. Lists of constants may be longer than there
+//! - **Alignment.** Every offset is a multiple of N, except those of matrices. Lists of constants may be longer than there
 //!   are limbs.
 //! - **Sizes.** Callers guarantee that buffers hold the rows that they name, that spans exist in
 //!   the ring and that a Galois element is odd; back ends check by `debug_assert`.
@@ -34,6 +34,7 @@ mod embedding;
 mod exact;
 mod host_vector;
 mod key_switch;
+mod matrix;
 mod message_phase;
 mod opaque;
 mod phase_mod_t;
@@ -47,6 +48,7 @@ pub(crate) use embedding::{WIDE_BITS, check_finite, check_vectors, coefficient_b
 pub use exact::ExactOps;
 pub use host_vector::{HostMemory, HostVector};
 pub use key_switch::{GiantStep, KeySwitchOps, KeySwitchShape, Rotation, RotationBlocks, Weight};
+pub use matrix::{LeftMatrix, MatrixNumbers, MatrixOps, MatrixProduct, RightMatrix};
 pub(crate) use message_phase::center_down;
 pub use message_phase::{MessagePhase, encrypt, message_phase};
 pub use opaque::{DigitBuf, KeyBuf, KeyShape};
@@ -485,9 +487,9 @@ pub trait PolyOps: PreparedRing {
 
 /// A back end whose rings have all operations of the schemes over RNS rings: what public types ask
 /// of a back end. Whatever has the parts has this.
-pub trait RingOps: Backend<Ring: KeySwitchOps + CkksOps + ExactOps> {}
+pub trait RingOps: Backend<Ring: KeySwitchOps + CkksOps + ExactOps + MatrixOps> {}
 
-impl<B: Backend<Ring: KeySwitchOps + CkksOps + ExactOps>> RingOps for B {}
+impl<B: Backend<Ring: KeySwitchOps + CkksOps + ExactOps + MatrixOps>> RingOps for B {}
 
 /// A [`RingOps`] whose rings also have the operations modulo powers of two.
 pub trait WideOps: RingOps + Backend<Ring: WidePolyOps> {}

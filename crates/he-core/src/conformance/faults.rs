@@ -2,7 +2,9 @@
 //! operation.
 
 use super::{Mirror, MirrorMismatch, Naive, suite};
-use crate::backend::{Backend, Blocks, CkksOps, Cpu, ExactOps, KeySwitchOps, PolyOps, PreparedRing};
+use crate::backend::{
+    Backend, Blocks, CkksOps, Cpu, ExactOps, KeySwitchOps, MatrixOps, PolyOps, PreparedRing,
+};
 use crate::error::{Error, Result};
 use crate::for_each_ring_op;
 use crate::ring::{Poly, Ring, RingSpec, Seed, Span};
@@ -239,6 +241,10 @@ impl<B: Backend<Ring: ExactOps>> ExactOps for FaultyRing<B> {
     for_each_ring_op! { exact, broken }
 }
 
+impl<B: Backend<Ring: MatrixOps>> MatrixOps for FaultyRing<B> {
+    for_each_ring_op! { matrix, broken }
+}
+
 type Body<B> = fn(&B, u32) -> Result<()>;
 
 fn op_of(result: Result<()>) -> Option<&'static str> {
@@ -276,7 +282,7 @@ fn a_broken_product_is_found_in_a_program() {
 /// The body that tests an operation finds a fault in it, and names the operation.
 #[test]
 fn every_broken_operation_is_found_by_the_suite() {
-    let bodies: [(Body<Faulty<Cpu>>, &[&str]); 11] = [
+    let bodies: [(Body<Faulty<Cpu>>, &[&str]); 12] = [
         (suite::transforms, &["ntt", "intt"]),
         (
             suite::elementwise,
@@ -326,6 +332,7 @@ fn every_broken_operation_is_found_by_the_suite() {
         ),
         (suite::embeddings, &["encode_slots", "encode_host_vector", "decode_slots"]),
         (suite::programs, &["ntt", "add_assign", "automorphism", "copy"]),
+        (suite::matrices, &["multiply_matrices"]),
     ];
     for (body, ops) in bodies {
         for &op in ops {
@@ -335,7 +342,7 @@ fn every_broken_operation_is_found_by_the_suite() {
             }
         }
     }
-    let coarse: [(Body<Faulty<Cpu>>, &str); 25] = [
+    let coarse: [(Body<Faulty<Cpu>>, &str); 27] = [
         (suite::keys, "empty_key"),
         (suite::keys, "write_key"),
         (suite::keys, "read_key"),
@@ -361,10 +368,17 @@ fn every_broken_operation_is_found_by_the_suite() {
         (suite::encryptions, "encrypt"),
         (suite::phases_mod_t, "phase_mod_t"),
         (suite::gathers, "gather"),
+        (suite::matrices, "pack_left"),
+        (suite::matrices, "pack_right"),
     ];
     for (body, op) in coarse {
-        // The contents of a key are compared by reading it, and an empty key is the first.
-        let found = if op == "read_key" { "empty_key" } else { op };
+        // The contents of a key are compared by reading it, and an empty key is the first; those
+        // of packed matrices by multiplying them.
+        let found = match op {
+            "read_key" => "empty_key",
+            "pack_left" | "pack_right" => "multiply_matrices",
+            op => op,
+        };
         assert_eq!(op_of(body(&faulty(op), 4)), Some(found));
     }
 }

@@ -2,8 +2,8 @@
 
 use crate::backend::delegate::Refer;
 use crate::backend::{
-    Backend, Blocks, CkksOps, ExactOps, HostVector, KeyBuf, KeyShape, KeySwitchOps, PolyOps, PreparedRing,
-    WidePolyOps,
+    Backend, Blocks, CkksOps, ExactOps, HostVector, KeyBuf, KeyShape, KeySwitchOps, MatrixOps, MatrixProduct,
+    PolyOps, PreparedRing, WidePolyOps,
 };
 use crate::error::{Error, Result};
 use crate::ring::RingSpec;
@@ -299,12 +299,31 @@ macro_rules! mirrored {
             self.same_polynomial(OP, shape, key.map(|key| &*key), digit, part)
         }
     };
+    // So have packed matrices, whose words meet in their products.
+    (fn pack_left($($arguments:tt)*) -> opaque $result:ty;) => {
+        packed! { pack_left $result }
+    };
+    (fn pack_right($($arguments:tt)*) -> opaque $result:ty;) => {
+        packed! { pack_right $result }
+    };
     (fn $op:ident($($kind:ident $arg:ident: $type:ty),*) -> $outcome:ident $result:ty;) => {
         fn $op(&self, $($arg: $type),*) -> Result<$result> {
             const OP: &str = stringify!($op);
             let left = self.left.$op($(side!($kind $arg, left)),*);
             let right = self.right.$op($(side!($kind $arg, right)),*);
             compared!($outcome, self.mirror, OP, self.mirror.agreed(OP, left, right)?, $($kind $arg,)*)
+        }
+    };
+}
+
+/// A matrix that both sides pack.
+macro_rules! packed {
+    ($op:ident $result:ty) => {
+        fn $op(&self, product: &MatrixProduct, src: &Self::Buf, at: usize) -> Result<$result> {
+            let left = self.left.$op(product, &src.left, at);
+            let right = self.right.$op(product, &src.right, at);
+            let (left, right) = self.mirror.agreed(stringify!($op), left, right)?;
+            Ok(left.map(|left| MirrorBuf { left, right: right.buf() }))
         }
     };
 }
@@ -410,6 +429,10 @@ impl<L: Backend<Ring: CkksOps>, R: Backend<Ring: CkksOps>> CkksOps for MirrorRin
 
 impl<L: Backend<Ring: ExactOps>, R: Backend<Ring: ExactOps>> ExactOps for MirrorRing<L, R> {
     for_each_ring_op! { exact, mirrored }
+}
+
+impl<L: Backend<Ring: MatrixOps>, R: Backend<Ring: MatrixOps>> MatrixOps for MirrorRing<L, R> {
+    for_each_ring_op! { matrix, mirrored }
 }
 
 impl<L: Backend<Ring: WidePolyOps>, R: Backend<Ring: WidePolyOps>> WidePolyOps for MirrorRing<L, R> {

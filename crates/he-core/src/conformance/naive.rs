@@ -1,5 +1,6 @@
 //! The definitions, implemented as they read, and as slowly.
 
+mod matrix;
 mod wide;
 
 use crate::backend::{Backend, CkksOps, ExactOps, KeySwitchOps, PolyOps, PreparedRing};

@@ -1,6 +1,8 @@
 //! A back end without its coarse operations.
 
-use crate::backend::{Backend, CkksOps, ExactOps, KeySwitchOps, PolyOps, PreparedRing, WidePolyOps};
+use crate::backend::{
+    Backend, CkksOps, ExactOps, KeySwitchOps, MatrixOps, PolyOps, PreparedRing, WidePolyOps,
+};
 use crate::error::Result;
 use crate::ring::RingSpec;
 use crate::{for_each_ring_op, for_each_wide_op};
@@ -118,6 +120,8 @@ impl<B: Backend<Ring: PolyOps>> KeySwitchOps for ProvidedRing<B> {}
 impl<B: Backend<Ring: PolyOps>> CkksOps for ProvidedRing<B> {}
 
 impl<B: Backend<Ring: PolyOps>> ExactOps for ProvidedRing<B> {}
+
+impl<B: Backend<Ring: PolyOps>> MatrixOps for ProvidedRing<B> {}
 
 impl<B: Backend<Ring: WidePolyOps>> WidePolyOps for ProvidedRing<B> {
     for_each_wide_op! { required, forward }

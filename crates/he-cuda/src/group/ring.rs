@@ -8,7 +8,8 @@ use crate::share::Share;
 use gpu::Buffer;
 use he_core::backend::delegate::Refer;
 use he_core::backend::{
-    Backend, CkksOps, ExactOps, KeyBuf, Multiple, Pair, PolyOps, PreparedRing, WidePolyOps, WideSwitchShape,
+    Backend, CkksOps, ExactOps, KeyBuf, MatrixOps, Multiple, Pair, PolyOps, PreparedRing, WidePolyOps,
+    WideSwitchShape,
 };
 use he_core::ring::{DomainKind, Operand, RingSpec, Rows, Seed, Span};
 use he_core::{Result, for_each_ring_op, for_each_wide_op};
@@ -429,6 +430,10 @@ impl CkksOps for GroupRing {
 
 impl ExactOps for GroupRing {
     for_each_ring_op! { exact, on_lead }
+}
+
+impl MatrixOps for GroupRing {
+    for_each_ring_op! { matrix, on_lead }
 }
 
 /// The bodies of all operations but one, which takes a key.

@@ -3,6 +3,7 @@
 mod conversion;
 mod kernels;
 mod key_switch;
+mod matrix;
 mod pool;
 mod rotations;
 mod scaled_tensor;
