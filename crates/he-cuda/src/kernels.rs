@@ -68,6 +68,12 @@ const MOST_PLACES: u32 = rotation_places(STEP_DIGITS, KEY_RUN[0], 1);
 /// The shared memory of sums of rotations of two entries at most, for which keys are packed.
 pub(crate) const MOST_PAIR_PLACES: u32 = rotation_places(STEP_DIGITS, KEY_RUN[1], 2);
 
+/// The shared memory of a product of matrices: stages of so many rows of the left matrix and lines
+/// of the right one, of so many chunks of 64 bytes, each with a barrier.
+const fn matrix_stages(stages: u32, rows: u32, lines: u32, chunks: u32) -> u32 {
+    stages * (chunks * 64 * (rows + lines) + 8)
+}
+
 /// The shared memory of blind rotations: polynomials of N words and lines of as many, and the
 /// powers of two small ciphertexts of any dimension.
 const fn tfhe(polynomials: u32, degree: u32, lines: u32) -> u32 {
@@ -151,6 +157,16 @@ entries! {
     Convert24 = "key_switch"."convert_24_rows" 16 * 16 * 27;
     Convert40 = "key_switch"."convert_40_rows" 16 * 16 * 43;
     Lift = "key_switch"."lift_rows" 0;
+    MatrixProduct = "matrix"."matrix_product" matrix_stages(3, 64, 256, 1);
+    MatrixProduct80 = "matrix_80"."matrix_product_80" matrix_stages(4, 64, 256, 1);
+    MatrixProduct90 = "matrix_90"."matrix_product_90" matrix_stages(3, 128, 256, 3);
+    MatrixProduct90Lines128 = "matrix_90"."matrix_product_90_128" matrix_stages(4, 128, 128, 1);
+    MatrixProduct90Lines64 = "matrix_90"."matrix_product_90_64" matrix_stages(4, 128, 64, 1);
+    MatrixPackBytes = "matrix"."matrix_pack_bytes" 0;
+    MatrixPackDigits = "matrix"."matrix_pack_digits" 0;
+    MatrixPackRemainders = "matrix"."matrix_pack_remainders" 0;
+    MatrixSumColumns = "matrix"."matrix_sum_columns" 0;
+    MatrixCombine = "matrix"."matrix_combine" 0;
     SampleUniform = "sampler"."sample_uniform" 0;
     SampleSmall = "sampler"."sample_small" 0;
     SendSignals = "signals"."send_signals" 0;

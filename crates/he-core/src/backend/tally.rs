@@ -167,3 +167,5 @@ impl ExactOps for TallyRing {
         Ok(rows.count() * self.spec.n())
     }
 }
+
+impl MatrixOps for TallyRing {}

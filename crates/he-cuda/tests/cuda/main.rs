@@ -14,6 +14,7 @@ mod group;
 mod large_batches;
 mod long_digits;
 mod many_sources;
+mod matrix;
 mod program;
 mod programs;
 mod ptx_fresh;

@@ -239,11 +239,7 @@ impl Plan {
         out: &mut [u64],
     ) {
         // Bytes are multiplied by bytes of the other signedness: words by signed digits.
-        let bias = if cfg!(target_arch = "x86_64") && self.byte_planes() > 1 && !self.signed {
-            0x8080_8080
-        } else {
-            0u32
-        };
+        let bias = if self.byte_planes() > 1 && !self.signed { 0x8080_8080 } else { 0u32 };
         let get = |c: usize, k: usize| match (c < width && k < inner, bias) {
             (false, _) => 0,
             (true, 0) => entry(k, c),
@@ -253,6 +249,7 @@ impl Plan {
     }
 
     /// `get(i, k)` for i < `lanes`, in the order of the steps.
+    #[cfg_attr(not(target_arch = "x86_64"), allow(unused_variables))]
     fn pack(
         &self,
         lanes: usize,
