@@ -1,8 +1,8 @@
 //! The work of a program, without doing it.
 
 use super::{
-    Backend, CkksOps, DigitBuf, Embedding, ExactOps, GiantStep, KeySwitchOps, KeySwitchShape, PolyOps,
-    PreparedRing, Rotation, RotationBlocks,
+    Backend, CkksOps, DigitBuf, Embedding, ExactOps, GiantStep, KeySwitchOps, KeySwitchShape, MatrixOps,
+    PolyOps, PreparedRing, Rotation, RotationBlocks,
 };
 use crate::error::Result;
 use crate::for_each_ring_op;

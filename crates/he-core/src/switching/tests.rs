@@ -13,11 +13,11 @@ use crate::error::Error;
 use crate::params::ParamsError;
 use crate::ring::{Poly, Ring, RingSpec, Seed, Span};
 use crate::rlwe::{EvaluationKeys, RlweParams, SecretKey, SeededZero};
+use crate::testing::seeded;
 use crate::tfhe::{
     BootstrapKey, Carry, Gadget, IntegerEvaluator, Rounding, Signed, TfheParams, TfheSecretKey, TfheSpec,
     presets,
 };
-use crate::testing::seeded;
 use rand::{Rng, rngs::ChaCha20Rng};
 
 /// A word of the torus between -1/2 and 1/2.

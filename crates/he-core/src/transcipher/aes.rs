@@ -193,10 +193,10 @@ mod tests {
     use super::*;
     use crate::aes::{Bulk, BulkCipher, Key, KeySize, Reference};
     use crate::error::Error;
+    use crate::testing::seeded;
     use crate::tfhe::{
         BootstrapKey, CircuitKey, CircuitParams, CircuitSpec, GateEvaluator, TfheSecretKey, presets,
     };
-    use crate::testing::seeded;
     use rand::{Rng, rngs::ChaCha20Rng};
 
     fn small() -> CircuitParams {

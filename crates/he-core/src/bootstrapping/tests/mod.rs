@@ -13,8 +13,8 @@ use crate::error::{Error, Result};
 use crate::params::ParamsError;
 use crate::ring::{Coeff, Poly, Ring, Span};
 use crate::rlwe::{EvaluationKeys, KeyRequirements, SecretKey};
-use num_complex::Complex64;
 use crate::testing::seeded;
+use num_complex::Complex64;
 use rand::{RngExt, rngs::ChaCha20Rng};
 
 struct World {

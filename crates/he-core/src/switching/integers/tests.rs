@@ -14,10 +14,10 @@ use crate::params::ParamsError;
 use crate::ring::{Poly, Ring, Span};
 use crate::rlwe::{EvaluationKeys, Flooding, KeyRequirements, SecretKey};
 use crate::switching::{FromTfheKey, SwitchingParams, ToTfheKey};
+use crate::testing::seeded;
 use crate::tfhe::{
     BootstrapKey, Carry, IntegerEvaluator, LweBatch, TfheParams, TfheSecretKey, TfheSpec, presets,
 };
-use crate::testing::seeded;
 use rand::{RngExt, rngs::ChaCha20Rng};
 
 /// A word of the torus between -1/2 and 1/2.

@@ -186,8 +186,8 @@ mod tests {
     use super::super::HALF;
     use super::*;
     use crate::backend::Backend;
-    use crate::tfhe::{CircuitSpec, Gadget, TfheSecretKey, TfheSpec, presets};
     use crate::testing::seeded;
+    use crate::tfhe::{CircuitSpec, Gadget, TfheSecretKey, TfheSpec, presets};
     use rand::{Rng, SeedableRng, rngs::ChaCha20Rng};
 
     fn small(log_degree: u32, glwe_dimension: usize) -> CircuitParams {
