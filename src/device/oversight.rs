@@ -181,7 +181,8 @@ fn a_tally_has_the_work_of_a_device() {
     let ev = Evaluator::new(&params, &ring).unwrap();
     let x = ev.encoder().encode_real(&[0.5; 8], to).unwrap();
     let x = SecretEncryptor::new(&params, &secret, &ring).unwrap().encrypt(&x, &mut rng).unwrap();
-    let x = Ciphertext::concat(&[&x.expand().unwrap(), &x.expand().unwrap()]).unwrap();
+    let x = x.expand().unwrap();
+    let x = Ciphertext::concat(&[&x, &x]).unwrap();
     let told = program(&ev, &x, &keys, &|| all.work.load(Ordering::Relaxed)).unwrap();
 
     let tally = Tally::default();

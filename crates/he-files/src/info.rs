@@ -13,7 +13,7 @@ use crate::key_file::{AesKey, AnyKey, Key, KeyFile, KeyFiles};
 use crate::note::{Content, IntegerColumnNote, KeyId, Note, rows_and_columns};
 use crate::party::Outline;
 use crate::passphrase::{self, Passphrases};
-use crate::scheme::{Ckks, KeyPart, OneOf, Scheme, Start, State, Taken};
+use crate::scheme::{KeyPart, OneOf, Scheme, Start, State, Taken};
 use crate::tfhe::{self, note::ColumnsNote};
 use crate::transcipher::{self, SensorFile};
 use crate::units;
