@@ -295,11 +295,11 @@ mod tests {
             Note::<Content>::checked(Fingerprint([1; 32]), &frame, |_| Ok(()))
         };
         assert!(read(format!(r#"{{"key_id":"{id}"}}"#)).is_ok());
-        for (found, rest) in [(4, ""), (7, r#","new":[{"deep":1}]"#), (u64::MAX, r#","key_id":3"#)] {
+        for (found, rest) in [(5, ""), (7, r#","new":[{"deep":1}]"#), (u64::MAX, r#","key_id":3"#)] {
             let error = read(format!(r#"{{"version":{found}{rest}}}"#)).unwrap_err();
             let expected = found;
             match &error {
-                Error::Note(NoteError::Version { found, newest: 3 }) => assert_eq!(*found, expected),
+                Error::Note(NoteError::Version { found, newest: 4 }) => assert_eq!(*found, expected),
                 other => panic!("{other}"),
             }
             assert_eq!(error.hint().as_deref(), Some("update the program"));

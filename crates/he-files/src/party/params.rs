@@ -176,7 +176,8 @@ mod tests {
             let plain = needs.params::<E>().unwrap();
             assert!(missing_bits(&plain.for_parties(parties as usize), depth, published).unwrap() > 0);
         }
-        let needs = IntegerNeeds { depth: 16, plain_modulus: Some(65537), ..IntegerNeeds::default() };
+        let needs =
+            IntegerNeeds { depth: 9, plain_modulus: Some(65537), security: 256, ..IntegerNeeds::default() };
         let Err(Error::Party(error)) = integer_params::<E>(&needs, published, 3) else { panic!() };
         let PartyError::Integers { most: Some(most), .. } = error else { panic!("{error}") };
         assert!(Error::from(error).hint().unwrap().contains(&format!("a depth of at most {most}, ")));
