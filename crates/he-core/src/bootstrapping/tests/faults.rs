@@ -86,7 +86,7 @@ fn precision_is_what_it_was() {
         (Preset::Small, 5, [20.3, 23.7]),
     ] {
         let spec = BootstrapSpec { log_n: 9, log_slots, ..preset.spec() };
-        let mut w = World::seeded(spec, ChaCha20Rng::seed_from_u64(294));
+        let mut w = World::seeded(spec, rand::SeedableRng::seed_from_u64(294));
         for (factor, expected) in [1.0, 1.0 / 32.0].into_iter().zip(expected) {
             let mut squares = 0.0;
             for _ in 0..8 {
