@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # The Python package: its wheel, tests, types and notebooks, in an environment of its own under
 # target/. The wheel is built with the profile of the tests. It shares most libraries of others with
-# them; those of this workspace are compiled again, because tests enable features of their own, such
-# as the emulator of GPUs.
+# them; those of this workspace are compiled again, because a package that is selected alone has
+# features of its own.
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -23,14 +23,14 @@ python -m pip install --quiet --disable-pip-version-check "maturin>=1.9,<2" \
     "pyarrow>=15" "ray>=2.31"
 
 rm -rf "$target/python/wheels"
-maturin build --locked --out "$target/python/wheels"
+maturin build --profile dev --locked --out "$target/python/wheels"
 python -m pip install --quiet --disable-pip-version-check --force-reinstall --no-deps \
     "$target"/python/wheels/he_toolkit-*.whl
 ls -l "$target"/python/wheels
 
 # The service that `he.client` is tested with.
-(cd .. && cargo build --release --locked --bin he-cli --features he-cli/server,he-cli/client)
-export HE_CLI="$target/release/he-cli"
+(cd .. && cargo build --locked --bin he-cli --features he-cli/server,he-cli/client)
+export HE_CLI="$target/debug/he-cli"
 
 # From a folder without the sources, so that what is tested is the wheel.
 tests="$PWD"

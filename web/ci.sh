@@ -48,7 +48,7 @@ else
 fi
 
 # The default members, as the tests of the workspace build them.
-cargo test --release --locked --features he-cli/server,he-cli/client --test cli -- remote surface
-cargo build --release --locked --bin he-cli --features he-cli/server,he-cli/client
-HE_CLI="$target/release/he-cli" HE_WEB_WORK="$work" \
+cargo test --locked --features he-cli/server,he-cli/client --test cli -- remote surface
+cargo build --locked --bin he-cli --features he-cli/server,he-cli/client
+HE_CLI="$target/debug/he-cli" HE_WEB_WORK="$work" \
     "$venv/bin/python" -m pytest -q -p no:cacheprovider web/tests "$@"

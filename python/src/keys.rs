@@ -56,7 +56,8 @@ macro_rules! of_context {
                 PyContext(Arc::clone(&self.core))
             }
 
-            /// The identity of the key set: the same for a secret key and all that was made with it.
+            /// The identity of the key set: the same for a secret key and all that was made with
+            /// it.
             #[getter]
             fn key_set(&self) -> Option<String> {
                 self.key_set_id().map(|id| id.to_string())

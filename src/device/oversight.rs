@@ -175,7 +175,12 @@ fn a_tally_has_the_work_of_a_device() {
     let device = Device::cpu().overseen(Arc::clone(&all) as _);
     let ring = Ring::new(device, params.rlwe().ring().clone()).unwrap();
     let secret = SecretKey::generate(params.rlwe(), &mut rng);
-    let keys = EvaluationKeys::generate(&secret, &ring, KeyRequirements::new().rotations(1..8), &mut rng);
+    let keys = EvaluationKeys::generate(
+        &secret,
+        &ring,
+        KeyRequirements::new().relinearisation().rotations(1..8),
+        &mut rng,
+    );
     let keys = keys.unwrap();
     let to = params.encoding().slots(8);
     let ev = Evaluator::new(&params, &ring).unwrap();

@@ -57,9 +57,9 @@ errors! {
         /// The operands of a product of matrices were packed for different products.
         MatrixMismatch {
             /// The product of the left operand.
-            left: MatrixProduct,
+            left: Box<MatrixProduct>,
             /// The product of the right operand.
-            right: MatrixProduct,
+            right: Box<MatrixProduct>,
         }:
             ("the matrices are packed for different products ({left}; {right})"),
             ("pack both for one product");
@@ -70,7 +70,7 @@ errors! {
             /// The words up to the end of the matrix.
             needed: usize,
             /// The product to which it belongs.
-            product: MatrixProduct,
+            product: Box<MatrixProduct>,
         }:
             ("a matrix ends at word {needed} of a buffer of {found} words ({product})"),
             ("pass a longer buffer, or a product of smaller matrices");

@@ -177,7 +177,7 @@ pub(crate) struct Steps {
 }
 
 impl Steps {
-    /// Of no work yet: nothing is told before it [begins](Self::begin).
+    /// Steps of no work yet: nothing is told before it [begins](Self::begin).
     pub fn new(watch: &Arc<dyn Watch>) -> Arc<Self> {
         Arc::new(Self { watch: Arc::clone(watch), left: AtomicU64::new(0) })
     }

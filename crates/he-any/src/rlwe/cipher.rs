@@ -33,7 +33,7 @@ macro_rules! made {
 }
 
 impl Cipher {
-    /// That of CKKS, if it is one.
+    /// The ciphertext of CKKS, if it is one.
     pub fn ckks(&self) -> Option<&ckks::Ciphertext<Device>> {
         on_each!(Self, self, ckks ct => Some(ct), exact _ => None)
     }

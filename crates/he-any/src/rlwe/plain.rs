@@ -25,7 +25,7 @@ impl Plain {
         }
     }
 
-    /// That of CKKS.
+    /// The plaintext of CKKS.
     pub(crate) fn ckks(&self) -> Result<&ckks::Plaintext<Device>> {
         match self {
             Self::Ckks(plain) => Ok(plain),
@@ -33,7 +33,7 @@ impl Plain {
         }
     }
 
-    /// That of BFV and BGV.
+    /// The plaintext of BFV and BGV.
     pub(super) fn exact(&self) -> Result<&exact::Plaintext> {
         match self {
             Self::Exact(plain) => Ok(plain),

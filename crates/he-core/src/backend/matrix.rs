@@ -64,7 +64,7 @@ impl MatrixProduct {
         Err(Error::domain("matrices", why, "multiply blocks of them"))
     }
 
-    /// What the matrices consist of.
+    /// The numbers of both matrices.
     pub const fn numbers(&self) -> MatrixNumbers {
         self.numbers
     }
@@ -125,7 +125,10 @@ impl MatrixProduct {
     pub fn check_words(&self, found: usize, at: usize, words: usize) -> Result<()> {
         match at.checked_add(words) {
             Some(needed) if needed <= found => Ok(()),
-            needed => Err(Error::MatrixWords { found, needed: needed.unwrap_or(usize::MAX), product: *self }),
+            needed => {
+                let needed = needed.unwrap_or(usize::MAX);
+                Err(Error::MatrixWords { found, needed, product: Box::new(*self) })
+            }
         }
     }
 }
@@ -202,7 +205,7 @@ impl<T> LeftMatrix<T> {
         if self.product == right.product {
             return Ok(self.product);
         }
-        Err(Error::MatrixMismatch { left: self.product, right: right.product })
+        Err(Error::MatrixMismatch { left: Box::new(self.product), right: Box::new(right.product) })
     }
 }
 

@@ -2,8 +2,8 @@
 //!
 //! A [`Backend`] is the memory. It prepares a [`PreparedRing`] for a [`RingSpec`]: the constants of
 //! that ring on that device, whose methods are the operations ([`PolyOps`], [`KeySwitchOps`],
-//! [`CkksOps`], [`ExactOps`], [`MatrixOps`], [`WidePolyOps`]). Types that are generic over the back end ask for
-//! [`RingOps`] or [`WideOps`], which say what its rings can do.
+//! [`CkksOps`], [`ExactOps`], [`MatrixOps`], [`WidePolyOps`]). Types that are generic over the back
+//! end ask for [`RingOps`] or [`WideOps`], which say what its rings can do.
 //!
 //! # Contract
 //! Every implementation must satisfy this page; `conformance` tests it,
@@ -23,8 +23,8 @@
 //! - **Secrets.** `wipe` overwrites in a way that is not optimised away. On the CPU no operation's
 //!   time depends on words.
 //! - **Empty.** Empty lists of words, limbs and terms are valid and leave nothing to do.
-//! - **Alignment.** Every offset is a multiple of N, except those of matrices. Lists of constants may be longer than there
-//!   are limbs.
+//! - **Alignment.** Every offset is a multiple of N, except those of matrices. Lists of constants
+//!   may be longer than there are limbs.
 //! - **Sizes.** Callers guarantee that buffers hold the rows that they name, that spans exist in
 //!   the ring and that a Galois element is odd; back ends check by `debug_assert`.
 

@@ -1,6 +1,6 @@
 //! Several parties, each with files of its own: the session that all of them have, secrets, shares
-//! for the others, and the keys and results that shares are combined into. The schemes are CKKS, BFV
-//! and BGV ([`Shared`]); the keys are files like those of [`key_set`](crate::key_set).
+//! for the others, and the keys and results that shares are combined into. The schemes are CKKS,
+//! BFV and BGV ([`Shared`]); the keys are files like those of [`key_set`](crate::key_set).
 //!
 //! A party that decrypts something that somebody else chose gives its secret away, so it
 //! [computes](Agreed::transcript) results again before it makes [shares](decryption_shares) of them,

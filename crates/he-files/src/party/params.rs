@@ -165,8 +165,8 @@ mod tests {
         }
     }
 
-    /// Parameters for integers hold the floods after all products and sums, which those of one owner
-    /// do not; where there are none, the depth of the hint has some, and the next has none.
+    /// Parameters for integers hold the floods after all products and sums, which those of one
+    /// owner do not; where there are none, the depth of the hint has some, and the next has none.
     fn integers_have_room<E: Taken>() {
         let published = Published { decryptions: 1024, security_bits: 40 };
         for (depth, bits, parties) in [(0, 16, 2), (3, 20, 100)] {

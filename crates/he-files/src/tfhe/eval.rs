@@ -318,7 +318,7 @@ mod tests {
         let counted = Arc::clone(&told);
         let watch: Arc<dyn Watch> = Arc::new(move |progress| match progress {
             Progress::Advanced { by } => drop(counted.fetch_add(by, Ordering::Relaxed)),
-            Progress::Started { .. } => {}
+            Progress::Started { .. } | Progress::Ended => {}
             other => panic!("{other:?}"),
         });
         let steps = Steps::new(&watch);

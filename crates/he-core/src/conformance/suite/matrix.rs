@@ -132,13 +132,15 @@ fn refusals<B: RingOps>(lab: &Lab<B>) -> Result<()> {
     let refused = |rule: &str, refused: bool| lab.expect(OP, rule, &[refused.into()], &[1]);
     let found = lab.ring.multiply_matrices(left.as_ref(), short.as_ref(), false, 0, &mut c);
     let mismatch =
-        matches!(found, Err(Error::MatrixMismatch { left, right }) if left == fit && right == other);
+        matches!(found, Err(Error::MatrixMismatch { left, right }) if *left == fit && *right == other);
     refused("matrices of two products are refused", mismatch)?;
     let found = lab.ring.multiply_matrices(left.as_ref(), right.as_ref(), false, 1, &mut c);
-    let short = matches!(found, Err(Error::MatrixWords { found: 16, needed: 17, product }) if product == fit);
+    let short =
+        matches!(found, Err(Error::MatrixWords { found: 16, needed: 17, product }) if *product == fit);
     refused("a result that does not fit is refused", short)?;
     let found = lab.ring.pack_left(&fit, &src, 13);
-    let short = matches!(found, Err(Error::MatrixWords { found: 24, needed: 25, product }) if product == fit);
+    let short =
+        matches!(found, Err(Error::MatrixWords { found: 24, needed: 25, product }) if *product == fit);
     refused("a left matrix that does not fit is refused", short)?;
     let found = lab.ring.pack_right(&fit, &src, usize::MAX);
     refused("a right matrix that does not fit is refused", matches!(found, Err(Error::MatrixWords { .. })))

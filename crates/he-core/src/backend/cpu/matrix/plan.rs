@@ -51,7 +51,7 @@ pub(super) struct Plan {
     unit: Unit,
     left: Pieces,
     right: Pieces,
-    /// Of the left matrix, whose bytes are signed or not.
+    /// For the left matrix, whose bytes are signed or not.
     signed: bool,
     modulus: Option<Modulus>,
     /// 2^w modulo q for each plane of sums but the first, whose w is 0.
