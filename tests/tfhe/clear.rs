@@ -113,7 +113,9 @@ impl LweOps for Clear {
         let mut out = vec![0; count * to];
         for (out, src) in out.chunks_exact_mut(to).zip(src.chunks_exact(from)) {
             let (body, mask) = src.split_last().unwrap();
-            let norm = mask.iter().map(|&factor| (factor as i64).pow(2) as u64).sum();
+            // Words of ciphertexts have no norm of interest, which those of programs do.
+            let squares = mask.iter().map(|&factor| factor.wrapping_mul(factor));
+            let norm = squares.fold(0, u64::wrapping_add);
             self.0.norm.fetch_max(norm, Ordering::Relaxed);
             out[to - 1] = body.wrapping_add(1 << 31) >> 32;
         }

@@ -65,7 +65,13 @@ impl Chunks {
         })?;
         let last = (len - (chunks - 1) * chunk_len) as u64;
         let whole = if chunks == 1 { last } else { chunk_len as u64 };
-        Ok(Self { stride: whole.next_multiple_of(16), len: whole, last, count, parts: 1 })
+        Ok(Self {
+            stride: whole.checked_next_multiple_of(16).unwrap_or(!15),
+            len: whole,
+            last,
+            count,
+            parts: 1,
+        })
     }
 
     /// The number of bytes from the beginning of the first chunk to the end of the last.

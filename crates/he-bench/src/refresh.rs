@@ -136,7 +136,7 @@ fn runs<S: Scheme, B: RingOps>(lab: &Lab, device: &B, t: u64, effort: Effort) ->
     };
     let mut measured = Measured {
         calls: Vec::new(),
-        iterations: boot.spec().iterations as usize,
+        iterations: boot.spec().iterations,
         primes: [params.max_level() + 1, boot.ring_spec().q().len()],
         budgets: [before, 0.0, f64::INFINITY],
         key_bytes: keys.bytes(),
