@@ -21,7 +21,7 @@ struct Setup {
 
 impl Setup {
     fn new(params: &CkksParams, values: &[f64]) -> Result<Self, Box<dyn Error>> {
-        let mut rng = he_core::rand::rng();
+        let mut rng = he::rand::rng();
         let ring = Ring::new(Device::cpu(), params.rlwe().ring().clone())?;
         let secret = SecretKey::generate(params.rlwe(), &mut rng);
         let needs = KeyRequirements::new().relinearisation();

@@ -1,4 +1,5 @@
 //! Products of matrices by the kernels of each generation of devices.
+#![allow(clippy::unwrap_used)]
 
 use super::devices::{emulator, gpu_or_skip, in_other_orders};
 use gpu::Gpu;
