@@ -195,5 +195,7 @@ fn a_tally_has_the_work_of_a_device() {
     let (x, keys) = (x.to(&ring).unwrap(), keys.to(&ring).unwrap());
     let ev = Evaluator::new(&params, &ring).unwrap();
     assert_eq!(program(&ev, &x, &keys, &|| tally.work()).unwrap(), told);
-    assert!(told.is_sorted_by(|a, b| a < b) && told[0] > 0 && tally.lookups() == 0, "{told:?}");
+    // Both rotations at once are told before the first result; a switch to fewer primes is free.
+    assert!(told.is_sorted() && told[0] > 0 && told[8] > told[7], "{told:?}");
+    assert_eq!(tally.lookups(), 0);
 }
