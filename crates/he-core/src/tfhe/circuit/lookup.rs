@@ -143,8 +143,8 @@ impl<B: LweOps> CircuitBootstrapper<B> {
 
     /// Looks indices up: `[index][bit]`, the lowest bit first, phases 0 and 1/2 with noise; results
     /// are `[index][output]`. Each bit takes one blind rotation, and an output has the noise of
-    /// [`CircuitNoise::selection`](super::CircuitNoise) times the bits, whatever that of the bits.
-    /// [`CircuitParams::failure_log2`] says how often a bit is misread.
+    /// [`CircuitNoise::selection`](crate::tfhe::CircuitNoise) times the bits, whatever that of the
+    /// bits. [`CircuitParams::failure_log2`] says how often a bit is misread.
     ///
     /// # Errors
     /// [`Error::BatchMismatch`] if the ciphertexts are not whole indices;

@@ -41,9 +41,10 @@ impl TfheSecretKey {
     /// Decrypts bits. Constant time.
     ///
     /// # Errors
-    /// [`Error::BadDigits`] if a phase is nearer to 3/8 or -3/8 than to 1/8 or -1/8: this happens
-    /// for half of the bits under a wrong key, or of a ciphertext that is not that of a bit.
-    /// [`Error::ParamsMismatch`], [`Error::KeyMismatch`], device errors.
+    /// [`Error::BadDigits`](crate::Error::BadDigits) if a phase is nearer to 3/8 or -3/8 than to 1/8
+    /// or -1/8: this happens for half of the bits under a wrong key, or of a ciphertext that is not
+    /// that of a bit. [`Error::ParamsMismatch`](crate::Error::ParamsMismatch),
+    /// [`Error::KeyMismatch`](crate::Error::KeyMismatch), device errors.
     pub fn decrypt_bits<B: LweOps>(&self, bits: &EncryptedBits<B>) -> Result<Vec<bool>> {
         let phases = self.phases(bits.ciphertexts())?;
         // Phases from -1/4 to 1/4 have two equal bits at the top.
