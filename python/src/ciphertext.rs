@@ -1195,49 +1195,65 @@ impl PyCiphertext {
     }
 }
 
+/// The encryption of arrays by each kind of key.
+macro_rules! encrypts {
+    ($($class:ty: $by:ident, |$key:ident| $of:expr;)*) => {$(
+        #[pymethods]
+        impl $class {
+            /// Encrypt an array.
+            ///
+            /// Parameters
+            /// ----------
+            /// values : array_like
+            ///     A column of any length (one dimension), or a batch of rows (two dimensions),
+            ///     each of which has at most as many values as there are slots. CKKS takes real or
+            ///     complex numbers, BFV and BGV take integers below t / 2 in magnitude, or below t
+            ///     without sign.
+            /// level : int, optional
+            ///     CKKS: the level of the ciphertext, by default the highest.
+            /// bound : float, optional
+            ///     A public bound of the magnitudes; by default that of the values, rounded up to
+            ///     one of eight steps per power of two, with whether there are negative and
+            ///     positive values.
+            /// layout : {"rows", "columns"}, optional
+            ///     Whether a row of an array of two dimensions lies in each ciphertext, or a
+            ///     column; by default columns if there are at least 16 rows and twice as many as
+            ///     columns.
+            /// progress : callable, optional
+            ///     A callable that is told how many ciphertexts of how many are done,
+            ///     ``progress(done, total)``. An exception that it raises ends the work.
+            ///
+            /// Raises
+            /// ------
+            /// TypeError
+            ///     For an array of another dtype.
+            /// ValueError
+            ///     For values that are not finite or too large, and for shapes that do not fit.
+            #[pyo3(signature = (values, *, level = None, bound = None, layout = None, progress = None))]
+            fn encrypt(
+                &self,
+                values: &Bound<'_, PyAny>,
+                level: Option<usize>,
+                bound: Option<f64>,
+                layout: Option<&str>,
+                progress: Option<Py<PyAny>>,
+            ) -> PyResult<PyCiphertext> {
+                let options = EncryptOptions { level, bound, layout };
+                let $key = self;
+                interrupt::told(progress, || PyCiphertext::$by($of, values, &options))
+            }
+        }
+    )*};
+}
+
+encrypts! {
+    PySecretKey: by_secret_key, |key| key;
+    PyPublicKey: by_public_key, |key| key;
+    PyKeys: by_secret_key, |keys| keys.secret.get();
+}
+
 #[pymethods]
 impl PySecretKey {
-    /// Encrypt an array.
-    ///
-    /// Parameters
-    /// ----------
-    /// values : array_like
-    ///     A column of any length (one dimension), or a batch of rows (two dimensions), each
-    ///     of which
-    ///     has at most as many values as there are slots. CKKS takes real or complex numbers,
-    ///     BFV and
-    ///     BGV take integers below t / 2 in magnitude, or below t without sign.
-    /// level : int, optional
-    ///     CKKS: the level of the ciphertext, by default the highest.
-    /// bound : float, optional
-    ///     A public bound of the magnitudes; by default that of the values, rounded up to one of
-    ///     eight steps per power of two, with whether there are negative and positive values.
-    /// layout : {"rows", "columns"}, optional
-    ///     Whether a row of an array of two dimensions lies in each ciphertext, or a column; by
-    ///     default columns if there are at least 16 rows and twice as many as columns.
-    /// progress : callable, optional
-    ///     A callable that is told how many ciphertexts of how many are done,
-    ///     ``progress(done, total)``. An exception that it raises ends the work.
-    ///
-    /// Raises
-    /// ------
-    /// TypeError
-    ///     For an array of another dtype.
-    /// ValueError
-    ///     For values that are not finite or too large, and for shapes that do not fit.
-    #[pyo3(signature = (values, *, level = None, bound = None, layout = None, progress = None))]
-    fn encrypt(
-        &self,
-        values: &Bound<'_, PyAny>,
-        level: Option<usize>,
-        bound: Option<f64>,
-        layout: Option<&str>,
-        progress: Option<Py<PyAny>>,
-    ) -> PyResult<PyCiphertext> {
-        let options = EncryptOptions { level, bound, layout };
-        interrupt::told(progress, || PyCiphertext::by_secret_key(self, values, &options))
-    }
-
     /// Encrypt an array into bytes of half the size, which `Ciphertext.from_bytes` expands.
     #[pyo3(signature = (values, *, level = None, bound = None, layout = None))]
     fn encrypt_to_bytes<'py>(
@@ -1285,91 +1301,7 @@ impl PySecretKey {
 }
 
 #[pymethods]
-impl PyPublicKey {
-    /// Encrypt an array.
-    ///
-    /// Parameters
-    /// ----------
-    /// values : array_like
-    ///     A column of any length (one dimension), or a batch of rows (two dimensions), each
-    ///     of which
-    ///     has at most as many values as there are slots. CKKS takes real or complex numbers,
-    ///     BFV and
-    ///     BGV take integers below t / 2 in magnitude, or below t without sign.
-    /// level : int, optional
-    ///     CKKS: the level of the ciphertext, by default the highest.
-    /// bound : float, optional
-    ///     A public bound of the magnitudes; by default that of the values, rounded up to one of
-    ///     eight steps per power of two, with whether there are negative and positive values.
-    /// layout : {"rows", "columns"}, optional
-    ///     Whether a row of an array of two dimensions lies in each ciphertext, or a column; by
-    ///     default columns if there are at least 16 rows and twice as many as columns.
-    /// progress : callable, optional
-    ///     A callable that is told how many ciphertexts of how many are done,
-    ///     ``progress(done, total)``. An exception that it raises ends the work.
-    ///
-    /// Raises
-    /// ------
-    /// TypeError
-    ///     For an array of another dtype.
-    /// ValueError
-    ///     For values that are not finite or too large, and for shapes that do not fit.
-    #[pyo3(signature = (values, *, level = None, bound = None, layout = None, progress = None))]
-    fn encrypt(
-        &self,
-        values: &Bound<'_, PyAny>,
-        level: Option<usize>,
-        bound: Option<f64>,
-        layout: Option<&str>,
-        progress: Option<Py<PyAny>>,
-    ) -> PyResult<PyCiphertext> {
-        let options = EncryptOptions { level, bound, layout };
-        interrupt::told(progress, || PyCiphertext::by_public_key(self, values, &options))
-    }
-}
-
-#[pymethods]
 impl PyKeys {
-    /// Encrypt an array.
-    ///
-    /// Parameters
-    /// ----------
-    /// values : array_like
-    ///     A column of any length (one dimension), or a batch of rows (two dimensions), each
-    ///     of which
-    ///     has at most as many values as there are slots. CKKS takes real or complex numbers,
-    ///     BFV and
-    ///     BGV take integers below t / 2 in magnitude, or below t without sign.
-    /// level : int, optional
-    ///     CKKS: the level of the ciphertext, by default the highest.
-    /// bound : float, optional
-    ///     A public bound of the magnitudes; by default that of the values, rounded up to one of
-    ///     eight steps per power of two, with whether there are negative and positive values.
-    /// layout : {"rows", "columns"}, optional
-    ///     Whether a row of an array of two dimensions lies in each ciphertext, or a column; by
-    ///     default columns if there are at least 16 rows and twice as many as columns.
-    /// progress : callable, optional
-    ///     A callable that is told how many ciphertexts of how many are done,
-    ///     ``progress(done, total)``. An exception that it raises ends the work.
-    ///
-    /// Raises
-    /// ------
-    /// TypeError
-    ///     For an array of another dtype.
-    /// ValueError
-    ///     For values that are not finite or too large, and for shapes that do not fit.
-    #[pyo3(signature = (values, *, level = None, bound = None, layout = None, progress = None))]
-    fn encrypt(
-        &self,
-        values: &Bound<'_, PyAny>,
-        level: Option<usize>,
-        bound: Option<f64>,
-        layout: Option<&str>,
-        progress: Option<Py<PyAny>>,
-    ) -> PyResult<PyCiphertext> {
-        self.secret.get().encrypt(values, level, bound, layout, progress)
-    }
-
     /// Decrypt into an array of the shape that was encrypted.
     ///
     /// Decrypted values of CKKS hold the noise, which depends on the key: keep them to yourself.

@@ -2,7 +2,7 @@
 
 use he_core::params::ParamsError;
 use he_core::wire::WireError;
-use he_files::error::{OperationError, OutputError};
+use he_files::error::{OperationError, OutputError, PartyError};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyFileExistsError, PyFileNotFoundError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -181,6 +181,7 @@ fn of_files(error: &he_files::Error) -> PyErr {
             DepthError::new_err(text())
         }
         E::Table(_) | E::Picture(_) | E::Content(_) | E::Operation(_) => PyValueError::new_err(text()),
+        E::Party(PartyError::Integers { .. }) => ParameterError::new_err(text()),
         E::Party(error) if error.is_request() => PyValueError::new_err(text()),
         E::Model(_) | E::Nn(_) => ModelError::new_err(text()),
         _ => Error::new_err(text()),

@@ -190,7 +190,7 @@ def test_integers(tmp_path: Path, scheme: str) -> None:
     with pytest.raises(ValueError, match='"bgv" are possible'):
         Party.create(tmp_path / "3", 1, parties=2, scheme="tfhe")
     with pytest.raises(he.ParameterError, match="room"):
-        Party.create(tmp_path / "3", 1, parties=2, scheme=scheme, depth=30)
+        Party.create(tmp_path / "3", 1, parties=2, scheme=scheme, bits=58, depth=60)
 
 
 def test_programs(session: Session) -> None:
