@@ -4,7 +4,7 @@
 //! time of one that is encrypted.
 
 use he::Result;
-use he::backend::{Backend, PreparedRing};
+use he::backend::{Backend, Cpu, CpuBuf, PreparedRing};
 use he::ring::RingSpec;
 use he::tfhe::{
     BootstrapKey, Carry, CircuitKey, CircuitParams, Combination, EncryptedFlags, EncryptedInteger, Gadget,
@@ -29,8 +29,15 @@ struct Seen {
     place: AtomicU64,
 }
 
-#[derive(Clone, Debug, Default)]
-pub struct Clear(Arc<Seen>);
+/// Words are those of the CPU, whose combinations are those of the clear.
+#[derive(Clone, Debug)]
+pub struct Clear(Arc<Seen>, Cpu);
+
+impl Default for Clear {
+    fn default() -> Self {
+        Self(Arc::default(), Cpu::new())
+    }
+}
 
 pub struct ClearRing {
     device: Clear,
@@ -38,7 +45,7 @@ pub struct ClearRing {
 }
 
 impl PreparedRing for ClearRing {
-    type Buf = Vec<u64>;
+    type Buf = CpuBuf;
     type Backend = Clear;
 
     fn backend(&self) -> &Clear {
@@ -50,7 +57,7 @@ impl PreparedRing for ClearRing {
 }
 
 impl Backend for Clear {
-    type Buf = Vec<u64>;
+    type Buf = CpuBuf;
     type Ring = ClearRing;
 
     fn name(&self) -> String {
@@ -59,27 +66,26 @@ impl Backend for Clear {
     fn prepare(&self, spec: &RingSpec) -> Result<ClearRing> {
         Ok(ClearRing { device: self.clone(), spec: spec.clone() })
     }
-    fn zeros(&self, words: usize) -> Result<Vec<u64>> {
-        Ok(vec![0; words])
+    fn zeros(&self, words: usize) -> Result<CpuBuf> {
+        self.1.zeros(words)
     }
-    fn upload(&self, words: &[u64]) -> Result<Vec<u64>> {
-        Ok(words.to_vec())
+    fn upload(&self, words: &[u64]) -> Result<CpuBuf> {
+        self.1.upload(words)
     }
-    fn download(&self, buf: &Vec<u64>, range: Range<usize>) -> Result<Vec<u64>> {
-        Ok(buf[range].to_vec())
+    fn download(&self, buf: &CpuBuf, range: Range<usize>) -> Result<Vec<u64>> {
+        self.1.download(buf, range)
     }
-    fn copy(&self, src: &Vec<u64>, from: usize, dst: &mut Vec<u64>, to: usize, words: usize) -> Result<()> {
-        dst[to..to + words].copy_from_slice(&src[from..from + words]);
-        Ok(())
+    fn copy(&self, src: &CpuBuf, from: usize, dst: &mut CpuBuf, to: usize, words: usize) -> Result<()> {
+        self.1.copy(src, from, dst, to, words)
     }
-    fn words(&self, buf: &Vec<u64>) -> usize {
-        buf.len()
+    fn words(&self, buf: &CpuBuf) -> usize {
+        self.1.words(buf)
     }
-    fn truncate(&self, buf: &mut Vec<u64>, words: usize) {
-        buf.truncate(words);
+    fn truncate(&self, buf: &mut CpuBuf, words: usize) {
+        self.1.truncate(buf, words);
     }
-    fn wipe(&self, buf: &mut Vec<u64>) {
-        buf.fill(0);
+    fn wipe(&self, buf: &mut CpuBuf) {
+        self.1.wipe(buf);
     }
     fn synchronize(&self) -> Result<()> {
         Ok(())
@@ -94,28 +100,20 @@ impl LweOps for Clear {
         Ok(key.params().clone())
     }
 
-    fn lwe_combine(&self, params: &TfheParams, src: &Vec<u64>, all: &[Combination]) -> Result<Vec<u64>> {
-        let width = params.words();
-        let mut out = vec![0u64; all.len() * width];
-        for (out, combination) in out.chunks_exact_mut(width).zip(all) {
-            for &(factor, index) in &combination.terms {
-                for (o, s) in out.iter_mut().zip(&src[index * width..][..width]) {
-                    *o = o.wrapping_add(s.wrapping_mul(factor as u64));
-                }
-            }
-            out[width - 1] = out[width - 1].wrapping_add(combination.constant);
-        }
-        Ok(out)
+    fn lwe_combine(&self, params: &TfheParams, src: &CpuBuf, all: &[Combination]) -> Result<CpuBuf> {
+        self.1.lwe_combine(params, src, all)
     }
 
-    fn key_switch(&self, params: &TfheParams, src: &Vec<u64>, count: usize) -> Result<Vec<u64>> {
+    fn key_switch(&self, params: &TfheParams, src: &CpuBuf, count: usize) -> Result<CpuBuf> {
         let (from, to) = (params.words(), params.spec().lwe_dimension + 1);
-        let mut out = vec![0; count * to];
+        let mut out = self.zeros(count * to)?;
         for (out, src) in out.chunks_exact_mut(to).zip(src.chunks_exact(from)) {
             let (body, mask) = src.split_last().unwrap();
             // Words of ciphertexts have no norm of interest, which those of programs do.
-            let squares = mask.iter().map(|&factor| factor.wrapping_mul(factor));
-            let norm = squares.fold(0, u64::wrapping_add);
+            let mut norm = 0u64;
+            for &factor in mask {
+                norm = norm.wrapping_add(factor.wrapping_mul(factor));
+            }
             self.0.norm.fetch_max(norm, Ordering::Relaxed);
             out[to - 1] = body.wrapping_add(1 << 31) >> 32;
         }
@@ -125,15 +123,15 @@ impl LweOps for Clear {
     fn blind_rotate(
         &self,
         params: &TfheParams,
-        src: &Vec<u64>,
+        src: &CpuBuf,
         count: usize,
-        tables: &Vec<u64>,
+        tables: &CpuBuf,
         which: &[u32],
         functions: usize,
-    ) -> Result<Vec<u64>> {
+    ) -> Result<CpuBuf> {
         let (n, width, from) = (params.degree(), params.words(), params.spec().lwe_dimension + 1);
         self.0.bootstraps.fetch_add(count as u64, Ordering::Relaxed);
-        let mut out = vec![0; functions * count * width];
+        let mut out = self.zeros(functions * count * width)?;
         for (at, out) in out.chunks_exact_mut(width).enumerate() {
             let (function, i) = (at / count, at % count);
             let phase = (src[i * from + from - 1] * 2 * n as u64 + (1 << 31)) >> 32;
@@ -152,14 +150,14 @@ impl LweOps for Clear {
     fn lookup_bits(
         &self,
         params: &CircuitParams,
-        src: &Vec<u64>,
+        src: &CpuBuf,
         bits: usize,
         count: usize,
-        tables: &Vec<u64>,
+        tables: &CpuBuf,
         outputs: usize,
-    ) -> Result<Vec<u64>> {
+    ) -> Result<CpuBuf> {
         let (n, width) = (params.tfhe().degree(), params.tfhe().words());
-        let mut out = vec![0; count * outputs * width];
+        let mut out = self.zeros(count * outputs * width)?;
         for (index, out) in out.chunks_exact_mut(outputs * width).enumerate() {
             // A digit's half is positive for a bit that is set.
             let bit = |bit: usize| src[(index * bits + bit + 1) * width - 1] >> 63 == 0;
