@@ -4,6 +4,7 @@
 
 mod aes;
 mod bigckks;
+mod conformance;
 mod device;
 mod examples;
 mod integers;

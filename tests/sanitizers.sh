@@ -48,8 +48,12 @@ thread)
     test -p he-gpu --lib
     # The suite takes each operation of a back end, whose rows are divided among threads.
     export RAYON_NUM_THREADS=4
-    [ $# -gt 0 ] || set -- backend::cpu::pool conformance::tests::cpu
-    test --release -p he-toolkit-core --lib -- "$@"
+    if [ $# -gt 0 ]; then
+        test --release -p he-toolkit-core --lib -- "$@"
+    else
+        test --release -p he-toolkit-core --lib -- backend::cpu::pool
+        test --release --test main -- conformance::cpu
+    fi
     ;;
 device)
     sanitizer=$(command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-sanitizer)

@@ -11,6 +11,8 @@ const MANTISSA: f64 = 4_503_599_627_370_496.0;
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 pub(crate) trait Lanes: Copy {
     type V: Copy;
+    /// See [`Quads::outlined`].
+    fn outlined<R>(self, f: impl FnOnce(Self) -> R) -> R;
     fn load(self, x: &[f64; 4]) -> Self::V;
     fn store(self, v: Self::V, x: &mut [f64; 4]);
     fn splat(self, x: f64) -> Self::V;
@@ -49,6 +51,9 @@ pub(crate) trait Quads: Copy {
     type V: Copy;
     /// The doubles of a register in memory.
     type Memory;
+    /// Calls `f`, compiled with the instructions of these lanes, as a function of its own, which all
+    /// callers share: without inlining, a transform is compiled once and not wherever it is used.
+    fn outlined<R>(self, f: impl FnOnce(Self) -> R) -> R;
     fn split(x: &[f64]) -> &[Self::Memory];
     fn split_mut(x: &mut [f64]) -> &mut [Self::Memory];
     fn load(self, x: &Self::Memory) -> Self::V;
@@ -78,6 +83,10 @@ impl<L: Lanes> Quads for L {
     const QUADS: usize = 1;
     type V = L::V;
     type Memory = [f64; 4];
+    #[inline(always)]
+    fn outlined<R>(self, f: impl FnOnce(Self) -> R) -> R {
+        Lanes::outlined(self, f)
+    }
     #[inline(always)]
     fn split(x: &[f64]) -> &[[f64; 4]] {
         x.as_chunks().0
@@ -151,6 +160,10 @@ pub(crate) struct Portable;
 
 impl Lanes for Portable {
     type V = [f64; 4];
+    #[inline(never)]
+    fn outlined<R>(self, f: impl FnOnce(Self) -> R) -> R {
+        f(self)
+    }
     #[inline(always)]
     fn load(self, x: &[f64; 4]) -> [f64; 4] {
         *x
@@ -257,6 +270,16 @@ mod avx2 {
 
     impl Lanes for Avx2 {
         type V = __m256d;
+        #[inline(always)]
+        fn outlined<R>(self, f: impl FnOnce(Self) -> R) -> R {
+            #[inline(never)]
+            #[target_feature(enable = "avx2,fma")]
+            fn inner<R>(simd: Avx2, f: impl FnOnce(Avx2) -> R) -> R {
+                f(simd)
+            }
+            // SAFETY: `self` proves the features.
+            unsafe { inner(self, f) }
+        }
         #[inline(always)]
         fn load(self, x: &[f64; 4]) -> __m256d {
             // SAFETY: `self` proves the feature; the 32 bytes are those of the reference, of any
@@ -420,6 +443,16 @@ mod avx512 {
         const QUADS: usize = 2;
         type V = __m512d;
         type Memory = [f64; 8];
+        #[inline(always)]
+        fn outlined<R>(self, f: impl FnOnce(Self) -> R) -> R {
+            #[inline(never)]
+            #[target_feature(enable = "avx2,fma,avx512f,avx512dq,avx512vl,avx512bw")]
+            fn inner<R>(simd: Avx512, f: impl FnOnce(Avx512) -> R) -> R {
+                f(simd)
+            }
+            // SAFETY: `self` proves the features.
+            unsafe { inner(self, f) }
+        }
         #[inline(always)]
         fn split(x: &[f64]) -> &[[f64; 8]] {
             x.as_chunks().0

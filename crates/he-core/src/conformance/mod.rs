@@ -31,21 +31,3 @@ pub mod suite;
 pub use mirror::{Mirror, MirrorBuf, MirrorMismatch, MirrorRing};
 pub use naive::{Naive, NaiveRing};
 pub use provided::{Provided, ProvidedRing};
-
-#[cfg(test)]
-mod faults;
-
-#[cfg(test)]
-mod tests {
-    use super::{Mirror, Naive};
-    use crate::backend::Cpu;
-
-    crate::conformance_suite!(cpu, Cpu::new());
-    crate::conformance_suite!(cpu_portable, Cpu::portable(), log_n <= 11);
-    crate::conformance_suite!(naive, Naive, log_n <= 6);
-    crate::conformance_suite!(mirror, Mirror::new(Cpu::new(), Naive), log_n <= 6);
-    crate::conformance_suite!(skipped, optional None::<Cpu>);
-    crate::conformance_suite!(wide cpu_wide, Cpu::new(), log_n <= 12);
-    crate::conformance_suite!(wide naive_wide, Naive, log_n <= 5);
-    crate::conformance_suite!(wide skipped_wide, optional None::<Cpu>, log_n <= 12);
-}

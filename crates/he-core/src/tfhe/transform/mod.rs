@@ -266,8 +266,16 @@ impl Transform {
 
     /// Transforms coefficients to values. On both sides, the first M words of x are real parts and
     /// the others imaginary parts. The order of the values within 16 is that of the last pass.
-    #[inline(always)]
+    #[inline]
     pub(super) fn forward<L: Quads>(&self, l: L, x: &mut [f64], ahead: &mut Ahead<'_>) {
+        l.outlined(
+            #[inline(always)]
+            |l| self.forward_here(l, x, ahead),
+        );
+    }
+
+    #[inline(always)]
+    fn forward_here<L: Quads>(&self, l: L, x: &mut [f64], ahead: &mut Ahead<'_>) {
         let m = self.m;
         let (re, im) = x.split_at_mut(m);
         let mut nodes = 1;
@@ -300,8 +308,16 @@ impl Transform {
     }
 
     /// Transforms values to coefficients times M.
-    #[inline(always)]
+    #[inline]
     pub(super) fn inverse<L: Quads>(&self, l: L, x: &mut [f64], ahead: &mut Ahead<'_>) {
+        l.outlined(
+            #[inline(always)]
+            |l| self.inverse_here(l, x, ahead),
+        );
+    }
+
+    #[inline(always)]
+    fn inverse_here<L: Quads>(&self, l: L, x: &mut [f64], ahead: &mut Ahead<'_>) {
         let m = self.m;
         let (re, im) = x.split_at_mut(m);
         let blocks = 16 * L::QUADS;
@@ -353,7 +369,7 @@ impl Transform {
     /// sum over rows of x_row y_row per component, in values, for each of G vectors x of rows. They
     /// share the reads of y. `x` holds rows that are a [stride](Self::stride) apart, `y` is
     /// [interleaved](Self::interleave), and `out`, components in sequence per x, is overwritten.
-    #[inline(always)]
+    #[inline]
     pub(super) fn inner_products<L: Quads, const G: usize>(
         &self,
         l: L,
@@ -361,6 +377,14 @@ impl Transform {
         y: &[f64],
         out: &mut [f64],
     ) {
+        l.outlined(
+            #[inline(always)]
+            |l| self.inner_products_here::<L, G>(l, x, y, out),
+        );
+    }
+
+    #[inline(always)]
+    fn inner_products_here<L: Quads, const G: usize>(&self, l: L, x: &[f64], y: &[f64], out: &mut [f64]) {
         let (n, stride) = (self.n(), self.stride());
         let (x_len, out_len) = (x.len() / G, out.len() / G);
         let (rows, components) = (x_len / stride, out_len / n);

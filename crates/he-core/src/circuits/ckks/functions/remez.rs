@@ -71,7 +71,7 @@ impl Minimax {
         degree: usize,
         intervals: &[(f64, f64)],
     ) -> Result<Self> {
-        let exchange = Exchange::new(f, weight, parity, degree, intervals)?;
+        let exchange = Exchange::new(&f, &weight, parity, degree, intervals)?;
         let (coefficients, error) = exchange.run()?;
         let mut all = vec![0.0; degree + 1];
         exchange.orders.iter().zip(coefficients).for_each(|(&k, c)| all[k] = c.to_f64());
@@ -102,9 +102,9 @@ impl Minimax {
 /// A point, and the error there.
 type Extremum = (f64, f64);
 
-struct Exchange<'a, F, W> {
-    f: F,
-    weight: W,
+struct Exchange<'a> {
+    f: &'a dyn Fn(f64) -> f64,
+    weight: &'a dyn Fn(f64) -> f64,
     /// The orders of the Chebyshev polynomials.
     orders: Vec<usize>,
     hull: (f64, f64),
@@ -115,8 +115,14 @@ fn refused(found: String, hint: &str) -> Error {
     Error::domain("minimax polynomial", found, hint)
 }
 
-impl<'a, F: Fn(f64) -> f64, W: Fn(f64) -> f64> Exchange<'a, F, W> {
-    fn new(f: F, weight: W, parity: Parity, degree: usize, intervals: &'a [(f64, f64)]) -> Result<Self> {
+impl<'a> Exchange<'a> {
+    fn new(
+        f: &'a dyn Fn(f64) -> f64,
+        weight: &'a dyn Fn(f64) -> f64,
+        parity: Parity,
+        degree: usize,
+        intervals: &'a [(f64, f64)],
+    ) -> Result<Self> {
         let fits = match parity {
             Parity::Full => true,
             Parity::Odd => degree % 2 == 1,

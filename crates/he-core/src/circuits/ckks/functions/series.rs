@@ -9,7 +9,7 @@ const MINIMAX_DEGREE: usize = 63;
 
 /// The coefficients of a function in Chebyshev polynomials on [-1, 1], from its values at `count`
 /// nodes (the discrete cosine transform, with the cosines of a table).
-fn coefficients(f: &impl Fn(f64) -> f64, count: usize) -> Result<Vec<f64>> {
+fn coefficients(f: &dyn Fn(f64) -> f64, count: usize) -> Result<Vec<f64>> {
     let table: Vec<f64> = (0..4 * count)
         .map(|turn| libm::cos(std::f64::consts::PI * turn as f64 / (2 * count) as f64))
         .collect();
@@ -39,7 +39,7 @@ fn levels(degree: usize) -> usize {
 }
 
 /// The largest difference from a function on [-1, 1], on a grid that is dense at the ends.
-pub(super) fn largest_error(f: &impl Fn(f64) -> f64, polynomial: &Polynomial) -> f64 {
+pub(super) fn largest_error(f: &dyn Fn(f64) -> f64, polynomial: &Polynomial) -> f64 {
     let points = cosine_points(-1.0, 1.0, 16 * (polynomial.degree() + 64));
     points.into_iter().map(|x| (f(x) - polynomial.apply_plain(x)).abs()).fold(0.0, f64::max)
 }
@@ -47,7 +47,7 @@ pub(super) fn largest_error(f: &impl Fn(f64) -> f64, polynomial: &Polynomial) ->
 /// A polynomial on [-1, 1] within `tolerance` of a function: of the least depth that truncated
 /// Chebyshev series or, up to degree 63, minimax polynomials reach, and of a low degree. `None` if
 /// no degree up to [`Polynomial::MAX_DEGREE`] suffices.
-pub(super) fn approximate(f: &impl Fn(f64) -> f64, tolerance: f64) -> Result<Option<Polynomial>> {
+pub(super) fn approximate(f: &dyn Fn(f64) -> f64, tolerance: f64) -> Result<Option<Polynomial>> {
     for count in [128, 1024, Polynomial::MAX_DEGREE + 1] {
         let all = coefficients(f, count)?;
         // The coefficients beyond a degree bound the error of the series that ends there. The upper
@@ -73,7 +73,7 @@ pub(super) fn approximate(f: &impl Fn(f64) -> f64, tolerance: f64) -> Result<Opt
 }
 
 /// A minimax polynomial of one level less, if there is one, or of a lower degree.
-fn shallower(f: &impl Fn(f64) -> f64, series: &Polynomial, tolerance: f64) -> Option<Polynomial> {
+fn shallower(f: &dyn Fn(f64) -> f64, series: &Polynomial, tolerance: f64) -> Option<Polynomial> {
     let c = series.coefficients();
     let (even, odd) =
         (c.iter().step_by(2).all(|&c| c == 0.0), c.iter().skip(1).step_by(2).all(|&c| c == 0.0));

@@ -1,13 +1,13 @@
 //! Back ends that are broken on purpose: every fault must be found, under the name of the broken
 //! operation.
 
-use super::{Mirror, MirrorMismatch, Naive, suite};
-use crate::backend::{
+use he_core::backend::{
     Backend, Blocks, CkksOps, Cpu, ExactOps, KeySwitchOps, MatrixOps, PolyOps, PreparedRing,
 };
-use crate::error::{Error, Result};
-use crate::for_each_ring_op;
-use crate::ring::{Poly, Ring, RingSpec, Seed, Span};
+use he_core::conformance::{Mirror, MirrorMismatch, Naive, suite};
+use he_core::for_each_ring_op;
+use he_core::ring::{Poly, Ring, RingSpec, Seed, Span};
+use he_core::{Error, Result};
 use num_complex::Complex64;
 use std::ops::Range;
 
