@@ -170,7 +170,7 @@ impl Lab {
             tell: Box::new(|_| {}),
             only: Vec::new(),
             limit: limit.unwrap_or(Duration::from_secs(if quick { 1 } else { 20 })),
-            repetitions: if quick { 3 } else { REPETITIONS },
+            repetitions: if quick { 1 } else { REPETITIONS },
             meter: None,
         })
     }

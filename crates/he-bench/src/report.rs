@@ -479,7 +479,7 @@ impl fmt::Display for Header {
             writeln!(f, "GPU: {gpu}; {driver}")?;
         }
         if *quick {
-            writeln!(f, "quick: small sizes and few repetitions; no figure to quote")?;
+            writeln!(f, "quick: small sizes, each call timed once; no figure to quote")?;
         }
         Ok(())
     }

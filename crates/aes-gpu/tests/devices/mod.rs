@@ -6,7 +6,8 @@ use gpu_emulator::Emulator;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-/// The kernels, compiled for the host, as a device with its own memory.
+/// The kernels, compiled for the host, as a device with its own memory. Its few multiprocessors
+/// divide the work as many would, and fill fewer tables.
 pub fn emulator(compute_capability: (u32, u32)) -> Arc<Emulator> {
     static LIBRARY: OnceLock<Arc<Emulator>> = OnceLock::new();
     let library = LIBRARY.get_or_init(|| {
@@ -14,7 +15,7 @@ pub fn emulator(compute_capability: (u32, u32)) -> Arc<Emulator> {
         Emulator::build(&kernels, Path::new(env!("CARGO_TARGET_TMPDIR")))
             .expect("the kernels compile for the host")
     });
-    library.with_compute_capability(compute_capability)
+    library.with_compute_capability(compute_capability).with_multiprocessors(3)
 }
 
 /// An emulated H200: four tables of AES, eight of GHASH.

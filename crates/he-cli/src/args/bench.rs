@@ -189,7 +189,7 @@ impl From<Paper> for he_bench::papers::Paper {
 pub struct BenchOptions {
     #[command(flatten)]
     pub device: DeviceFlag,
-    /// Measure small sizes with few repetitions, for a first look
+    /// Measure small sizes, each call once, for a first look
     #[arg(long)]
     pub quick: bool,
     /// Leave the CPU out if there is a GPU
