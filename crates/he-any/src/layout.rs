@@ -2,9 +2,11 @@
 //! description that the Python package and SQL write beside a ciphertext.
 
 mod bounds;
+mod op;
 mod plain;
 
-pub use bounds::{Bounds, check, figure};
+pub use bounds::{Bounds, Excess, check, check_magnitude, figure};
+pub use op::Op;
 
 use serde::{Deserialize, Serialize};
 
@@ -145,27 +147,6 @@ pub struct Layout {
 
 fn is_false(x: &bool) -> bool {
     !x
-}
-
-/// An operation on two operands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Op {
-    /// A sum.
-    Add,
-    /// A difference.
-    Sub,
-    /// A product.
-    Mul,
-}
-
-impl Op {
-    fn of(self, a: f64, b: f64) -> f64 {
-        match self {
-            Self::Add => a + b,
-            Self::Sub => a - b,
-            Self::Mul => a * b,
-        }
-    }
 }
 
 /// How an array of two dimensions is packed.

@@ -3,7 +3,10 @@
 use crate::family::mixed;
 use he::Device;
 use he_core::Result;
-use he_core::tfhe::{EncryptedFlags, EncryptedInt, EncryptedUint, IntegerEvaluator, TfheParams, Unsigned};
+use he_core::tfhe::{
+    EncryptedFlags, EncryptedInt, EncryptedInteger, EncryptedUint, IntegerEvaluator, LweOps, Signedness,
+    TfheParams, Unsigned,
+};
 
 /// The width of counts of conditions.
 pub const COUNT_BITS: usize = 32;
@@ -43,6 +46,28 @@ pub enum Comparison {
     Eq,
     /// <>
     Ne,
+}
+
+impl Comparison {
+    /// The comparison of integers, one by one.
+    ///
+    /// # Errors
+    /// The widths or batches differ; the device fails.
+    pub fn of<S: Signedness, B: LweOps>(
+        self,
+        keys: &IntegerEvaluator<B>,
+        a: &EncryptedInteger<S, B>,
+        b: &EncryptedInteger<S, B>,
+    ) -> Result<EncryptedFlags<B>> {
+        match self {
+            Self::Lt => keys.lt(a, b),
+            Self::Le => keys.le(a, b),
+            Self::Gt => keys.gt(a, b),
+            Self::Ge => keys.ge(a, b),
+            Self::Eq => keys.eq(a, b),
+            Self::Ne => keys.ne(a, b),
+        }
+    }
 }
 
 type Keys = IntegerEvaluator<Device>;
@@ -141,21 +166,9 @@ impl Integers {
     /// # Errors
     /// The same as for [`add`](Self::add).
     pub fn compare(&self, how: Comparison, b: &Self, keys: &Keys) -> Result<Self> {
-        macro_rules! compare {
-            ($a:expr, $b:expr) => {
-                match how {
-                    Comparison::Lt => keys.lt($a, $b),
-                    Comparison::Le => keys.le($a, $b),
-                    Comparison::Gt => keys.gt($a, $b),
-                    Comparison::Ge => keys.ge($a, $b),
-                    Comparison::Eq => keys.eq($a, $b),
-                    Comparison::Ne => keys.ne($a, $b),
-                }
-            };
-        }
         match (self, b) {
-            (Self::Uint(a), Self::Uint(b)) => compare!(a, b),
-            (Self::Int(a), Self::Int(b)) => compare!(a, b),
+            (Self::Uint(a), Self::Uint(b)) => how.of(keys, a, b),
+            (Self::Int(a), Self::Int(b)) => how.of(keys, a, b),
             _ => return Err(mixed()),
         }
         .map(Self::Flags)

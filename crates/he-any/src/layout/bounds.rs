@@ -192,17 +192,36 @@ pub fn figure(bound: f64) -> String {
     }
 }
 
+/// Values that may be larger than what a ciphertext holds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Excess {
+    /// The greatest magnitude of a value.
+    pub bound: f64,
+    /// The greatest magnitude that the ciphertext holds.
+    pub capacity: f64,
+}
+
+/// Refuses magnitudes up to `bound`, which may be infinite or unknown (NaN), where a ciphertext
+/// holds them up to `capacity`.
+///
+/// # Errors
+/// [`Excess`], if the bound is not at most the capacity.
+pub fn check_magnitude(bound: f64, capacity: f64) -> Result<(), Excess> {
+    if bound <= capacity { Ok(()) } else { Err(Excess { bound, capacity }) }
+}
+
 /// Refuses results that may be larger than what a ciphertext holds at its level.
 ///
 /// # Errors
 /// [`LayoutError::Range`].
 pub fn check(bounds: Option<Bounds>, capacity: f64, level: usize, integers: bool) -> Result<(), LayoutError> {
     let Some(bounds) = bounds else { return Ok(()) };
-    let bound = bounds.magnitude();
-    if bound <= capacity {
-        return Ok(());
-    }
-    Err(LayoutError::Range { bound, capacity, level, integers })
+    check_magnitude(bounds.magnitude(), capacity).map_err(|Excess { bound, capacity }| LayoutError::Range {
+        bound,
+        capacity,
+        level,
+        integers,
+    })
 }
 
 #[cfg(test)]
@@ -290,6 +309,8 @@ mod tests {
     fn what_does_not_fit_is_refused() {
         assert!(check(Bounds::within(8.0), 8.0, 0, false).is_ok());
         assert!(check(None, 8.0, 0, false).is_ok());
+        let excess = |bound| check_magnitude(bound, 8.0).map_err(|excess| excess.capacity);
+        assert_eq!([8.0, 8.5, f64::INFINITY, f64::NAN].map(excess), [Ok(()), Err(8.0), Err(8.0), Err(8.0)]);
         let error = check(Bounds::within(8.5), 8.0, 0, false).unwrap_err().to_string();
         assert!(error.contains("8.5") && error.contains("range_bits=4"), "{error}");
     }

@@ -5,7 +5,7 @@ use super::{Batches, Kind};
 use crate::cipher_file::{CipherReader, CipherWriter, Written};
 use crate::contents::clear::{Plain, View};
 use crate::contents::numbers::Numbers;
-use crate::contents::operator::{Operator, Pairing};
+use crate::contents::pairing::Pairing;
 use crate::data::picture::metadata::Metadata;
 use crate::data::picture::{Channels, Picture, PictureBuilder};
 use crate::error::{ContentError, Error, HaloRemedy, Result};
@@ -16,6 +16,7 @@ use crate::scheme::{Ckks, Decrypt, Rotations};
 use crate::team::{Jobs, Team};
 use crate::watch::{Meter, Stage, Watch};
 use he::Device;
+use he_any::layout::{Bounds, Op};
 use he_core::circuits::ckks::{Affine, blend, convolve, grayscale};
 use he_core::circuits::{Kernel, Packing, TileLayout, TileSpec};
 use he_core::ckks::{Ciphertext, CkksParams, Complex64, Evaluator};
@@ -55,7 +56,7 @@ impl Kind<Ckks> for Tiles {
         pack(params, picture, note)
     }
 
-    fn pair(operator: Operator, left: &ImageNote, right: &ImageNote) -> Result<(Content, Vec<Pairing>)> {
+    fn pair(operator: Op, left: &ImageNote, right: &ImageNote) -> Result<(Content, Vec<Pairing>)> {
         pair(operator, left, right)
     }
 
@@ -403,9 +404,10 @@ fn check_alike(a: &ImageNote, b: &ImageNote, operation: &str) -> Result<()> {
 ///
 /// # Errors
 /// They are of other shapes.
-fn pair(operator: Operator, a: &ImageNote, b: &ImageNote) -> Result<(Content, Vec<Pairing>)> {
+fn pair(operator: Op, a: &ImageNote, b: &ImageNote) -> Result<(Content, Vec<Pairing>)> {
     check_alike(a, b, operator.name())?;
-    let (low, high) = operator.bounds((a.low, a.high), (b.low, b.high));
+    let bounds = |note: &ImageNote| Bounds::new(note.low, note.high).ok_or(ContentError::BeyondNumbers);
+    let (low, high) = bounds(a)?.combined(bounds(b)?, operator).into();
     let note = ImageNote { halo_left: a.halo_left.min(b.halo_left), low, high, ..a.clone() };
     let channels = note.format()?.0;
     let pairing = |c: usize| if c < channels.light() { Pairing::Complex } else { Pairing::First };

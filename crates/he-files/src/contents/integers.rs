@@ -13,9 +13,9 @@ use crate::error::{ContentError, Error, Problem, Result};
 pub use aggregate::Aggregate;
 
 use crate::contents::clear::Plain;
-use crate::contents::operator::{Operator, Pairing};
 use crate::contents::options::{ColumnCategories, MAX_CATEGORIES, TableFlags};
 use crate::contents::packing::Places;
+use crate::contents::pairing::Pairing;
 use crate::data::table::{Cell, MAX_VALUES, Table, column_number, unguarded, whole};
 use crate::io::input::Input;
 use crate::note::{Content, IntegerColumnNote, IntegersNote, title};
@@ -23,6 +23,7 @@ use crate::scheme::Taken;
 use crate::scheme::engine::batch_size;
 use crate::scheme::{Rotations, Scheme};
 use crate::watch::{Meter, Stage, Watch};
+use he_any::layout::Op;
 use he_core::exact::Params;
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -104,11 +105,7 @@ impl<E: Taken> Kind<E> for IntegerTable {
         Ok(pack(table, note, <E as Scheme>::slots(params), params.plain().value()))
     }
 
-    fn pair(
-        operator: Operator,
-        left: &IntegersNote,
-        right: &IntegersNote,
-    ) -> Result<(Content, Vec<Pairing>)> {
+    fn pair(operator: Op, left: &IntegersNote, right: &IntegersNote) -> Result<(Content, Vec<Pairing>)> {
         pair::pair(operator, left, right)
     }
 

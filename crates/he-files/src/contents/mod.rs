@@ -9,10 +9,10 @@ pub mod numbers;
 mod of_bigckks;
 mod of_ckks;
 mod of_exact;
-pub mod operator;
 pub mod options;
 pub mod over_rows;
 pub mod packing;
+pub mod pairing;
 pub mod pairwise;
 pub mod samples;
 pub mod tables;
@@ -20,8 +20,8 @@ pub mod unpack;
 pub mod view;
 
 use self::clear::Clear;
-use self::operator::{Operator, Pairing};
 use self::options::TableFlags;
+use self::pairing::Pairing;
 use self::unpack::{Opened, Unpack};
 use crate::cipher_file::CipherReader;
 use crate::data::picture::Picture;
@@ -31,6 +31,7 @@ use crate::note::{Content, bad};
 use crate::scheme::Scheme;
 use crate::scheme::engine::Engine;
 use crate::watch::Watch;
+use he_any::layout::Op;
 
 /// Vectors, batch by batch, in the order of the file. Each batch is made when it is asked for.
 pub type Batches<'a, T> = Box<dyn Iterator<Item = Result<Vec<Vec<T>>>> + Send + 'a>;
@@ -71,7 +72,7 @@ pub trait Kind<S: Scheme> {
     ///
     /// # Errors
     /// They do not fit together; the results exceed all numbers.
-    fn pair(operator: Operator, left: &Self::Note, right: &Self::Note) -> Result<(Content, Vec<Pairing>)>;
+    fn pair(operator: Op, left: &Self::Note, right: &Self::Note) -> Result<(Content, Vec<Pairing>)>;
 
     /// Returns the unpacker that decrypts a file of this description.
     ///
@@ -112,7 +113,7 @@ pub trait Contents: Scheme {
     fn combine(
         engine: &Engine<Self>,
         keys: &Self::Evaluation,
-        operator: Operator,
+        operator: Op,
         pairing: &Pairing,
         left: &Self::Ciphertext,
         right: &Self::Ciphertext,
@@ -158,7 +159,7 @@ pub trait Contents: Scheme {
     /// # Errors
     /// The files do not fit together; results do not fit the parameters.
     fn pair(
-        operator: Operator,
+        operator: Op,
         left: &CipherReader<Self>,
         right: &CipherReader<Self>,
     ) -> Result<(Content, Vec<Pairing>)> {

@@ -1,8 +1,8 @@
 //! The contents under CKKS with a modulus of 2^l: images sample by sample, columns of real numbers.
 
 use super::Contents;
-use super::operator::{Operator, Pairing};
 use super::packing::Weights;
+use super::pairing::Pairing;
 use super::samples::{Sampled, Samples};
 use super::tables::RealTable;
 use crate::error::Result;
@@ -10,6 +10,7 @@ use crate::note::SamplesNote;
 use crate::scheme::BigCkks;
 use crate::scheme::engine::Engine;
 use he::Device;
+use he_any::layout::Op;
 use he_core::bigckks::{BigCkksParams, Ciphertext, Complex64, EvaluationKeys};
 
 impl Sampled for BigCkks {
@@ -40,7 +41,7 @@ impl Contents for BigCkks {
     fn combine(
         engine: &Engine<Self>,
         keys: &EvaluationKeys<Device>,
-        operator: Operator,
+        operator: Op,
         pairing: &Pairing,
         left: &Ciphertext<Device>,
         right: &Ciphertext<Device>,
@@ -68,13 +69,13 @@ impl Contents for BigCkks {
         };
         Ok(match (operator, pairing) {
             (_, Pairing::First) => left.duplicate()?,
-            (Operator::Add, _) => sum(true)?,
-            (Operator::Sub, _) => sum(false)?,
-            (Operator::Mul, Pairing::Shifted { left: by_left, right: by_right }) => {
+            (Op::Add, _) => sum(true)?,
+            (Op::Sub, _) => sum(false)?,
+            (Op::Mul, Pairing::Shifted { left: by_left, right: by_right }) => {
                 let shifts = ev.add(&times(left, by_left)?, &times(right, by_right)?)?;
                 ev.rescale(&ev.add(&ev.mul(left, right, keys)?, &shifts)?, scale)?
             }
-            (Operator::Mul, _) => ev.rescale(&ev.mul(left, right, keys)?, scale)?,
+            (Op::Mul, _) => ev.rescale(&ev.mul(left, right, keys)?, scale)?,
         })
     }
 }

@@ -2,8 +2,8 @@
 
 use super::clear::Plain;
 use super::images::{Tiles, multiply};
-use super::operator::{Operator, Pairing};
 use super::packing::weighted;
+use super::pairing::Pairing;
 use super::tables::RealTable;
 use super::unpack::{Opened, Unpack};
 use super::{Contents, Kind};
@@ -14,6 +14,7 @@ use crate::scheme::Ckks;
 use crate::scheme::engine::Engine;
 use crate::watch::{Meter, Remedy, Stage, Warning};
 use he::Device;
+use he_any::layout::Op;
 use he_core::ckks::{Ciphertext, Complex64};
 use he_core::rlwe::EvaluationKeys;
 use he_nn::{OutputLayout, Outputs};
@@ -34,7 +35,7 @@ impl Contents for Ckks {
     fn combine(
         engine: &Engine<Self>,
         keys: &EvaluationKeys<Device>,
-        operator: Operator,
+        operator: Op,
         pairing: &Pairing,
         left: &Ciphertext<Device>,
         right: &Ciphertext<Device>,
@@ -55,14 +56,14 @@ impl Contents for Ckks {
         }
         Ok(match (operator, pairing) {
             (_, Pairing::First) => left.duplicate()?,
-            (Operator::Add, _) => ev.add(left, right)?,
-            (Operator::Sub, _) => ev.sub(left, right)?,
-            (Operator::Mul, Pairing::Complex) => multiply(ev, left, right, keys)?,
-            (Operator::Mul, Pairing::Shifted { left: by_left, right: by_right }) => {
+            (Op::Add, _) => ev.add(left, right)?,
+            (Op::Sub, _) => ev.sub(left, right)?,
+            (Op::Mul, Pairing::Complex) => multiply(ev, left, right, keys)?,
+            (Op::Mul, Pairing::Shifted { left: by_left, right: by_right }) => {
                 let shifts = weighted(ev, &[(left, by_left), (right, by_right)])?;
                 ev.add(&ev.mul(left, right, keys)?, &shifts)?
             }
-            (Operator::Mul, _) => ev.mul(left, right, keys)?,
+            (Op::Mul, _) => ev.mul(left, right, keys)?,
         })
     }
 }

@@ -2,13 +2,14 @@
 
 use super::Contents;
 use super::integers::{IntegerTable, lift};
-use super::operator::{Operator, Pairing};
+use super::pairing::Pairing;
 use super::samples::{Sampled, Samples};
 use crate::error::Result;
 use crate::note::{Content, SamplesNote, check_range};
 use crate::scheme::Taken;
 use crate::scheme::engine::Engine;
 use he::Device;
+use he_any::layout::Op;
 use he_core::exact::{Ciphertext, Params};
 use he_core::rlwe::EvaluationKeys;
 
@@ -44,7 +45,7 @@ impl<E: Taken> Contents for E {
     fn combine(
         engine: &Engine<Self>,
         keys: &EvaluationKeys<Device>,
-        operator: Operator,
+        operator: Op,
         pairing: &Pairing,
         left: &Ciphertext<E, Device>,
         right: &Ciphertext<E, Device>,
@@ -64,9 +65,9 @@ impl<E: Taken> Contents for E {
         }
         Ok(match (operator, pairing) {
             (_, Pairing::First) => left.duplicate()?,
-            (Operator::Add, _) => ev.add(left, right)?,
-            (Operator::Sub, _) => ev.sub(left, right)?,
-            (Operator::Mul, _) => ev.mul(left, right, keys)?,
+            (Op::Add, _) => ev.add(left, right)?,
+            (Op::Sub, _) => ev.sub(left, right)?,
+            (Op::Mul, _) => ev.mul(left, right, keys)?,
         })
     }
 }

@@ -2,17 +2,18 @@
 
 use super::Contents;
 use crate::cipher_file::{CipherReader, CipherWriter, Written};
-use crate::contents::operator::{Operator, Pairing};
+use crate::contents::pairing::Pairing;
 use crate::error::{ContentError, Result};
 use crate::io::output::Output;
 use crate::note::Content;
 use crate::team::{Jobs, Team};
 use crate::watch::{Meter, Stage};
+use he_any::layout::{Excess, Op, check_magnitude};
 use he_core::wire::{SealedFrame, Wire};
 
 /// An operation on two files.
 pub struct Pair<S: Contents> {
-    operator: Operator,
+    operator: Op,
     left: CipherReader<S>,
     right: CipherReader<S>,
     content: Content,
@@ -24,7 +25,7 @@ impl<S: Contents> Pair<S> {
     ///
     /// # Errors
     /// They do not.
-    pub fn new(operator: Operator, left: CipherReader<S>, right: CipherReader<S>) -> Result<Self> {
+    pub fn new(operator: Op, left: CipherReader<S>, right: CipherReader<S>) -> Result<Self> {
         let (content, pairings) = S::pair(operator, &left, &right)?;
         Ok(Self { operator, left, right, content, pairings })
     }
@@ -73,10 +74,13 @@ impl<S: Contents> Pair<S> {
                 (decoders[0].decode(&engine.ring, a, count)?, decoders[1].decode(&engine.ring, b, count)?);
             let pairing = pairings.get(part).unwrap_or(&Pairing::Slots);
             let mut result = S::combine(engine, &keys[at], operator, pairing, &a, &b)?;
-            if let (Some(capacity), Some(&bound)) = (S::capacity(engine, &result), bounds.get(part))
-                && bound > capacity
-            {
-                return Err(ContentError::Capacity { bound, capacity, operation: operator.name() }.into());
+            if let (Some(capacity), Some(&bound)) = (S::capacity(engine, &result), bounds.get(part)) {
+                let beyond = |Excess { bound, capacity }| ContentError::Capacity {
+                    bound,
+                    capacity,
+                    operation: operator.name(),
+                };
+                check_magnitude(bound, capacity).map_err(beyond)?;
             }
             if lower {
                 result = S::lowered(engine, &result, bounds.get(part).copied().unwrap_or(f64::INFINITY))?;

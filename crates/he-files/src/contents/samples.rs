@@ -5,13 +5,14 @@ use super::unpack::{Opened, Unpack};
 use super::{Batches, Kind};
 use crate::contents::clear::{Plain, View};
 use crate::contents::numbers::Numbers;
-use crate::contents::operator::{Operator, Pairing};
+use crate::contents::pairing::Pairing;
 use crate::data::picture::{Channels, Picture, PictureBuilder, sample};
 use crate::error::{ContentError, Result};
 use crate::note::{Content, SamplesNote, bad};
 use crate::scheme::Scheme;
 use crate::scheme::engine::batch_size;
 use crate::watch::{Meter, Stage, Watch};
+use he_any::layout::Op;
 
 /// A scheme that puts samples into slots.
 pub trait Sampled: Scheme {
@@ -59,7 +60,7 @@ impl<S: Sampled> Kind<S> for Samples {
         Ok(pack(picture, note, S::slots(params), S::slot))
     }
 
-    fn pair(operator: Operator, left: &SamplesNote, right: &SamplesNote) -> Result<(Content, Vec<Pairing>)> {
+    fn pair(operator: Op, left: &SamplesNote, right: &SamplesNote) -> Result<(Content, Vec<Pairing>)> {
         pair(operator, left, right)
     }
 
@@ -302,7 +303,7 @@ impl<S: Sampled> Unpack<S::Slot> for SamplesUnpacker<'_, S> {
 ///
 /// # Errors
 /// They are of other shapes; the results exceed all numbers.
-fn pair(operator: Operator, a: &SamplesNote, b: &SamplesNote) -> Result<(Content, Vec<Pairing>)> {
+fn pair(operator: Op, a: &SamplesNote, b: &SamplesNote) -> Result<(Content, Vec<Pairing>)> {
     let comparable = |n: &SamplesNote| SamplesNote {
         white: 0,
         low: 0,
@@ -334,11 +335,11 @@ fn pair(operator: Operator, a: &SamplesNote, b: &SamplesNote) -> Result<(Content
 
 /// White of a result, what the operands are multiplied by first, and bounds of the results, if
 /// numbers hold them.
-fn whole_result(operator: Operator, a: &SamplesNote, b: &SamplesNote) -> Option<(u64, (i64, i64), i64, i64)> {
+fn whole_result(operator: Op, a: &SamplesNote, b: &SamplesNote) -> Option<(u64, (i64, i64), i64, i64)> {
     let (white, factors) = match operator {
-        Operator::Mul => (a.white.checked_mul(b.white)?, (1, 1)),
+        Op::Mul => (a.white.checked_mul(b.white)?, (1, 1)),
         // Powers of one number: the smaller divides the greater.
-        Operator::Add | Operator::Sub => {
+        Op::Add | Op::Sub => {
             let white = a.white.max(b.white);
             let factor = |own: u64| i64::try_from(white / own).ok();
             (white, (factor(a.white)?, factor(b.white)?))
@@ -346,7 +347,7 @@ fn whole_result(operator: Operator, a: &SamplesNote, b: &SamplesNote) -> Option<
     };
     i64::try_from(white).ok()?;
     let bounds = |n: &SamplesNote, factor| Some((n.low.checked_mul(factor)?, n.high.checked_mul(factor)?));
-    let (low, high) = operator.whole_bounds(bounds(a, factors.0)?, bounds(b, factors.1)?)?;
+    let (low, high) = operator.of_ranges(bounds(a, factors.0)?, bounds(b, factors.1)?)?;
     Some((white, factors, low, high))
 }
 
@@ -413,19 +414,19 @@ mod tests {
             note.check().unwrap();
             (note, pairings[0].clone())
         };
-        let (product, plain) = result(Operator::Mul, &fresh, &fresh);
+        let (product, plain) = result(Op::Mul, &fresh, &fresh);
         assert_eq!((product.white, product.low, product.high), (65025, 0, 65025));
         assert_eq!(plain, Pairing::Slots);
-        let (sum, aligned) = result(Operator::Sub, &fresh, &product);
+        let (sum, aligned) = result(Op::Sub, &fresh, &product);
         assert_eq!((sum.white, sum.low, sum.high), (65025, -65025, 65025));
         assert_eq!(aligned, Pairing::Multiplied { left: peak, right: 1 });
-        let (sum, plain) = result(Operator::Add, &product, &product);
+        let (sum, plain) = result(Op::Add, &product, &product);
         assert_eq!((sum.high, plain), (2 * 65025, Pairing::Slots));
         // bigckks: white stays 1.
         let light = note(8, 1, 0, 1);
-        assert_eq!(result(Operator::Mul, &light, &light).0, light);
+        assert_eq!(result(Op::Mul, &light, &light).0, light);
         let mut power = fresh.clone();
-        while let Ok((Content::Samples(next), _)) = pair(Operator::Mul, &power, &fresh) {
+        while let Ok((Content::Samples(next), _)) = pair(Op::Mul, &power, &fresh) {
             power = next;
         }
         assert_eq!(power.white, 255u64.pow(7));

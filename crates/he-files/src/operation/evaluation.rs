@@ -24,6 +24,8 @@ use crate::tfhe;
 use crate::watch::Watch;
 use crate::{on_refreshing, on_scheme};
 use he::Device;
+use he_any::layout::Op;
+use he_any::tfhe::Comparison;
 use std::sync::Arc;
 
 /// The kind of key that computes.
@@ -286,11 +288,11 @@ fn columns(
     let others: Vec<tfhe::file::Reader> =
         others.into_iter().map(|other| owned(other, &key)).collect::<Result<_>>()?;
     let operator = match operation {
-        Operation::Add { .. } => Operator::Add,
-        Operation::Sub { .. } => Operator::Sub,
-        Operation::Mul { .. } => Operator::Mul,
-        Operation::Lt {} => Operator::Less,
-        Operation::Eq {} => Operator::Equal,
+        Operation::Add { .. } => Operator::Of(Op::Add),
+        Operation::Sub { .. } => Operator::Of(Op::Sub),
+        Operation::Mul { .. } => Operator::Of(Op::Mul),
+        Operation::Lt {} => Operator::Compare(Comparison::Lt),
+        Operation::Eq {} => Operator::Compare(Comparison::Eq),
         Operation::Min {} => Operator::Min,
         Operation::Max {} => Operator::Max,
         Operation::Sort {} => return on_columns(operation, Job::Sort, left, key),

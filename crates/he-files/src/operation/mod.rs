@@ -16,9 +16,9 @@ pub use given::Given;
 pub use row::{ComputedBy, Domain, Kind, Other, Parameter, Row, SCHEMES, Unasked};
 pub use table::{TABLE, dropping};
 
-use crate::contents::operator::Operator;
 use crate::error::{ContentError, Error, OperationError, Result};
 use crate::tfhe::entries::Entries;
+use he_any::layout::Op;
 use serde::de::value::MapDeserializer;
 use serde::{Deserialize, Serialize};
 
@@ -268,11 +268,11 @@ impl Operation {
     }
 
     /// The operation on two files slot by slot, in the schemes over rings.
-    fn pairwise(&self) -> Option<Operator> {
+    fn pairwise(&self) -> Option<Op> {
         match self {
-            Self::Add { .. } => Some(Operator::Add),
-            Self::Sub { .. } => Some(Operator::Sub),
-            Self::Mul { .. } => Some(Operator::Mul),
+            Self::Add { .. } => Some(Op::Add),
+            Self::Sub { .. } => Some(Op::Sub),
+            Self::Mul { .. } => Some(Op::Mul),
             _ => None,
         }
     }

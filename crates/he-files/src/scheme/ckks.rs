@@ -8,6 +8,7 @@ use crate::publication::{Numbers, Publication};
 use crate::scheme::engine::Engine;
 use crate::units::four_decimals;
 use he::Device;
+use he_any::rlwe::capacity;
 use he_core::bootstrapping::BootstrapParams;
 use he_core::ckks::{
     Ciphertext, CkksBuilder, CkksParams, Complex64, Decryptor, Encryptor, Evaluator, Plaintext,
@@ -208,12 +209,6 @@ impl Scheme for Ckks {
         let level = (0..ct.level()).find(fits).unwrap_or(ct.level());
         engine.evaluator.mod_switch_to(ct, level)
     }
-}
-
-/// The greatest magnitude of numbers that a ciphertext holds at a level and a scale: coefficients
-/// are at most as large as the numbers in slots.
-pub fn capacity(params: &CkksParams, level: usize, scale: f64) -> f64 {
-    (params.log_q(level) - 1.0).exp2() / scale
 }
 
 /// The parameters of a builder with as many bits for the magnitude of results as cost nothing: the

@@ -9,6 +9,8 @@ use crate::error::{ContentError, Result};
 use crate::note::pair_name;
 use crate::watch::{Stage, Steps, Watch};
 use he::Device;
+use he_any::layout::Op;
+use he_any::tfhe::Comparison;
 use he_core::backend::Tally;
 use he_core::tfhe::{
     BootstrapKey, Carry, EncryptedFlags, EncryptedUint, IntegerEvaluator, LweBatch, LweOps, Signed,
@@ -23,16 +25,10 @@ const CARRY: Carry = Carry::Ripple;
 /// The operation on two tables, number by number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operator {
-    /// a + b modulo 2^width.
-    Add,
-    /// a - b modulo 2^width.
-    Sub,
-    /// a b modulo 2^width.
-    Mul,
-    /// Whether a < b.
-    Less,
-    /// Whether a = b.
-    Equal,
+    /// A sum, difference or product modulo 2^width.
+    Of(Op),
+    /// Whether a comparison holds.
+    Compare(Comparison),
     /// The smaller.
     Min,
     /// The larger.
@@ -50,11 +46,10 @@ impl Operator {
         let (a, b) = (&a.reinterpret::<S>(), &b.reinterpret::<S>());
         Ok(Column::Integers(
             match self {
-                Self::Less => return evaluator.lt(a, b).map(Column::Conditions),
-                Self::Equal => return evaluator.eq(a, b).map(Column::Conditions),
-                Self::Add => evaluator.add(a, b)?,
-                Self::Sub => evaluator.sub(a, b)?,
-                Self::Mul => evaluator.mul(a, b)?,
+                Self::Compare(how) => return how.of(evaluator, a, b).map(Column::Conditions),
+                Self::Of(Op::Add) => evaluator.add(a, b)?,
+                Self::Of(Op::Sub) => evaluator.sub(a, b)?,
+                Self::Of(Op::Mul) => evaluator.mul(a, b)?,
                 Self::Min => evaluator.min(a, b)?,
                 Self::Max => evaluator.max(a, b)?,
             }
@@ -184,7 +179,7 @@ impl Job {
             Self::Pair(operator, right) => {
                 let result = of_pair(left, right, operation)?;
                 Ok(match operator {
-                    Operator::Less | Operator::Equal => result.conditions(),
+                    Operator::Compare(_) => result.conditions(),
                     _ => result,
                 })
             }
@@ -326,7 +321,8 @@ mod tests {
         let evaluator = IntegerEvaluator::new(&device, &key, CARRY).unwrap();
         let entries = Entries { values: [5, 1, 0, 7, 9, 2, 200].map(Into::into).into(), width: Some(16) };
         let results = Integers { bits: 16, signed: false };
-        let pairs = [Operator::Add, Operator::Mul, Operator::Less, Operator::Min].map(WorkKind::Pair);
+        let less = Operator::Compare(Comparison::Lt);
+        let pairs = [Operator::Of(Op::Add), Operator::Of(Op::Mul), less, Operator::Min].map(WorkKind::Pair);
         let others = [WorkKind::Select, WorkKind::Sort, WorkKind::Sum, WorkKind::Lookup(&entries, results)];
         for (at, kind) in pairs.into_iter().chain(others).enumerate() {
             let (width, rows) = ([8, 16][at % 2], [3, 1, 5][at % 3]);

@@ -2,7 +2,6 @@
 
 use super::pair::{beyond, check_shapes};
 use crate::cipher_file::CipherReader;
-use crate::contents::operator::Operator;
 use crate::contents::over_rows::{OverRows, Rows};
 use crate::contents::packing::Places;
 use crate::error::{ContentError, Result};
@@ -11,6 +10,7 @@ use crate::scheme::{Scheme, Taken};
 use crate::team::Team;
 use crate::watch::{Meter, Stage};
 use he::Device;
+use he_any::layout::Op;
 use he_core::exact::{Ciphertext, Evaluator};
 use he_core::rlwe::EvaluationKeys;
 use he_core::wire::Wire;
@@ -48,7 +48,7 @@ impl<E: Taken> Aggregate<E> {
             product.filter(|(low, high)| high.checked_sub(*low).is_some()).ok_or_else(|| beyond(title))
         };
         let product = |x: &IntegerColumnNote, y: &IntegerColumnNote, title: &str| {
-            let bounds = Operator::Mul.whole_bounds((x.low, x.high), (y.low, y.high));
+            let bounds = Op::Mul.of_ranges((x.low, x.high), (y.low, y.high));
             let (low, high) = times(bounds.ok_or_else(|| beyond(title))?, title)?;
             Ok(IntegerColumnNote { name: pair_name(&x.name, &y.name), low, high, categories: None })
         };

@@ -1,19 +1,16 @@
 //! Operations on two tables of integers, column by column.
 
-use crate::contents::operator::{Operator, Pairing};
+use crate::contents::pairing::Pairing;
 use crate::error::{ContentError, Error, Result};
 use crate::note::{Content, IntegerColumnNote, IntegersNote, pair_name, title};
+use he_any::layout::Op;
 
 /// Columns that were combined one by one.
 ///
 /// # Errors
 /// The tables differ in shape; they hold categories that were not counted; results exceed all
 /// numbers.
-pub(super) fn pair(
-    operator: Operator,
-    a: &IntegersNote,
-    b: &IntegersNote,
-) -> Result<(Content, Vec<Pairing>)> {
+pub(super) fn pair(operator: Op, a: &IntegersNote, b: &IntegersNote) -> Result<(Content, Vec<Pairing>)> {
     check_shapes(a, b, operator.name())?;
     let mut columns = Vec::new();
     for (i, (x, y)) in a.columns.iter().zip(&b.columns).enumerate() {
@@ -24,7 +21,7 @@ pub(super) fn pair(
             return Err(ContentError::CountFirst { column: title(x, i) }.into());
         }
         let (low, high) =
-            operator.whole_bounds((x.low, x.high), (y.low, y.high)).ok_or_else(|| beyond(&title(x, i)))?;
+            operator.of_ranges((x.low, x.high), (y.low, y.high)).ok_or_else(|| beyond(&title(x, i)))?;
         let name = if x.name == y.name { x.name.clone() } else { pair_name(&x.name, &y.name) };
         columns.push(IntegerColumnNote { name, low, high, categories: x.categories.clone() });
     }

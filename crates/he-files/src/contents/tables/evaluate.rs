@@ -12,6 +12,8 @@ use crate::scheme::engine::Engine;
 use crate::scheme::{Ckks, Scheme};
 use crate::watch::{Meter, Stage};
 use he::Device;
+use he_any::layout::check_magnitude;
+use he_any::rlwe::capacity;
 use he_core::ckks::{Ciphertext, CkksParams, Evaluator};
 use he_core::rlwe::EvaluationKeys;
 use he_core::wire::Wire;
@@ -89,11 +91,8 @@ impl Statistic {
             // The operation itself reports that there is no level left.
             return Ok(());
         };
-        let limit = (params.log_q(level) - 1.0).exp2() / params.level(level)?.scale;
-        if bound as f64 > limit {
-            return Err(ContentError::Sums { rows, limit }.into());
-        }
-        Ok(())
+        let limit = capacity(params, level, params.level(level)?.scale);
+        check_magnitude(bound as f64, limit).map_err(|_| ContentError::Sums { rows, limit }.into())
     }
 
     /// Computes tables in which every column has vectors of its own. `bounds` and `shifts` are

@@ -15,13 +15,14 @@ pub use self::statistic::Statistic;
 pub use self::table::RealTable;
 use super::unpack::{Opened, Unpack};
 use super::{Batches, Columns, Kind};
-use crate::contents::operator::{Operator, Pairing};
 use crate::contents::options::TableFlags;
+use crate::contents::pairing::Pairing;
 use crate::error::Result;
 use crate::io::input::Input;
 use crate::note::{Content, TableNote};
 use crate::scheme::Real;
 use crate::watch::Watch;
+use he_any::layout::Op;
 use he_core::ckks::Complex64;
 
 impl<S: Real> Columns<S> for RealTable {
@@ -54,7 +55,7 @@ impl<S: Real> Kind<S> for RealTable {
         Ok(pack::pack(table, note))
     }
 
-    fn pair(operator: Operator, left: &TableNote, right: &TableNote) -> Result<(Content, Vec<Pairing>)> {
+    fn pair(operator: Op, left: &TableNote, right: &TableNote) -> Result<(Content, Vec<Pairing>)> {
         pair::pair(operator, left, right)
     }
 

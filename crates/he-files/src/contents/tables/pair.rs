@@ -1,9 +1,10 @@
 //! Operations on two tables, column by column.
 
-use crate::contents::operator::{Operator, Pairing};
 use crate::contents::packing::Weights;
+use crate::contents::pairing::Pairing;
 use crate::error::{ContentError, Result};
 use crate::note::{ColumnNote, Content, EXPONENT, TableNote, pair_name};
+use he_any::layout::Op;
 
 /// Columns that were combined one by one.
 ///
@@ -12,7 +13,7 @@ use crate::note::{ColumnNote, Content, EXPONENT, TableNote, pair_name};
 ///
 /// # Errors
 /// The tables differ in shape, or results would be too large or too small for any number.
-pub(super) fn pair(operator: Operator, a: &TableNote, b: &TableNote) -> Result<(Content, Vec<Pairing>)> {
+pub(super) fn pair(operator: Op, a: &TableNote, b: &TableNote) -> Result<(Content, Vec<Pairing>)> {
     check_shapes(a, b, operator.name())?;
     let too_large = |exponent: i32| ContentError::Exponent { exponent };
     let mut factors = Vec::new();
@@ -20,20 +21,16 @@ pub(super) fn pair(operator: Operator, a: &TableNote, b: &TableNote) -> Result<(
     let mut noises = Vec::new();
     for (x, y) in a.columns.iter().zip(&b.columns) {
         let (exponent, count, offset) = match operator {
-            Operator::Mul => (x.exponent + y.exponent, product_bound(x, y), x.offset * y.offset),
-            Operator::Add => {
-                (x.exponent.max(y.exponent), x.count.saturating_add(y.count), x.offset + y.offset)
-            }
-            Operator::Sub => {
-                (x.exponent.max(y.exponent), x.count.saturating_add(y.count), x.offset - y.offset)
-            }
+            Op::Mul => (x.exponent + y.exponent, product_bound(x, y), x.offset * y.offset),
+            Op::Add => (x.exponent.max(y.exponent), x.count.saturating_add(y.count), x.offset + y.offset),
+            Op::Sub => (x.exponent.max(y.exponent), x.count.saturating_add(y.count), x.offset - y.offset),
         };
         if !EXPONENT.contains(&exponent) || !offset.is_finite() {
             return Err(too_large(exponent).into());
         }
         factors.push(match operator {
             // (x + a) (y + b) = x y + b x + a y + a b, the last of which is public.
-            Operator::Mul => (y.shift(), x.shift()),
+            Op::Mul => (y.shift(), x.shift()),
             _ => {
                 let factor = |own: i32| (-f64::from(exponent.abs_diff(own))).exp2();
                 (factor(x.exponent), factor(y.exponent))
@@ -43,7 +40,7 @@ pub(super) fn pair(operator: Operator, a: &TableNote, b: &TableNote) -> Result<(
         // noise.
         let (noise_x, noise_y) = ((-a.bits(x)).exp2(), (-b.bits(y)).exp2());
         noises.push(match operator {
-            Operator::Mul => {
+            Op::Mul => {
                 let shifts = y.shift().abs() * noise_x + x.shift().abs() * noise_y;
                 y.count as f64 * noise_x + x.count as f64 * noise_y + noise_x.max(noise_y) + shifts
             }
@@ -61,8 +58,8 @@ pub(super) fn pair(operator: Operator, a: &TableNote, b: &TableNote) -> Result<(
         let right: Vec<f64> = factors.iter().map(|factor| factor.1).collect();
         let all = |side: &[f64], x: f64| side.iter().all(|&factor| factor == x);
         match operator {
-            Operator::Mul if all(&left, 0.0) && all(&right, 0.0) => Pairing::Slots,
-            Operator::Mul => Pairing::Shifted { left: weights(left), right: weights(right) },
+            Op::Mul if all(&left, 0.0) && all(&right, 0.0) => Pairing::Slots,
+            Op::Mul => Pairing::Shifted { left: weights(left), right: weights(right) },
             _ => {
                 let unless_one = |side: Vec<f64>| (!all(&side, 1.0)).then(|| weights(side));
                 Pairing::Weighted { left: unless_one(left), right: unless_one(right) }
