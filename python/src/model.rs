@@ -336,7 +336,7 @@ impl PyModel {
     /// -------
     /// numpy.ndarray
     ///     A row of outputs per example: what the model's last step decides (softmax, argmax,
-    ///     votes), or the numbers themselves.
+    ///     votes, probabilities), or the numbers themselves.
     ///
     /// Warns
     /// -----

@@ -124,7 +124,7 @@ export interface ModelInfo {
   /** Numbers of a result. */
   outputs: number;
   /** What is done with these after decryption. */
-  decision: "none" | "softmax" | "log-softmax" | "argmax" | "votes";
+  decision: "none" | "softmax" | "log-softmax" | "argmax" | "votes" | "coupling";
   /** Examples that share a ciphertext, at the cost of one. */
   shared: number;
   /** Ciphertexts of an example. */

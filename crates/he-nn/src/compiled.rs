@@ -275,6 +275,15 @@ impl CompiledModel {
         Ok(self.actions.iter().map(|action| levels::work(&[*action], &steps) as u64).collect())
     }
 
+    /// The work of a refresh of one ciphertext, in the butterflies of [`work`](Self::work); `None`
+    /// for a model without refreshes.
+    ///
+    /// # Errors
+    /// Parameters whose keys are not known.
+    pub fn work_of_refresh(&self) -> Result<Option<f64>> {
+        Ok(self.parameters.bootstrapping().map(work::refresh).transpose()?)
+    }
+
     /// The model itself.
     pub fn graph(&self) -> &Graph {
         &self.graph

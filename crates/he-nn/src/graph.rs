@@ -1,6 +1,7 @@
 //! A model as a graph of linear maps and functions of one number.
 
 use crate::function::Function;
+use crate::pairs;
 use serde::{Deserialize, Serialize};
 
 /// The dimensions of a value without that of the batch.
@@ -86,6 +87,9 @@ pub enum Decision {
     /// The class with the most votes, the first of several: each output decides between two of
     /// them, (0, 1), (0, 2) ... (1, 2) ..., for the first one if it is positive.
     Votes,
+    /// The probabilities of classes: of each two of them, in the order of [`Votes`](Self::Votes),
+    /// an output t says that the first one has the probability 1 / (1 + exp(t)) if it is either.
+    Coupling,
 }
 
 impl Decision {
@@ -97,6 +101,7 @@ impl Decision {
             Self::LogSoftmax => "log-softmax",
             Self::ArgMax => "argmax",
             Self::Votes => "votes",
+            Self::Coupling => "coupling",
         }
     }
 
@@ -109,7 +114,8 @@ impl Decision {
             Self::Softmax => outputs.iter().map(|y| libm::exp(y - log_sum())).collect(),
             Self::LogSoftmax => outputs.iter().map(|y| y - log_sum()).collect(),
             Self::ArgMax => vec![argmax(outputs) as f64],
-            Self::Votes => vec![most_votes(outputs) as f64],
+            Self::Votes => vec![argmax(&pairs::votes(outputs)) as f64],
+            Self::Coupling => pairs::probabilities(outputs),
         }
     }
 }
@@ -118,17 +124,6 @@ impl Decision {
 pub fn argmax(values: &[f64]) -> usize {
     let best = |best: usize, at: usize| if values[at] > values[best] { at } else { best };
     (0..values.len()).fold(0, best)
-}
-
-/// The class with the most votes of comparisons of two.
-fn most_votes(outputs: &[f64]) -> usize {
-    let classes = (2..).find(|classes| classes * (classes - 1) / 2 >= outputs.len()).unwrap_or(2);
-    let pairs = (0..classes).flat_map(|i| (i + 1..classes).map(move |j| (i, j)));
-    let mut votes = vec![0.0; classes];
-    for ((i, j), &output) in pairs.zip(outputs) {
-        votes[if output > 0.0 { i } else { j }] += 1.0;
-    }
-    argmax(&votes)
 }
 
 /// A window that moves over planes.

@@ -61,6 +61,7 @@ mod layers;
 mod levels;
 mod maps;
 pub mod onnx;
+mod pairs;
 mod plain;
 mod work;
 

@@ -6,6 +6,7 @@ use crate::inference::{Lab, difference, examples, toy};
 use he_core::circuits::ckks::NeverRefresh;
 use he_nn::onnx::Model as Read;
 use he_nn::{CompiledModel, Error, Graph, NearThreshold, Options};
+use rand::{RngExt, SeedableRng, rngs::ChaCha20Rng};
 use rten_onnx::onnx::AttributeProto;
 
 /// A tree of two comparisons and three leaves, which are 1, 2 and 4: x0 against 0.5 by the mode
@@ -145,6 +146,43 @@ fn votes_choose_classes() {
     // Votes for all of the circle are equal.
     assert_eq!(Votes.apply(&[1.0, -1.0, 1.0]), [0.0]);
     assert_eq!(Votes.apply(&[-1.0; 6]), [3.0]);
+}
+
+/// Probabilities of pairs that are those of classes lead back to these; others to the least sum of
+/// squares among all probabilities.
+#[test]
+fn coupling_finds_probabilities_of_classes() {
+    use he_nn::graph::Decision::Coupling;
+    let outputs = |p: &[f64]| -> Vec<f64> {
+        (0..p.len()).flat_map(|i| (i + 1..p.len()).map(move |j| (p[j] / p[i]).ln())).collect()
+    };
+    for p in [&[0.5, 0.25, 0.125, 0.125][..], &[0.9, 0.1], &[1e-6, 0.2, 0.8 - 1e-6]] {
+        let found = Coupling.apply(&outputs(p));
+        assert!(found.iter().zip(p).all(|(a, b)| (a - b).abs() < 1e-9), "{found:?} for {p:?}");
+    }
+    let mut rng = ChaCha20Rng::seed_from_u64(3);
+    for classes in [3usize, 5] {
+        let t: Vec<f64> = (0..classes * (classes - 1) / 2).map(|_| rng.random_range(-3.0..3.0)).collect();
+        let error = |p: &[f64]| -> f64 {
+            let pairs = (0..classes).flat_map(|i| (i + 1..classes).map(move |j| (i, j)));
+            let of = |((i, j), t): ((usize, usize), &f64)| {
+                let first = 1.0 / (1.0 + t.exp());
+                ((1.0 - first) * p[i] - first * p[j]).powi(2)
+            };
+            pairs.zip(&t).map(of).sum()
+        };
+        let found = Coupling.apply(&t);
+        assert!(
+            (found.iter().sum::<f64>() - 1.0).abs() < 1e-12 && found.iter().all(|&p| p > 0.0),
+            "{found:?}"
+        );
+        for (more, less) in (0..classes).flat_map(|i| (0..classes).map(move |j| (i, j))) {
+            let mut other = found.clone();
+            other[more] += 1e-3;
+            other[less] -= 1e-3;
+            assert!(error(&other) >= error(&found), "{found:?}: {more}, {less}");
+        }
+    }
 }
 
 /// Encrypted trees give the leaves that plain ones do, but near thresholds, where examples are

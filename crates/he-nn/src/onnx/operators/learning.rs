@@ -7,6 +7,7 @@ use super::{activations, pooling, trees, vectors};
 use crate::error::{Error, Result};
 use crate::function::{Function, Named};
 use crate::graph::{Affine, Decision, Dense, MAX_ELEMENTS, Op};
+use crate::pairs;
 
 /// The values of the outputs of a node.
 pub fn node<'a>(reader: &mut Reader<'a>, view: &View<'a>) -> Result<Vec<Value>> {
@@ -216,7 +217,10 @@ pub fn classified<'a>(reader: &mut Reader<'a>, view: &View<'a>, scores: usize) -
 fn normalizer<'a>(reader: &mut Reader<'a>, view: &View<'a>) -> Result<Value> {
     let norm = view.text("norm")?.unwrap_or("MAX");
     match reader.value(view, 0)? {
-        Value::Decided(id, Decision::Softmax) if norm == "L1" => Ok(Value::Decided(id, Decision::Softmax)),
+        // Their sum is 1.
+        Value::Decided(id, decision @ (Decision::Softmax | Decision::Coupling)) if norm == "L1" => {
+            Ok(Value::Decided(id, decision))
+        }
         Value::Decided(_, decision) => Err(after(view, decision)),
         Value::Constant(_) => Err(view.wrong("it normalises a constant")),
         Value::Node(_) => normalised(reader, view, norm).map(Value::Node),
@@ -255,6 +259,7 @@ fn zip_map<'a>(reader: &mut Reader<'a>, view: &View<'a>) -> Result<Value> {
         {
             Ok(value)
         }
+        Value::Decided(id, Decision::Coupling) if pairs::classes(reader.shape(*id)[0]) == count => Ok(value),
         _ => Err(view.wrong(format!("it names {count} classes of an input that is not as many scores"))),
     }
 }

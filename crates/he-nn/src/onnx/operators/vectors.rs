@@ -5,7 +5,8 @@ use super::super::{Reader, Value, take};
 use super::{activations, learning};
 use crate::error::Result;
 use crate::function::{Function, Named};
-use crate::graph::{Decision, Dense, Op};
+use crate::graph::{Affine, Decision, Dense, Op};
+use crate::pairs as of_pairs;
 
 const KERNELS: &str = "use a linear kernel, RBF with a positive gamma, a polynomial of degree 1 to 16, or a \
                        sigmoid";
@@ -83,7 +84,7 @@ pub fn regressor<'a>(reader: &mut Reader<'a>, view: &View<'a>) -> Result<usize> 
     reader.push(view, Op::Dense(sum), vec![kernels], vec![1])
 }
 
-/// Labels by votes of pairs of classes, and the scores of pairs, or probabilities of two classes.
+/// Labels by votes of pairs of classes, and the scores of pairs, or probabilities of classes.
 pub fn classifier<'a>(reader: &mut Reader<'a>, view: &View<'a>) -> Result<Vec<Value>> {
     let classes = learning::check_classes(reader, view, "classlabels_ints", "classlabels_strings")?;
     let (input, count) = learning::features(reader, view)?;
@@ -124,18 +125,11 @@ pub fn classifier<'a>(reader: &mut Reader<'a>, view: &View<'a>) -> Result<Vec<Va
         return Err(view
             .unsupported("none of its coefficients is negative", "train it on examples of several classes"));
     }
-    if classes > 2 && !a.is_empty() {
-        return Err(view.unsupported(
-            "its probabilities are found by iteration",
-            "train it without them: probability=False",
-        ));
-    }
     let kernels = kernels(reader, view, input, count, &support)?;
     let starts: Vec<usize> = (0..classes).map(|class| of_class[..class].iter().sum()).collect();
     take(&mut reader.left.lists, pairs.saturating_mul(vectors), view)?;
     let mut weights = vec![0.0; pairs * vectors];
-    let of_pairs = (0..classes).flat_map(|i| (i + 1..classes).map(move |j| (i, j)));
-    for ((i, j), row) in of_pairs.zip(weights.chunks_mut(vectors)) {
+    for ((i, j), row) in of_pairs::of(classes).zip(weights.chunks_mut(vectors)) {
         // The vectors of class i have their coefficients against j in row j - 1, and the other way
         // round.
         for (class, from) in [(i, j - 1), (j, i)] {
@@ -146,7 +140,13 @@ pub fn classifier<'a>(reader: &mut Reader<'a>, view: &View<'a>) -> Result<Vec<Va
     if classes > 2 {
         let sums = Dense { outputs: pairs, inputs: vectors, weights, bias: rho };
         let scores = reader.push(view, Op::Dense(sums), vec![kernels], vec![pairs])?;
-        return Ok(vec![Value::Decided(scores, Decision::Votes), Value::Node(scores)]);
+        let label = Value::Decided(scores, Decision::Votes);
+        if a.is_empty() {
+            return Ok(vec![label, Value::Node(scores)]);
+        }
+        let sigmoids = Op::Affine(Affine { run: 1, factors: a, offsets: b });
+        let arguments = reader.push(view, sigmoids, vec![scores], vec![pairs])?;
+        return Ok(vec![label, Value::Decided(arguments, Decision::Coupling)]);
     }
     // A positive sum s is a vote for class 0, whose score is -s, and whose probability is
     // 1 / (1 + exp(a s + b)).
