@@ -6,7 +6,7 @@ use crate::arith::{round_i128, round_wide};
 use crate::error::{Error, Result};
 use crate::parallel::*;
 use crate::reveal;
-use crate::ring::{CrtComposer, Rows, SpecialFft};
+use crate::ring::{CrtComposer, RingSpec, Rows, SpecialFft};
 use crate::secret_words::SecretWords;
 use num_complex::Complex64;
 
@@ -80,16 +80,16 @@ pub(crate) fn coefficient_bits(largest: f64) -> u32 {
     (exponent + u32::from(fraction != 0)).min(1024) + 1
 }
 
-impl Embedding<'_> {
-    /// The bits that coefficients modulo the primes of `rows` may have.
-    fn available_bits(&self, spec: &crate::ring::RingSpec, rows: Rows) -> u32 {
-        spec.q()[..rows.span.q].iter().map(|&q| libm::log2(q as f64)).sum::<f64>() as u32
-    }
+/// The bits that coefficients modulo the primes of `rows` may have.
+fn available_bits(spec: &RingSpec, rows: Rows) -> u32 {
+    spec.q()[..rows.span.q].iter().map(|&q| libm::log2(q as f64)).sum::<f64>() as u32
+}
 
+impl Embedding<'_> {
     /// Whether coefficients of at most this magnitude, which may be infinite or NaN, fit 63 bits
     /// and the modulus, so that a device rounds them itself.
-    pub fn is_short(&self, spec: &crate::ring::RingSpec, rows: Rows, largest: f64) -> bool {
-        largest < SHORT && coefficient_bits(largest) <= self.available_bits(spec, rows)
+    pub fn is_short(&self, spec: &RingSpec, rows: Rows, largest: f64) -> bool {
+        largest < SHORT && coefficient_bits(largest) <= available_bits(spec, rows)
     }
 }
 
@@ -140,10 +140,10 @@ pub(crate) fn largest_magnitude(numbers: impl Iterator<Item = f64>) -> f64 {
 
 /// Rounds to integers and reduces modulo each prime. The time depends on the values only through
 /// the largest magnitude: on whether it is below 2^62, and whether it fits.
-fn round<R: PolyOps>(ring: &R, rows: Rows, scaled: &[f64], to: Embedding<'_>) -> Result<R::Buf> {
+fn round<R: PolyOps>(ring: &R, rows: Rows, scaled: &[f64], level: usize) -> Result<R::Buf> {
     let spec = ring.spec();
     let largest = largest_magnitude(scaled.iter().copied());
-    let available_bits = to.available_bits(spec, rows);
+    let available_bits = available_bits(spec, rows);
     let needed_bits = reveal::word(coefficient_bits(largest).into()) as u32;
     if needed_bits > available_bits || needed_bits > WIDE_BITS {
         let index = scaled.iter().position(|x| x.is_nan() || x.abs() == largest).unwrap_or(0);
@@ -151,7 +151,7 @@ fn round<R: PolyOps>(ring: &R, rows: Rows, scaled: &[f64], to: Embedding<'_>) ->
             index: index % spec.n(),
             needed_bits,
             available_bits: available_bits.min(WIDE_BITS),
-            level: to.level,
+            level,
         });
     }
     if reveal::bit(largest < SHORT) {
@@ -184,9 +184,73 @@ pub fn encode_slots<R: PolyOps>(
     let n = ring.spec().n();
     let mut scaled = vec![0f64; vectors.len() * n];
     scaled.par_chunks_exact_mut(n).zip(vectors).for_each(|(scaled, values)| embed(values, to, scaled));
-    let mut plaintext = round(ring, rows, &scaled, to)?;
+    let mut plaintext = round(ring, rows, &scaled, to.level)?;
     ring.ntt(rows, &mut plaintext)?;
     Ok(plaintext)
+}
+
+/// The polynomials of these coefficients, each rounded to an integer of up to 126 bits, in
+/// evaluation form: batch x N numbers, which are finite or too large.
+///
+/// # Errors
+/// [`Error::ValueTooLarge`]; device errors.
+pub(crate) fn encode_coefficients<R: PolyOps>(
+    ring: &R,
+    rows: Rows,
+    scaled: &[f64],
+    level: usize,
+) -> Result<R::Buf> {
+    let mut plaintext = round(ring, rows, scaled, level)?;
+    ring.ntt(rows, &mut plaintext)?;
+    Ok(plaintext)
+}
+
+/// Reads the coefficients of polynomials in evaluation form over the chain's first primes:
+/// `read` gets a function that composes those of a batch entry, times a factor.
+fn with_coefficients<R: PolyOps, T>(
+    ring: &R,
+    rows: Rows,
+    src: &R::Buf,
+    factor: f64,
+    read: impl FnOnce(&(dyn Fn(usize) -> SecretWords<f64> + Sync)) -> T,
+) -> Result<T> {
+    debug_assert!(rows.span.start == 0 && rows.span.p == 0);
+    let (spec, batch) = (ring.spec(), rows.batch);
+    let n = spec.n();
+    let mut coefficients = ring.backend().scratch(rows.count() * n)?;
+    ring.backend().copy(src, rows.at, &mut coefficients, 0, rows.count() * n)?;
+    let transformed = ring.intt(rows.at(0), &mut coefficients);
+    // Together with the ciphertext, the phase reveals the secret.
+    ring.backend().take_with(coefficients, |words| {
+        transformed?;
+        let composer = CrtComposer::new(spec, rows.span.q);
+        Ok(read(&|entry: usize| {
+            let mut coefficients = SecretWords::<f64>::zeros(n);
+            let parts = (n / 2048).max(1);
+            // Several threads share one vector.
+            coefficients.par_chunks_mut(n / parts).enumerate().for_each(|(part, out)| {
+                composer.compose(|i| &words[(i * batch + entry) * n + part * (n / parts)..], out);
+            });
+            coefficients.iter_mut().for_each(|c| *c *= factor);
+            coefficients
+        }))
+    })
+}
+
+/// The coefficients of polynomials in evaluation form over the chain's first primes, divided by a
+/// scale.
+///
+/// # Errors
+/// Device errors.
+pub(crate) fn decode_coefficients<R: PolyOps>(
+    ring: &R,
+    rows: Rows,
+    src: &R::Buf,
+    scale: f64,
+) -> Result<Vec<Vec<f64>>> {
+    with_coefficients(ring, rows, src, 1.0 / scale, |compose| {
+        (0..rows.batch).map(|entry| compose(entry).to_vec()).collect()
+    })
 }
 
 /// The body of [`CkksOps::decode_slots`]: everything but the transform of the ring on the host.
@@ -199,31 +263,16 @@ pub fn decode_slots<R: PolyOps>(
     src: &R::Buf,
     from: Embedding<'_>,
 ) -> Result<Vec<Vec<Complex64>>> {
-    debug_assert!(rows.span.start == 0 && rows.span.p == 0);
-    let (spec, batch) = (ring.spec(), rows.batch);
-    let n = spec.n();
-    let mut coefficients = ring.backend().scratch(rows.count() * n)?;
-    ring.backend().copy(src, rows.at, &mut coefficients, 0, rows.count() * n)?;
-    let transformed = ring.intt(rows.at(0), &mut coefficients);
-    // Together with the ciphertext, the phase reveals the secret.
-    ring.backend().take_with(coefficients, |words| {
-        transformed?;
-        let composer = CrtComposer::new(spec, rows.span.q);
-        let gap = n / 2 / from.slots;
+    let n = ring.spec().n();
+    let gap = n / 2 / from.slots;
+    with_coefficients(ring, rows, src, 1.0 / from.scale, |compose| {
         let decode = |entry: usize| {
-            let mut coefficients = SecretWords::<f64>::zeros(n);
-            let parts = (n / 2048).max(1);
-            // Several threads share one vector.
-            coefficients.par_chunks_mut(n / parts).enumerate().for_each(|(part, out)| {
-                composer.compose(|i| &words[(i * batch + entry) * n + part * (n / parts)..], out);
-            });
-            let inverse = 1.0 / from.scale;
-            let at = |k: usize| coefficients[k] * inverse;
-            let mut values: Vec<Complex64> =
-                (0..from.slots).map(|k| Complex64::new(at(k * gap), at(n / 2 + k * gap))).collect();
+            let coefficients = compose(entry);
+            let slot = |k: usize| Complex64::new(coefficients[k * gap], coefficients[n / 2 + k * gap]);
+            let mut values: Vec<Complex64> = (0..from.slots).map(slot).collect();
             from.fft.forward(&mut values);
             values
         };
-        Ok((0..batch).into_par_iter().map(decode).collect())
+        (0..rows.batch).into_par_iter().map(decode).collect()
     })
 }

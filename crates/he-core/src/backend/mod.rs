@@ -44,7 +44,10 @@ mod wide;
 
 pub use cpu::{Cpu, CpuBuf};
 pub use embedding::{CkksOps, Embedding, decode_slots, encode_slots};
-pub(crate) use embedding::{WIDE_BITS, check_finite, check_vectors, coefficient_bits, largest_magnitude};
+pub(crate) use embedding::{
+    WIDE_BITS, check_finite, check_vectors, coefficient_bits, decode_coefficients, encode_coefficients,
+    largest_magnitude,
+};
 pub use exact::ExactOps;
 pub use host_vector::{HostMemory, HostVector};
 pub use key_switch::{GiantStep, KeySwitchOps, KeySwitchShape, Rotation, RotationBlocks, Weight};

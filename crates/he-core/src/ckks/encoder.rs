@@ -15,8 +15,8 @@ use num_complex::Complex64;
 /// The target of an encoding: level, scale and slots.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Encoding {
-    level: usize,
-    scale: f64,
+    pub(super) level: usize,
+    pub(super) scale: f64,
     slots: usize,
 }
 
@@ -79,8 +79,8 @@ impl Encoding {
 /// Encodes and decodes for one parameter set on one device.
 #[derive(Debug, Clone)]
 pub struct Encoder<B: RingOps = Cpu> {
-    params: CkksParams,
-    ring: Ring<B>,
+    pub(super) params: CkksParams,
+    pub(super) ring: Ring<B>,
     fft: Transform,
 }
 

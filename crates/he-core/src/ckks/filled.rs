@@ -25,18 +25,38 @@ const LEAST_SLOTS: usize = 64;
 /// [`Error::NotDecrypted`] for the first such vector. There is one comparison per vector; the sums
 /// take the same time for all values.
 pub(crate) fn check_not_filled(vectors: &[Vec<Complex64>], scale_log2: f64, log_q: f64) -> Result<()> {
-    let limit_log2 = log_q - 3.0;
-    for values in vectors.iter().filter(|values| values.len() >= LEAST_SLOTS) {
-        let squares: f64 = values.iter().map(|z| z.re * z.re + z.im * z.im).sum();
-        let count_log2 = libm::log2(values.len() as f64);
-        // Sums that overflow, to infinity or to NaN, are refused whatever the limit.
-        let most = libm::exp2(2.0 * (limit_log2 - scale_log2 + count_log2) + 1.0).min(f64::MAX);
-        if !reveal::bit(squares <= most) {
-            let found_log2 = (libm::log2(squares) - 1.0) / 2.0 - count_log2 + scale_log2;
-            return Err(Error::NotDecrypted { found_log2, limit_log2 });
-        }
+    vectors.iter().filter(|values| values.len() >= LEAST_SLOTS).try_for_each(|values| {
+        let squares = values.iter().map(|z| z.re * z.re + z.im * z.im).sum();
+        check_squares(squares, values.len(), scale_log2, log_q)
+    })
+}
+
+/// The same for the decoded coefficients of whole polynomials.
+///
+/// # Errors
+/// The same as for [`check_not_filled`].
+pub(crate) fn check_coefficients_not_filled(
+    polynomials: &[Vec<f64>],
+    scale_log2: f64,
+    log_q: f64,
+) -> Result<()> {
+    polynomials.iter().filter(|coefficients| coefficients.len() >= 2 * LEAST_SLOTS).try_for_each(|c| {
+        let slots = c.len() / 2;
+        let squares: f64 = c.iter().map(|c| c * c).sum();
+        check_squares(squares * slots as f64, slots, scale_log2, log_q)
+    })
+}
+
+/// Checks the sum of the squared magnitudes of a vector's slots.
+fn check_squares(squares: f64, slots: usize, scale_log2: f64, log_q: f64) -> Result<()> {
+    let (limit_log2, count_log2) = (log_q - 3.0, libm::log2(slots as f64));
+    // Sums that overflow, to infinity or to NaN, are refused whatever the limit.
+    let most = libm::exp2(2.0 * (limit_log2 - scale_log2 + count_log2) + 1.0).min(f64::MAX);
+    if reveal::bit(squares <= most) {
+        return Ok(());
     }
-    Ok(())
+    let found_log2 = (libm::log2(squares) - 1.0) / 2.0 - count_log2 + scale_log2;
+    Err(Error::NotDecrypted { found_log2, limit_log2 })
 }
 
 #[cfg(test)]
@@ -54,6 +74,11 @@ mod tests {
             let filled = vec![largest[0].clone(), vec![Complex64::new(uniform, 0.0); slots]];
             let found = check_not_filled(&filled, 30.0, 46.0);
             assert_eq!(found.is_err(), slots >= 64, "{slots} slots: {found:?}");
+        }
+        for (n, root_log2, refused) in [(64, 46.0, false), (128, 45.0, true), (128, 42.9, false)] {
+            let uniform = vec![f64::exp2(root_log2 - 30.0); n];
+            let found = check_coefficients_not_filled(&[uniform], 30.0, 46.0);
+            assert_eq!(found.is_err(), refused, "{n} coefficients of 2^{root_log2}: {found:?}");
         }
         for value in [f64::INFINITY, f64::NAN] {
             assert!(check_not_filled(&[vec![Complex64::new(value, 0.0); 64]], 30.0, 46.0).is_err());

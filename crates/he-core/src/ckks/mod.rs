@@ -7,6 +7,7 @@
 
 mod builder;
 mod ciphertext;
+mod coefficients;
 mod columns;
 mod encoder;
 mod encrypt;
@@ -29,12 +30,12 @@ pub(crate) use columns::{
 };
 pub use encoder::{Encoder, Encoding};
 pub use encrypt::{Decryptor, Encryptor, SecretEncryptor};
-pub use evaluator::Evaluator;
 #[cfg(test)]
 pub(crate) use evaluator::counts;
 pub(crate) use evaluator::{BabyOf, FusedSum, Scaled, StepGroup, to_plaintexts};
+pub use evaluator::Evaluator;
 pub use extended_plaintext::ExtendedPlaintext;
-pub(crate) use filled::check_not_filled;
+pub(crate) use filled::{check_coefficients_not_filled, check_not_filled};
 pub use levels::{Level, LevelGroup};
 pub use noise::NoiseEstimate;
 pub use num_complex::Complex64;

@@ -231,6 +231,15 @@ impl NoiseModel {
         self.switched(noise, primes, galois_excess_log2(self.parties))
     }
 
+    /// The estimate after an expansion to `count` coefficients: the noise of a switch with a Galois
+    /// key, count - 1 times. Coefficients are bounded by values at the roots.
+    pub(crate) fn expanded(&self, noise: NoiseEstimate, primes: usize, count: usize) -> NoiseEstimate {
+        let none = f64::NEG_INFINITY;
+        let exact = NoiseEstimate { rms_log2: none, peak_log2: none, value_log2: none };
+        let switch = self.rotated(exact, primes).shifted(libm::log2((count - 1) as f64));
+        noise.with(switch.rms_log2, switch.peak_log2)
+    }
+
     /// The estimate after a key switch with a key whose errors exceed those of one party's by this
     /// factor.
     pub(crate) fn switched(&self, noise: NoiseEstimate, primes: usize, excess_log2: f64) -> NoiseEstimate {

@@ -22,6 +22,7 @@ mod batching;
 pub mod bootstrapping;
 mod builder;
 mod ciphertext;
+mod coefficients;
 mod encoder;
 mod encrypt;
 mod evaluator;

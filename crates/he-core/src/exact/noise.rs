@@ -236,6 +236,14 @@ impl NoiseModel {
         self.switched_by(noise, primes, galois_excess_log2(self.parties))
     }
 
+    /// The noise after an expansion to `count` coefficients: that of a switch with a Galois key,
+    /// count - 1 times.
+    #[must_use]
+    pub(crate) fn expanded(&self, noise: Noise, primes: usize, count: usize) -> Noise {
+        let switch = self.rotated(Noise::ZERO, primes).total(count.saturating_sub(1) as u64);
+        if count > 1 { noise.plus(switch) } else { noise }
+    }
+
     /// The noise after a key switch with a key whose errors exceed those of one party's by this
     /// factor.
     pub(crate) fn switched_by(&self, noise: Noise, primes: usize, excess_log2: f64) -> Noise {

@@ -541,8 +541,26 @@ impl<B: RingOps> Poly<Eval, B> {
         poly.gathered(&ring.backend().upload(&index)?)
     }
 
-    /// X^exponent, for an exponent modulo 2N: its products are exact.
-    pub(crate) fn monomial(ring: &Ring<B>, span: Span, exponent: usize) -> Result<Self> {
+    /// The monomial X^exponent in evaluation form. Since X^N = -1, the exponent counts modulo 2N:
+    /// X^(2N - k) is the inverse of X^k. Products by it are exact, and move and negate
+    /// coefficients: the coefficient of X^i goes to X^(i + exponent).
+    ///
+    /// ```
+    /// use he_core::{backend::Cpu, ring::*};
+    /// # fn main() -> he_core::Result<()> {
+    /// let ring = Ring::new(Cpu::new(), RingSpec::new(2, vec![17], vec![])?)?;
+    /// let x: Poly<Coeff> = Poly::from_signed(&ring, Span::chain(1), 1, &[1, 2, 3, 4])?;
+    /// let mut y = x.into_eval()?;
+    /// y.mul_assign(&Poly::monomial(&ring, Span::chain(1), 1)?)?;
+    /// // 4 X^4 = -4, modulo 17.
+    /// assert_eq!(y.into_coeff()?.to_words()?, [13, 1, 2, 3]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::SpanMismatch`] for primes that the ring does not have; device errors.
+    pub fn monomial(ring: &Ring<B>, span: Span, exponent: usize) -> Result<Self> {
         let n = ring.n();
         let mut coefficients = vec![0; n];
         // X^N = -1.

@@ -187,6 +187,17 @@ impl<B: RingOps> RlweCiphertext<B> {
         self.with(pair, self.key_set)
     }
 
+    /// The phase times X^exponent, which moves and negates its coefficients: exact, without noise.
+    /// The exponent is public and counts modulo 2N; X^N = -1.
+    ///
+    /// # Errors
+    /// Device errors.
+    pub fn mul_monomial(&self, exponent: i64) -> Result<Self> {
+        let (ring, span) = (self.ring(), self.c[0].span());
+        let turn = 2 * ring.n() as i64;
+        self.mul_poly(&Poly::monomial(ring, span, exponent.rem_euclid(turn) as usize)?)
+    }
+
     /// [`mul_poly`](Self::mul_poly), then [`mod_down`](Self::mod_down), as
     /// [`mul_mod_down_pair`](crate::backend::PolyOps::mul_mod_down_pair).
     ///

@@ -3,6 +3,7 @@
 mod aligned;
 mod ciphertext;
 mod encrypt;
+mod expansion;
 mod extended;
 mod flooding;
 mod gadget_key;

@@ -72,6 +72,19 @@ impl KeyRequirements {
         self
     }
 
+    /// Adds Galois keys for [`expand`](super::RlweCiphertext::expand) to `count` coefficients in a
+    /// ring of degree 2^log_n: log2(count) of them, for the elements N / 2^j + 1.
+    ///
+    /// ```
+    /// use he_core::rlwe::KeyRequirements;
+    /// let needs = KeyRequirements::new().expansion(12, 8);
+    /// assert_eq!(needs.galois_elements(12), [4097, 2049, 1025]);
+    /// ```
+    #[must_use]
+    pub fn expansion(self, log_n: u32, count: usize) -> Self {
+        self.elements(expansion_elements(log_n, count))
+    }
+
     /// The keys of both.
     #[must_use]
     pub fn union(&self, other: &Self) -> Self {
@@ -128,6 +141,11 @@ impl KeyRequirements {
             Some(&g) => Err(missing(g)),
         }
     }
+}
+
+/// The Galois elements of the rounds of an expansion to `count` coefficients: N / 2^j + 1.
+pub(super) fn expansion_elements(log_n: u32, count: usize) -> impl Iterator<Item = u64> {
+    (0..count.max(1).ilog2().min(log_n)).map(move |j| (1 << (log_n - j)) + 1)
 }
 
 /// The error for a Galois element without a key.

@@ -1,5 +1,6 @@
 //! Arithmetic on ciphertexts.
 
+mod coefficients;
 mod constants;
 mod fused_sums;
 mod hoisting;

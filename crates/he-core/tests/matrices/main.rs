@@ -1,0 +1,6 @@
+//! Ciphertexts whose coefficients or batches are matrices: the operations, beside the same ones on
+//! plain numbers.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+mod common;
+mod expansion;
