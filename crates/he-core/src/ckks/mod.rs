@@ -33,7 +33,7 @@ pub use encrypt::{Decryptor, Encryptor, SecretEncryptor};
 #[cfg(test)]
 pub(crate) use evaluator::counts;
 pub(crate) use evaluator::{BabyOf, FusedSum, Scaled, StepGroup, to_plaintexts};
-pub use evaluator::Evaluator;
+pub use evaluator::{Evaluator, MatrixWeights, PlainMatrix};
 pub use extended_plaintext::ExtendedPlaintext;
 pub(crate) use filled::{check_coefficients_not_filled, check_not_filled};
 pub use levels::{Level, LevelGroup};

@@ -140,6 +140,16 @@ impl NoiseEstimate {
         .with(rounding - libm::log2(n) / 2.0, rounding)
     }
 
+    /// The estimate of a sum of `terms` products by numbers that are rounded at a scale of
+    /// 2^factor_log2, and whose magnitudes add up to `sum`.
+    #[must_use]
+    pub(crate) fn combined(self, scale_log2: f64, sum: f64, terms: usize, factor_log2: f64, n: f64) -> Self {
+        let (sum_log2, rounded_log2) = (libm::log2(sum), libm::log2(terms as f64) - 1.0);
+        let factor = log_add(sum_log2 + factor_log2, rounded_log2);
+        let rounding = scale_log2 + self.value_log2 + rounded_log2;
+        self.shifted(factor).revalued(sum_log2).with(rounding - libm::log2(n) / 2.0, rounding)
+    }
+
     /// The estimate of a product by an integer.
     #[must_use]
     pub(crate) fn times_integer(self, value: i64) -> Self {

@@ -4,3 +4,5 @@
 
 mod common;
 mod expansion;
+mod network;
+mod plain;

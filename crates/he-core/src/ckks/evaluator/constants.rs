@@ -26,20 +26,29 @@ impl<B: RingOps> Evaluator<B> {
         if !value.is_finite() {
             return Err(Error::NotFinite { index: 0 });
         }
-        let scaled =
-            if self.params.is_extended() { scale * value.into() } else { (value * scale.to_f64()).into() };
-        self.rounded_residues(scaled, span, level)
+        self.rounded_residues(self.scaled_constant(value, scale), span, level)
+    }
+
+    /// value x scale, in as many bits as the parameters resolve.
+    pub(super) fn scaled_constant(&self, value: f64, scale: DoubleDouble) -> DoubleDouble {
+        if self.params.is_extended() { scale * value.into() } else { (value * scale.to_f64()).into() }
     }
 
     /// A number, rounded, modulo each prime of a span.
-    #[expect(clippy::disallowed_methods, reason = "constants in the clear are public")]
     pub(super) fn rounded_residues(
         &self,
         scaled: DoubleDouble,
         span: Span,
         level: usize,
     ) -> Result<Vec<u64>> {
-        let greatest = scaled.to_f64().abs();
+        self.check_rounded(scaled.to_f64().abs(), level)?;
+        let rounded = scaled.to_i128();
+        Ok(self.ring.spec().moduli_of(span).map(|q| q.reduce_i128(rounded)).collect())
+    }
+
+    /// Checks that numbers up to this magnitude fit the modulus of a level, and 126 bits.
+    #[expect(clippy::disallowed_methods, reason = "constants in the clear are public")]
+    pub(super) fn check_rounded(&self, greatest: f64, level: usize) -> Result<()> {
         // A NaN results from a number too large for its halves.
         let greatest = if greatest.is_nan() { f64::INFINITY } else { greatest };
         let needed_bits = libm::log2(greatest + 1.0).ceil().min(1025.0) as u32 + 1;
@@ -47,8 +56,7 @@ impl<B: RingOps> Evaluator<B> {
         if needed_bits > available_bits {
             return Err(Error::ValueTooLarge { index: 0, needed_bits, available_bits, level });
         }
-        let rounded = scaled.to_i128();
-        Ok(self.ring.spec().moduli_of(span).map(|q| q.reduce_i128(rounded)).collect())
+        Ok(())
     }
 
     /// ct + value in every slot.

@@ -4,6 +4,7 @@ mod coefficients;
 mod constants;
 mod fused_sums;
 mod hoisting;
+mod matrices;
 mod plain;
 mod products;
 mod rotations;
@@ -14,6 +15,7 @@ mod sums;
 pub(crate) use fused_sums::counts;
 pub(crate) use fused_sums::{FusedSum, Scaled};
 pub(crate) use hoisting::{BabyOf, StepGroup, to_plaintexts};
+pub use matrices::{MatrixWeights, PlainMatrix};
 
 use super::ciphertext::Meta;
 use super::{Ciphertext, CkksParams, Encoder, NoiseEstimate};

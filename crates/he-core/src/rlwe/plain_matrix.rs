@@ -1,0 +1,149 @@
+//! Plain matrices times batches of ciphertexts, as products of matrices of residues.
+
+use super::RlweCiphertext;
+use super::work::tell;
+use crate::arith::Modulus;
+use crate::backend::{Cpu, LeftMatrix, MatrixNumbers, MatrixOps, MatrixProduct, RingOps};
+use crate::error::{Error, Result};
+use crate::ring::{Eval, Poly, Ring, Span};
+use derive_where::derive_where;
+
+/// A plain matrix U of integers, packed for products with batches of ciphertexts over the first
+/// primes of the chain.
+///
+/// The words of a batch of m ciphertexts are, for each prime, two m x N matrices (B, A), one of
+/// c0 and one of c1, a ciphertext in a row. U times the messages is U B and U A, whatever the rows
+/// hold, coefficients or slots: two products of matrices modulo each prime ([`MatrixOps`]), and no
+/// key. (Bae, Cheon, Hanrot, Park, Stehlé, *Plaintext-Ciphertext Matrix Multiplication and FHE
+/// Bootstrapping: Fast and Fused*, Crypto 2024, section 3.)
+#[derive_where(Clone; B::Buf)]
+pub struct PlainMatrix<B: RingOps = Cpu> {
+    ring: Ring<B>,
+    left: LeftMatrix<B::Buf>,
+}
+
+impl<B: RingOps> std::fmt::Debug for PlainMatrix<B> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "PlainMatrix {{ {} }}", self.left.product())
+    }
+}
+
+impl<B: RingOps> PlainMatrix<B> {
+    /// A matrix of bytes, row by row, for ciphertexts over the first `primes` primes: the numbers
+    /// with which matrix units are fastest.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] unless there are rows x columns numbers, at least one;
+    /// [`Error::SpanMismatch`] for primes that the ring does not have; device errors.
+    pub fn from_bytes(
+        ring: &Ring<B>,
+        primes: usize,
+        [rows, columns]: [usize; 2],
+        numbers: &[i8],
+    ) -> Result<Self> {
+        check_shape([rows, columns], numbers.len())?;
+        let word = |bytes: &[i8]| bytes.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte as u8));
+        let words: Vec<u64> = numbers.chunks(8).map(word).collect();
+        Self::packed(ring, MatrixNumbers::SignedBytes, primes, [rows, columns], &words)
+    }
+
+    /// A matrix of any integers, row by row, likewise; they are packed as bytes if all lie in
+    /// [-128, 127], with the same products.
+    ///
+    /// # Errors
+    /// The same as for [`from_bytes`](Self::from_bytes).
+    pub fn from_integers(ring: &Ring<B>, primes: usize, shape: [usize; 2], numbers: &[i64]) -> Result<Self> {
+        let bytes: Option<Vec<i8>> = numbers.iter().map(|&number| i8::try_from(number).ok()).collect();
+        match bytes {
+            Some(bytes) => Self::from_bytes(ring, primes, shape, &bytes),
+            None => Self::from_residues(ring, primes, shape, numbers, |q, &number| q.reduce_i64(number)),
+        }
+    }
+
+    /// A matrix of numbers by their residues modulo each prime.
+    ///
+    /// # Errors
+    /// The same as for [`from_bytes`](Self::from_bytes).
+    pub(crate) fn from_residues<T>(
+        ring: &Ring<B>,
+        primes: usize,
+        shape: [usize; 2],
+        numbers: &[T],
+        residue: impl Fn(&Modulus, &T) -> u64,
+    ) -> Result<Self> {
+        check_shape(shape, numbers.len())?;
+        let moduli = ring.spec().q_moduli().iter().take(primes);
+        let words: Vec<u64> = moduli
+            .flat_map(|q| numbers.iter().map(|number| residue(q, number)).collect::<Vec<_>>())
+            .collect();
+        Self::packed(ring, MatrixNumbers::Residues, primes, shape, &words)
+    }
+
+    fn packed(
+        ring: &Ring<B>,
+        numbers: impl FnOnce(Span) -> MatrixNumbers,
+        primes: usize,
+        [rows, columns]: [usize; 2],
+        words: &[u64],
+    ) -> Result<Self> {
+        let span = Poly::<Eval, B>::rows_of(ring, Span::chain(primes), rows)?.span;
+        let product = MatrixProduct::new(numbers(span), rows, columns, ring.n())?;
+        let left = ring.prepared().pack_left(&product, &ring.backend().upload(words)?, 0)?;
+        Ok(Self { ring: ring.clone(), left })
+    }
+
+    /// The rows, which are those of a product.
+    pub fn rows(&self) -> usize {
+        self.left.product().rows()
+    }
+
+    /// The columns, which are the ciphertexts that it multiplies.
+    pub fn columns(&self) -> usize {
+        self.left.product().inner()
+    }
+
+    /// The primes of the ciphertexts that it multiplies.
+    pub fn primes(&self) -> usize {
+        self.left.product().limbs()
+    }
+
+    /// U times a batch of ciphertexts: entry i of the result has the phase sum_j U_ij (phase of
+    /// entry j), exactly. The noise grows by at most the greatest sum of magnitudes of a row.
+    ///
+    /// # Errors
+    /// [`Error::BatchMismatch`] unless the batch has as many ciphertexts as the matrix has columns;
+    /// [`Error::SpanMismatch`] for ciphertexts over other primes; [`Error::RingMismatch`]; device
+    /// errors.
+    pub fn multiply(&self, ct: &RlweCiphertext<B>) -> Result<RlweCiphertext<B>> {
+        if !ct.ring().shares(&self.ring) {
+            return Err(Error::RingMismatch);
+        }
+        let (found, expected) = (ct.c[0].span(), Span::chain(self.primes()));
+        if found != expected {
+            return Err(Error::SpanMismatch { left: found, right: expected });
+        }
+        if ct.batch() != self.columns() {
+            return Err(Error::BatchMismatch { left: self.columns(), right: ct.batch() });
+        }
+        let product = self.ring.backend().batched(|| ct.map(|part| self.combine(part)))?;
+        tell(&self.ring, self.rows(), 2 * self.columns() * self.primes());
+        Ok(product)
+    }
+
+    /// U times a batch of polynomials.
+    fn combine(&self, polys: &Poly<Eval, B>) -> Result<Poly<Eval, B>> {
+        let (ring, product) = (polys.ring(), self.left.product());
+        let right = ring.prepared().pack_right(product, polys.buf(), 0)?;
+        let mut sums = ring.backend().scratch(product.result_words())?;
+        ring.prepared().multiply_matrices(self.left.as_ref(), right.as_ref(), false, 0, &mut sums)?;
+        Ok(Poly::from_buf(ring, polys.span(), self.rows(), sums))
+    }
+}
+
+/// Checks that a matrix has entries, and as many as its sizes say.
+fn check_shape([rows, columns]: [usize; 2], found: usize) -> Result<()> {
+    if found > 0 && rows.checked_mul(columns) == Some(found) {
+        return Ok(());
+    }
+    Err(Error::domain("matrix", format!("{found} numbers for {rows} x {columns}"), "give one for each entry"))
+}
