@@ -62,8 +62,8 @@ impl<B: RingOps> Encoder<B> {
     }
 
     /// The coefficients of the polynomials of a plaintext, divided by its scale: N numbers for each
-    /// entry of the batch, within 2^-53 of their magnitude. Those of a decryption have the noise of
-    /// the ciphertext, coefficient by coefficient.
+    /// entry of the batch, within 2^-53 of their magnitude. The coefficients of a decryption have
+    /// the noise of the ciphertext, one by one.
     ///
     /// # Errors
     /// [`Error::NotDecrypted`] for the result of a decryption whose coefficients fill the modulus,

@@ -71,6 +71,10 @@ pub(crate) fn largest_square(vectors: &[&[Complex64]]) -> f64 {
 }
 
 impl NoiseEstimate {
+    /// No noise, of the value 0.
+    const NONE: Self =
+        Self { rms_log2: f64::NEG_INFINITY, peak_log2: f64::NEG_INFINITY, value_log2: f64::NEG_INFINITY };
+
     /// The estimate of an encoding of values whose squared magnitudes reach this, of which only the
     /// exponent is used, by a transform with this relative error.
     pub(crate) fn encoded(square: f64, scale_log2: f64, n: f64, transform_log2: f64) -> Self {
@@ -244,10 +248,31 @@ impl NoiseModel {
     /// The estimate after an expansion to `count` coefficients: the noise of a switch with a Galois
     /// key, count - 1 times. Coefficients are bounded by values at the roots.
     pub(crate) fn expanded(&self, noise: NoiseEstimate, primes: usize, count: usize) -> NoiseEstimate {
-        let none = f64::NEG_INFINITY;
-        let exact = NoiseEstimate { rms_log2: none, peak_log2: none, value_log2: none };
-        let switch = self.rotated(exact, primes).shifted(libm::log2((count - 1) as f64));
+        let switch = self.rotated(NoiseEstimate::NONE, primes).shifted(libm::log2((count - 1) as f64));
         noise.with(switch.rms_log2, switch.peak_log2)
+    }
+
+    /// The estimate after a transposition of N rows, each automorphism by so many key switches: all
+    /// of them on every row.
+    pub(crate) fn transposed(&self, noise: NoiseEstimate, primes: usize, switches: usize) -> NoiseEstimate {
+        let bits = libm::log2(self.n * switches as f64);
+        let switch = self.rotated(NoiseEstimate::NONE, primes).shifted(bits);
+        noise.with(switch.rms_log2, switch.peak_log2)
+    }
+
+    /// The estimate after the key switches of a product of encrypted matrices: a transposition
+    /// whose noise is multiplied by the secret, at most six deviations of a root's value, a
+    /// relinearisation, and a transposition.
+    pub(crate) fn matrix_product(
+        &self,
+        noise: NoiseEstimate,
+        primes: usize,
+        switches: usize,
+    ) -> NoiseEstimate {
+        let secret = libm::log2(6.0 * libm::sqrt(mean_weight(self.n, self.parties)));
+        let first = self.transposed(NoiseEstimate::NONE, primes, switches).shifted(secret);
+        let all = self.transposed(self.key_switched(first, primes), primes, switches);
+        noise.with(all.rms_log2, all.peak_log2)
     }
 
     /// The estimate after a key switch with a key whose errors exceed those of one party's by this

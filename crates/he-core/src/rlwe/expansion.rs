@@ -18,8 +18,8 @@ impl<B: RingOps> RlweCiphertext<B> {
     /// The first `count` coefficients of the phase, each as the constant coefficient of a
     /// ciphertext of its own: entry i of the result has the phase sum_k c_(i + count k)
     /// X^(count k), which is c_i alone where all coefficients from X^count on are zero, and
-    /// whenever `count` is N. Of a batch of b ciphertexts, entry i b + k has coefficient i of
-    /// ciphertext k.
+    /// whenever `count` is N. If this is a batch of b ciphertexts, entry i b + k has coefficient i
+    /// of ciphertext k.
     ///
     /// Costs count - 1 key switches for each ciphertext, in log2(count) rounds, by the keys of
     /// [`KeyRequirements::expansion`](super::KeyRequirements::expansion). The phase is exact but
@@ -46,7 +46,7 @@ impl<B: RingOps> RlweCiphertext<B> {
     }
 
     /// The phase times the inverse of a power of two modulo each prime.
-    fn divided_exactly(&self, power: usize) -> Result<Self> {
+    pub(super) fn divided_exactly(&self, power: usize) -> Result<Self> {
         let mut divided = self.duplicate()?;
         let moduli = self.ring().spec().moduli_of(self.c[0].span());
         let inverses: Vec<u64> = moduli.map(|q| q.inv(q.reduce(power as u64))).collect();

@@ -6,3 +6,4 @@ mod common;
 mod expansion;
 mod network;
 mod plain;
+mod products;

@@ -5,6 +5,7 @@ mod constants;
 mod fused_sums;
 mod hoisting;
 mod matrices;
+mod matrix_products;
 mod plain;
 mod products;
 mod rotations;

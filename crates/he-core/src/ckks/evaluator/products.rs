@@ -47,7 +47,7 @@ impl<B: RingOps> Evaluator<B> {
     }
 
     /// The state of a product of ciphertexts of one level.
-    fn product_meta(&self, a: Meta, b: Meta, slots: usize) -> Result<Meta> {
+    pub(super) fn product_meta(&self, a: Meta, b: Meta, slots: usize) -> Result<Meta> {
         let (level, scale) = (a.level, a.scale * b.scale);
         check_scale(&self.params, level, scale)?;
         Ok(Meta { level, scale, slots, noise: product_noise(&a, &b) })
