@@ -173,6 +173,19 @@ impl NoiseEstimate {
         Self { value_log2: self.value_log2 + bits, ..self }
     }
 
+    /// The estimate of a polynomial whose coefficients are those of 2^bits others.
+    #[must_use]
+    pub(crate) fn gathered(self, bits: f64) -> Self {
+        Self { peak_log2: self.peak_log2 + bits, ..self }.revalued(bits)
+    }
+
+    /// The estimate of each of 2^bits polynomials that share the coefficients of one: their values
+    /// are means of its values.
+    #[must_use]
+    pub(crate) fn scattered(self, bits: f64) -> Self {
+        Self { rms_log2: self.rms_log2 + bits / 2.0, ..self }
+    }
+
     /// The greater of each bound.
     #[must_use]
     pub(crate) fn max(self, other: Self) -> Self {

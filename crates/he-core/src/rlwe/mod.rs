@@ -14,6 +14,7 @@ pub(crate) mod noise;
 mod params;
 mod plain_matrix;
 mod requirements;
+mod ring_switch;
 mod rotation;
 mod secret;
 mod switch_key;

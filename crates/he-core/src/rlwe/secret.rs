@@ -361,6 +361,22 @@ impl TernarySecret<RlweParams> {
         }
     }
 
+    /// s(X^k), of the same key set, under parameters of k times the degree.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for parameters of a lower degree.
+    pub(super) fn spread(&self, params: &RlweParams) -> Result<Self> {
+        let (small, large) = (self.coefficients.len(), params.ring().n());
+        if large < small {
+            let found = format!("degree {large} for a secret of degree {small}");
+            return Err(Error::domain("parameters of a key", found, "use those of the greater ring"));
+        }
+        let mut coefficients = Zeroizing::new(vec![0; large]);
+        let places = coefficients.iter_mut().step_by(large / small);
+        places.zip(self.coefficients.iter()).for_each(|(place, &c)| *place = c);
+        Ok(Self { params: params.clone(), coefficients, key_set: self.key_set })
+    }
+
     fn under(&self, params: &RlweParams) -> Self {
         let (coefficients, key_set) = (self.coefficients.clone(), self.key_set);
         Self { params: params.clone(), coefficients, key_set }

@@ -7,3 +7,4 @@ mod expansion;
 mod network;
 mod plain;
 mod products;
+mod ring_switch;

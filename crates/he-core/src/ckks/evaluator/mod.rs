@@ -8,6 +8,7 @@ mod matrices;
 mod matrix_products;
 mod plain;
 mod products;
+mod ring_switch;
 mod rotations;
 mod scales;
 mod sums;
