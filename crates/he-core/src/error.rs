@@ -44,6 +44,16 @@ errors! {
         }:
             ("operands hold batches of {left} and {right}"),
             ("a batch fits an equal batch or a single entry");
+        /// A batch that is an encrypted matrix, a row in each ciphertext, of another height than an
+        /// operation needs.
+        MatrixRows {
+            /// The number of ciphertexts.
+            found: usize,
+            /// The number needed.
+            needed: usize,
+        }:
+            ("a matrix of {found} encrypted rows where {needed} are needed"),
+            ("a row is a ciphertext of the batch: select or add some");
         /// An empty batch, or a range outside the batch.
         BatchRange {
             /// The first requested entry.

@@ -65,7 +65,7 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
     /// of the matrix, and the noise grows by the greatest sum of magnitudes of a row.
     ///
     /// # Errors
-    /// [`Error::BatchMismatch`] unless the batch has as many ciphertexts as the matrix has columns;
+    /// [`Error::MatrixRows`] unless the batch has as many ciphertexts as the matrix has columns;
     /// [`Error::LevelTooHigh`] for a matrix of a higher level than the ciphertexts';
     /// [`Error::Argument`] for one of another modulus; [`Error::BudgetSpent`];
     /// [`Error::RingMismatch`]; device errors.

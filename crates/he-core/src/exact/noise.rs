@@ -244,6 +244,23 @@ impl NoiseModel {
         if count > 1 { noise.plus(switch) } else { noise }
     }
 
+    /// The noise after a transposition of N rows, each automorphism by so many key switches: all of
+    /// them on every row.
+    #[must_use]
+    pub(crate) fn transposed(&self, noise: Noise, primes: usize, switches: usize) -> Noise {
+        noise.plus(self.rotated(Noise::ZERO, primes).total(self.n as u64 * switches as u64))
+    }
+
+    /// The noise after the key switches of a product of encrypted matrices: a transposition whose
+    /// noise is multiplied by the secret, a relinearisation, and a transposition.
+    #[must_use]
+    pub(crate) fn matrix_product(&self, noise: Noise, primes: usize, switches: usize) -> Noise {
+        let first = self.transposed(Noise::ZERO, primes, switches);
+        let secret = libm::log2(mean_weight(self.n, self.parties)) + log_binomial(first.degree, 1);
+        let multiplied = Noise::new(first.rms_log2 + secret / 2.0, first.degree + 1);
+        self.transposed(noise.plus(self.key_switched(multiplied, primes)), primes, switches)
+    }
+
     /// The noise after a key switch with a key whose errors exceed those of one party's by this
     /// factor.
     pub(crate) fn switched_by(&self, noise: Noise, primes: usize, excess_log2: f64) -> Noise {

@@ -27,7 +27,7 @@ impl<B: RingOps> RlweCiphertext<B> {
     /// BLAS*, 2025, section 6.) Exact but for the noise of key switches. Constant time.
     ///
     /// # Errors
-    /// [`Error::BatchMismatch`] unless both have the same number of rows; mismatch of ring, primes,
+    /// [`Error::MatrixRows`] unless both have the same number of rows; mismatch of ring, primes,
     /// key sets or parameters; [`Error::MissingRelinKey`] and those of
     /// [`transpose`](Self::transpose); device errors.
     pub fn transposed_product(&self, rhs: &Self, keys: &EvaluationKeys<B>) -> Result<Self> {
@@ -41,7 +41,7 @@ impl<B: RingOps> RlweCiphertext<B> {
         keys: &EvaluationKeys<B>,
     ) -> Result<Self> {
         if self.batch() != rhs.batch() {
-            return Err(Error::BatchMismatch { left: self.batch(), right: rhs.batch() });
+            return Err(Error::MatrixRows { found: rhs.batch(), needed: self.batch() });
         }
         self.c[0].check(&rhs.c[0])?;
         rhs.c[0].check(&self.c[0])?;

@@ -111,7 +111,7 @@ impl<B: RingOps> PlainMatrix<B> {
     /// entry j), exactly. The noise grows by at most the greatest sum of magnitudes of a row.
     ///
     /// # Errors
-    /// [`Error::BatchMismatch`] unless the batch has as many ciphertexts as the matrix has columns;
+    /// [`Error::MatrixRows`] unless the batch has as many ciphertexts as the matrix has columns;
     /// [`Error::SpanMismatch`] for ciphertexts over other primes; [`Error::RingMismatch`]; device
     /// errors.
     pub fn multiply(&self, ct: &RlweCiphertext<B>) -> Result<RlweCiphertext<B>> {
@@ -123,7 +123,7 @@ impl<B: RingOps> PlainMatrix<B> {
             return Err(Error::SpanMismatch { left: found, right: expected });
         }
         if ct.batch() != self.columns() {
-            return Err(Error::BatchMismatch { left: self.columns(), right: ct.batch() });
+            return Err(Error::MatrixRows { found: ct.batch(), needed: self.columns() });
         }
         let product = self.ring.backend().batched(|| ct.map(|part| self.combine(part)))?;
         tell(&self.ring, self.rows(), 2 * self.columns() * self.primes());

@@ -94,13 +94,13 @@ impl<B: RingOps> RlweCiphertext<B> {
     /// device and has the same first primes, which are 1 modulo 2N.
     ///
     /// # Errors
-    /// [`Error::RingMismatch`] for a ring of a lower degree or other primes; [`Error::BatchRange`]
+    /// [`Error::RingMismatch`] for a ring of a lower degree or other primes; [`Error::MatrixRows`]
     /// unless k divides the batch; device errors.
     pub fn compose(&self, ring: &Ring<B>) -> Result<Self> {
         let (span, batch) = (self.c[0].span(), self.batch());
         let parts = parts(self.ring(), ring, span.q)?;
         if !batch.is_multiple_of(parts) {
-            return Err(Error::BatchRange { start: 0, end: batch.next_multiple_of(parts), batch });
+            return Err(Error::MatrixRows { found: batch, needed: batch.next_multiple_of(parts) });
         }
         let places = Places { parts, words: batch / parts * self.ring().n() };
         let rows = Poly::<Coeff, B>::rows_of(ring, span, batch / parts)?;

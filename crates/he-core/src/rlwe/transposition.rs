@@ -128,7 +128,7 @@ impl<B: RingOps> RlweCiphertext<B> {
     /// each, about N log2(N) / 2 in all. Constant time.
     ///
     /// # Errors
-    /// [`Error::BatchMismatch`] unless the batch is N; [`Error::MissingGaloisKey`],
+    /// [`Error::MatrixRows`] unless the batch is N; [`Error::MissingGaloisKey`],
     /// [`Error::MissingConjugationKey`]; mismatch of ring, parameters or key sets; device errors.
     pub fn transpose(&self, keys: &EvaluationKeys<B>) -> Result<Self> {
         self.transposed(&Paths::new(keys)?, keys)
@@ -137,7 +137,7 @@ impl<B: RingOps> RlweCiphertext<B> {
     pub(crate) fn transposed(&self, paths: &Paths, keys: &EvaluationKeys<B>) -> Result<Self> {
         let n = self.ring().n();
         if self.batch() != n {
-            return Err(Error::BatchMismatch { left: n, right: self.batch() });
+            return Err(Error::MatrixRows { found: self.batch(), needed: n });
         }
         let key_set = common(KEY, keys.key_set(), self.key_set)?;
         self.ring().backend().batched(|| {

@@ -3,6 +3,7 @@
 #![allow(missing_docs, clippy::unwrap_used)]
 
 mod common;
+mod exact;
 mod expansion;
 mod network;
 mod plain;

@@ -84,7 +84,7 @@ fn what_does_not_fit_is_refused() {
     let matrix = |shape, weights, level| world.ev.plain_matrix(shape, weights, level);
     let two = matrix([1, 2], MatrixWeights::Integers(&[1, 2]), 2).unwrap();
     let found = world.ev.mul_matrix(&two, &ct);
-    assert!(matches!(found, Err(Error::BatchMismatch { left: 2, right: 3 })), "{found:?}");
+    assert!(matches!(found, Err(Error::MatrixRows { found: 3, needed: 2 })), "{found:?}");
     let three = matrix([1, 3], MatrixWeights::Integers(&[1, 2, 3]), 2).unwrap();
     let low = world.ev.mod_switch_to(&ct, 1).unwrap();
     let found = world.ev.mul_matrix(&three, &low);

@@ -95,9 +95,9 @@ fn what_does_not_fit_is_refused() {
         world.encrypt(&x, false, &mut rng)
     });
     let found = world.ev.transpose(&five, &keys);
-    assert!(matches!(found, Err(Error::BatchMismatch { left: 8, right: 5 })), "{found:?}");
+    assert!(matches!(found, Err(Error::MatrixRows { found: 5, needed: 8 })), "{found:?}");
     let found = world.ev.transposed_product(&five, &eight, &keys);
-    assert!(matches!(found, Err(Error::BatchMismatch { left: 5, right: 8 })), "{found:?}");
+    assert!(matches!(found, Err(Error::MatrixRows { found: 8, needed: 5 })), "{found:?}");
     let bottom = world.ev.mod_switch_to(&eight, 0).unwrap();
     let found = world.ev.transposed_product(&eight, &bottom, &keys);
     assert!(matches!(found, Err(Error::LevelExhausted { .. })), "{found:?}");

@@ -64,7 +64,7 @@ fn what_does_not_fit_is_refused() {
     let rows: Vec<_> = (0..6).map(|_| numbers(16, &mut rng)).collect();
     let six = small.encrypt(&rows, false, &mut rng);
     let found = large.ev.compose(&six, &key);
-    assert!(matches!(found, Err(Error::BatchRange { start: 0, end: 8, batch: 6 })), "{found:?}");
+    assert!(matches!(found, Err(Error::MatrixRows { found: 6, needed: 8 })), "{found:?}");
     let four = six.slice_batch(0..4).unwrap();
     let found = small.ev.compose(&large.encrypt(&[numbers(64, &mut rng)], false, &mut rng), &key);
     assert!(matches!(found, Err(Error::RingMismatch)), "{found:?}");

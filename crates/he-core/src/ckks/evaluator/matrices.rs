@@ -176,7 +176,7 @@ impl<B: RingOps> Evaluator<B> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::BatchMismatch`] unless the batch has as many ciphertexts as the matrix has columns;
+    /// [`Error::MatrixRows`] unless the batch has as many ciphertexts as the matrix has columns;
     /// [`Error::LevelTooHigh`] for a matrix of a higher level than the ciphertexts';
     /// [`Error::RingMismatch`]; device errors.
     pub fn mul_matrix(&self, matrix: &PlainMatrix<B>, ct: &Ciphertext<B>) -> Result<Ciphertext<B>> {

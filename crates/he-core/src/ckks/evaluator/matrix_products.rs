@@ -17,7 +17,7 @@ impl<B: RingOps> Evaluator<B> {
     /// costs.
     ///
     /// # Errors
-    /// [`Error::BatchMismatch`](crate::Error::BatchMismatch) unless the batch is N;
+    /// [`Error::MatrixRows`](crate::Error::MatrixRows) unless the batch is N;
     /// [`Error::MissingGaloisKey`](crate::Error::MissingGaloisKey),
     /// [`Error::MissingConjugationKey`](crate::Error::MissingConjugationKey),
     /// [`Error::ParamsMismatch`](crate::Error::ParamsMismatch),
@@ -67,7 +67,7 @@ impl<B: RingOps> Evaluator<B> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::BatchMismatch`](crate::Error::BatchMismatch) unless both have the same number of
+    /// [`Error::MatrixRows`](crate::Error::MatrixRows) unless both have the same number of
     /// rows; [`Error::LevelExhausted`](crate::Error::LevelExhausted);
     /// [`Error::MissingRelinKey`](crate::Error::MissingRelinKey) and the errors of
     /// [`transpose`](Self::transpose); mismatch of ring; device errors.

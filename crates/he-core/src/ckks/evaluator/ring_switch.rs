@@ -17,7 +17,7 @@ impl<B: RingOps> Evaluator<B> {
     /// and the level is that of these primes.
     ///
     /// # Errors
-    /// [`Error::RingMismatch`] for other primes; [`Error::BatchRange`] unless k divides the batch;
+    /// [`Error::RingMismatch`] for other primes; [`Error::MatrixRows`] unless k divides the batch;
     /// [`Error::SpanMismatch`] for primes that are not those of a level, or that the key does not
     /// have; [`Error::KeyMismatch`]; device errors.
     pub fn compose(&self, ct: &Ciphertext<B>, key: &SwitchKey<B>) -> Result<Ciphertext<B>> {
