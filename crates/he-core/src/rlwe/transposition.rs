@@ -13,35 +13,94 @@
 
 use super::requirements::missing;
 use super::{EvaluationKeys, KEY, RlweCiphertext};
-use crate::backend::RingOps;
+use crate::backend::{Blocks, RingOps};
 use crate::error::{Error, Result};
 use crate::key_set::common;
-use crate::ring::{Automorphism, galois_conjugation, galois_rotation};
+use crate::ring::{Automorphism, Coeff, Eval, Poly, galois_conjugation, galois_rotation};
 use std::collections::BTreeMap;
 
-/// A part of the transform: its values at the powers h of X are those at which Y^L = X^exponent,
-/// for the L rows of the batch.
-struct Node<B: RingOps> {
-    exponent: usize,
+/// The operations into which a product by monomials is cut at most, each by a monomial for every
+/// row of it.
+const PIECES: usize = 16;
+
+/// Remainders of the polynomial sum_i c_i Y^i, whose coefficients are ciphertexts, modulo
+/// Y^L - X^exponent for each exponent: entry l E + e has coefficient l of the remainder modulo
+/// exponent e of E.
+struct Remainders<B: RingOps> {
+    exponents: Vec<usize>,
     rows: RlweCiphertext<B>,
 }
 
-impl<B: RingOps> Node<B> {
-    /// The remainders modulo Y^(L/2) -+ X^(exponent/2).
-    fn split(&self) -> Result<[Self; 2]> {
-        let (n, half, exponent) = (self.rows.ring().n(), self.rows.batch() / 2, self.exponent / 2);
+impl<B: RingOps> Remainders<B> {
+    /// The remainders modulo Y^(L/2) - X^(exponent/2) and Y^(L/2) + X^(exponent/2), the latter
+    /// after all of the former.
+    fn split(&self) -> Result<Self> {
+        let (n, half) = (self.rows.ring().n(), self.rows.batch() / 2);
+        let roots: Vec<usize> = self.exponents.iter().map(|exponent| exponent / 2).collect();
         let low = self.rows.slice_batch(0..half)?;
-        let high = self.rows.slice_batch(half..2 * half)?.mul_monomial(exponent as i64)?;
-        let (sum, difference) = (low.add(&high)?, low.sub(&high)?);
-        Ok([Self { exponent, rows: sum }, Self { exponent: exponent + n, rows: difference }])
+        let high = times_monomials(&self.rows.slice_batch(half..2 * half)?, &roots)?;
+        let rows = interleaved([&low.add(&high)?, &low.sub(&high)?], roots.len())?;
+        let negative = roots.iter().map(|root| root + n);
+        Ok(Self { exponents: roots.iter().copied().chain(negative).collect(), rows })
     }
 
     /// Twice what was [split](Self::split).
-    fn joined([a, b]: [&Self; 2]) -> Result<Self> {
-        let low = a.rows.add(&b.rows)?;
-        let high = a.rows.sub(&b.rows)?.mul_monomial(-(a.exponent as i64))?;
-        Ok(Self { exponent: 2 * a.exponent, rows: RlweCiphertext::concat(&[&low, &high])? })
+    fn joined(&self) -> Result<Self> {
+        let (n, count) = (self.rows.ring().n(), self.exponents.len() / 2);
+        let roots = &self.exponents[..count];
+        let [a, b] = parted(&self.rows, count)?;
+        let inverses: Vec<usize> = roots.iter().map(|root| 2 * n - root).collect();
+        let high = times_monomials(&a.sub(&b)?, &inverses)?;
+        let rows = RlweCiphertext::concat(&[&a.add(&b)?, &high])?;
+        Ok(Self { exponents: roots.iter().map(|root| 2 * root).collect(), rows })
     }
+}
+
+/// Entry l E + e times X^(exponent e), for E exponents.
+fn times_monomials<B: RingOps>(rows: &RlweCiphertext<B>, exponents: &[usize]) -> Result<RlweCiphertext<B>> {
+    let (ring, n, batch, count) = (rows.ring(), rows.ring().n(), rows.batch(), exponents.len());
+    let mut coefficients = vec![0; count * n];
+    for (row, exponent) in coefficients.chunks_exact_mut(n).zip(exponents) {
+        row[exponent % n] = if (exponent / n).is_multiple_of(2) { 1 } else { -1 };
+    }
+    let span = rows.c[0].span();
+    let monomials = Poly::<Coeff, B>::from_signed(ring, span, count, &coefficients)?.into_eval()?;
+    if count == 1 {
+        return rows.mul_poly(&monomials);
+    }
+    let width = count.max(batch / PIECES);
+    let repeated = Poly::concat(&vec![&monomials; width / count])?;
+    let piece = |at: usize| rows.slice_batch(at..at + width)?.mul_poly(&repeated);
+    let pieces = (0..batch).step_by(width).map(piece).collect::<Result<Vec<_>>>()?;
+    RlweCiphertext::concat(&pieces.iter().collect::<Vec<_>>())
+}
+
+/// Runs of `count` entries of each in turn.
+fn interleaved<B: RingOps>([a, b]: [&RlweCiphertext<B>; 2], count: usize) -> Result<RlweCiphertext<B>> {
+    let (ring, span, batch) = (a.ring(), a.c[0].span(), a.batch());
+    let (words, runs) = (count * ring.n(), span.limbs() * batch / count);
+    let part = |i: usize| -> Result<Poly<Eval, B>> {
+        let mut buf = ring.backend().scratch(2 * runs * words)?;
+        for (from, at) in [(a, 0), (b, words)] {
+            let (from, to) = (from.c[i].buf(), Blocks { at, step: 2 * words });
+            ring.backend().copy_blocks(from, Blocks { at: 0, step: words }, &mut buf, to, words, runs)?;
+        }
+        Ok(Poly::from_buf(ring, span, 2 * batch, buf))
+    };
+    Ok(RlweCiphertext::new(part(0)?, part(1)?)?.of(a.key_set))
+}
+
+/// The inverse of [`interleaved`].
+fn parted<B: RingOps>(rows: &RlweCiphertext<B>, count: usize) -> Result<[RlweCiphertext<B>; 2]> {
+    let (ring, span, batch) = (rows.ring(), rows.c[0].span(), rows.batch() / 2);
+    let (words, runs) = (count * ring.n(), span.limbs() * batch / count);
+    let part = |from: &Poly<Eval, B>, at: usize| -> Result<Poly<Eval, B>> {
+        let mut buf = ring.backend().scratch(runs * words)?;
+        let (from, at) = (from.buf(), Blocks { at, step: 2 * words });
+        ring.backend().copy_blocks(from, at, &mut buf, Blocks { at: 0, step: words }, words, runs)?;
+        Ok(Poly::from_buf(ring, span, batch, buf))
+    };
+    Ok([rows.map(|from| part(from, 0))?, rows.map(|from| part(from, words))?])
 }
 
 /// The automorphisms by keys that compose each of all automorphisms.
@@ -141,26 +200,23 @@ impl<B: RingOps> RlweCiphertext<B> {
         }
         let key_set = common(KEY, keys.key_set(), self.key_set)?;
         self.ring().backend().batched(|| {
-            let mut nodes = vec![Node { exponent: n, rows: self.divided_exactly(n)?.of(key_set) }];
-            while nodes[0].rows.batch() > 1 {
-                nodes = nodes
-                    .iter()
-                    .map(Node::split)
-                    .collect::<Result<Vec<_>>>()?
-                    .into_iter()
-                    .flatten()
-                    .collect();
+            let rows = self.divided_exactly(n)?.of(key_set);
+            let mut sums = Remainders { exponents: vec![n], rows };
+            while sums.exponents.len() < n {
+                sums = sums.split()?;
             }
-            let exponents: Vec<usize> = nodes.iter().map(|node| node.exponent).collect();
-            let sums = nodes.into_iter().map(|node| (paths.inverse(node.exponent), node.rows)).collect();
-            let mut images = paths.apply(sums, keys)?;
-            let leaf = |exponent| images.remove(&(exponent as u64)).map(|rows| Node { exponent, rows });
-            let mut nodes: Vec<Node<B>> = exponents.into_iter().filter_map(leaf).collect();
-            while nodes.len() > 1 {
-                let pairs = nodes.chunks_exact(2);
-                nodes = pairs.map(|pair| Node::joined([&pair[0], &pair[1]])).collect::<Result<_>>()?;
+            let exponents = sums.exponents;
+            let row = |(i, &exponent): (usize, &usize)| {
+                Ok((paths.inverse(exponent), sums.rows.slice_batch(i..i + 1)?))
+            };
+            let rows = exponents.iter().enumerate().map(row).collect::<Result<_>>()?;
+            let images = paths.apply(rows, keys)?;
+            let rows: Vec<&Self> = exponents.iter().filter_map(|&g| images.get(&(g as u64))).collect();
+            let mut values = Remainders { rows: Self::concat(&rows)?, exponents };
+            while values.exponents.len() > 1 {
+                values = values.joined()?;
             }
-            nodes.pop().map(|node| node.rows).ok_or(Error::BatchRange { start: 0, end: 0, batch: 0 })
+            Ok(values.rows)
         })
     }
 }
