@@ -194,12 +194,33 @@ impl<'a> Exchange<'a> {
         self.intervals.iter().enumerate().map(share).collect()
     }
 
+    /// The points that the exchange begins with. On several intervals, of which a short one has
+    /// more than its share of the extrema, they are Leja points: each is the one with the largest
+    /// product of distances from those before it.
+    fn reference(&self, count: usize, grid: &[Vec<f64>]) -> Vec<f64> {
+        if self.intervals.len() == 1 || self.orders.len() <= self.orders[self.orders.len() - 1] {
+            let mut points = self.spread(count.max(self.intervals.len())).concat();
+            points.truncate(count);
+            return points;
+        }
+        let candidates = grid.concat();
+        let mut products = vec![0.0; candidates.len()];
+        let mut points = vec![self.hull.1];
+        while points.len() < count {
+            let last = points[points.len() - 1];
+            products.iter_mut().zip(&candidates).for_each(|(sum, x)| *sum += libm::log((x - last).abs()));
+            let furthest = (0..candidates.len()).max_by(|&i, &j| products[i].total_cmp(&products[j]));
+            points.push(candidates[furthest.unwrap_or(0)]);
+        }
+        points.sort_by(f64::total_cmp);
+        points
+    }
+
     /// The coefficients of the best polynomial, and its largest error.
     fn run(&self) -> Result<(Vec<DoubleDouble>, f64)> {
         let count = self.orders.len() + 1;
-        let mut points: Vec<f64> = self.spread(count.max(self.intervals.len())).concat();
-        points.truncate(count);
         let grid = self.spread(count * 24);
+        let mut points = self.reference(count, &grid);
         let finite = |x: &f64| (self.f)(*x).is_finite() && (self.weight)(*x) > 0.0;
         if let Some(x) = grid.iter().flatten().find(|x| !finite(x)) {
             let found = format!("the function's value or the weight at {x}");
