@@ -28,6 +28,7 @@ use he::tfhe::{
 };
 use he::transcipher::EncryptedAesKey;
 use he::wire::{Frame, FrameWriter, Wire, WireKeys, WireParams, WireScheme};
+use he::words::{Multiplicand, Multiplier, ReducedWords, WordEncryptor, WordEvaluator, WordParams, WordSpec};
 use num_bigint::BigUint;
 use rand::{SeedableRng, rngs::ChaCha20Rng};
 use std::path::Path;
@@ -73,6 +74,42 @@ pub fn exact_params<S: WireScheme>() -> Result<Params<S>> {
 /// The two vectors of 32 slots in the golden ciphertexts of BFV and BGV.
 pub fn integers() -> [Vec<u64>; 2] {
     [(0..32).map(|i| i * i % 257).collect(), (0..32).map(|i| 256 - 8 * i).collect()]
+}
+
+/// Words of 8 bits at N = 2^5.
+pub fn word_params() -> Result<WordParams> {
+    let spec = WordSpec { bits: 8, terms: 1, log_n: 5, q_bits: 30, p_bits: 31, result_bits: 20 };
+    Ok(WordParams::insecure(spec)?)
+}
+
+/// The factors of the golden products, in two ciphertexts.
+const FACTORS: [[u64; 8]; 2] = [[0, 1, 128, 255, 85, 170, 7, 99], [3, 255, 3, 255, 85, 85, 200, 101]];
+
+/// The golden products.
+pub fn word_products() -> Vec<u64> {
+    FACTORS[0].iter().zip(FACTORS[1]).map(|(a, b)| a * b % 256).collect()
+}
+
+/// Reduced products of words, and the key that decrypts them.
+fn word_files(rng: impl Fn(u8) -> ChaCha20Rng) -> Result<Vec<(&'static str, Vec<u8>)>> {
+    let params = word_params()?;
+    let ring = Ring::new(Cpu::new(), params.ckks().rlwe().ring().clone())?;
+    let secret = SecretKey::generate(params.ckks().rlwe(), &mut rng(70));
+    let needs = KeyRequirements::new().relinearisation();
+    let keys = EvaluationKeys::generate(&secret, &ring, needs, &mut rng(71))?;
+    let encryptor = WordEncryptor::new(&params, &secret, &ring)?;
+    let a = encryptor.encrypt::<Multiplicand>(&FACTORS[0], &mut rng(72))?.expand()?;
+    let b = encryptor.encrypt::<Multiplier>(&FACTORS[1], &mut rng(73))?.expand()?;
+    let products = WordEvaluator::new(&params, &ring)?.multiply(&a, &b, &keys)?;
+    let file = |frame: Frame| -> Result<Vec<u8>> {
+        let mut writer = FrameWriter::new(Vec::new());
+        writer.write(&params.ckks().to_frame())?;
+        writer.write(&frame)?;
+        Ok(writer.finish(params.ckks().fingerprint())?)
+    };
+    let products = ReducedWords::new(&params, products)?.to_frame(&params)?;
+    let secret = secret.to_frame(params.ckks())?;
+    Ok(vec![("words_secret_key.he", file(secret)?), ("words_products.he", file(products)?)])
 }
 
 /// The contents of the golden files under AES: a little more than two chunks, and nothing.
@@ -601,6 +638,7 @@ pub fn files() -> Result<Vec<(&'static str, Vec<u8>)>> {
     files.extend(party_files(rng)?);
     files.extend(byte_strings(rng)?);
     files.extend(aes_files(rng)?);
+    files.extend(word_files(rng)?);
     Ok(files)
 }
 

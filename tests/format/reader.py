@@ -29,6 +29,10 @@ from primitives import (
 )
 
 
+# The context of the identities of key sets.
+IDENTITY = "he 2026-11 key set: identity of secret key, version 1"
+
+
 class Refused(Exception):
     """The bytes are not as the specification says."""
 
@@ -288,6 +292,46 @@ def read_ckks(params, frame, secret):
     c0, c1 = ciphertext(params, frame, primes, batch, fields, frame.kind == 7)
     phases = [params.phase(a, b, secret, primes) for a, b in zip(c0, c1)]
     return [slots(params.n, phase, count, scale) for phase in phases]
+
+
+def roots_of_words(bits):
+    """The roots of X^k - X + 2 with a positive imaginary part, by their arguments."""
+    roots = []
+    for m in range(bits // 2):
+        r = cmath.exp(1j * (2 * math.pi * m + 1) / bits)
+        for _ in range(60):
+            r -= (r**bits - r + 2) / (bits * r ** (bits - 1) - 1)
+        roots.append(r)
+    need(all(a.imag > 0 and cmath.phase(a) < cmath.phase(b) for a, b in zip(roots, roots[1:])), "the roots")
+    return roots
+
+
+def read_words(params, frame, secret):
+    fields, n = Fields(frame.body), params.n
+    bits, width, batch, scale = fields.number(1), fields.number(1), fields.number(4), fields.float()
+    c0, c1 = ([fields.packed(n, width) for _ in range(batch)] for _ in range(2))
+    fields.end()
+    content = bytes(x + 1 for x in secret)
+    identity = derive_key(IDENTITY, params.key_print + content)[:16]
+    context = "he 2026-11 words: phases of slots, version 1"
+    turns = [derive_key(context, identity + struct.pack("<I", j), 8) for j in range(n // 2)]
+    phases = [cmath.exp(2j * math.pi * int.from_bytes(turn, "little") / 2**64) for turn in turns]
+    roots, count, half, out = roots_of_words(bits), n // bits, 1 << width - 1, []
+    for a, b in zip(c0, c1):
+        phase = [(x + y + half) % (2 * half) - half for x, y in zip(a, negacyclic(b, secret))]
+        values = [value / u**2 for value, u in zip(slots(n, phase, n // 2, scale), phases)]
+        entry = []
+        for w in range(count):
+            # Lagrange's interpolation of (X - 2) m.
+            digits = [0.0] * bits
+            for r, value in zip(roots, values[w::count]):
+                weight = 2 * value * (r - 2) / (bits * r ** (bits - 1) - 1)
+                for m in range(bits):
+                    digits[m] += (weight * (r ** (bits - 1 - m) - (m == 0))).real
+            need(all(abs(x - round(x)) < 0.25 for x in digits), "the digits of a word")
+            entry.append(sum(round(x) << m for m, x in enumerate(digits)) % 2**bits)
+        out.append(entry)
+    return out
 
 
 def read_exact(params, frame, secret):
@@ -1199,8 +1243,7 @@ class Reader:
             content = bytes(secret[0]) + bytes(secret[1])
         else:
             content = bytes(x + 1 for x in secret)
-        context = "he 2026-11 key set: identity of secret key, version 1"
-        need(derive_key(context, params.key_print + content)[:16] == identity, "the identity of a key set")
+        need(derive_key(IDENTITY, params.key_print + content)[:16] == identity, "the identity of a key set")
 
     def file(self, name, frames):
         note, vectors = None, []
@@ -1231,6 +1274,8 @@ class Reader:
                 entries = read_exact(params, frame, secret)
             elif frame.kind == 24:
                 entries = params.read(frame, secret)
+            elif frame.kind == 57:
+                entries = read_words(params, frame, secret)
             elif frame.kind in (28, 29, 30, 32, 33, 34, 54, 55, 56):
                 entries = [params.read(frame, secret)]
             elif frame.kind == 3:

@@ -8,6 +8,7 @@ use he::bootstrapping::presets::Preset;
 use he::params::{Security, max_log_qp, max_sparse_log_qp};
 use he::rlwe::RlweParams;
 use he::tfhe::{TfheParams, least_sigma_log2, presets};
+use he::words::WordParams;
 use he::{bfv, bgv, ckks};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -49,7 +50,7 @@ fn rlwe(name: String, log_n: u32, log_q: f64, weight: Option<usize>, bits: u32) 
     })
 }
 
-/// The presets of CKKS, BFV and BGV.
+/// The presets of CKKS, BFV and BGV, and the parameters of words.
 fn rlwe_presets() -> Vec<(&'static str, RlweParams)> {
     let ckks = [
         ("ckks_n12_d1", ckks::presets::ckks_n12_d1()),
@@ -73,7 +74,8 @@ fn rlwe_presets() -> Vec<(&'static str, RlweParams)> {
     let ckks = ckks.map(|(name, params)| (name, params.unwrap().rlwe().clone()));
     let bfv = bfv.map(|(name, params)| (name, params.unwrap().rlwe().clone()));
     let bgv = bgv.map(|(name, params)| (name, params.unwrap().rlwe().clone()));
-    ckks.into_iter().chain(bfv).chain(bgv).collect()
+    let words = WordParams::new(64).unwrap().ckks().rlwe().clone();
+    ckks.into_iter().chain(bfv).chain(bgv).chain([("words of 64 bits", words)]).collect()
 }
 
 /// A binary secret of this dimension with errors of this deviation on the torus.

@@ -89,6 +89,19 @@ fn golden_files_read_back() {
     assert!(worst_difference(&decrypt(&product), &expected) < 1e-5);
 }
 
+#[test]
+fn golden_files_of_words_read_back() {
+    use he::words::{ReducedWords, WordDecryptor};
+    let params = generator::word_params().unwrap();
+    let read = CkksParams::from_frame_insecure(&frames("words_products.he")[0]).unwrap();
+    assert_eq!(read, *params.ckks());
+    let ring = Ring::new(Cpu::new(), params.ckks().rlwe().ring().clone()).unwrap();
+    let secret = SecretKey::from_frame(params.ckks(), (), &frames("words_secret_key.he")[1]).unwrap();
+    let products = ReducedWords::from_frame(&params, &frames("words_products.he")[1]).unwrap();
+    let words = WordDecryptor::new(&params, &secret, &ring).unwrap().decrypt_reduced(&products).unwrap();
+    assert_eq!(*words, generator::word_products());
+}
+
 fn exact_files_read_back<S: WireScheme>() {
     use he::exact::{Decryptor, Encoder};
     let name = |file: &str| format!("{}_{file}.he", S::NAME);

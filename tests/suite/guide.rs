@@ -107,9 +107,9 @@ fn files_that_are_named_exist() {
 }
 
 /// The folders of this repository that documents name files of.
-const FOLDERS: [&str; 13] = [
+const FOLDERS: [&str; 14] = [
     "benches", "crates", "deploy", "docs", "examples", "fuzz", "kernels", "models", "python", "sql", "src",
-    "tests", "web",
+    "suite", "tests", "web",
 ];
 
 /// Folders that are built, so that a clone does not have them.

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 const WIDTH: usize = 100;
 
 /// Folders with prose. Kernels are not among them: their PTX carries the checksum of every line.
-const FOLDERS: [&str; 9] = ["benches", "crates", "docs", "examples", "fuzz", "python", "sql", "src", "tests"];
+const FOLDERS: [&str; 10] =
+    ["benches", "crates", "docs", "examples", "fuzz", "python", "sql", "src", "suite", "tests"];
 
 /// A line of a file, with its number from 1.
 type Line<'a> = (usize, &'a str);

@@ -272,6 +272,15 @@ errors! {
         }:
             ("{bad} of {count} decrypted digits are out of range"),
             ("use the secret key that the ciphertext belongs to, an undamaged ciphertext, or parameters whose lookups fail more rarely");
+        /// A sum of more terms than the parameters of words allow.
+        TooManyTerms {
+            /// The terms of the sum.
+            found: u64,
+            /// The most that are allowed.
+            limit: u32,
+        }:
+            ("the result would be a sum of {found} products, and the parameters allow {limit}"),
+            ("use parameters for sums of as many products");
         /// A number that is not a residue modulo the plaintext modulus.
         PlainRange {
             /// The index of the value.

@@ -6,8 +6,8 @@
 //! (approximate numbers), [`bigckks`] (the same with a modulus of 2^l), [`bfv`] and [`bgv`]
 //! (integers modulo t, sharing [`exact`]), [`tfhe`] (bits), [`circuits`] (images, statistics,
 //! polynomials, bits), [`bootstrapping`] (CKKS without a limit on depth), [`switching`] (from slots
-//! to TFHE), [`transcipher`] (from AES to TFHE), [`mhe`] (keys of several parties) and [`wire`]
-//! (bytes). [`conformance`] tests back ends.
+//! to TFHE), [`transcipher`] (from AES to TFHE), [`words`] (exact products modulo 2^64), [`mhe`]
+//! (keys of several parties) and [`wire`] (bytes). [`conformance`] tests back ends.
 //! The crate touches no file, no terminal and no global state, and draws no randomness of its own:
 //! a generator is always a parameter.
 //!
@@ -84,6 +84,7 @@ mod testing;
 pub mod tfhe;
 pub mod transcipher;
 pub mod wire;
+pub mod words;
 
 pub use error::{Error, Result};
 pub use key_set::KeySetId;

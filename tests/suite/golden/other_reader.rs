@@ -74,6 +74,14 @@ fn another_program_reads_the_golden_files() {
         }
     }
 
+    // Products of words.
+    for (entry, products) in generator::word_products().chunks(4).enumerate() {
+        let place = format!("words_products.he 1 {entry}");
+        let numbers: Vec<u64> = found[&place].iter().map(|text| text.parse().unwrap()).collect();
+        assert_eq!(numbers, products, "{place}");
+        expected += 1;
+    }
+
     // Bits, conditions and integers of TFHE.
     let bits = generator::BITS.map(|bit| u8::from(bit).to_string());
     let integers = generator::UINTS.map(|x| x.to_string());

@@ -197,6 +197,22 @@ errors! {
         }:
             ("{depth_bits} bits of depth with {precision_bits} bits of precision need at least log2(q P) = {needed} bits at N = 2^{log_n}, where {limit} are secure"),
             ("ask for less depth or precision");
+        /// Words of a number of bits that there is no encoding for.
+        WordSize {
+            /// The bits of a word.
+            found: u32,
+        }:
+            ("words of {found} bits"),
+            ("words have 8, 16, 32 or 64 bits");
+        /// Words would decrypt wrongly too often.
+        WordFailure {
+            /// log2 of the bound on the probability.
+            found_log2: f64,
+            /// log2 of the greatest probability that is allowed.
+            limit_log2: f64,
+        }:
+            ("words would be wrong with a probability of up to 2^{found_log2:.1}, where 2^{limit_log2:.1} is allowed"),
+            ("use a wider prime, more bits of reduced products, or fewer terms");
         /// A plaintext modulus that is not coprime to the chain.
         PlainModulusNotCoprime {
             /// The plaintext modulus.

@@ -127,11 +127,13 @@ pub enum FrameKind {
     TfheCompactUint = 55,
     /// A compact list of encrypted conditions.
     TfheCompactFlags = 56,
+    /// A batch of reduced products of words.
+    ReducedWords = 57,
 }
 
 impl FrameKind {
     /// The greatest number of a kind.
-    pub(super) const LAST: u16 = Self::TfheCompactFlags as u16;
+    pub(super) const LAST: u16 = Self::ReducedWords as u16;
 
     fn from_number(found: u16) -> Result<Self, WireError> {
         Ok(match found {
@@ -188,6 +190,7 @@ impl FrameKind {
             54 => Self::TfheCompactBits,
             55 => Self::TfheCompactUint,
             56 => Self::TfheCompactFlags,
+            57 => Self::ReducedWords,
             _ => return Err(WireError::UnknownKind { found }),
         })
     }
@@ -266,6 +269,7 @@ impl std::fmt::Display for FrameKind {
             Self::TfheCompactBits => "compact list of encrypted bits",
             Self::TfheCompactUint => "compact list of encrypted integers",
             Self::TfheCompactFlags => "compact list of encrypted conditions",
+            Self::ReducedWords => "batch of reduced products",
         })
     }
 }

@@ -53,6 +53,7 @@ mod residues;
 mod strings;
 mod switching;
 pub mod tfhe;
+mod words;
 
 use crate::error::errors;
 pub use exact::{ExactHeader, WireScheme};

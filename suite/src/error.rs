@@ -1,0 +1,52 @@
+//! Errors of stages.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The errors of stages.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    /// The program was started neither as a stage nor with one as its argument.
+    #[error("{0:?} is not a stage of this workload; the stages are {1}")]
+    Stage(String, String),
+    #[error("{0:?} is not a workload; the workloads are {1}")]
+    Workload(String, String),
+    #[error("{stage} needs {needed}")]
+    Arguments { stage: String, needed: &'static str },
+    #[error("{}: {source}", path.display())]
+    File { path: PathBuf, source: io::Error },
+    #[error("{}: {source}", path.display())]
+    Object { path: PathBuf, source: he::Error },
+    #[error("{}: line {line} is not an integer below 2^64", path.display())]
+    Number { path: PathBuf, line: u64 },
+    #[error("{}: {found} where {expected} are needed", path.display())]
+    Count { path: PathBuf, found: String, expected: String },
+    #[error("the server: {0}")]
+    Server(String),
+    #[error(transparent)]
+    Library(#[from] he::Error),
+}
+
+/// Adds the file to an error.
+pub(crate) trait At<T> {
+    /// The result with an error that names this file.
+    fn at(self, path: &Path) -> Result<T, Error>;
+}
+
+impl<T> At<T> for io::Result<T> {
+    fn at(self, path: &Path) -> Result<T, Error> {
+        self.map_err(|source| Error::File { path: path.into(), source })
+    }
+}
+
+impl<T> At<T> for he::Result<T> {
+    fn at(self, path: &Path) -> Result<T, Error> {
+        self.map_err(|source| Error::Object { path: path.into(), source })
+    }
+}
+
+impl<T> At<T> for Result<T, he::wire::WireError> {
+    fn at(self, path: &Path) -> Result<T, Error> {
+        self.map_err(he::Error::from).at(path)
+    }
+}
