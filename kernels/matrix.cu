@@ -171,7 +171,7 @@ struct MatrixCombineArgs {
     const Prime* prime;
     u64 minus_product;          // of all moduli, modulo the prime
     u64 weights[MOST_MODULI];   // products of all moduli but one
-    u32 inverses[MOST_MODULI];  // round(2^32 / p)
+    u32 inverses[MOST_MODULI];  // round(2^20 / p)
     u32 rows, columns, pitch, count, add, unused;
 };
 
@@ -181,8 +181,12 @@ KERNEL(matrix_combine, MatrixCombineArgs, PACK_THREADS, 1) {
     u32 quads = (a.columns + 3) / 4, row = (u32)(index / quads), column = (u32)(index % quads) * 4;
     if (row >= a.rows) return;
     const byte_t* from = a.remainders + (size_t)row * a.pitch + column;
-    // Below 2^45 each; multiples are in units of 2^-32, and within 2^-20 of an integer plus less than half.
-    u64 low[4] = {}, high[4] = {}, multiple[4] = {};
+    const Prime& p = *a.prime;
+    bool is_low = p.q >> 32 == 0;
+    // Below 2^45 each; multiples are in units of 2^-20, and within 2^-8 of an integer plus less than half.
+    u64 low[4] = {}, high[4] = {};
+    u32 multiple[4] = {};
+#pragma unroll 2
     for (u32 plane = 0; plane < a.count; ++plane) {
         u32 packed = *reinterpret_cast<const u32*>(from + plane * a.remainder_plane);
         u32 weight_low = (u32)a.weights[plane], weight_high = (u32)(a.weights[plane] >> 32), inverse = a.inverses[plane];
@@ -190,19 +194,34 @@ KERNEL(matrix_combine, MatrixCombineArgs, PACK_THREADS, 1) {
         for (u32 i = 0; i < 4; ++i) {
             u32 x = packed >> 8 * i & 255;
             low[i] += (u64)x * weight_low;
-            high[i] += (u64)x * weight_high;
-            multiple[i] += (u64)x * inverse;
+            if (!is_low) high[i] += (u64)x * weight_high;
+            multiple[i] += x * inverse;
         }
     }
-    const Prime& p = *a.prime;
+    bool is_short = p.q >> 51 == 0; // sums are below 2^64
     u64* to = a.c + (size_t)row * a.columns + column;
+    u32 width = min(4u, a.columns - column);
+    u64 results[4];
 #pragma unroll
     for (u32 i = 0; i < 4; ++i) {
-        if (column + i >= a.columns) return;
-        Wide sum = {low[i], 0};
-        multiply_add(sum, high[i], 1ull << 32);
-        multiply_add(sum, (multiple[i] + (1u << 31)) >> 32, a.minus_product);
-        u64 x = reduce_wide(sum.low, sum.high, p);
-        to[i] = a.add ? add_mod(x, to[i], p.q) : x;
+        u64 times = (multiple[i] + (1u << 19)) >> 20, x;
+        if (is_short) {
+            x = reduce_word(low[i] + (high[i] << 32) + times * a.minus_product, p);
+        } else {
+            Wide sum = {low[i], 0};
+            multiply_add(sum, high[i], 1ull << 32);
+            multiply_add(sum, times, a.minus_product);
+            x = reduce_wide(sum.low, sum.high, p);
+        }
+        results[i] = a.add && i < width ? add_mod(x, to[i], p.q) : x;
+    }
+    if (width == 4 && reinterpret_cast<size_t>(to) % 16 == 0) {
+        reinterpret_cast<ulonglong2*>(to)[0] = make_ulonglong2(results[0], results[1]);
+        reinterpret_cast<ulonglong2*>(to)[1] = make_ulonglong2(results[2], results[3]);
+        return;
+    }
+#pragma unroll
+    for (u32 i = 0; i < 4; ++i) {
+        if (i < width) to[i] = results[i];
     }
 }

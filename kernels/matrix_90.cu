@@ -66,6 +66,13 @@ struct GroupTile {
         for (u32 i = 0; i < LINES / 2; ++i) sums[i] = 0;
     }
 
+    // Before the products of a step: one group, since the wait for all but one would count those of a chunk each as one.
+    HE_D void begin() {
+#ifndef HE_HOST
+        asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+#endif
+    }
+
     HE_D void multiply(const byte_t* left, const byte_t* right, [[maybe_unused]] u32 rows, [[maybe_unused]] u32 lines) {
 #ifdef HE_HOST // which skips what is not read
         for (u32 i = 0; i < LINES / 2; ++i) {
@@ -78,7 +85,6 @@ struct GroupTile {
         }
 #else
         u32 a = (u32)__cvta_generic_to_shared(left) + warp / 4 * 64 * UNIT, b = (u32)__cvta_generic_to_shared(right);
-        asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 #pragma unroll
         for (u32 unit = 0; unit < UNITS; unit += 2) {
             u64 x = matrix_at(a + unit * ROWS * UNIT, ROWS * UNIT), y = matrix_at(b + unit * LINES * UNIT, LINES * UNIT);
@@ -112,10 +118,33 @@ struct GroupTile {
 #pragma unroll
         for (u32 i = 0; i < LINES / 2; i += 2) f(row_of(i) % PASS_ROWS, line_of(i), make_int2(sums[i], sums[i + 1]));
     }
+
+    template <class Number, class F>
+    HE_D void each_quad(u32 columns, Number number, F f) const {
+#pragma unroll
+        for (u32 i = 0; i < LINES / 2; i += 8) {
+            if (i / 2 >= columns) continue;
+            int low[4] = {sums[i], sums[i + 1], sums[i + 2], sums[i + 3]}, high[4] = {sums[i + 4], sums[i + 5], sums[i + 6], sums[i + 7]};
+            meet_quads(low, high, row_of(0), i / 2, t, number, f);
+        }
+    }
+
+    template <class Byte, class F>
+    HE_D void each_eight(Byte byte, F f) const {
+#pragma unroll
+        for (u32 i = 0; i < LINES / 2; i += 16)
+#pragma unroll
+            for (u32 e = 0; e < 4; e += 2) {
+                u32 pairs[4];
+#pragma unroll
+                for (u32 j = 0; j < 4; ++j) pairs[j] = byte(sums[i + 4 * j + e]) | byte(sums[i + 4 * j + e + 1]) << 8;
+                f(row_of(e), i / 4 * 8 + 8 * t, transpose_quad(pairs, t));
+            }
+    }
 };
 
-KERNEL(matrix_product_90, MatrixProductArgs, PRODUCT_THREADS, 1) { matrix_product<GroupTile<256, 3, 3, 128>>(a); }
+KERNEL(matrix_product_90, MatrixProductArgs, PRODUCT_THREADS, 1) { matrix_product<GroupTile<256, 4, 2, 128>>(a); }
 
 // For few columns, whose digits are in the first 128 or 64 lines.
-KERNEL(matrix_product_90_128, MatrixProductArgs, PRODUCT_THREADS, 2) { matrix_product<GroupTile<128, 4, 1, 64>>(a); }
-KERNEL(matrix_product_90_64, MatrixProductArgs, PRODUCT_THREADS, 4) { matrix_product<GroupTile<64, 4, 1, 128>>(a); }
+KERNEL(matrix_product_90_128, MatrixProductArgs, PRODUCT_THREADS, 2) { matrix_product<GroupTile<128, 3, 2, 64>>(a); }
+KERNEL(matrix_product_90_64, MatrixProductArgs, PRODUCT_THREADS, 3) { matrix_product<GroupTile<64, 3, 2, 128>>(a); }

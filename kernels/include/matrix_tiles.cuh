@@ -30,6 +30,51 @@ HE_D int dot_bytes(u32 a, u32 b, int c) {
 #endif
 }
 
+// From the thread whose lane differs in these bits.
+HE_D u32 from_lane_xor(u32 x, u32 bits) {
+#ifdef HE_HOST
+    u32 lane = threadIdx.x % warpSize;
+    const void** warp = he_host_published() + (threadIdx.x - lane);
+    warp[lane] = &x;
+    __syncwarp();
+    u32 other = *static_cast<const u32*>(warp[lane ^ bits]);
+    __syncwarp();
+    return other;
+#else
+    return __shfl_xor_sync(0xffffffffu, x, bits);
+#endif
+}
+
+// Four numbers of two bytes in each of four lanes next to each other: lane t gets number t of all of them, from the lowest lane on.
+HE_D uint2 transpose_quad(const u32 (&x)[4], u32 t) {
+    u32 first = x[0] | x[1] << 16, last = x[2] | x[3] << 16;
+    u32 a = t < 2 ? first : last, b = from_lane_xor(t < 2 ? last : first, 2); // of this lane and of lane t ^ 2
+    u32 low = (a & 0xffff) | b << 16, high = a >> 16 | (b & 0xffff0000u);
+    u32 mine = t % 2 ? high : low, other = from_lane_xor(t % 2 ? low : high, 1); // lanes t and t ^ 2, t ^ 1 and t ^ 3
+    u32 even = t % 2 ? other : mine, odd = t % 2 ? mine : other;
+    u32 near = (even & 0xffff) | odd << 16, far = even >> 16 | (odd & 0xffff0000u);
+    return t < 2 ? make_uint2(near, far) : make_uint2(far, near);
+}
+
+// Numbers of four digits, of which each of two lanes next to each other has two of the same number in rows g and g + 8: the even lane gets the
+// number of row g, the odd one that of row g + 8.
+HE_D i64 meet_digits(const int (&sums)[4], u32 t) {
+    i64 x = (i64)sums[0] + (i64)sums[1] * 256, y = (i64)sums[2] + (i64)sums[3] * 256;
+    u64 keep = (u64)(t % 2 ? y : x), give = (u64)(t % 2 ? x : y);
+    u64 got = from_lane_xor((u32)give, 1) | (u64)from_lane_xor((u32)(give >> 32), 1) << 32;
+    return (i64)(t % 2 ? got + (keep << 16) : keep + (got << 16));
+}
+
+// The numbers of 16 lines, which `number` makes of their sums: two of a row at a time to f(row, column, first, second), from row `row` and
+// column `column` on.
+template <class Number, class F>
+HE_D void meet_quads(const int (&low)[4], const int (&high)[4], u32 row, u32 column, u32 t, Number number, F f) {
+    row += t % 2 * 8;
+    u32 x = number(row, column + t / 2, meet_digits(low, t)), y = number(row, column + 2 + t / 2, meet_digits(high, t));
+    u32 got = from_lane_xor(t < 2 ? y : x, 2);
+    f(row, column + t / 2 * 2, t < 2 ? x : got, t < 2 ? got : y);
+}
+
 // 64 rows and 32 lines for each of eight warps. With g = lane / 4 and t = lane % 4, a thread has for each 16 rows i and 8 lines j the sums of
 // lines 2t and 2t + 1 in row g, then in row g + 8.
 template <u32 STAGED>
@@ -49,6 +94,7 @@ struct WarpSums {
                 for (u32 e = 0; e < 4; ++e) sums[i][j][e] = 0;
     }
 
+    HE_D void begin() {}
     HE_D void end() {}
     HE_D void finish() {}
 
@@ -65,6 +111,32 @@ struct WarpSums {
                     f(i * 16 % PASS_ROWS + g + e / 2 * 8, first + j * 8 + 2 * t, make_int2(sums[i][j][e], sums[i][j][e + 1]));
                 }
         }
+    }
+
+    // Numbers of four digits (`meet_quads`) in so many columns.
+    template <class Number, class F>
+    HE_D void each_quad(u32 columns, Number number, F f) const {
+#pragma unroll
+        for (u32 i = 0; i < ROWS / 16; ++i)
+#pragma unroll
+            for (u32 j = 0; j < WARP_LINES / 8; j += 2) {
+                if (first / 4 + 2 * j >= columns) continue;
+                meet_quads(sums[i][j], sums[i][j + 1], i * 16 + g, first / 4 + 2 * j, t, number, f);
+            }
+    }
+
+    // A byte of each sum, by row and first line: eight lines at a time.
+    template <class Byte, class F>
+    HE_D void each_eight(Byte byte, F f) const {
+#pragma unroll
+        for (u32 i = 0; i < ROWS / 16; ++i)
+#pragma unroll
+            for (u32 e = 0; e < 4; e += 2) {
+                u32 pairs[4];
+#pragma unroll
+                for (u32 j = 0; j < 4; ++j) pairs[j] = byte(sums[i][j][e]) | byte(sums[i][j][e + 1]) << 8;
+                f(i * 16 + g + e / 2 * 8, first + 8 * t, transpose_quad(pairs, t));
+            }
     }
 };
 

@@ -1,6 +1,6 @@
-//! Every figure of the tables of `he-cli bench papers`, `ops`, `rings`, `aes` and `gates` by
-//! Criterion: `cargo bench --bench workloads`, or some of them by a part of their names, which are
-//! `table/column/row`:
+//! Every figure of the tables of `he-cli bench papers`, `ops`, `rings`, `matrices`, `aes` and
+//! `gates` by Criterion: `cargo bench --bench workloads`, or some of them by a part of their names,
+//! which are `table/column/row`:
 //!
 //! `cargo bench --bench workloads -- 'p4-ntt/cpu-1-thread'`, `-- 'bfv.*/rotate'`, `-- --list`.
 //!
@@ -10,7 +10,7 @@
 use criterion::Criterion;
 use he_bench::measure::{Id, Lab, Meter};
 use he_bench::report::Show;
-use he_bench::{Error, Result, aes, gates, ops, papers, rings};
+use he_bench::{Error, Result, aes, gates, matrices, ops, papers, rings};
 use he_cuda::Cuda;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
@@ -18,8 +18,14 @@ use std::time::Duration;
 type Tables = fn(&Lab, &mut Show<'_>) -> Result<()>;
 
 /// The workloads.
-const SUBJECTS: [Tables; 5] =
-    [|lab, show| papers::tables(lab, &[], show), ops::tables, rings::tables, aes::tables, gates::tables];
+const SUBJECTS: [Tables; 6] = [
+    |lab, show| papers::tables(lab, &[], show),
+    ops::tables,
+    rings::tables,
+    matrices::tables,
+    aes::tables,
+    gates::tables,
+];
 
 /// The end of a channel that is in the thread of the workloads.
 struct Remote {

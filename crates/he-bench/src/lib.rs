@@ -1,6 +1,7 @@
 //! Measurements of homomorphic encryption on the CPU and on a GPU: operations and their parts, AES,
-//! TFHE, bootstrapping, switching between schemes, functions on CKKS, training on encrypted data,
-//! models on encrypted inputs, and the experiments of five papers, with their figures beside ours.
+//! TFHE, products of matrices, bootstrapping, switching between schemes, functions on CKKS,
+//! training on encrypted data, models on encrypted inputs, and the experiments of five papers, with
+//! their figures beside ours.
 //!
 //! [`measure`] times calls on a device, [`report`] holds tables and prints them, [`plot`] draws
 //! them (with the feature `plots`); the other modules are the workloads, which exist only here.
@@ -17,6 +18,7 @@ pub mod functions;
 pub mod gates;
 pub mod helr;
 pub mod keys;
+pub mod matrices;
 pub mod measure;
 pub mod nn;
 pub mod ops;

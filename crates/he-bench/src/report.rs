@@ -89,6 +89,8 @@ pub enum Unit {
     KilobytesPerSecond,
     /// 10^9 bytes per second.
     GigabytesPerSecond,
+    /// 10^9 modular products per second.
+    BillionsPerSecond,
     /// Hundredths of a whole; in place of seconds there is the fraction.
     Percent,
 }
@@ -102,6 +104,7 @@ impl Unit {
             Self::Seconds => "s",
             Self::KilobytesPerSecond => "KB/s",
             Self::GigabytesPerSecond => "GB/s",
+            Self::BillionsPerSecond => "10^9/s",
             Self::Percent => "%",
         }
     }
@@ -110,14 +113,14 @@ impl Unit {
         matches!(self, Self::Microseconds | Self::Milliseconds | Self::Seconds)
     }
 
-    /// The figure for this many seconds and bytes.
+    /// The figure for this many seconds and bytes, or products.
     fn figure(self, seconds: f64, bytes: f64) -> f64 {
         match self {
             Self::Microseconds => seconds * 1e6,
             Self::Milliseconds => seconds * 1e3,
             Self::Seconds => seconds,
             Self::KilobytesPerSecond => bytes / seconds * 1e-3,
-            Self::GigabytesPerSecond => bytes / seconds * 1e-9,
+            Self::GigabytesPerSecond | Self::BillionsPerSecond => bytes / seconds * 1e-9,
             Self::Percent => seconds * 1e2,
         }
     }
@@ -276,7 +279,7 @@ impl Table {
         self.add(name, Origin::Measured, seconds.into_iter().map(|value| value.of_seconds(unit)).collect());
     }
 
-    /// Adds measured rates: seconds, and the bytes of each row.
+    /// Adds measured rates: seconds, and the bytes or products of each row.
     pub fn measured_rates(&mut self, name: &str, seconds: impl IntoIterator<Item = (Value, usize)>) {
         let unit = self.unit;
         let rates = seconds.into_iter().map(|(value, bytes)| value.of_bytes(unit, bytes as f64));

@@ -159,9 +159,9 @@ entries! {
     Lift = "key_switch"."lift_rows" 0;
     MatrixProduct = "matrix"."matrix_product" matrix_stages(3, 64, 256, 1);
     MatrixProduct80 = "matrix_80"."matrix_product_80" matrix_stages(4, 64, 256, 1);
-    MatrixProduct90 = "matrix_90"."matrix_product_90" matrix_stages(3, 128, 256, 3);
-    MatrixProduct90Lines128 = "matrix_90"."matrix_product_90_128" matrix_stages(4, 128, 128, 1);
-    MatrixProduct90Lines64 = "matrix_90"."matrix_product_90_64" matrix_stages(4, 128, 64, 1);
+    MatrixProduct90 = "matrix_90"."matrix_product_90" matrix_stages(4, 128, 256, 2);
+    MatrixProduct90Lines128 = "matrix_90"."matrix_product_90_128" matrix_stages(3, 128, 128, 2);
+    MatrixProduct90Lines64 = "matrix_90"."matrix_product_90_64" matrix_stages(3, 128, 64, 2);
     MatrixPackBytes = "matrix"."matrix_pack_bytes" 0;
     MatrixPackDigits = "matrix"."matrix_pack_digits" 0;
     MatrixPackRemainders = "matrix"."matrix_pack_remainders" 0;

@@ -65,7 +65,7 @@ struct ProductArgs {
     digits: u32,
     add: u32,
     pitch: u32,
-    unused: u32,
+    planes: u32,
     moduli: [u32; MODULI.len()],
 }
 
@@ -160,8 +160,9 @@ impl Cut {
         }
     }
 
+    /// The chunks of a line, of which the matrix units take two at a time.
     const fn chunks(self, inner: usize) -> usize {
-        (inner * self.parts()).div_ceil(CHUNK)
+        (inner * self.parts()).div_ceil(2 * CHUNK) * 2
     }
 
     /// The words of a plane of the left matrix.
@@ -421,10 +422,10 @@ impl CudaRing {
             digits: if let Cut::Digits { digits, .. } = cut { digits as u32 } else { 0 },
             add: 0,
             pitch: pitch as u32,
-            unused: 0,
+            planes: planes as u32,
             moduli: padded(MODULI[..planes].iter().copied()),
         };
-        let (entry, tile_rows) = self.cuda.matrix_unit(columns * args.digits as usize);
+        let (entry, tile_rows, most_blocks) = self.cuda.matrix_unit(columns * args.digits as usize);
         for segment in (0..chunks.max(1)).step_by(SEGMENT / CHUNK) {
             args.first = segment as u32;
             args.count = (chunks - segment).min(SEGMENT / CHUNK) as u32;
@@ -438,7 +439,8 @@ impl CudaRing {
                 args.c = c + (8 * row * columns) as u64;
                 let tiles = height.div_ceil(tile_rows) * columns.div_ceil(cut.outputs());
                 let shared = crate::kernels::ENTRIES[entry as usize].2;
-                let grid = [tiles as u32, planes as u32, 1];
+                // Blocks take one tile after the other.
+                let grid = [(tiles * planes).min(most_blocks) as u32, 1, 1];
                 // SAFETY: both matrices were packed for this product, and the callers have checked
                 // the result; the remainders have a plane of these rows for each modulus.
                 unsafe { self.cuda.launch(op, entry, grid, THREADS, shared, &args)? };
@@ -466,9 +468,7 @@ impl CudaRing {
             prime: of.prime,
             minus_product: q.neg(product_but(q, moduli, None)),
             weights: padded((0..count).map(|plane| product_but(q, moduli, Some(plane)))),
-            inverses: padded(
-                moduli.iter().map(|&p| (((1u64 << 32) + u64::from(p / 2)) / u64::from(p)) as u32),
-            ),
+            inverses: padded(moduli.iter().map(|&p| ((1 << 20) + p / 2) / p)),
             rows: of.rows,
             columns: of.columns,
             pitch: of.pitch,
@@ -484,15 +484,18 @@ impl CudaRing {
 }
 
 impl Cuda {
-    /// The kernel for so many lines of digits (0: of remainders), and the rows of its tiles.
-    fn matrix_unit(&self, lines: usize) -> (Entry, usize) {
-        match (self.gpu().info().compute_capability, lines) {
-            ((9, 0), 1..=64) => (Entry::MatrixProduct90Lines64, 128),
-            ((9, 0), 65..=128) => (Entry::MatrixProduct90Lines128, 128),
-            ((9, 0), _) => (Entry::MatrixProduct90, 128),
-            ((8.., _), _) => (Entry::MatrixProduct80, 64),
-            _ => (Entry::MatrixProduct, 64),
-        }
+    /// The kernel for so many lines of digits (0: of remainders), the rows of its tiles, and the
+    /// blocks that the device holds of it.
+    fn matrix_unit(&self, lines: usize) -> (Entry, usize, usize) {
+        let info = self.gpu().info();
+        let (entry, rows, each) = match (info.compute_capability, lines) {
+            ((9, 0), 1..=64) => (Entry::MatrixProduct90Lines64, 128, 3),
+            ((9, 0), 65..=128) => (Entry::MatrixProduct90Lines128, 128, 2),
+            ((9, 0), _) => (Entry::MatrixProduct90, 128, 1),
+            ((8.., _), _) => (Entry::MatrixProduct80, 64, 2),
+            _ => (Entry::MatrixProduct, 64, 1),
+        };
+        (entry, rows, each * info.multiprocessors as usize)
     }
 }
 

@@ -29,6 +29,8 @@ pub enum Subject {
     Ops(BenchOptions),
     /// Measure the parts of operations: transforms, loops over rows, the parts of a key switch
     Rings(BenchOptions),
+    /// Measure products of matrices of integers modulo primes
+    Matrices(BenchOptions),
     /// Measure every mode of AES, by length
     Aes(BenchOptions),
     /// Measure gates, integers and circuits of TFHE

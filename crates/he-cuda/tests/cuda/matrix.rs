@@ -8,7 +8,7 @@ use he_core::backend::{Backend, Cpu, MatrixNumbers, MatrixOps, MatrixProduct, Ri
 use he_core::conformance::suite;
 use he_core::ring::{RingSpec, Span};
 use he_cuda::{Arithmetic, Cuda};
-use std::time::Instant;
+use rand::{RngExt, SeedableRng, rngs::ChaCha20Rng};
 
 /// The conformance suite has devices of compute capability 9.0.
 #[test]
@@ -26,111 +26,62 @@ fn threads_multiply_matrices_in_any_order() {
     }
 }
 
-/// A word that looks random.
-fn word(i: usize) -> u64 {
-    let x = (i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x ^ (x >> 27)
+/// The words of a product on a device, added to what is there, are those of the CPU.
+fn agrees_with_cpu(cuda: &Cuda, numbers: MatrixNumbers, bits: u32, [rows, inner, columns]: [usize; 3]) {
+    let spec = RingSpec::new(2, ntt_primes_below(bits, 2, 1, &[]).unwrap(), vec![]).unwrap();
+    let (product, q) = (MatrixProduct::new(numbers, rows, inner, columns).unwrap(), spec.modulus(Span::chain(1), 0).value());
+    let mut rng = ChaCha20Rng::seed_from_u64(u64::from(bits));
+    let mut words =
+        |count: usize, most: u64| -> Vec<u64> { (0..count).map(|_| rng.random_range(0..=most)).collect() };
+    let most = if numbers == MatrixNumbers::Bytes { (1 << 32) - 1 } else { q - 1 };
+    let is_bytes = !matches!(numbers, MatrixNumbers::Residues(_));
+    let a = words(product.left_words(), if is_bytes { u64::MAX } else { most });
+    let (b, c) = (words(product.right_words(), most), words(product.result_words(), most));
+    let expected = product_on(&Cpu::new(), &spec, &product, [&a, &b, &c]);
+    assert!(product_on(cuda, &spec, &product, [&a, &b, &c]) == expected, "{product}, {bits} bits");
 }
 
-/// The median of some calls, in seconds, from an idle device to an idle device.
-fn seconds(backend: &impl Backend, mut call: impl FnMut()) -> f64 {
-    let mut once = || {
-        backend.synchronize().unwrap();
-        let begin = Instant::now();
-        call();
-        backend.synchronize().unwrap();
-        begin.elapsed().as_secs_f64()
-    };
-    let count = if once() > 0.5 { 1 } else { 7 };
-    let mut times: Vec<f64> = (0..count).map(|_| once()).collect();
-    times.sort_by(f64::total_cmp);
-    times[count / 2]
+fn product_on<B: RingOps>(
+    backend: &B,
+    spec: &RingSpec,
+    product: &MatrixProduct,
+    [a, b, c]: [&[u64]; 3],
+) -> Vec<u64> {
+    let ring = backend.prepare(spec).unwrap();
+    let left = ring.pack_left(product, &backend.upload(a).unwrap(), 0).unwrap();
+    let right = ring.pack_right(product, &backend.upload(b).unwrap(), 0).unwrap();
+    let mut c = backend.upload(c).unwrap();
+    ring.multiply_matrices(left.as_ref(), right.as_ref(), true, 0, &mut c).unwrap();
+    backend.download(&c, 0..product.result_words()).unwrap()
 }
 
-/// Prints what a product takes, and checks some of its numbers.
-fn rate<B: RingOps>(backend: &B, bits: u32, numbers: MatrixNumbers, [rows, inner, columns]: [usize; 3]) {
-    let q = ntt_primes_below(bits, 12, 1, &[]).unwrap()[0];
-    let ring = backend.prepare(&RingSpec::new(12, vec![q], vec![]).unwrap()).unwrap();
-    let product = MatrixProduct::new(numbers, rows, inner, columns).unwrap();
-    let modulus = if numbers == MatrixNumbers::Bytes { 1 << 32 } else { q };
-    let is_residues = matches!(numbers, MatrixNumbers::Residues(_));
-    let left: Vec<u64> =
-        (0..product.left_words()).map(|i| if is_residues { word(i) % modulus } else { word(i) }).collect();
-    let right: Vec<u64> = (0..product.right_words()).map(|i| word(!i) % modulus).collect();
-    let (a, b) = (backend.upload(&left).unwrap(), backend.upload(&right).unwrap());
-    let mut c = backend.zeros(product.result_words()).unwrap();
-    let packing = seconds(backend, || drop(ring.pack_left(&product, &a, 0).unwrap()));
-    let packing_right = seconds(backend, || drop(ring.pack_right(&product, &b, 0).unwrap()));
-    let (a, b) = (ring.pack_left(&product, &a, 0).unwrap(), ring.pack_right(&product, &b, 0).unwrap());
-    let time = seconds(backend, || {
-        ring.multiply_matrices(a.as_ref(), b.as_ref(), false, 0, &mut c).unwrap();
-    });
-    for i in (0..50).map(|i| word(i) as usize % product.result_words()).chain([0, product.result_words() - 1])
-    {
-        let (row, column) = (i / columns, i % columns);
-        let x = |k: usize| match numbers {
-            MatrixNumbers::Residues(_) => i128::from(left[row * inner + k]),
-            _ => {
-                let byte = left[(row * inner + k) / 8].to_le_bytes()[(row * inner + k) % 8];
-                if numbers == MatrixNumbers::Bytes { byte.into() } else { byte.cast_signed().into() }
-            }
-        };
-        let modulus = i128::from(modulus);
-        let sum =
-            (0..inner).fold(0, |sum, k| (sum + x(k) * i128::from(right[k * columns + column])) % modulus);
-        let expected = sum.rem_euclid(modulus) as u64;
-        assert_eq!(
-            backend.download(&c, i..i + 1).unwrap(),
-            [expected],
-            "{product}: row {row}, column {column}"
-        );
-    }
-    let rate = rows as f64 * inner as f64 * columns as f64 / time * 1e-12;
-    println!(
-        "{product}, {bits} bits: {:.4} ms, {rate:.4} T/s; packing {:.3} + {:.3} ms",
-        time * 1e3,
-        packing * 1e3,
-        packing_right * 1e3
-    );
-}
+/// Four digits and others in the first 64 or 128 lines, whole blocks, remainders; words modulo
+/// 2^32.
+const KINDS: [(MatrixNumbers, u32, usize); 9] = [
+    (MatrixNumbers::Residues(Span::chain(1)), 31, 16),
+    (MatrixNumbers::Residues(Span::chain(1)), 50, 9),
+    (MatrixNumbers::Residues(Span::chain(1)), 31, 27),
+    (MatrixNumbers::Residues(Span::chain(1)), 61, 13),
+    (MatrixNumbers::Residues(Span::chain(1)), 31, 300),
+    (MatrixNumbers::Residues(Span::chain(1)), 61, 300),
+    (MatrixNumbers::SignedBytes(Span::chain(1)), 31, 65),
+    (MatrixNumbers::SignedBytes(Span::chain(1)), 50, 40),
+    (MatrixNumbers::Bytes, 31, 3),
+];
 
-/// Rates in 10^12 modular multiply-adds per second.
 #[test]
-#[ignore = "prints rates; HE_REQUIRE_GPU=1 cargo test --release -p he-cuda --test cuda -- --ignored --nocapture rates_of_matrices"]
-fn rates_of_matrices() {
-    let residues = MatrixNumbers::Residues(Span::chain(1));
-    let signed = MatrixNumbers::SignedBytes(Span::chain(1));
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
-    pool.install(|| {
-        for cpu in Cpu::all() {
-            println!("{}", cpu.name());
-            for (bits, numbers) in [
-                (31, residues),
-                (50, residues),
-                (61, residues),
-                (31, signed),
-                (50, signed),
-                (32, MatrixNumbers::Bytes),
-            ] {
-                rate(&cpu, bits, numbers, [1024; 3]);
-            }
-        }
-    });
+fn blocks_multiply_several_tiles() {
+    let cuda = Cuda::on(&Gpu::from_driver(emulator().with_multiprocessors(1))).expect("the emulator opens");
+    for (numbers, bits, columns) in KINDS {
+        agrees_with_cpu(&cuda, numbers, bits, [515, 3, columns.min(40)]);
+    }
+}
+
+#[test]
+fn a_gpu_multiplies_large_matrices() {
     let Some(cuda) = gpu_or_skip(Arithmetic::Auto) else { return };
-    println!("{}", cuda.name());
-    for (bits, numbers, sizes) in [
-        (31, residues, [1 << 12; 3]),
-        (50, residues, [1 << 12; 3]),
-        (61, residues, [1 << 12; 3]),
-        (31, signed, [1 << 12, 1 << 12, 1 << 13]),
-        (50, signed, [1 << 12, 1 << 12, 1 << 13]),
-        (31, residues, [1 << 20, 1 << 8, 1]),
-        (31, residues, [1 << 20, 1 << 8, 16]),
-        (50, residues, [1 << 20, 1 << 8, 16]),
-        (32, MatrixNumbers::Bytes, [1 << 16, 1 << 16, 1]),
-        (32, MatrixNumbers::Bytes, [1 << 16, 1 << 16, 16]),
-    ] {
-        rate(&cuda, bits, numbers, sizes);
+    suite::matrices(&cuda, 0).unwrap();
+    for (numbers, bits, columns) in KINDS {
+        agrees_with_cpu(&cuda, numbers, bits, [100_003, 70, columns]);
     }
 }

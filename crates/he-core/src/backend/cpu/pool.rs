@@ -18,13 +18,14 @@ const LEAST_WORDS: usize = 1 << 13;
 /// The words that may wait in a pool in any case: 1 GiB.
 const MOST_WORDS: usize = 1 << 27;
 
-/// The part of the words in use that may wait. Bootstrapping at N = 2^16 uses 10 GB of keys and
-/// matrices and frees 2 GB while it runs.
-const MOST_PART: usize = 4;
+/// The buffers that come back while the words in use at once are remembered, at least; twice as
+/// many at most.
+const WINDOW: usize = 1 << 12;
 
 /// Memory that waits to be used again, of one [`Cpu`](super::Cpu) and its clones. It holds at most
-/// 1 GiB, or a quarter of what is in use if that is more, and gives back first what has waited
-/// longest. Everything is given back when the back end and the rings that it prepared are dropped.
+/// 1 GiB; or, if that is more, what is missing to the most that was in use at once lately, so that
+/// the digits and results of a large batch come back without page faults. It gives back first what
+/// has waited longest, and everything when the back end and the rings that it prepared are dropped.
 #[derive(Debug, Default)]
 pub(super) struct Pool {
     waiting: Mutex<Waiting>,
@@ -39,6 +40,10 @@ struct Waiting {
     words: usize,
     /// The words of the pool's buffers that do not wait.
     in_use: usize,
+    /// The most of them in the present window and in the one before.
+    peaks: [usize; 2],
+    /// The buffers that came back in the present window.
+    returned: usize,
     /// Counts down, so that what comes later is less.
     clock: u64,
 }
@@ -64,11 +69,25 @@ impl Waiting {
         Some(words)
     }
 
+    fn count_in_use(&mut self, words: usize) {
+        self.in_use += words;
+        self.peaks[0] = self.peaks[0].max(self.in_use);
+    }
+
+    fn count_returned(&mut self, words: usize) {
+        self.in_use = self.in_use.saturating_sub(words);
+        self.returned += 1;
+        if self.returned == WINDOW {
+            self.returned = 0;
+            self.peaks = [self.in_use, self.peaks[0]];
+        }
+    }
+
     /// Puts a buffer in, and takes out what has waited longest until no more words wait than
-    /// `most` or the part of those in use.
+    /// `most`, or than were in use lately in addition to those that are.
     fn put(&mut self, words: Vec<u64>, most: usize) -> Vec<Vec<u64>> {
-        self.in_use = self.in_use.saturating_sub(words.len());
-        let most = most.max(self.in_use / MOST_PART);
+        self.count_returned(words.len());
+        let most = most.max(self.peaks[0].max(self.peaks[1]) - self.in_use);
         self.clock = self.clock.wrapping_sub(1);
         self.words += words.len();
         self.by_age.insert(self.clock, words.len());
@@ -116,7 +135,7 @@ impl Pool {
         let length = words + LINE - 1;
         let mut waiting = self.lock();
         let found = waiting.take(length..=length + words / 4);
-        waiting.in_use += found.as_ref().map_or(length, Vec::len);
+        waiting.count_in_use(found.as_ref().map_or(length, Vec::len));
         drop(waiting);
         found.map(|memory| CpuBuf::new(memory, words, Arc::downgrade(self)))
     }
@@ -320,11 +339,17 @@ mod tests {
         assert_eq!((waiting.words, waiting.by_age.len(), waiting.by_length.len()), (45, 2, 2));
         assert_eq!(waiting.put(vec![0; 61], 60).len(), 3);
         assert!(waiting.words == 0 && waiting.take(0..=100).is_none());
-        // A quarter of what is in use.
-        waiting.in_use = 1000 + 100;
-        assert!(waiting.put(vec![0; 100], 60).is_empty() && waiting.in_use == 1000);
-        assert!(waiting.put(vec![0; 100], 60).is_empty());
-        assert_eq!((waiting.put(vec![0; 100], 60).len(), waiting.words), (1, 200));
+        // As many as were in use at once, until two windows later.
+        waiting.count_in_use(300);
+        for left in [200, 100, 0] {
+            assert!(waiting.put(vec![0; 100], 60).is_empty() && waiting.in_use == left);
+        }
+        assert_eq!((waiting.put(vec![0; 50], 60).len(), waiting.words), (1, 250));
+        for _ in 0..2 * WINDOW {
+            waiting.count_in_use(10);
+            waiting.put(vec![0; 10], 60);
+        }
+        assert_eq!(waiting.words, 60);
         let pool = Arc::new(Pool::default());
         let buf = pool.zeros(LEAST_WORDS);
         drop(pool);

@@ -32,30 +32,26 @@ pub(super) fn multiply((left, right): (usize, usize), a: &[u64], b: &[u64], sums
 /// tiles.
 #[target_feature(enable = "avx2")]
 unsafe fn tile<const L: usize, const R: usize>(steps: usize, a: *const i32, b: *const i32, sums: *mut i64) {
-    let mut tile = [[[_mm256_setzero_si256(); R]; L]; ROWS];
+    let mut tiles = [[[_mm256_setzero_si256(); ROWS]; R]; L];
     for k in 0..steps {
         let mut right = [_mm256_setzero_si256(); R];
         for (j, right) in right.iter_mut().enumerate() {
             // SAFETY: step k is one of the panel's.
             *right = _mm256_cvtepi32_epi64(unsafe { _mm_loadu_si128(b.add((k * R + j) * COLUMNS).cast()) });
         }
-        for (r, row) in tile.iter_mut().enumerate() {
-            for (i, sums) in row.iter_mut().enumerate() {
+        for (i, tiles) in tiles.iter_mut().enumerate() {
+            for r in 0..ROWS {
                 // SAFETY: likewise.
                 let x = _mm256_set1_epi32(unsafe { *a.add((k * L + i) * ROWS + r) });
-                for (sum, &y) in sums.iter_mut().zip(&right) {
-                    *sum = _mm256_add_epi64(*sum, _mm256_mul_epi32(x, y));
+                for (sums, &y) in tiles.iter_mut().zip(&right) {
+                    sums[r] = _mm256_add_epi64(sums[r], _mm256_mul_epi32(x, y));
                 }
             }
         }
     }
-    for (r, row) in tile.iter().enumerate() {
-        for (i, row) in row.iter().enumerate() {
-            for (j, &sum) in row.iter().enumerate() {
-                let at = ((i * R + j) * ROWS + r) * COLUMNS;
-                // SAFETY: the tile is one of the sums'.
-                unsafe { _mm256_storeu_si256(sums.add(at).cast::<__m256i>(), sum) };
-            }
-        }
+    // Loops over the dimensions would keep the tiles in memory while they are computed.
+    for (i, &line) in tiles.as_flattened().as_flattened().iter().enumerate() {
+        // SAFETY: the tiles are the sums'.
+        unsafe { _mm256_storeu_si256(sums.add(COLUMNS * i).cast::<__m256i>(), line) };
     }
 }

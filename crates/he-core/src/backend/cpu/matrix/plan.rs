@@ -21,6 +21,9 @@ enum Unit {
     /// Whole residues below 2^52, the halves of whose products are added up.
     #[cfg(target_arch = "x86_64")]
     Fused,
+    /// Pieces of residues, in a word each, whose products below 2^52 are added up.
+    #[cfg(target_arch = "x86_64")]
+    Split,
     /// Bytes, four of whose products are added to a sum at a time.
     #[cfg(target_arch = "x86_64")]
     Bytes,
@@ -72,6 +75,8 @@ impl Plan {
             #[cfg(target_arch = "x86_64")]
             Kernels::Avx512(_) if residues && bits <= 52 => Unit::Fused,
             #[cfg(target_arch = "x86_64")]
+            Kernels::Avx512(_) if residues => Unit::Split,
+            #[cfg(target_arch = "x86_64")]
             Kernels::Avx512(_) if !residues && avx512::has_bytes() => Unit::Bytes,
             #[cfg(target_arch = "x86_64")]
             Kernels::Avx512(_) => Unit::Avx512,
@@ -112,6 +117,8 @@ impl Plan {
             #[cfg(target_arch = "x86_64")]
             Unit::Avx512 => avx512::PIECE_ROWS,
             #[cfg(target_arch = "x86_64")]
+            Unit::Split => avx512::SPLIT_ROWS,
+            #[cfg(target_arch = "x86_64")]
             Unit::Fused => avx512::FUSED_ROWS,
             #[cfg(target_arch = "x86_64")]
             Unit::Bytes => avx512::BYTE_ROWS,
@@ -126,6 +133,8 @@ impl Plan {
             Unit::Avx2 => avx2::COLUMNS,
             #[cfg(target_arch = "x86_64")]
             Unit::Avx512 => avx512::PIECE_COLUMNS,
+            #[cfg(target_arch = "x86_64")]
+            Unit::Split => avx512::SPLIT_COLUMNS,
             #[cfg(target_arch = "x86_64")]
             Unit::Fused => avx512::FUSED_COLUMNS,
             #[cfg(target_arch = "x86_64")]
@@ -199,7 +208,7 @@ impl Plan {
     const fn left_step(&self) -> usize {
         match self.unit {
             #[cfg(target_arch = "x86_64")]
-            Unit::Fused => self.rows(),
+            Unit::Fused | Unit::Split => self.left.count * self.rows(),
             #[cfg(target_arch = "x86_64")]
             Unit::Bytes => self.rows() / 2,
             _ => self.left.count * self.rows() / 2,
@@ -210,7 +219,7 @@ impl Plan {
     const fn right_step(&self) -> usize {
         match self.unit {
             #[cfg(target_arch = "x86_64")]
-            Unit::Fused => self.columns(),
+            Unit::Fused | Unit::Split => self.right.count * self.columns(),
             #[cfg(target_arch = "x86_64")]
             Unit::Bytes => self.columns() / 2,
             _ => self.right.count * self.columns() / 2,
@@ -266,6 +275,17 @@ impl Plan {
                 }
             }
             #[cfg(target_arch = "x86_64")]
+            Unit::Split => {
+                for (k, step) in out.chunks_exact_mut(pieces.count * lanes).enumerate() {
+                    for i in 0..lanes {
+                        let x = get(i, k);
+                        for piece in 0..pieces.count {
+                            step[piece * lanes + i] = pieces.get(x, piece).into();
+                        }
+                    }
+                }
+            }
+            #[cfg(target_arch = "x86_64")]
             Unit::Bytes => {
                 for (step, pair) in (0..steps).flat_map(|step| (0..lanes / 2).map(move |pair| (step, pair))) {
                     let numbers: [u64; 8] = std::array::from_fn(|i| get(2 * pair + i / 4, 4 * step + i % 4));
@@ -310,7 +330,9 @@ impl Plan {
             #[cfg(target_arch = "x86_64")]
             Unit::Avx2 => avx2::multiply(counts, a, part(0), sums),
             #[cfg(target_arch = "x86_64")]
-            Unit::Avx512 => avx512::multiply_pieces(counts, a, part(0), sums),
+            Unit::Avx512 => avx512::multiply_pieces(counts.1, a, part(0), sums),
+            #[cfg(target_arch = "x86_64")]
+            Unit::Split => avx512::multiply_split(a, part(0), sums),
             #[cfg(target_arch = "x86_64")]
             Unit::Fused => avx512::multiply_fused(a, part(0), sums),
             #[cfg(target_arch = "x86_64")]
