@@ -8,8 +8,8 @@ use he_core::conformance_suite;
 
 conformance_suite!(cpu, Cpu::new());
 conformance_suite!(cpu_portable, Cpu::portable(), log_n <= 11);
-conformance_suite!(naive, Naive, log_n <= 6);
-conformance_suite!(mirror, Mirror::new(Cpu::new(), Naive), log_n <= 6);
+conformance_suite!(naive, Naive, log_n <= 4);
+conformance_suite!(mirror, Mirror::new(Cpu::new(), Naive), log_n <= 4);
 conformance_suite!(skipped, optional None::<Cpu>);
 conformance_suite!(wide cpu_wide, Cpu::new(), log_n <= 12);
 conformance_suite!(wide naive_wide, Naive, log_n <= 5);

@@ -106,6 +106,13 @@ fn key_switches(log_n: u32) -> Vec<KeySwitchShape> {
     shapes
 }
 
+/// All shapes at the two smallest degrees, and a third of them at each larger one: the automorphisms
+/// of the reference take two slow transforms.
+fn spread_key_switches(log_n: u32) -> impl Iterator<Item = KeySwitchShape> {
+    let taken = move |i: usize| log_n <= 3 || i % 3 == log_n as usize % 3;
+    key_switches(log_n).into_iter().enumerate().filter(move |&(i, _)| taken(i)).map(|(_, shape)| shape)
+}
+
 /// ModUp: digits of both kinds over the chain and the special primes.
 pub fn decompositions<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
     small_rings(backend, log_n, |lab| {
@@ -392,10 +399,7 @@ fn refused_weights<B: RingOps>(lab: &Lab<B>, shape: &KeySwitchShape) -> Result<(
 /// Weighted sums of rotations.
 pub fn rotations<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
     small_rings(backend, log_n, |lab| {
-        // The automorphism of the reference takes two slow transforms, so there are fewer shapes at
-        // larger degrees.
-        let shapes = key_switches(lab.log_n).into_iter().enumerate();
-        for (_, shape) in shapes.filter(|(i, _)| lab.log_n <= 4 || i % 3 == lab.log_n as usize % 3) {
+        for shape in spread_key_switches(lab.log_n) {
             let fill = if shape.q % 2 == 0 { Fill::Top } else { Fill::Paint(1) };
             in_case(rotation_case(lab, &shape, fill), || lab.case(&shape))?;
             in_case(refused_weights(lab, &shape), || lab.case(&shape))?;
@@ -437,8 +441,7 @@ fn switch_case<B: RingOps>(lab: &Lab<B>, shape: &KeySwitchShape, fill: Fill) -> 
 /// Whole key switches.
 pub fn switches<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
     small_rings(backend, log_n, |lab| {
-        let shapes = key_switches(lab.log_n).into_iter().enumerate().filter(|(_, shape)| shape.p > 0);
-        for (_, shape) in shapes.filter(|(i, _)| lab.log_n <= 4 || i % 3 == lab.log_n as usize % 3) {
+        for shape in spread_key_switches(lab.log_n).filter(|shape| shape.p > 0) {
             let fill = if shape.q % 2 == 0 { Fill::Top } else { Fill::Paint(1) };
             in_case(switch_case(lab, &shape, fill), || lab.case(&shape))?;
         }
