@@ -4,7 +4,7 @@ use crate::error::{Error, PartyError, Result};
 use crate::needs::{IntegerNeeds, Published, RealNeeds, SUM_BITS};
 use crate::scheme::Taken;
 use he_core::ckks::CkksParams;
-use he_core::exact::{Noise, Params};
+use he_core::exact::{Noise, Params, State};
 use he_core::params::ParamsError;
 use he_core::rlwe::Flooding;
 use std::ops::RangeInclusive;
@@ -89,45 +89,113 @@ pub fn integer_params<E: Taken>(
     published: Published,
     parties: u32,
 ) -> Result<Params<E>> {
+    let of = |depth| Search { needs: IntegerNeeds { depth, ..needs.clone() }, published, parties };
+    if let Some(params) = of(needs.depth).params()? {
+        return Ok(params);
+    }
+    // Below a depth that is possible, all are.
+    let (mut possible, mut beyond) = (0, needs.depth);
+    while possible < beyond {
+        let middle = possible + (beyond - possible) / 2;
+        match of(middle).params::<E>()? {
+            Some(_) => possible = middle + 1,
+            None => beyond = middle,
+        }
+    }
+    let most = possible.checked_sub(1);
     let Published { decryptions, security_bits } = published;
-    let found = |needs: &IntegerNeeds| -> Result<Params<E>> {
-        let mut margin = SUM_BITS;
-        loop {
-            let params = needs.with_margin::<E>(margin)?;
-            match missing_bits(&params.for_parties(parties as usize), needs.depth, published)? {
-                0 => return Ok(params),
-                bits => margin += bits,
-            }
-        }
-    };
-    found(needs).map_err(|error| match error {
-        Error::Core(he_core::Error::InvalidParams(ParamsError::DepthUnreachable { .. })) => {
-            // Below a depth that is possible, all are.
-            let (depth, modulus) = (needs.depth, needs.modulus().unwrap_or_default());
-            let depths: Vec<usize> = (0..depth).collect();
-            let possible = |&depth: &usize| found(&IntegerNeeds { depth, ..needs.clone() }).is_ok();
-            let most = depths.partition_point(possible).checked_sub(1);
-            PartyError::Integers { depth, modulus, parties, decryptions, security_bits, most }.into()
-        }
-        error => error,
-    })
+    let (depth, modulus) = (needs.depth, needs.modulus()?);
+    Err(PartyError::Integers { depth, modulus, parties, decryptions, security_bits, most }.into())
 }
 
-/// The bits of budget that parameters lack for floods after products of this depth and for sums.
-fn missing_bits<E: Taken>(params: &Params<E>, depth: usize, published: Published) -> Result<u32> {
-    let Published { decryptions, security_bits } = published;
+/// The greatest margin that parameters are made with, in bits.
+const MOST_MARGIN: u32 = 1000;
+
+/// The bits by which a margin grows if it is not known how many are lacking: those of a product are
+/// many times as many.
+const STEP: u32 = 16;
+
+/// A search for the margin that several parties need.
+struct Search {
+    needs: IntegerNeeds,
+    published: Published,
+    parties: u32,
+}
+
+/// The room for floods that parameters have.
+enum Room<E: Taken> {
+    /// Enough.
+    Enough(Params<E>),
+    /// So many bits too little, or some more where products spend all that there is.
+    Lacking(u32),
+    /// There are no such parameters.
+    Unreachable,
+}
+
+impl Search {
+    /// The parameters of the first margin that is enough, if there are any. Each margin is greater
+    /// than the last by what that lacked, and by no less than [`STEP`] where this is not known.
+    fn params<E: Taken>(&self) -> Result<Option<Params<E>>> {
+        let mut margin = SUM_BITS;
+        loop {
+            match self.room::<E>(margin)? {
+                Room::Enough(params) => return Ok(Some(params)),
+                Room::Lacking(bits) => margin = margin.saturating_add(bits),
+                Room::Unreachable => return Ok(None),
+            }
+        }
+    }
+
+    /// The room that parameters of this margin have.
+    fn room<E: Taken>(&self, margin: u32) -> Result<Room<E>> {
+        if margin > MOST_MARGIN {
+            return Ok(Room::Unreachable);
+        }
+        let params = match self.needs.with_margin::<E>(margin) {
+            Err(Error::Core(he_core::Error::InvalidParams(ParamsError::DepthUnreachable { .. }))) => {
+                return Ok(Room::Unreachable);
+            }
+            params => params?,
+        };
+        let of_parties = params.for_parties(self.parties as usize);
+        let state = match after_products(&of_parties, self.needs.depth)? {
+            Ok(state) => state,
+            Err(left) => {
+                // A product takes at least as many bits as t has.
+                let bits = (left - 1) as f64 * of_parties.noise().t_log2();
+                return Ok(Room::Lacking(STEP + bits.min(f64::from(MOST_MARGIN)) as u32));
+            }
+        };
+        Ok(match missing_bits(&of_parties, state, self.published)? {
+            0 => Room::Enough(params),
+            bits => Room::Lacking(bits),
+        })
+    }
+}
+
+/// The state of a result after products of this depth, or how many of them are left when the
+/// budget is spent.
+fn after_products<E: Taken>(params: &Params<E>, depth: usize) -> Result<std::result::Result<State, usize>> {
     let mut state = params.fresh_state();
-    for _ in 0..depth {
+    for done in 0..depth {
         state = match params.state_of_product(state, state) {
-            // The noise of keys of so many parties alone is too much.
-            Err(he_core::Error::BudgetSpent { .. }) => return Ok(1),
+            Err(he_core::Error::BudgetSpent { .. }) => return Ok(Err(depth - done)),
             state => state?,
         };
     }
+    Ok(Ok(state))
+}
+
+/// The bits of budget that parameters lack for sums of results of this state, and for floods.
+fn missing_bits<E: Taken>(params: &Params<E>, state: State, published: Published) -> Result<u32> {
+    let Published { decryptions, security_bits } = published;
     let Noise { rms_log2, peak_log2, degree } = state.noise();
     let [rms_log2, peak_log2] = [rms_log2, peak_log2].map(|log2| log2 + f64::from(SUM_BITS));
     let sums = Noise { rms_log2, peak_log2, degree };
-    let state = params.state(state.level(), state.correction_factor(), sums)?;
+    let state = match params.state(state.level(), state.correction_factor(), sums) {
+        Err(he_core::Error::BudgetSpent { .. }) => return Ok(STEP),
+        state => state?,
+    };
     let flooding = Flooding::Statistical { security_bits, decryptions };
     match params.flood_bits(state, flooding, params.noise().parties()) {
         Err(he_core::Error::FloodTooWide { needed_bits, available_bits }) => {
@@ -171,10 +239,14 @@ mod tests {
         let published = Published { decryptions: 1024, security_bits: 40 };
         for (depth, bits, parties) in [(0, 16, 2), (3, 20, 100)] {
             let needs = IntegerNeeds { depth, bits, ..IntegerNeeds::default() };
+            let missing = |params: &Params<E>| {
+                let params = params.for_parties(parties as usize);
+                let state = after_products(&params, depth).unwrap().ok()?;
+                Some(missing_bits(&params, state, published).unwrap())
+            };
             let found = integer_params::<E>(&needs, published, parties).unwrap();
-            assert_eq!(missing_bits(&found.for_parties(parties as usize), depth, published).unwrap(), 0);
-            let plain = needs.params::<E>().unwrap();
-            assert!(missing_bits(&plain.for_parties(parties as usize), depth, published).unwrap() > 0);
+            assert_eq!(missing(&found), Some(0));
+            assert_ne!(missing(&needs.params::<E>().unwrap()), Some(0));
         }
         let needs =
             IntegerNeeds { depth: 9, plain_modulus: Some(65537), security: 256, ..IntegerNeeds::default() };
