@@ -250,7 +250,7 @@ fn schemes_know_no_contents_and_contents_no_scheme() {
 #[test]
 fn what_is_encrypted_knows_no_files() {
     let imports = own();
-    for data in ["clear", "numbers", "operator", "options", "packing", "view"] {
+    for data in ["clear", "numbers", "options", "packing", "pairing", "view"] {
         let module = format!("contents::{data}");
         for above in ["cipher_file", "key_file", "scheme", "team"] {
             assert!(!imports.reached(&module).contains(above), "{module} imports {above}");
