@@ -186,10 +186,13 @@ impl Steps {
     pub fn begin(&self, stage: Stage, total: u64) -> CountedWork<'_> {
         let meter = Meter::new(&*self.watch, stage, total);
         self.left.store(total, Ordering::Relaxed);
-        CountedWork { steps: self, _meter: meter }
+        CountedWork { steps: self, total, _meter: meter }
     }
 
     fn advance(&self, by: u64) {
+        if by == 0 {
+            return;
+        }
         let less = |left: u64| Some(left.saturating_sub(by));
         let (Ok(left) | Err(left)) = self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
         if left > 0 {
@@ -211,10 +214,17 @@ impl Overseer for Steps {
 /// One piece of work whose steps a device counts: it ends when this is dropped.
 pub(crate) struct CountedWork<'a> {
     steps: &'a Steps,
+    total: u64,
     _meter: Meter<'a>,
 }
 
 impl CountedWork<'_> {
+    /// The first `steps` steps are done, whatever a device has told.
+    pub fn reach(&self, steps: u64) {
+        let left = self.total.saturating_sub(steps);
+        self.steps.advance(self.steps.left.load(Ordering::Relaxed).saturating_sub(left));
+    }
+
     /// Ends the work: all of its steps are done.
     pub fn finish(self) {
         self.steps.advance(u64::MAX);
@@ -264,6 +274,17 @@ mod tests {
         steps.worked(1);
         let whole = [advanced(3), advanced(2), advanced(5), Progress::Ended];
         assert_eq!(told.lock().unwrap().split_off(1), whole);
+        let work = steps.begin(stage, 10);
+        steps.worked(3);
+        work.reach(5);
+        work.reach(4); // The device was ahead.
+        steps.worked(1);
+        work.reach(6);
+        work.reach(12);
+        drop(work);
+        let started = Progress::Started { stage, total: 10 };
+        let reached = [started, advanced(3), advanced(2), advanced(1), advanced(4), Progress::Ended];
+        assert_eq!(told.lock().unwrap().split_off(1), reached);
         let work = steps.begin(stage, 4);
         steps.worked(3);
         steps.worked(3);

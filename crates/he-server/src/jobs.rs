@@ -405,7 +405,7 @@ async fn compute(jobs: &Arc<Jobs>, job: &Job, active: &Arc<Active>, result: &str
                 let evaluation = Evaluation::new(&operation, sources, &active.cancel)?;
                 evaluation.evaluate(&jobs.devices, watch, output(&staged)?)
             }
-            Task::Infer { model } => infer(&jobs, &active, &model, first, key, bootstrap, &*watch, &staged),
+            Task::Infer { model } => infer(&jobs, &active, &model, first, key, bootstrap, &watch, &staged),
         };
         // Hostile files end in errors; should one end in a panic after all, it ends its own job.
         let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
@@ -428,7 +428,7 @@ fn infer(
     input: Input,
     key: Input,
     bootstrap: Option<Input>,
-    watch: &dyn Watch,
+    watch: &Arc<dyn Watch>,
     staged: &Path,
 ) -> he_files::Result<he_files::cipher_file::Written> {
     const NEEDED: &str = "an evaluation key";

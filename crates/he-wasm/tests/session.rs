@@ -24,6 +24,7 @@ use he_files::note::{KeyId, Payload};
 use he_files::scheme::{Ckks, Rotations, Scheme};
 use he_files::team::Team;
 use he_files::tfhe::{self, keys::Encryptor, note::Integers};
+use he_files::watch::Watch;
 use he_nn::graph::{Decision, Dense, Graph, Node, Op};
 use he_nn::{CompiledModel, Options};
 use he_wasm::options::KeyOptions;
@@ -37,6 +38,7 @@ use rand::rngs::ChaCha20Rng;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use zeroize::Zeroizing;
 
 const SEED: u64 = 20_261_122;
@@ -338,7 +340,8 @@ fn files_of_a_model_are_those_of_the_library() {
     let inference = Inference::new(&model, reader(&encrypted)).unwrap();
     let key = of(Key::Evaluation(keys.evaluation.to_frames(params).collect::<Result<_, _>>().unwrap()));
     let file = Written::default();
-    inference.evaluate(key, None, Device::cpu(), &(), Output::to_writer("file", file.clone())).unwrap();
+    let nobody: Arc<dyn Watch> = Arc::new(());
+    inference.evaluate(key, None, Device::cpu(), &nobody, Output::to_writer("file", file.clone())).unwrap();
     let outputs = file.take();
     let (mut task, _) = session.decrypt(View::Light).unwrap();
     let Plain::Table(table) = fed(&mut task, &outputs, 999).unwrap() else { panic!("a table") };

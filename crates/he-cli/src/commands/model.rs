@@ -16,11 +16,13 @@ use he_files::models::examples::Examples;
 use he_files::models::{Inference, ModelFile};
 use he_files::scheme::engine::rng;
 use he_files::scheme::{Ckks, OneOf, Scheme};
+use he_files::watch::Watch;
 use he_files::{models, units};
 use he_nn::{CompiledModel, Facts, Graph, Options, onnx};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Reads, calibrates and plans a model.
 pub(super) fn compile(args: &Compile) -> Result<Summary> {
@@ -253,7 +255,8 @@ pub(super) fn infer(args: &Infer) -> Result<Summary> {
     let key = ckks(&args.key, "an evaluation key", None)?;
     let devices = args.device.open()?;
     let device = devices.lead().clone();
-    let written = inference.evaluate(key, bootstrap, device, &Shown::default(), output)?;
+    let watch: Arc<dyn Watch> = Arc::new(Shown::default());
+    let written = inference.evaluate(key, bootstrap, device, &watch, output)?;
     let size = units::bytes(written.bytes);
     let line = format!("{}: {size}, in {}; {} left", shown(&args.output), time(), written.left);
     Ok(Summary::new("infer")

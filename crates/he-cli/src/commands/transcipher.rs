@@ -11,7 +11,9 @@ use he_files::key_file::AnyKey;
 use he_files::tfhe::keys::KeyFile;
 use he_files::transcipher::SensorFile;
 use he_files::transcipher::evaluate::{NAME, Transciphering};
+use he_files::watch::Watch;
 use std::path::Path;
+use std::sync::Arc;
 
 pub(super) fn run(args: &Transcipher) -> Result<Summary> {
     let inputs = [&*args.input, &args.sensor_key, &args.key];
@@ -27,8 +29,9 @@ pub(super) fn run(args: &Transcipher) -> Result<Summary> {
     let options = OutputOptions { force: args.force, ..OutputOptions::default() };
     let output = stdio::create(&args.output, options, Text::No, &inputs)?;
     let devices = args.device.open()?;
+    let watch: Arc<dyn Watch> = Arc::new(Shown::default());
     let (values, shape) = (work.content().values(), work.content().shape());
-    let written = work.write(devices.lead(), output, &Shown::default())?;
+    let written = work.write(devices.lead(), output, &watch)?;
 
     let (name, sizes, time) = (shown(&args.output), growth(length.bytes(), written.bytes), time());
     Ok(Summary::new(NAME)

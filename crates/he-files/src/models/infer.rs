@@ -1,6 +1,7 @@
 //! From examples to encrypted ones, and from these to encrypted outputs.
 
 use super::ModelFile;
+use crate::bootstrap::Refreshing;
 use crate::bootstrap::keys::KeyFile as BootstrapFile;
 use crate::cipher_file::{CipherReader, CipherWriter, Written};
 use crate::error::{ContentError, Error, ModelError, Result};
@@ -10,7 +11,7 @@ use crate::models::examples::Examples;
 use crate::note::{Content, ExamplesNote, Payload};
 use crate::scheme::engine::{Engine, batch_size};
 use crate::scheme::{Ckks, Encrypt, Scheme};
-use crate::watch::{Meter, Stage, Watch};
+use crate::watch::{Meter, Stage, Steps, Watch};
 use he::Device;
 use he_core::bootstrapping::Bootstrapper;
 use he_core::circuits::ckks::NeverRefresh;
@@ -18,6 +19,7 @@ use he_core::ckks::{Ciphertext, Complex64};
 use he_core::wire::Wire;
 use rand::SeedableRng;
 use rand::rngs::ChaCha20Rng;
+use std::sync::Arc;
 
 /// The name of the operation.
 pub const NAME: &str = "infer";
@@ -163,11 +165,12 @@ impl<'m> Inference<'m> {
         key: KeyFile<Ckks>,
         bootstrap: Option<BootstrapFile>,
         device: Device,
-        watch: &dyn Watch,
+        watch: &Arc<dyn Watch>,
         output: Output,
     ) -> Result<Written> {
         key.check_owner(&self.reader.params, &self.reader.payload.key_id, &self.reader.name)?;
-        let engine = self.model.engine(device)?;
+        let steps = Steps::new(watch);
+        let engine = self.model.engine(device.overseen(Arc::clone(&steps) as _))?;
         let keys = key.evaluation(&engine.ring)?;
         let writer = CipherWriter::new::<Ckks>(output, &engine.params, &self.payload)?;
         let model = self.model;
@@ -178,7 +181,7 @@ impl<'m> Inference<'m> {
             (Some(params), Some(file)) => {
                 let file = file.ckks(&self.reader.name)?;
                 file.check_owner(&self.reader.params, &self.reader.payload.key_id, &self.reader.name)?;
-                Some((Bootstrapper::new(params, &engine.ring)?, file.keys(&engine.ring, watch)?))
+                Some((Bootstrapper::new(params, &engine.ring)?, file.keys(&engine.ring, &**watch)?))
             }
         };
         let run = |inputs: &[Ciphertext<Device>], done: &mut dyn FnMut(u64)| {
@@ -190,7 +193,20 @@ impl<'m> Inference<'m> {
                 }
             }
         };
-        self.batches(&engine, writer, prepared.work()?, watch, run)
+        self.batches(&engine, writer, prepared.work()?, &steps, run)
+    }
+
+    /// What a device tells of each butterfly of the plan: of a refresh as much as it takes, and of
+    /// the rest of the plan as much again.
+    fn told_per_butterfly(&self, inputs: &[Ciphertext<Device>]) -> Result<f64> {
+        let refresh = self.model.model.work_of_refresh()?;
+        match (self.model.bootstrapping(), refresh, inputs) {
+            (Some(params), Some(butterflies), [input, ..]) => {
+                let told = Refreshing::work(params, input)? as f64 / input.batch() as f64;
+                Ok(told / butterflies)
+            }
+            _ => Ok(1.0),
+        }
     }
 
     fn batches(
@@ -198,25 +214,37 @@ impl<'m> Inference<'m> {
         engine: &Engine<Ckks>,
         mut writer: CipherWriter,
         work: u64,
-        watch: &dyn Watch,
+        steps: &Steps,
         run: impl Fn(&[Ciphertext<Device>], &mut dyn FnMut(u64)) -> he_nn::Result<Vec<Ciphertext<Device>>>,
     ) -> Result<Written> {
         let (batch, groups) = (self.note.batch as usize, self.note.groups());
-        let meter = Meter::new(watch, Stage::Computing, work.saturating_mul(groups as u64));
         let decoder = self.reader.decoder();
+        let (mut progress, mut reached) = (None, 0.0);
         for start in (0..groups).step_by(batch) {
             let count = batch.min(groups - start);
             let mut inputs = Vec::new();
             for _ in 0..self.note.parts {
                 inputs.push(decoder.decode(&engine.ring, self.reader.frame()?, count)?);
             }
-            // A batch takes as much longer as it has ciphertexts.
-            for output in run(&inputs, &mut |work| meter.inc(work * count as u64))? {
+            if progress.is_none() {
+                let rate = self.told_per_butterfly(&inputs)?;
+                // The cast saturates.
+                let total = (work as f64 * groups as f64 * rate) as u64;
+                progress = Some((steps.begin(Stage::Computing, total), rate));
+            }
+            let mut done = |work: u64| {
+                if let Some((progress, rate)) = &progress {
+                    // A batch takes as much longer as it has ciphertexts.
+                    reached += work as f64 * count as f64 * rate;
+                    progress.reach(reached as u64);
+                }
+            };
+            for output in run(&inputs, &mut done)? {
                 writer.send(output.to_frame(&engine.params)?.seal())?;
             }
         }
         self.reader.end()?;
-        meter.finish();
+        progress.into_iter().for_each(|(progress, _)| progress.finish());
         writer.commit()
     }
 }

@@ -9,11 +9,13 @@ use crate::scheme::OfKeySet;
 use crate::tfhe::file::{Column, Writer};
 use crate::tfhe::keys::KeyFile;
 use crate::tfhe::note::ColumnsNote;
-use crate::watch::{Meter, Stage, Watch};
+use crate::watch::{Stage, Steps, Watch};
 use he::Device;
 use he_core::aes::BLOCK;
-use he_core::tfhe::{CircuitBootstrapper, EncryptedUint};
+use he_core::backend::Tally;
+use he_core::tfhe::{CircuitBootstrapper, EncryptedUint, LweOps};
 use he_core::transcipher::{BLOCKS, EncryptedAesKey, Transcipher};
+use std::sync::Arc;
 
 /// The entry in the history of the result.
 pub const NAME: &str = "transcipher";
@@ -27,20 +29,20 @@ pub fn blocks_at_once(device: &Device) -> usize {
 }
 
 /// Numbers of consecutive pieces of what AES-CTR encrypted.
-pub struct Numbers<'a> {
-    boot: &'a CircuitBootstrapper<Device>,
-    transcipher: Transcipher<'a, Device>,
+pub struct Numbers<'a, B: LweOps = Device> {
+    boot: &'a CircuitBootstrapper<B>,
+    transcipher: Transcipher<'a, B>,
     counter: u128,
     width: usize,
 }
 
-impl<'a> Numbers<'a> {
+impl<'a, B: LweOps> Numbers<'a, B> {
     /// From the first counter block on; the numbers have `width` bits.
     ///
     /// # Errors
     /// The keys are of other parameters or of different key sets; the device fails.
     pub fn new(
-        boot: &'a CircuitBootstrapper<Device>,
+        boot: &'a CircuitBootstrapper<B>,
         key: &EncryptedAesKey,
         counter: &[u8; BLOCK],
         width: usize,
@@ -54,7 +56,7 @@ impl<'a> Numbers<'a> {
     ///
     /// # Errors
     /// The device fails.
-    pub fn next(&mut self, piece: &[u8]) -> he_core::Result<EncryptedUint<Device>> {
+    pub fn next(&mut self, piece: &[u8]) -> he_core::Result<EncryptedUint<B>> {
         let bits = self.transcipher.decrypt(&self.counter.to_be_bytes(), piece)?;
         self.counter = self.counter.wrapping_add(piece.len().div_ceil(BLOCK) as u128);
         bits.integers(self.boot.bootstrapper(), self.width)
@@ -92,24 +94,48 @@ impl Transciphering {
         &self.payload.content
     }
 
+    /// The lookups that the whole file takes in pieces of `size` bytes.
+    fn lookups(&self, size: usize) -> Result<u64> {
+        let (key, circuit) = self.evaluation.transciphering()?;
+        let (sensor, _) = self.sensor.sensor()?;
+        let header = &self.file.header;
+        let tally = Tally::default();
+        let boot = CircuitBootstrapper::new(&tally, key, circuit)?;
+        let mut numbers = Numbers::new(&boot, sensor, &header.counter, header.content.width as usize)?;
+        let first = tally.lookups();
+        let mut of_piece = |bytes: u64| -> Result<u64> {
+            let before = tally.lookups();
+            if bytes > 0 {
+                numbers.next(&vec![0; bytes as usize])?;
+            }
+            Ok(tally.lookups() - before)
+        };
+        let (whole, rest) = (header.data_len() / size as u64, header.data_len() % size as u64);
+        let of_whole = if whole > 0 { of_piece(size as u64)? } else { 0 };
+        Ok(first + of_whole.saturating_mul(whole) + of_piece(rest)?)
+    }
+
     /// Writes the file of TFHE: column by column, each in batches of blocks.
     ///
     /// # Errors
     /// The sensor file is truncated, or goes on after its end; the output cannot be written; the
     /// device fails.
-    pub fn write(mut self, device: &Device, output: Output, watch: &dyn Watch) -> Result<Written> {
+    pub fn write(mut self, device: &Device, output: Output, watch: &Arc<dyn Watch>) -> Result<Written> {
         let (key, circuit) = self.evaluation.transciphering()?;
         let (sensor, _) = self.sensor.sensor()?;
         let header = self.file.header.clone();
         let (rows, width) = (header.content.rows as usize, header.content.width as usize);
         let mut writer = Writer::new(output, &self.evaluation.params, &self.payload)?;
-        let boot = CircuitBootstrapper::new(device, key, circuit)?;
+        let size = blocks_at_once(device) * BLOCK;
+        // A block may take seconds: the steps are the lookups of all of them, which are equal.
+        let steps = Steps::new(watch);
+        let progress = steps.begin(Stage::Computing, self.lookups(size)?);
+        let boot = CircuitBootstrapper::new(&device.overseen(Arc::clone(&steps) as _), key, circuit)?;
         let mut numbers = Numbers::new(&boot, sensor, &header.counter, width)?;
-        let progress = Meter::new(watch, Stage::Computing, header.data_len().div_ceil(BLOCK as u64));
         // Numbers of the next column, which has as many rows as it needs when it is written.
         let (mut parts, mut held) = (Vec::new(), 0);
         loop {
-            let piece = self.file.piece(blocks_at_once(device) * BLOCK)?;
+            let piece = self.file.piece(size)?;
             if piece.is_empty() {
                 break;
             }
@@ -125,7 +151,6 @@ impl Transciphering {
                     writer.column(&Column::Integers(column))?;
                 }
             }
-            progress.inc(piece.len().div_ceil(BLOCK) as u64);
         }
         progress.finish();
         writer.commit()

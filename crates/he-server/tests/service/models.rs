@@ -14,6 +14,7 @@ use he_files::models::{self, Inference, ModelFile};
 use he_files::scheme::Ckks;
 use he_files::scheme::engine::rng;
 use he_files::team::Team;
+use he_files::watch::Watch;
 use he_server::settings::Settings;
 use serde_json::json;
 use std::io::{self, Write};
@@ -111,10 +112,11 @@ fn outputs_are_those_of_the_library() {
     let input = written(|output| {
         models::encrypt(&model, &public, &examples, Device::cpu(), output, &mut random, &()).unwrap();
     });
+    let nobody: Arc<dyn Watch> = Arc::new(());
     let expected = written(|output| {
         let inference = Inference::new(&model, reader(&input)).unwrap();
         inference
-            .evaluate(of(Key::Evaluation(frames().collect())), None, Device::cpu(), &(), output)
+            .evaluate(of(Key::Evaluation(frames().collect())), None, Device::cpu(), &nobody, output)
             .unwrap();
     });
 
