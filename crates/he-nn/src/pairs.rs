@@ -26,7 +26,8 @@ pub fn votes(outputs: &[f64]) -> Vec<f64> {
 /// The probabilities of classes from those of each two of them, by the second method of Wu, Lin and
 /// Weng, "Probability estimates for multi-class classification by pairwise coupling" (2004).
 ///
-/// They are the p of sum 1 that minimise sum_(i < j) (r_ji p_i - r_ij p_j)^2, where r_ij = 1 - r_ji = 1 / (1 + exp(t_ij)) for outputs t in the order of the pairs.
+/// They are the p of sum 1 that minimise sum_(i < j) (r_ji p_i - r_ij p_j)^2, where
+/// r_ij = 1 - r_ji = 1 / (1 + exp(t_ij)) for outputs t in the order of the pairs.
 ///
 /// With Q_ii = sum_j r_ji^2 and Q_ij = -r_ij r_ji the minimum has Q p proportional to the vector e
 /// of ones, and so has (Q + e e^T) p, whose matrix is positive definite: the equations are solved

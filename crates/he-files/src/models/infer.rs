@@ -196,8 +196,8 @@ impl<'m> Inference<'m> {
         self.batches(&engine, writer, prepared.work()?, &steps, run)
     }
 
-    /// What a device tells of each butterfly of the plan: of a refresh as much as it takes, and of
-    /// the rest of the plan as much again.
+    /// The work that a device tells for each butterfly of the plan: that of a refresh, which the
+    /// other steps are taken to have as well.
     fn told_per_butterfly(&self, inputs: &[Ciphertext<Device>]) -> Result<f64> {
         let refresh = self.model.model.work_of_refresh()?;
         match (self.model.bootstrapping(), refresh, inputs) {
