@@ -18,7 +18,7 @@ impl<B: RingOps> SwitchKey<B> {
     ///
     /// # Errors
     /// [`Error::Argument`] unless the degree of `small` divides that of the parameters; the same as
-    /// for [`generate`](Self::generate).
+    /// for `generate`.
     pub fn for_composition(
         small: &SecretKey,
         large: &SecretKey,
@@ -36,7 +36,7 @@ impl<B: RingOps> SwitchKey<B> {
     ///
     /// # Errors
     /// [`Error::Argument`] for a greater modulus, or unless the degree of `small` divides that of
-    /// the parameters; the same as for [`generate`](Self::generate).
+    /// the parameters; the same as for `generate`.
     pub fn for_decomposition(
         large: &SecretKey,
         small: &SecretKey,
