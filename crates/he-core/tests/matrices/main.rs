@@ -3,6 +3,7 @@
 #![allow(missing_docs, clippy::unwrap_used)]
 
 mod common;
+mod devices;
 mod exact;
 mod expansion;
 mod network;
