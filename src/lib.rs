@@ -34,6 +34,7 @@ mod guide {
         switching: "../docs/guide/src/switching.md",
         transciphering: "../docs/guide/src/transciphering.md",
         models: "../docs/guide/src/models.md",
+        search: "../docs/guide/src/search.md",
         keys: "../docs/guide/src/keys.md",
         client_server: "../docs/guide/src/client_server.md",
         security: "../docs/guide/src/security.md",

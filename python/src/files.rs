@@ -466,6 +466,7 @@ pub fn info(source: Place, py: Python<'_>) -> PyResult<String> {
                 Content::Image(_) | Content::Samples(_) => "image",
                 Content::Table(_) | Content::Integers(_) => "table",
                 Content::Examples(_) => "examples",
+                Content::Search(_) => "search",
             }
             .into(),
         );

@@ -1317,6 +1317,7 @@ class Reader:
             content = note.get("content", {})
             latest = "sensor" in note or "picture" in content
             version = 4 if "parties" in note else 3 if latest else 2 if content.get("signed") else None
+            version = 5 if content.get("type") == "search" else version
             need(note.get("version") == version, "the version of a description")
         if note and "content" in note:
             self.content(name, note["content"], vectors, params)
@@ -1329,6 +1330,8 @@ class Reader:
     def content(self, name, content, vectors, params):
         if content.get("type") == "examples":
             self.examples(name, content, vectors)
+        elif content.get("type") == "search":
+            self.search(name, content, vectors)
         elif "type" in content:
             say_content(self.say, name, content, vectors, getattr(params, "t", None))
         else:
@@ -1376,6 +1379,18 @@ class Reader:
         models = [other for other in models if blake3(self.files[other]).hex() == content["model"]]
         need(len(models) == 1, "the model of examples")
         self.say(f"{name} {content['examples']} examples of {content['numbers']} numbers for {models[0]}")
+
+    def search(self, name, content, vectors):
+        """The scores of a ranking; of other parts, their number of vectors."""
+        need(len(vectors) == content["ciphertexts"], "the number of vectors of a search")
+        holds = content["holds"]
+        if holds["part"] != "scores":
+            return self.say(f"{name} {holds['part']} of dimension {content['plan']['dimension']}")
+        need(content["plan"]["wanted"] == {"task": "rank"}, "the scores of a ranking")
+        for number, (values, occupancy) in enumerate(zip(vectors, holds["occupancies"], strict=True)):
+            start, records = occupancy["start"], occupancy["records"]
+            live = [slot for slot in range(start, start + records) if slot not in occupancy.get("deleted", [])]
+            self.say(f"{name} segment {number} = {show([values[slot].real for slot in live])}")
 
     def sealed(self, name, data):
         """Opened by the passphrase of the golden files, to the file that has these bytes."""

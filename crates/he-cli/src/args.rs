@@ -14,6 +14,7 @@ mod needs;
 mod params;
 mod party;
 mod publishing;
+mod search;
 mod secret;
 #[cfg(feature = "server")]
 mod serve;
@@ -41,6 +42,10 @@ pub use party::{
     ShareStep,
 };
 pub use publishing::{PublishNeeds, Published};
+pub use search::{
+    Search, SearchAnswer, SearchAppend, SearchCreate, SearchDelete, SearchInfo, SearchKeygen, SearchMerge,
+    SearchQuery, SearchRead, SearchSecret, SearchStep,
+};
 pub use secret::{Opening, SealFlags, Unlock};
 #[cfg(feature = "server")]
 pub use serve::{Quotas, Serve, ServeCommand, ServeFlags, TenantCommand, TokenCommand};
@@ -238,6 +243,19 @@ pub enum Command {
     #[command(after_help = "Example:\n  \
         he-cli infer x.he --model model.plan -k model/eval.key -o y.he")]
     Infer(Infer),
+    /// Search among encrypted vectors by an encrypted query
+    ///
+    /// An index is a folder of encrypted vectors and payloads. Whoever has it and an evaluation key
+    /// answers how many vectors are near an encrypted query, with which payloads, or how near all
+    /// of them are, and learns none of it.
+    #[command(after_help = "Example:\n  \
+        he-cli search create faces/ --dimension 128 --threshold 0.8 --margin 0.1 --payload 8\n  \
+        he-cli search keygen faces/ -o keys/\n  \
+        he-cli search append faces/ vectors.csv --payloads names.txt -k keys/secret.key\n  \
+        he-cli search query faces/ face.csv -k keys/secret.key -o query.he\n  \
+        he-cli search answer faces/ query.he -k keys/eval.key -o answer.he\n  \
+        he-cli search read answer.he -k keys/secret.key -o -")]
+    Search(Search),
     /// Decrypt a file, or the result of a computation
     #[command(after_help = "Examples:\n  \
         he-cli decrypt blurred.he -k keys/secret.key -o blurred.png\n  \

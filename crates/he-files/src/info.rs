@@ -482,6 +482,9 @@ fn describe_content(content: &Content) -> Vec<(&'static str, Value, String)> {
                 facts.push(("decision", json!(outputs.decision.name()), outputs.decision.name().to_owned()));
             }
         }
+        Content::Search(note) => {
+            facts.push(("search", serde_json::to_value(note).unwrap_or_default(), content.shape()));
+        }
     }
     facts
 }

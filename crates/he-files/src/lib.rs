@@ -15,6 +15,7 @@
 //! - [`bootstrap`]: keys of bootstrapping, which are never all in memory on their way;
 //! - [`operation`]: the computations by name, on opened files;
 //! - [`models`]: neural networks on encrypted examples;
+//! - `search`: indexes of encrypted records, queries and answers;
 //! - [`tfhe`]: columns of integers under TFHE;
 //! - [`transcipher`]: what sensors send under AES-CTR, and its way into TFHE;
 //! - [`aes_file`], [`archive`], [`pipeline`]: files and folders under AES;
@@ -106,6 +107,8 @@ pub mod publication;
 mod random;
 pub mod scan;
 pub mod scheme;
+#[cfg(not(target_family = "wasm"))]
+pub mod search;
 pub mod team;
 pub mod tfhe;
 pub mod transcipher;

@@ -51,7 +51,7 @@ impl Numbers {
                 error_log2: -note.columns.iter().map(|c| note.bits(c)).fold(f64::INFINITY, f64::min),
                 value_log2: (note.largest() as f64).log2(),
             }),
-            Content::Integers(_) | Content::Examples(_) => Err(Error::NoiseUnknown),
+            Content::Integers(_) | Content::Examples(_) | Content::Search(_) => Err(Error::NoiseUnknown),
         }
     }
 

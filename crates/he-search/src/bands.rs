@@ -5,7 +5,8 @@ use he_core::circuits::ckks::{Minimax, Parity, Polynomial};
 
 /// Two bands of scores: those of records that do not match, and those of records that do.
 ///
-/// Scores between the bands count as anything from 0 to 1, and answers state how many are undecided.
+/// Scores between the bands count as anything from 0 to 1, and answers state how many are
+/// undecided.
 /// Scores below `lowest` or above `highest` must not occur: the polynomial grows without bound
 /// there. With -1 and 1 they cannot.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -33,7 +33,8 @@ pub(crate) fn score_error(log_n: u32, coefficients: usize) -> f64 {
     error(log_n, coefficients, 34.0, 4.0, -6.0)
 }
 
-/// The error of a score under the parameters of rankings: a digit of 90 bits, special primes of 104.
+/// The error of a score under the parameters of rankings: a digit of 90 bits, special primes of
+/// 104.
 pub(crate) fn ranking_error(log_n: u32, coefficients: usize) -> f64 {
     error(log_n, coefficients, 40.0, 1.0, -14.0)
 }

@@ -80,8 +80,8 @@ impl<B: RingOps> Records<B> for PublicSegment<B> {
 }
 
 impl<'k, B: RingOps> Search<'k, B> {
-    /// Expands a query ([`Evaluator::expand`]): D - 1 key switches, where D is the power of two from
-    /// the number of coordinates on, or from two more under the Euclidean metric.
+    /// Expands a query ([`Evaluator::expand`]): D - 1 key switches, where D is the least power of
+    /// two from the number of coordinates on, or from two more under the Euclidean metric.
     ///
     /// # Errors
     /// [`Error::Core`] for missing keys ([`requirements`](Params::requirements)), for a query of

@@ -5,6 +5,7 @@ pub mod archive;
 pub mod arguments;
 pub mod command;
 pub mod description;
+pub mod index;
 pub mod model;
 pub mod onnx;
 pub mod picture;
@@ -32,6 +33,7 @@ targets!(
     arguments,
     command,
     description,
+    index,
     model,
     onnx,
     picture,

@@ -17,6 +17,7 @@ mod man;
 mod model;
 mod params;
 mod party;
+mod search;
 #[cfg(feature = "server")]
 mod serve;
 #[cfg(feature = "sql")]
@@ -41,6 +42,7 @@ pub fn run(command: Command) -> Result<()> {
         Command::Decrypt(args) => decrypt::run(&args)?.tell(),
         Command::Info(args) => info::run(&args),
         Command::Params(args) => params::run(&args),
+        Command::Search(args) => search::run(&args)?.tell(),
         Command::Party(args) => party::run(&args)?.tell(),
         Command::Demo(args) if args.digits => digits::run(&args),
         Command::Demo(args) if args.deep => deep::run(&args),

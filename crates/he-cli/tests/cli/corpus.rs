@@ -46,6 +46,7 @@ replay!(
     arguments,
     command,
     description,
+    index,
     model,
     onnx,
     picture,

@@ -36,6 +36,7 @@ mod process;
 mod publish;
 #[cfg(all(feature = "client", feature = "server"))]
 mod remote;
+mod search;
 mod surface;
 mod tables;
 mod terminal;

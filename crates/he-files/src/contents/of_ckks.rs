@@ -8,7 +8,7 @@ use super::tables::RealTable;
 use super::unpack::{Opened, Unpack};
 use super::{Contents, Kind};
 use crate::data::table::Table;
-use crate::error::{ContentError, Result};
+use crate::error::{ContentError, Result, SearchError};
 use crate::note::{Content, ExamplesNote, bad};
 use crate::scheme::Ckks;
 use crate::scheme::engine::Engine;
@@ -28,6 +28,7 @@ impl Contents for Ckks {
             Content::Image(note) => Tiles::unpacker(file, note),
             Content::Table(note) => RealTable::unpacker(file, note),
             Content::Examples(note) => Ok(Box::new(OutputsUnpacker::new(file, note)?)),
+            Content::Search(_) => Err(SearchError::Decrypt { name: file.name.to_owned() }.into()),
             _ => Err(bad("kind of content")),
         }
     }

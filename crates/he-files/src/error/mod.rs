@@ -12,6 +12,7 @@ mod macros;
 mod models;
 mod operations;
 mod parties;
+mod search;
 mod transcipher;
 
 pub use contents::{ContentError, HaloRemedy};
@@ -24,6 +25,7 @@ pub(crate) use macros::errors;
 pub use models::ModelError;
 pub use operations::OperationError;
 pub use parties::PartyError;
+pub use search::SearchError;
 pub use transcipher::TranscipherError;
 
 use files::SAME_SET;
@@ -158,9 +160,15 @@ pub enum Error {
     /// A party makes no share.
     #[error(transparent)]
     Party(#[from] PartyError),
+    /// A file does not serve a search.
+    #[error(transparent)]
+    SearchFile(#[from] SearchError),
     /// A model cannot be read, compiled or computed.
     #[error(transparent)]
     Nn(he_nn::Error),
+    /// A search cannot be planned, encrypted, computed or read.
+    #[error(transparent)]
+    Search(he_search::Error),
 }
 
 impl Error {
@@ -195,7 +203,9 @@ impl Error {
             Self::Operation(error) => error.hint(),
             Self::Transcipher(error) => error.hint(),
             Self::Party(error) => error.hint(),
+            Self::SearchFile(error) => error.hint(),
             Self::Nn(error) => error.hint(),
+            Self::Search(error) => error.hint(),
         }
     }
 
@@ -213,6 +223,8 @@ impl Error {
             Self::Operation(error) => error.is_request(),
             Self::Transcipher(error) => error.is_request(),
             Self::Party(error) => error.is_request(),
+            Self::SearchFile(error) => error.is_request(),
+            Self::Search(error) => error.is_request(),
             _ => false,
         }
     }
@@ -267,6 +279,16 @@ impl From<he_nn::Error> for Error {
         match error {
             he_nn::Error::Core(error) => error.into(),
             error => Self::Nn(error),
+        }
+    }
+}
+
+impl From<he_search::Error> for Error {
+    fn from(error: he_search::Error) -> Self {
+        match error {
+            he_search::Error::Core(error) => error.into(),
+            he_search::Error::Params(error) => error.into(),
+            error => Self::Search(error),
         }
     }
 }

@@ -3,6 +3,7 @@
 use super::examples::ExamplesNote;
 use super::images::{ImageNote, SamplesNote, pixel_format};
 use super::integers::{IntegersNote, title};
+use super::search::SearchNote;
 use super::tables::TableNote;
 use crate::error::{ContentError, Result};
 use serde::{Deserialize, Serialize};
@@ -33,6 +34,8 @@ pub enum Content {
     Integers(IntegersNote),
     /// Examples of a model, or their outputs.
     Examples(ExamplesNote),
+    /// Encrypted records, a query to them, or its answer.
+    Search(SearchNote),
 }
 
 impl Content {
@@ -61,6 +64,7 @@ impl Content {
             Self::Samples(image) => image.batch,
             Self::Integers(table) => table.batch,
             Self::Examples(note) => note.batch,
+            Self::Search(_) => 1,
         }) as usize
     }
 
@@ -76,6 +80,7 @@ impl Content {
             Self::Samples(note) => samples(note.width, note.height, &note.channels),
             Self::Integers(note) => note.rows * note.columns.len() as u64,
             Self::Examples(note) => note.examples.saturating_mul(note.numbers),
+            Self::Search(note) => note.records().saturating_mul(note.plan.dimension.into()),
         }
     }
 
@@ -87,6 +92,7 @@ impl Content {
             Self::Samples(note) => pixels(note.width, note.height, &note.channels, note.depth),
             Self::Integers(note) => rows_and_columns(note.rows, note.columns.len()),
             Self::Examples(note) => note.shape(),
+            Self::Search(note) => note.shape(),
         }
     }
 
@@ -96,6 +102,7 @@ impl Content {
             Self::Image(_) | Self::Samples(_) => "an encrypted image",
             Self::Table(_) | Self::Integers(_) => "an encrypted table",
             Self::Examples(_) => "encrypted examples of a model",
+            Self::Search(_) => "a part of an encrypted search",
         }
     }
 
@@ -139,6 +146,7 @@ impl Content {
                 let batches = cut(0, note.groups(), note.batch);
                 Box::new(batches.flat_map(move |(_, count)| (0..parts).map(move |part| (part, count))))
             }
+            Self::Search(note) => Box::new((0..note.ciphertexts as usize).map(|part| (part, 1))),
         })
     }
 
@@ -164,7 +172,7 @@ impl Content {
                 note.columns.get(part).map_or(0.0, |column| widest(column.low as f64, column.high as f64))
             }
             // Values are divided by their greatest magnitude.
-            Self::Examples(_) => 1.0,
+            Self::Examples(_) | Self::Search(_) => 1.0,
         }
     }
 }
@@ -189,6 +197,6 @@ pub fn check_range(t: u64, content: &Content) -> Result<()> {
         Content::Integers(note) => note.columns.iter().enumerate().try_for_each(|(i, column)| {
             check(&format!("numbers of column {}", title(column, i)), column.low, column.high)
         }),
-        Content::Image(_) | Content::Table(_) | Content::Examples(_) => Ok(()),
+        Content::Image(_) | Content::Table(_) | Content::Examples(_) | Content::Search(_) => Ok(()),
     }
 }

@@ -36,12 +36,12 @@ impl Kind {
         }
     }
 
-    /// The kind of a content, unless models alone compute on it.
+    /// The kind of a content, unless models or searches alone compute on it.
     pub fn of(content: &Content) -> Option<Self> {
         match content {
             Content::Image(_) | Content::Samples(_) => Some(Self::Image),
             Content::Table(_) | Content::Integers(_) => Some(Self::Table),
-            Content::Examples(_) => None,
+            Content::Examples(_) | Content::Search(_) => None,
         }
     }
 }

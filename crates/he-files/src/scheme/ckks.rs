@@ -127,6 +127,7 @@ impl Scheme for Ckks {
             Content::Image(note) => note.check(params.slots()),
             Content::Table(note) => note.check(params.slots()),
             Content::Examples(note) => note.check(params.slots()),
+            Content::Search(note) => note.check(params.slots()),
             _ => Err(bad("kind of content")),
         }
     }

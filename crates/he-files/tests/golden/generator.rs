@@ -12,6 +12,7 @@ use he_core::exact::Params;
 use he_core::tfhe::{CompactPublicKey, EncryptedFlags, Gadget, TfheParams, TfheSecretKey, TfheSpec};
 use he_core::transcipher::SensorKey;
 use he_core::wire::{Wire, WireKeys, WireParams};
+use he_files::cipher_file::CipherReader;
 use he_files::contents::clear::Clear;
 use he_files::contents::options::{ColumnCategories, TableFlags};
 use he_files::contents::{Contents, encrypt};
@@ -25,11 +26,13 @@ use he_files::models::{self, ModelFile};
 use he_files::note::{KeyId, KeyNote, Payload};
 use he_files::passphrase::{Passphrase, seal_with};
 use he_files::scheme::{BigCkks, Ckks, OfKeySet, Rotations, Scheme, Taken};
+use he_files::search::{IndexFolder, Record, Wanted, answer, append};
 use he_files::team::Team;
 use he_files::tfhe::{self, columns, file::Column, keys::Encryptor, note::Integers};
 use he_files::transcipher;
 use he_nn::graph::{Decision, Dense, Graph, Node, Op};
 use he_nn::{CompiledModel, Options, Parameters};
+use he_search::{Metric, Plan, Position};
 use rand::SeedableRng;
 use rand::rngs::ChaCha20Rng;
 use std::io::{self, Cursor, Write};
@@ -307,6 +310,42 @@ fn model() -> Vec<File> {
         .into()
 }
 
+/// The vectors of an index, the second of which is deleted, and a query.
+pub const VECTORS: [[f64; 2]; 4] = [[3.0, 4.0], [1.0, 0.0], [-2.0, 0.0], [1.0, 1.0]];
+
+/// A secret key for an index that ranks by the cosine, a query to it, and the answer.
+fn search() -> Vec<File> {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = Plan::ranking(2, Metric::Cosine).records(4);
+    let mut index = IndexFolder::create(&folder.path().join("index"), &plan).unwrap();
+    let (params, rng) = (index.params().clone(), &mut rng(8));
+    let engine = he_files::search::engine(&params, Device::cpu()).unwrap();
+    let keys = KeySet::<Ckks>::generate(&engine, &he_files::search::rotations(&params), rng).unwrap();
+    let secret = secret_file::<Ckks>(&keys.secret, params.ckks(), &keys.id, None, "golden").unwrap().to_vec();
+    let ckks = |bytes: &[u8]| match AnyKey::read(input(bytes), "a key", None).unwrap().scheme("a key") {
+        Ok(he_files::scheme::OneOf::Ckks(key)) => key,
+        _ => panic!("a key of CKKS"),
+    };
+    let key = ckks(&secret);
+    let records: Vec<Record> =
+        VECTORS.iter().map(|x| Record { vector: x.to_vec(), payload: Vec::new() }).collect();
+    append(&mut index, &key, &records, &engine, rng, &()).unwrap();
+    index.delete(&[Position { segment: 0, slot: 1 }]).unwrap();
+    let query =
+        written(|output| he_files::search::query(&index, &key, &[1.0, 0.0], &engine, output, rng).unwrap());
+    let mut evaluation = Vec::new();
+    let note = KeyNote::of(&keys.id);
+    let frames = keys.evaluation.to_frames(params.ckks());
+    write_frames(&mut evaluation, &params.ckks().to_frame(), &note, frames, "golden").unwrap();
+    let reader = CipherReader::<Ckks>::new(Input::from_bytes("golden", query.clone())).unwrap();
+    let answer = written(|output| {
+        answer(&index, reader, ckks(&evaluation), Wanted::Scores, &engine, output, &()).unwrap()
+    });
+    [("secret_key", secret), ("query", query), ("answer", answer)]
+        .map(|(name, bytes)| (format!("search_{name}.he"), bytes))
+        .into()
+}
+
 /// The passphrase of sealed files.
 pub fn passphrase() -> Passphrase {
     Passphrase::new(Zeroizing::new(PASSPHRASE.to_vec())).unwrap()
@@ -371,5 +410,6 @@ pub fn files() -> Vec<File> {
     files.extend(transcipher());
     files.extend(model());
     files.extend(aes());
+    files.extend(search());
     files
 }

@@ -24,6 +24,7 @@ use he_files::passphrase::Purpose;
 use he_files::scan::{Scan, Scanned};
 use he_files::scheme::engine::Engine;
 use he_files::scheme::{OneOf, Scheme};
+use he_files::search::{self, Found};
 use he_files::team::Team;
 use he_files::tfhe::{columns, file::Reader, keys::Encryptor};
 use he_files::transcipher::{self, SensorFile};
@@ -238,6 +239,22 @@ fn todays_readers_open_the_golden_model() {
     assert!(found.iter().zip(expected).all(|(a, b)| (a.re - b).abs() < 0.05 && a.im.abs() < 0.05));
 }
 
+/// The answer ranks the records that are left, by their cosines.
+#[test]
+fn todays_readers_open_the_golden_answer() {
+    let OneOf::Ckks(key) = key("search_secret_key.he") else { panic!("a key of CKKS") };
+    let reader = |name| CipherReader::<he_files::scheme::Ckks>::new(input(committed(name))).unwrap();
+    let found = search::read(reader("search_answer.he"), &key, 9, Device::cpu()).unwrap();
+    let Found::Ranking(ranking) = found else { panic!("a ranking") };
+    let slots: Vec<usize> = ranking.nearest.iter().map(|found| found.position.slot).collect();
+    assert_eq!(slots, [3, 0, 2]);
+    for (found, expected) in ranking.nearest.iter().zip([0.5f64.sqrt(), 0.6, -1.0]) {
+        assert!((found.value - expected).abs() <= ranking.error);
+    }
+    let error = search::read(reader("search_query.he"), &key, 9, Device::cpu()).unwrap_err();
+    assert!(error.to_string().contains("a query of dimension 2"), "{error}");
+}
+
 #[test]
 fn todays_readers_open_the_golden_archive() {
     let [key, sealed] = ["aes_key.he", "aes_sealed_key.he"].map(|name| any_key(name).aes().unwrap());
@@ -279,6 +296,7 @@ fn another_program_reads_the_golden_files() {
         near(&format!("{scheme}_table.he column 1"), &[-2.0, 4.0], 0.25);
     }
     assert_eq!(values["bfv_table.he column 0"], "17 -4 100");
+    near("search_answer.he segment 0", &[0.6, -1.0, 0.5f64.sqrt()], 1e-6);
     assert!(told.contains("bgv_table.he column 0 : red blue red\n"), "{told}");
     let samples: Vec<f64> =
         (0..5).flat_map(|y| (0..7).map(move |x| generator::sample(x, y).into())).collect();

@@ -135,9 +135,9 @@ fn bodies_of_other_versions() {
 fn descriptions_of_other_versions() {
     let newer = |frame: &mut Vec<u8>| {
         assert_eq!(frame[48], b'{');
-        frame.splice(49..49, br#""version":5,"#.iter().copied());
+        frame.splice(49..49, br#""version":6,"#.iter().copied());
     };
-    let of_note = |error: Error| matches!(error, Error::Note(NoteError::Version { found: 5, newest: 4 }));
+    let of_note = |error: Error| matches!(error, Error::Note(NoteError::Version { found: 6, newest: 5 }));
     for name in ["ckks", "bfv", "bgv", "bigckks", "tfhe"] {
         assert!(of_note(cause(key(with(&format!("{name}_secret_key.he"), 1, newer)))), "{name}");
     }

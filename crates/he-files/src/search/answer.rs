@@ -1,0 +1,121 @@
+//! The side without secrets: queries are answered.
+
+use super::{IndexFolder, check_key, note_of, other_part, segment, write};
+use crate::cipher_file::{CipherReader, Written};
+use crate::error::{Result, SearchError};
+use crate::io::output::Output;
+use crate::key_file::KeyFile;
+use crate::note::{OccupancyNote, PlanNote, SearchPart};
+use crate::scheme::Ckks;
+use crate::scheme::engine::Engine;
+use crate::watch::{Meter, Stage, Watch};
+use he::Device;
+use he_core::rlwe::EvaluationKeys;
+use he_search::{Answer, Error, Search};
+
+/// The answer that is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// The number of matches.
+    Count,
+    /// The positions and payloads of matches.
+    Matches,
+    /// The scores of all records.
+    Scores,
+}
+
+/// Answers a query, segment by segment: memory is bounded by one of them.
+///
+/// # Errors
+/// The query is for another index, or of another key set; keys are missing; a file is damaged, or
+/// the output cannot be written; the device fails.
+pub fn answer(
+    index: &IndexFolder,
+    mut query: CipherReader<Ckks>,
+    key: KeyFile<Ckks>,
+    wanted: Wanted,
+    engine: &Engine<Ckks>,
+    output: Output,
+    watch: &dyn Watch,
+) -> Result<Written> {
+    let (params, needed) = (index.params(), "a query");
+    check_key(params, &key, &index.name())?;
+    let note = note_of(&query, needed)?;
+    if note.holds != SearchPart::Query {
+        return Err(other_part(&query.name, &note, needed));
+    }
+    if note.plan != PlanNote::of(params.plan()) {
+        return Err(SearchError::OtherPlan { name: query.name.clone(), index: index.name() }.into());
+    }
+    key.check_owner(&query.params, &query.payload.key_id, &query.name)?;
+    let id = key.id.clone();
+    if index.key_set().is_some_and(|own| own != &id) {
+        let (set, own) = (id.short().to_owned(), index.key_set().map_or("", |own| own.short()).to_owned());
+        return Err(SearchError::OtherOwner { key: key.name.clone(), set, index: index.name(), own }.into());
+    }
+    let keys = key.evaluation(&engine.ring)?;
+    let ct = query.next(&engine.ring, 1)?;
+    query.end()?;
+    // The expansion takes about as long as a segment.
+    let meter = Meter::new(watch, Stage::Computing, index.segments() as u64 + 1);
+    let search = Search::new(params, &engine.evaluator, &ct, &keys)?;
+    meter.inc(1);
+    let answer = compute(index, &search, &keys, wanted, engine, &meter)?;
+    meter.finish();
+    write(output, params, &id, part_of(&answer), &answer.ciphertexts())
+}
+
+fn compute(
+    index: &IndexFolder,
+    search: &Search<'_, Device>,
+    keys: &EvaluationKeys<Device>,
+    wanted: Wanted,
+    engine: &Engine<Ckks>,
+    meter: &Meter<'_>,
+) -> Result<Answer<Device>> {
+    let mut segments = index.groups().into_iter().map(|parts| {
+        let loaded = segment::load(index, parts, engine, keys);
+        meter.inc(1);
+        loaded
+    });
+    Ok(match wanted {
+        Wanted::Count => {
+            let mut counting = search.count()?;
+            segments.try_for_each(|segment| Ok::<_, crate::Error>(counting.add(&segment?)?))?;
+            counting.finish()?
+        }
+        Wanted::Matches => {
+            let mut fetching = search.fetch()?;
+            segments.try_for_each(|segment| Ok::<_, crate::Error>(fetching.add(&segment?)?))?;
+            fetching.finish()?
+        }
+        Wanted::Scores => {
+            let (mut scores, mut occupancies) = (Vec::new(), Vec::new());
+            for segment in segments {
+                if let Answer::Scores { scores: more, occupancies: of } = search.scores([&segment?])? {
+                    scores.extend(more);
+                    occupancies.extend(of);
+                }
+            }
+            if scores.is_empty() {
+                return Err(
+                    Error::Shape { object: "the index", part: "segments", found: 0, expected: 1 }.into()
+                );
+            }
+            Answer::Scores { scores, occupancies }
+        }
+    })
+}
+
+/// The description of an answer.
+fn part_of(answer: &Answer<Device>) -> SearchPart {
+    let segments = answer.segments() as u32;
+    match answer {
+        Answer::Count { .. } => SearchPart::Count { segments },
+        Answer::Apart { .. } => SearchPart::Apart { segments },
+        Answer::Arranged { .. } => SearchPart::Arranged { segments },
+        Answer::Scores { occupancies, .. } => {
+            SearchPart::Scores { occupancies: occupancies.iter().map(OccupancyNote::of).collect() }
+        }
+    }
+}
