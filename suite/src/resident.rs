@@ -71,7 +71,10 @@ fn connect(socket: &Path, arguments: &[&str]) -> Result<UnixStream, Error> {
     drop(std::fs::remove_file(socket));
     let program = std::env::current_exe().at(socket)?;
     let mut command = Command::new(&program);
-    command.arg0("he-suite").args(arguments).stdin(Stdio::null()).stdout(Stdio::null());
+    // It must not hold on to the streams of the stage, whose end whoever started that waits for.
+    let log = socket.with_extension("log");
+    let log = std::fs::File::create(&log).at(&log)?;
+    command.arg0("he-suite").args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
     let mut server = command.process_group(0).spawn().at(&program)?;
     let start = Instant::now();
     while start.elapsed() < START {

@@ -2,7 +2,7 @@
 
 use crate::error::{At as _, Error};
 use crate::output::Output;
-use he::ckks::SeededCiphertext;
+use he::ckks::{CkksParams, SeededCiphertext};
 use he::ring::Ring;
 use he::wire::{Frame, FrameKind, FrameReader, FrameWriter, Wire as _, WireParams as _};
 use he::words::{Operand, ReducedWords, SeededWords, WordParams};
@@ -58,14 +58,16 @@ impl Reader {
         let file = BufReader::with_capacity(BUFFER, File::open(path).at(path)?);
         let mut reader = Self { path: path.into(), params: params.clone(), frames: FrameReader::new(file) };
         let frame = reader.next()?.ok_or_else(|| reader.count("nothing", "parameters"))?;
-        frame.expect(FrameKind::CkksParams, params.ckks().fingerprint()).at(path)?;
+        if CkksParams::from_frame(&frame).at(path)? != *params.ckks() {
+            return Err(reader.count("other parameters", "those of the workload"));
+        }
         Ok(reader)
     }
 
     fn next(&mut self) -> Result<Option<Frame>, Error> {
         let ckks = self.params.ckks();
         let limit = |kind, _| match kind {
-            FrameKind::CkksParams => he::ckks::CkksParams::MAX_BODY,
+            FrameKind::CkksParams => CkksParams::MAX_BODY,
             FrameKind::CkksSeededCiphertext => ckks.ciphertext_frame_limit(BATCH),
             FrameKind::ReducedWords => ReducedWords::frame_limit(&self.params, BATCH),
             _ => 0,
