@@ -19,8 +19,7 @@ use crate::key_set::common;
 use crate::ring::{Automorphism, Coeff, Eval, Poly, galois_conjugation, galois_rotation};
 use std::collections::BTreeMap;
 
-/// The operations into which a product by monomials is cut at most, each by a monomial for every
-/// row of it.
+/// The most operations that a product of many rows by monomials takes.
 const PIECES: usize = 16;
 
 /// Remainders of the polynomial sum_i c_i Y^i, whose coefficients are ciphertexts, modulo
