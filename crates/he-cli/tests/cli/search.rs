@@ -10,7 +10,7 @@ fn step<'a>(dir: &Path, words: impl IntoIterator<Item = &'a str>) -> Call {
     he(std::iter::once("search").chain(words)).at(dir)
 }
 
-/// What it says to a request that the index cannot serve: wrong usage.
+/// The message about a request that the index cannot serve, which is wrong usage.
 fn unserved(call: Call) -> String {
     let outcome = call.run();
     assert_eq!((outcome.code, &outcome.stdout[..]), (Some(2), &b""[..]), "{}", outcome.stderr);
@@ -23,7 +23,7 @@ const VECTORS: [[f64; 3]; 12] = [
     [0.0, 1.0, 0.2],
     [0.0, 0.5, -3.0],
     [-1.0, 0.0, 0.0],
-    [0.0, 0.2, 1.0],
+    [0.0, 0.4, 1.0],
     [2.0, -0.1, 0.2],
     [-0.3, 1.0, 0.0],
     [0.1, 0.0, -1.0],
@@ -109,7 +109,7 @@ fn matches_are_counted_fetched_and_deleted() {
         assert!(!dir.join("x.he").exists());
     }
     let said = he(["decrypt", "q.he", "-k", "keys/secret.key", "-o", "x"]).at(dir).refuses();
-    assert!(said.contains("search read"), "{said}");
+    assert!(said.contains("which decrypt does not read"), "{said}");
 }
 
 /// An index that ranks, and descriptions of it that are damaged.
