@@ -300,7 +300,7 @@ def roots_of_words(bits):
     for m in range(bits // 2):
         r = cmath.exp(1j * (2 * math.pi * m + 1) / bits)
         for _ in range(60):
-            r -= (r**bits - r + 2) / (bits * r ** (bits - 1) - 1)
+            r = cmath.exp((cmath.log(r - 2) + 2j * math.pi * m) / bits)
         roots.append(r)
     need(all(a.imag > 0 and cmath.phase(a) < cmath.phase(b) for a, b in zip(roots, roots[1:])), "the roots")
     return roots
