@@ -82,6 +82,7 @@ fn a_gpu_multiplies_large_matrices() {
     let Some(cuda) = gpu_or_skip(Arithmetic::Auto) else { return };
     suite::matrices(&cuda, 0).unwrap();
     for (numbers, bits, columns) in KINDS {
-        agrees_with_cpu(&cuda, numbers, bits, [100_003, 70, columns]);
+        let rows = if columns > 65 { 3_001 } else { 60_003 };
+        agrees_with_cpu(&cuda, numbers, bits, [rows, 70, columns]);
     }
 }

@@ -18,14 +18,19 @@ const LEAST_WORDS: usize = 1 << 13;
 /// The words that may wait in a pool in any case: 1 GiB.
 const MOST_WORDS: usize = 1 << 27;
 
+/// The part of the words lately in use that may wait in addition to them, since buffers are up to a
+/// quarter longer than what they are taken for.
+const SLACK: usize = 4;
+
 /// The buffers that come back while the words in use at once are remembered, at least; twice as
 /// many at most.
 const WINDOW: usize = 1 << 12;
 
 /// Memory that waits to be used again, of one [`Cpu`](super::Cpu) and its clones. It holds at most
-/// 1 GiB; or, if that is more, what is missing to the most that was in use at once lately, so that
-/// the digits and results of a large batch come back without page faults. It gives back first what
-/// has waited longest, and everything when the back end and the rings that it prepared are dropped.
+/// 1 GiB; or, if that is more, what is missing to the most that was in use at once lately and a
+/// quarter, so that the digits and results of a large batch come back without page faults. It gives
+/// back first what has waited longest, and everything when the back end and the rings that it
+/// prepared are dropped.
 #[derive(Debug, Default)]
 pub(super) struct Pool {
     waiting: Mutex<Waiting>,
@@ -84,10 +89,11 @@ impl Waiting {
     }
 
     /// Puts a buffer in, and takes out what has waited longest until no more words wait than
-    /// `most`, or than were in use lately in addition to those that are.
+    /// `most`, or than were in use lately, and their slack, in addition to those that are.
     fn put(&mut self, words: Vec<u64>, most: usize) -> Vec<Vec<u64>> {
         self.count_returned(words.len());
-        let most = most.max(self.peaks[0].max(self.peaks[1]) - self.in_use);
+        let lately = self.peaks[0].max(self.peaks[1]);
+        let most = most.max(lately + lately / SLACK - self.in_use);
         self.clock = self.clock.wrapping_sub(1);
         self.words += words.len();
         self.by_age.insert(self.clock, words.len());
@@ -339,12 +345,12 @@ mod tests {
         assert_eq!((waiting.words, waiting.by_age.len(), waiting.by_length.len()), (45, 2, 2));
         assert_eq!(waiting.put(vec![0; 61], 60).len(), 3);
         assert!(waiting.words == 0 && waiting.take(0..=100).is_none());
-        // As many as were in use at once, until two windows later.
+        // As many as were in use at once and a quarter, until two windows later.
         waiting.count_in_use(300);
         for left in [200, 100, 0] {
             assert!(waiting.put(vec![0; 100], 60).is_empty() && waiting.in_use == left);
         }
-        assert_eq!((waiting.put(vec![0; 50], 60).len(), waiting.words), (1, 250));
+        assert_eq!((waiting.put(vec![0; 100], 60).len(), waiting.words), (1, 300));
         for _ in 0..2 * WINDOW {
             waiting.count_in_use(10);
             waiting.put(vec![0; 10], 60);
