@@ -56,8 +56,7 @@ impl Noise {
         let deviations = libm::sqrt(2.0 * (1.0 + libm::log2(self.n) - WRAP_LOG2) * core::f64::consts::LN_2);
         let product = libm::log2(self.q / 2.0 / (deviations * self.peak_deviation(1.0)));
         let ratio = libm::log2(self.norms.multiplier / self.norms.multiplicand) / 2.0;
-        [(product + ratio) / 2.0, (product - ratio) / 2.0]
-            .map(|log| libm::exp2(libm::floor(16.0 * log) / 16.0))
+        [(product + ratio) / 2.0, (product - ratio) / 2.0].map(|log| libm::exp2((16.0 * log).floor() / 16.0))
     }
 
     /// The deviation of a coefficient of a sum of products at a scale.

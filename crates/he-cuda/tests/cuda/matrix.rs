@@ -29,7 +29,8 @@ fn threads_multiply_matrices_in_any_order() {
 /// The words of a product on a device, added to what is there, are those of the CPU.
 fn agrees_with_cpu(cuda: &Cuda, numbers: MatrixNumbers, bits: u32, [rows, inner, columns]: [usize; 3]) {
     let spec = RingSpec::new(2, ntt_primes_below(bits, 2, 1, &[]).unwrap(), vec![]).unwrap();
-    let (product, q) = (MatrixProduct::new(numbers, rows, inner, columns).unwrap(), spec.modulus(Span::chain(1), 0).value());
+    let (product, q) =
+        (MatrixProduct::new(numbers, rows, inner, columns).unwrap(), spec.modulus(Span::chain(1), 0).value());
     let mut rng = ChaCha20Rng::seed_from_u64(u64::from(bits));
     let mut words =
         |count: usize, most: u64| -> Vec<u64> { (0..count).map(|_| rng.random_range(0..=most)).collect() };
