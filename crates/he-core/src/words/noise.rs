@@ -52,6 +52,7 @@ impl Noise {
 
     /// The greatest scales of multiplicands and multipliers, in steps of 2^(1/16), at which
     /// products stay within the modulus and both factors add the same error.
+    #[expect(clippy::disallowed_methods, reason = "parameters are public")]
     pub(super) fn scales(&self) -> [f64; 2] {
         let deviations = libm::sqrt(2.0 * (1.0 + libm::log2(self.n) - WRAP_LOG2) * core::f64::consts::LN_2);
         let product = libm::log2(self.q / 2.0 / (deviations * self.peak_deviation(1.0)));
