@@ -4,7 +4,7 @@
 use super::devices::{emulator, gpu_or_skip, in_other_orders};
 use gpu::Gpu;
 use he_core::arith::ntt_primes_below;
-use he_core::backend::{Backend, Cpu, MatrixNumbers, MatrixOps, MatrixProduct, RingOps};
+use he_core::backend::{Cpu, MatrixNumbers, MatrixOps, MatrixProduct, RingOps};
 use he_core::conformance::suite;
 use he_core::ring::{RingSpec, Span};
 use he_cuda::{Arithmetic, Cuda};
