@@ -51,7 +51,7 @@ pub(crate) trait Quads: Copy {
     type V: Copy;
     /// The doubles of a register in memory.
     type Memory;
-    /// Calls `f`, compiled with the instructions of these lanes, as a function of its own, which all
+    /// Calls `f`, compiled with the instructions of these lanes, as a function of its own that all
     /// callers share: without inlining, a transform is compiled once and not wherever it is used.
     fn outlined<R>(self, f: impl FnOnce(Self) -> R) -> R;
     fn split(x: &[f64]) -> &[Self::Memory];

@@ -5,9 +5,10 @@ use super::devices::{emulated, emulated_group, gpu_or_skip, group_or_skip, sized
 use he_core::conformance_suite;
 use he_cuda::Arithmetic;
 
-// One device reaches the largest degree of a transform in one block. Integers and groups differ from
-// it in arithmetic and in the division of rows, at any degree. Larger degrees, which have kernels of
-// their own, are in the tests of transforms below, of embeddings, and of batches that fill a device.
+// One device reaches the largest degree of a transform in one block. Integers and groups differ
+// from it in arithmetic and in the division of rows, at any degree. Larger degrees, which have
+// kernels of their own, are in the tests of transforms below, of embeddings, and of batches that
+// fill a device.
 conformance_suite!(emulated_float, emulated(Arithmetic::Float), log_n <= sized(12, 14));
 conformance_suite!(emulated_integer, emulated(Arithmetic::Integer), log_n <= sized(9, 12));
 conformance_suite!(device, optional gpu_or_skip(Arithmetic::Auto), log_n <= 17);

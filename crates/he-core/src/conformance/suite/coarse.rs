@@ -106,8 +106,8 @@ fn key_switches(log_n: u32) -> Vec<KeySwitchShape> {
     shapes
 }
 
-/// All shapes at the two smallest degrees, and a third of them at each larger one: the automorphisms
-/// of the reference take two slow transforms.
+/// All shapes at the two smallest degrees, and a third of them at each larger one: automorphisms of
+/// the reference take two slow transforms.
 fn spread_key_switches(log_n: u32) -> impl Iterator<Item = KeySwitchShape> {
     let taken = move |i: usize| log_n <= 3 || i % 3 == log_n as usize % 3;
     key_switches(log_n).into_iter().enumerate().filter(move |&(i, _)| taken(i)).map(|(_, shape)| shape)
