@@ -10,8 +10,13 @@ pub(super) const fn xtime(a: u8) -> u8 {
 
 /// The product a b.
 pub(crate) const fn mul(a: u8, b: u8) -> u8 {
+    mul_low(a, b, 8)
+}
+
+/// The product of a and the lowest bits of b.
+const fn mul_low(a: u8, b: u8, bits: u32) -> u8 {
     let (mut product, mut power, mut bit) = (0, a, 0);
-    while bit < 8 {
+    while bit < bits {
         product ^= power & ((b >> bit) & 1).wrapping_neg();
         power = xtime(power);
         bit += 1;
@@ -49,7 +54,8 @@ pub(super) const fn mix_column(column: [u8; 4], row: [u8; 4]) -> [u8; 4] {
     while i < 4 {
         let mut j = 0;
         while j < 4 {
-            mixed[i] ^= mul(column[j], row[(4 + j - i) % 4]);
+            // Both rows are below 16.
+            mixed[i] ^= mul_low(column[j], row[(4 + j - i) % 4], 4);
             j += 1;
         }
         i += 1;
