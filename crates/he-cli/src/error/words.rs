@@ -11,7 +11,7 @@ use he_cuda::gpu;
 use he_files::Error;
 use he_files::error::{
     AesFileError, ArchiveError, ContentError, FileError, HaloRemedy, KeyError, NoteError, OperationError,
-    OutputError, PictureError, Problem, TableError, TranscipherError, Wanted,
+    OutputError, PictureError, Problem, SearchError, TableError, TranscipherError, Wanted,
 };
 use he_files::watch::Remedy;
 
@@ -113,8 +113,19 @@ pub fn hint(error: &Error) -> Option<String> {
         Error::Content(error) => content(error),
         Error::Operation(error) => operation(error),
         Error::Transcipher(error) => transcipher(error).map(str::to_owned),
+        Error::SearchFile(error) => search(error).map(str::to_owned),
         _ => None,
     }
+}
+
+fn search(error: &SearchError) -> Option<&'static str> {
+    Some(match error {
+        SearchError::NoIndex { .. } => "make one with he-cli search create",
+        SearchError::OtherKeys { .. } => "use keys that he-cli search keygen made for this index",
+        SearchError::Part { .. } => "give the file that he-cli search wrote for this",
+        SearchError::Decrypt { .. } => "he-cli search read decrypts answers",
+        _ => return None,
+    })
 }
 
 /// The hint of this program, or else that of the library.

@@ -1,7 +1,7 @@
 //! Divisions by one to four primes of every width, whose residues lie where a conversion has the
 //! least room: at both ends, and on both sides of half of a prime.
 
-use super::devices::{emulated, gpu_or_skip};
+use super::devices::{emulated, emulated_small, gpu_or_skip};
 use super::program::seed;
 use he_core::arith::ntt_primes_below;
 use he_core::backend::{Backend, Cpu, PolyOps};
@@ -65,7 +65,7 @@ fn emulated_divisions_by_few_primes() {
         }
     }
     // Tiles of 2^12 points.
-    divisions(&emulated(Arithmetic::Float), 14, 32).unwrap();
+    divisions(&emulated_small(Arithmetic::Float), 14, 8).unwrap();
 }
 
 #[test]

@@ -57,10 +57,12 @@ fn products(
 #[test]
 fn emulated_scaled_products() {
     let float = emulated(Arithmetic::Float);
-    for case in [(6, 2, 40), (9, 1, 49), (12, 1, 50), (12, 2, 60)] {
+    for case in [(6, 2, 40), (9, 1, 49), (10, 1, 50), (10, 2, 60)] {
         products(&float, &COUNTS, case).unwrap();
     }
-    products(&emulated(Arithmetic::Integer), &COUNTS, (12, 1, 49)).unwrap();
+    products(&float, &COUNTS[2..4], (12, 1, 50)).unwrap();
+    products(&float, &COUNTS[4..5], (12, 2, 60)).unwrap();
+    products(&emulated(Arithmetic::Integer), &COUNTS, (10, 1, 49)).unwrap();
     // Tiles of 2^11 points.
     products(&float, &COUNTS[..1], (16, 1, 49)).unwrap();
     products(&float, &COUNTS[..1], (16, 1, 60)).unwrap();

@@ -8,7 +8,7 @@ errors! {
         /// A folder is not an index.
         NoIndex { name: String }:
             ("{name} is not the folder of an index"),
-            ("make one with he-cli search create");
+            ("create one first");
         /// An index exists already.
         Exists { name: String }:
             ("{name} is an index already"),
@@ -24,7 +24,7 @@ errors! {
         /// A file is of another part of a search.
         Part { name: String, found: String, needed: &'static str }:
             ("{name} holds {found}, and {needed} is needed"),
-            ("give the file that he-cli search wrote for this");
+            ("give the file that a search wrote for this");
         /// A file belongs to another index.
         OtherPlan { name: String, index: String }:
             ("{name} was made for another plan than {index}"),
@@ -32,7 +32,7 @@ errors! {
         /// Keys are of other parameters.
         OtherKeys { key: String, index: String }:
             ("{key} has other parameters than {index}"),
-            ("use keys that he-cli search keygen made for this index");
+            ("use keys that were made for this index");
         /// Records were encrypted by other keys.
         OtherOwner { key: String, set: String, index: String, own: String }:
             ("{key} is of key set {set}, and the records of {index} are of {own}"),
@@ -52,6 +52,6 @@ errors! {
         /// The answer to a search cannot be read as something else.
         Decrypt { name: String }:
             ("{name} is a part of a search, which decrypt does not read"),
-            ("he-cli search read decrypts answers");
+            ("read it as the answer to a search");
     }
 }
