@@ -10,7 +10,7 @@
 use criterion::Criterion;
 use he_bench::measure::{Id, Lab, Meter};
 use he_bench::report::Show;
-use he_bench::{Error, Result, aes, gates, matrices, ops, papers, rings};
+use he_bench::{Error, Result, aes, encrypted_matrices, gates, matrices, ops, papers, rings};
 use he_cuda::Cuda;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
@@ -18,11 +18,12 @@ use std::time::Duration;
 type Tables = fn(&Lab, &mut Show<'_>) -> Result<()>;
 
 /// The workloads.
-const SUBJECTS: [Tables; 6] = [
+const SUBJECTS: [Tables; 7] = [
     |lab, show| papers::tables(lab, &[], show),
     ops::tables,
     rings::tables,
     matrices::tables,
+    encrypted_matrices::tables,
     aes::tables,
     gates::tables,
 ];

@@ -13,6 +13,7 @@ pub mod aes;
 mod batches;
 pub mod bootstrap;
 pub mod chains;
+pub mod encrypted_matrices;
 pub mod error;
 pub mod functions;
 pub mod gates;

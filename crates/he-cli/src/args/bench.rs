@@ -29,7 +29,7 @@ pub enum Subject {
     Ops(BenchOptions),
     /// Measure the parts of operations: transforms, loops over rows, the parts of a key switch
     Rings(BenchOptions),
-    /// Measure products of matrices of integers modulo primes
+    /// Measure products of matrices of integers modulo primes, and of encrypted matrices
     Matrices(BenchOptions),
     /// Measure every mode of AES, by length
     Aes(BenchOptions),

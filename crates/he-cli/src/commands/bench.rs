@@ -76,7 +76,7 @@ fn names(lab: &Lab, subject: &Subject, subjects: &[bootstrap::Subject]) -> Vec<S
         Subject::Papers { papers, .. } => he_bench::papers::names(lab, &asked(papers)),
         Subject::Ops(_) => he_bench::ops::names(lab),
         Subject::Rings(_) => he_bench::rings::names(),
-        Subject::Matrices(_) => he_bench::matrices::names(),
+        Subject::Matrices(_) => [he_bench::matrices::names(), he_bench::encrypted_matrices::names()].concat(),
         Subject::Aes(_) => he_bench::aes::names(),
         Subject::Gates(_) => he_bench::gates::names(),
         Subject::Nn { .. } => nn::names(),
@@ -249,7 +249,8 @@ pub(super) fn run(args: &Bench) -> Result<()> {
         Subject::Papers { papers, .. } => he_bench::papers::tables(&lab, &asked(papers), show),
         Subject::Ops(_) => he_bench::ops::tables(&lab, show),
         Subject::Rings(_) => he_bench::rings::tables(&lab, show),
-        Subject::Matrices(_) => he_bench::matrices::tables(&lab, show),
+        Subject::Matrices(_) => he_bench::matrices::tables(&lab, show)
+            .and_then(|()| he_bench::encrypted_matrices::tables(&lab, show)),
         Subject::Aes(_) => he_bench::aes::tables(&lab, show),
         Subject::Gates(_) => he_bench::gates::tables(&lab, show),
         Subject::Nn { models, folder, examples, batch, options } => {
