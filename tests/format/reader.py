@@ -1402,7 +1402,7 @@ class Reader:
 
     def model(self, name, data):
         fields = Fields(data)
-        need(fields.take(8) == b"HE-MODEL" and fields.number(4) == 2, "not a compiled model of version 2")
+        need(fields.take(8) == b"HE-MODEL" and fields.number(4) in (2, 3), "not a compiled model")
         need(fields.take(32) == blake3(data[44:]), "the checksum of a model")
         kind, frames = fields.number(1), read_frames(fields.take(fields.number(4)))
         need(len(frames) == 1 and frames[0].kind == {0: 1, 1: 35}[kind], "the parameters of a model")

@@ -125,6 +125,8 @@ export interface ModelInfo {
   outputs: number;
   /** What is done with these after decryption. */
   decision: "none" | "softmax" | "log-softmax" | "argmax" | "votes" | "coupling";
+  /** Whether the numbers of an example are slots of one ciphertext or a stack of several. */
+  arrangement: "slots" | "stacks";
   /** Examples that share a ciphertext, at the cost of one. */
   shared: number;
   /** Ciphertexts of an example. */

@@ -6,12 +6,14 @@ use crate::error::{Error, Result};
 use crate::graph::{Decision, Graph};
 use crate::layers::{Kind, Layers};
 use crate::levels::{self, Action, Range, Step};
-use crate::maps::{Maps, Outline, Packing, Transforms, positions};
+use crate::maps::{Maps, Outline, Packing, Transforms};
+use crate::places::{Arrangement, Map, Places};
+use crate::stacks::Stacks;
 use crate::work;
 use he_core::bootstrapping::BootstrapParams;
 use he_core::bootstrapping::presets::Preset;
 use he_core::circuits::Requirements;
-use he_core::circuits::ckks::{BlockTransform, TensorLayout};
+use he_core::circuits::ckks::TensorLayout;
 use he_core::ckks::CkksParams;
 use serde::{Deserialize, Serialize};
 use std::sync::OnceLock;
@@ -73,14 +75,15 @@ impl Parameters {
     }
 }
 
-/// The parameters and the packing that a compiled model is to have.
+/// The parameters and the places that a compiled model is to have.
 pub(crate) enum Wanted {
-    /// The parameters and the packing that are cheapest.
-    Anything,
+    /// The parameters and the places that are cheapest.
+    Anything(Arrangement),
     /// These parameters.
-    Parameters(Parameters),
-    /// These parameters, and a packing and actions that were chosen before.
-    Plan(Parameters, Packing, Vec<Action>),
+    Parameters(Parameters, Arrangement),
+    /// These parameters, and actions and a packing in slots that were chosen before; without a
+    /// packing, stacks.
+    Plan(Parameters, Option<Packing>, Vec<Action>),
 }
 
 /// A model with everything that inference needs except keys: where values lie, linear maps,
@@ -92,7 +95,7 @@ pub struct CompiledModel {
     pub(crate) options: Options,
     pub(crate) parameters: Parameters,
     pub(crate) layers: Layers,
-    pub(crate) maps: Maps,
+    pub(crate) places: Places,
     pub(crate) functions: Vec<Option<Approximation>>,
     pub(crate) actions: Vec<Action>,
     /// The outline of each linear map, from when they are asked for.
@@ -135,7 +138,9 @@ pub struct Facts {
     pub levels: usize,
     /// Refreshes of ciphertexts.
     pub refreshes: usize,
-    /// Examples side by side in a ciphertext.
+    /// How the numbers of examples lie in ciphertexts.
+    pub arrangement: Arrangement,
+    /// Examples that share a ciphertext.
     pub examples: usize,
     /// Ciphertexts of an input.
     pub ciphertexts: usize,
@@ -159,8 +164,10 @@ impl Facts {
 }
 
 impl CompiledModel {
-    /// Compiles a model for 128 bits of security: without refreshes if its depth allows, otherwise
-    /// with the preset [`fast`](he_core::bootstrapping::presets::fast).
+    /// Compiles a model for 128 bits of security, with the numbers of an example side by side in
+    /// slots: without refreshes if its depth allows, otherwise with the preset
+    /// [`fast`](he_core::bootstrapping::presets::fast). For many examples at once there is
+    /// [`compile_for_batch`](Self::compile_for_batch).
     ///
     /// # Errors
     /// [`Error::Uncalibrated`], [`Error::Unsupported`] for functions that no polynomial follows
@@ -168,7 +175,7 @@ impl CompiledModel {
     pub fn compile(mut graph: Graph, examples: &[Vec<f64>], options: Options) -> Result<Self> {
         graph.normalise_steps(examples)?;
         let calibration = Calibration::new(&graph, examples)?;
-        Self::calibrated(graph, calibration, options, Wanted::Anything)
+        Self::calibrated(graph, calibration, options, Wanted::Anything(Arrangement::Slots))
     }
 
     /// Compiles a model for the parameters given, which may be insecure ones for tests.
@@ -176,14 +183,29 @@ impl CompiledModel {
     /// # Errors
     /// The errors of [`compile`](Self::compile).
     pub fn compile_for(
-        mut graph: Graph,
+        graph: Graph,
         examples: &[Vec<f64>],
         options: Options,
         parameters: Parameters,
     ) -> Result<Self> {
+        Self::arranged_for(graph, examples, options, parameters, Arrangement::Slots)
+    }
+
+    /// Compiles a model for the parameters and the arrangement given.
+    ///
+    /// # Errors
+    /// The errors of [`compile`](Self::compile); [`Error::Parameters`] for stacks of too many
+    /// ciphertexts.
+    pub fn arranged_for(
+        mut graph: Graph,
+        examples: &[Vec<f64>],
+        options: Options,
+        parameters: Parameters,
+        arrangement: Arrangement,
+    ) -> Result<Self> {
         graph.normalise_steps(examples)?;
         let calibration = Calibration::new(&graph, examples)?;
-        Self::calibrated(graph, calibration, options, Wanted::Parameters(parameters))
+        Self::calibrated(graph, calibration, options, Wanted::Parameters(parameters, arrangement))
     }
 
     pub(crate) fn calibrated(
@@ -209,42 +231,58 @@ impl CompiledModel {
         let functions: Vec<Option<Approximation>> = functions.collect::<Result<_>>()?;
         let depths: Vec<usize> =
             layers.list.iter().zip(&functions).map(|(layer, f)| depth(&layers, layer, f)).collect();
-        let steps_of = |maps: &Maps, outlines: &[Option<Outline>], parameters: &Parameters| {
-            steps(&layers, &depths, &functions, maps, outlines, parameters)
+        let steps_of = |places: &Places, outlines: &[Option<Outline>], parameters: &Parameters| {
+            steps(&layers, &depths, &functions, places, outlines, parameters)
         };
         let searched = |parameters: Parameters, one: (Maps, Transforms)| {
             let (maps, transforms) = placed(&graph, &layers, parameters.params().slots(), one)?;
-            let outlines = outlines(transforms.into_iter().map(Ok), parameters.params())?;
-            let steps = steps_of(&maps, &outlines, &parameters)?;
+            let maps_of = transforms.into_iter().map(|transform| Ok(transform.map(Map::Blocks)));
+            let (places, outlines) = (Places::Slots(maps), outlines(maps_of, parameters.params())?);
+            let steps = steps_of(&places, &outlines, &parameters)?;
             let (actions, _) = levels::shortest_path(&steps, parameters.range())?;
-            Ok::<_, Error>((parameters, maps, actions, OnceLock::from(outlines)))
+            Ok::<_, Error>((parameters, places, actions, OnceLock::from(outlines)))
         };
-        let (parameters, maps, actions, outlines) = match wanted {
-            Wanted::Anything => {
+        let stacked = |parameters: Parameters| {
+            let places = Places::Stacks(Stacks::new(&graph, &layers, &parameters)?);
+            let maps_of = (0..layers.list.len()).map(|id| places.map(&graph, &layers, id));
+            let outlines = outlines(maps_of, parameters.params())?;
+            let steps = steps_of(&places, &outlines, &parameters)?;
+            let (actions, _) = levels::shortest_path(&steps, parameters.range())?;
+            Ok::<_, Error>((parameters, places, actions, OnceLock::from(outlines)))
+        };
+        let (parameters, places, actions, outlines) = match wanted {
+            Wanted::Anything(Arrangement::Slots) => {
                 let one = Maps::new(&graph, &layers, 1, MOST_SLOTS)?;
-                let parameters = choose(&one.0, &layers, &depths, options.bits)?;
+                let slots = one.0.layouts.iter().map(TensorLayout::slots).max().unwrap_or(1);
+                let parameters = choose(slots, &layers, &depths, options.bits)?;
                 let capacity = parameters.params().slots();
                 let one = if capacity == MOST_SLOTS { one } else { Maps::new(&graph, &layers, 1, capacity)? };
                 searched(parameters, one)?
             }
-            Wanted::Parameters(parameters) => {
+            Wanted::Parameters(parameters, Arrangement::Slots) => {
                 let one = Maps::new(&graph, &layers, 1, parameters.params().slots())?;
                 searched(parameters, one)?
             }
+            Wanted::Anything(Arrangement::Stacks) => stacked(choose(1, &layers, &depths, options.bits)?)?,
+            Wanted::Parameters(parameters, Arrangement::Stacks) => stacked(parameters)?,
             Wanted::Plan(parameters, packing, actions) => {
-                let maps = Maps::packed(&graph, &layers, &packing, parameters.params().slots())?;
+                let slots = parameters.params().slots();
+                let places = match packing {
+                    Some(packing) => Places::Slots(Maps::packed(&graph, &layers, &packing, slots)?),
+                    None => Places::Stacks(Stacks::new(&graph, &layers, &parameters)?),
+                };
                 if !levels::are_possible(&actions, &shape(&layers, &depths), parameters.range()) {
                     return Err(Error::Format { why: "its levels do not belong to its graph".to_owned() });
                 }
-                (parameters, maps, actions, OnceLock::new())
+                (parameters, places, actions, OnceLock::new())
             }
         };
-        Ok(Self { graph, calibration, options, parameters, layers, maps, functions, actions, outlines })
+        Ok(Self { graph, calibration, options, parameters, layers, places, functions, actions, outlines })
     }
 
     /// The map of a layer, if it is a linear one. It is made anew.
-    pub(crate) fn transform(&self, id: usize) -> Result<Option<BlockTransform>> {
-        self.maps.transform(&self.graph, &self.layers, id)
+    pub(crate) fn map(&self, id: usize) -> Result<Option<Map>> {
+        self.places.map(&self.graph, &self.layers, id)
     }
 
     /// Keeps the outline of each linear map, for [`outlines`](Self::outlines).
@@ -257,8 +295,8 @@ impl CompiledModel {
         if let Some(outlines) = self.outlines.get() {
             return Ok(outlines);
         }
-        let transforms = (0..self.layers.list.len()).map(|id| self.transform(id));
-        let outlines = outlines(transforms, self.parameters.params())?;
+        let maps = (0..self.layers.list.len()).map(|id| self.map(id));
+        let outlines = outlines(maps, self.parameters.params())?;
         Ok(self.outlines.get_or_init(|| outlines))
     }
 
@@ -266,7 +304,7 @@ impl CompiledModel {
     fn steps(&self) -> Result<Vec<Step>> {
         let functions = self.layers.list.iter().zip(&self.functions);
         let depths: Vec<usize> = functions.map(|(layer, f)| depth(&self.layers, layer, f)).collect();
-        steps(&self.layers, &depths, &self.functions, &self.maps, self.outlines()?, &self.parameters)
+        steps(&self.layers, &depths, &self.functions, &self.places, self.outlines()?, &self.parameters)
     }
 
     /// The work of each action of an inference on one ciphertext of examples, in butterflies.
@@ -318,14 +356,19 @@ impl CompiledModel {
         Ok(Requirements { depth: self.parameters.params().max_level(), ..union })
     }
 
-    /// The number of examples side by side in a ciphertext.
+    /// How the numbers of examples lie in ciphertexts.
+    pub fn arrangement(&self) -> Arrangement {
+        self.places.arrangement()
+    }
+
+    /// The number of examples that share a ciphertext.
     pub fn examples(&self) -> usize {
-        self.maps.layouts[0].examples()
+        self.places.examples()
     }
 
     /// The ciphertexts that an input takes.
     pub fn ciphertexts(&self) -> usize {
-        self.maps.layouts[0].ciphertexts()
+        self.places.ciphertexts(0)
     }
 
     /// Numbers of an example.
@@ -387,13 +430,13 @@ impl CompiledModel {
         if examples.is_empty() {
             return Err(Error::NoExamples);
         }
-        let (layout, units) = (&self.maps.layouts[0], &self.layers.input_units);
-        let mut parts = vec![Vec::new(); layout.ciphertexts()];
-        for (group, chunk) in examples.chunks(layout.examples()).enumerate() {
+        let (shared, units) = (self.examples(), &self.layers.input_units);
+        let mut parts = vec![Vec::new(); self.ciphertexts()];
+        for (group, chunk) in examples.chunks(shared).enumerate() {
             let mut numbers = Vec::with_capacity(chunk.len() * units.len());
             for (index, example) in chunk.iter().enumerate() {
                 let (found, expected) = (example.len(), units.len());
-                let index = group * layout.examples() + index;
+                let index = group * shared + index;
                 if found != expected {
                     return Err(Error::InputLength { example: index, found, expected });
                 }
@@ -402,11 +445,8 @@ impl CompiledModel {
                 }
                 numbers.extend(example.iter().zip(units).map(|(value, unit)| value / unit));
             }
-            let full = layout.examples() * units.len();
-            let numbers: Vec<f64> = numbers.iter().copied().cycle().take(full).collect();
-            for (part, vector) in parts.iter_mut().zip(layout.pack(&numbers)?) {
-                // A short vector repeats, as maps between vectors of different lengths expect.
-                part.push(vector.iter().copied().cycle().take(layout.capacity()).collect());
+            for (part, vector) in parts.iter_mut().zip(self.places.pack(&numbers)?) {
+                part.push(vector);
             }
         }
         Ok(parts)
@@ -415,15 +455,14 @@ impl CompiledModel {
     /// The places where decryption finds the outputs.
     pub fn outputs(&self) -> OutputLayout {
         let last = self.layers.list.len() - 1;
-        let layout = &self.maps.layouts[last];
         let unit = self.layers.list[last].unit;
         let [low, high] = self.calibration.nodes[self.graph.output];
         let slack = self.options.margin * self.calibration.magnitude(self.graph.output);
         OutputLayout {
-            positions: positions(layout),
-            slots: layout.slots(),
-            ciphertexts: layout.ciphertexts(),
-            examples: layout.examples(),
+            positions: self.places.positions(last),
+            slots: self.places.slots(last),
+            ciphertexts: self.places.ciphertexts(last),
+            examples: self.examples(),
             unit,
             range: [low - slack, high + slack],
             decision: self.graph.decision,
@@ -442,7 +481,7 @@ impl CompiledModel {
         for action in &self.actions {
             let (id, level) = match *action {
                 Action::Refresh(id) => {
-                    waiting += self.maps.layouts[id].ciphertexts();
+                    waiting += self.places.ciphertexts(id);
                     continue;
                 }
                 Action::Run { layer, level } => (layer, level),
@@ -480,7 +519,7 @@ impl CompiledModel {
         let count = keys.galois_elements(log_n).iter().filter(|&&g| g != 1).count()
             + usize::from(keys.needs_relinearisation());
         let bootstrap = self.parameters.bootstrapping().map(BootstrapParams::key_bytes).transpose()?;
-        // Two polynomials for each; an evaluation holds about eight at once beside its rotations.
+        // Two polynomials for each.
         let ciphertext = 2 * params.levels()[params.max_level()].primes * params.rlwe().ring().n() * 8;
         let rotations = layers.iter().map(|layer| layer.rotations).max().unwrap_or(0);
         Ok(Facts {
@@ -488,12 +527,13 @@ impl CompiledModel {
             log_n,
             levels: params.max_level(),
             refreshes,
+            arrangement: self.arrangement(),
             examples: self.examples(),
             ciphertexts: self.ciphertexts(),
             key_bytes: count as u64 * work::key_bytes(params),
             bootstrap_key_bytes: bootstrap.unwrap_or(0) as u64,
             plaintext_bytes,
-            ciphertext_bytes: ((rotations + 8) * ciphertext) as u64,
+            ciphertext_bytes: ((rotations + self.places.alive()) * ciphertext) as u64,
             work,
         })
     }
@@ -588,11 +628,9 @@ fn depth(layers: &Layers, layer: &crate::layers::Layer, function: &Option<Approx
 /// The most slots of the ciphertexts that models are compiled for.
 const MOST_SLOTS: usize = 1 << 15;
 
-/// The parameters of the least degree that have enough levels, or those of refreshes; `maps` are
-/// those of one example.
-fn choose(maps: &Maps, layers: &Layers, depths: &[usize], bits: u32) -> Result<Parameters> {
+/// The parameters of the least degree that have enough levels and slots, or those of refreshes.
+fn choose(slots: usize, layers: &Layers, depths: &[usize], bits: u32) -> Result<Parameters> {
     let steps = shape(layers, depths);
-    let slots = maps.layouts.iter().map(TensorLayout::slots).max().unwrap_or(1);
     // Values are within one, and noise grows over the layers.
     let builder = CkksParams::for_depth(levels::depth(&steps))
         .precision_bits(bits + 4)
@@ -623,13 +661,11 @@ fn shape(layers: &Layers, depths: &[usize]) -> Vec<Step> {
 
 /// The outline of each of the maps; no map is kept.
 fn outlines(
-    transforms: impl Iterator<Item = Result<Option<BlockTransform>>>,
+    maps: impl Iterator<Item = Result<Option<Map>>>,
     params: &CkksParams,
 ) -> Result<Vec<Option<Outline>>> {
-    let outline = |transform: Option<BlockTransform>| {
-        transform.map(|transform| Outline::new(&transform, params)).transpose()
-    };
-    transforms.map(|transform| Ok(outline(transform?)?)).collect()
+    let outline = |map: Option<Map>| map.map(|map| map.outline(params)).transpose();
+    maps.map(|map| Ok(outline(map?)?)).collect()
 }
 
 /// The places of values for as many examples as fit a ciphertext, from those for one.
@@ -652,7 +688,7 @@ fn steps(
     layers: &Layers,
     depths: &[usize],
     functions: &[Option<Approximation>],
-    maps: &Maps,
+    places: &Places,
     outlines: &[Option<Outline>],
     parameters: &Parameters,
 ) -> Result<Vec<Step>> {
@@ -662,11 +698,12 @@ fn steps(
         None => 0.0,
     };
     let step = |(id, layer): (usize, &crate::layers::Layer)| {
-        let ciphertexts = maps.layouts[id].ciphertexts() as f64;
+        let ciphertexts = places.ciphertexts(id) as f64;
         let on_level = |level: usize| match (&outlines[id], &functions[id]) {
             (Some(map), _) => {
                 map.rotations as f64 * work::map_rotation(params, level)
                     + map.diagonals as f64 * work::plain_product(params, level)
+                    + map.entries as f64 * work::matrix_entry(params, level)
             }
             (_, Some(function)) => {
                 // Products are made on the way down.

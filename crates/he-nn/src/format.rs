@@ -3,11 +3,11 @@
 //! | bytes | content |
 //! |---|---|
 //! | 8 | `HE-MODEL` |
-//! | 4 | the version, 2, least significant byte first |
+//! | 4 | the version, 2, or 3 for values in stacks, least significant byte first |
 //! | 32 | BLAKE3 of all that follows |
 //! | 1 | 0 for parameters without refreshes, 1 for those with |
 //! | 4, n | the length n of the parameters, and they as a string of `he_core::wire` |
-//! | rest | graph, calibration, options, packing and actions in postcard's format |
+//! | rest | graph, calibration, options, packing (version 2 only) and actions in postcard's format |
 //!
 //! Linear maps and polynomials are computed again from these, so that nothing in a file can make
 //! them contradict the graph. Packing and actions are the choices among the possible layouts,
@@ -21,17 +21,25 @@ use crate::error::{Error, Result};
 use crate::graph::{Graph, MAX_ELEMENTS, Op, Row, Window};
 use crate::levels::Action;
 use crate::maps::Packing;
+use crate::places::Places;
 use he_core::bootstrapping::BootstrapParams;
 use he_core::ckks::CkksParams;
+use serde::de::DeserializeOwned;
 
 /// The bytes with which files of compiled models start.
 pub const MAGIC: &[u8; 8] = b"HE-MODEL";
-const VERSION: u32 = 2;
+/// The version of models with values in slots, and of those with values in stacks.
+const VERSIONS: [u32; 2] = [2, 3];
 /// The longest file that is read.
 pub const MAX_BYTES: usize = 1 << 29;
 
 fn bad(why: impl Into<String>) -> Error {
     Error::Format { why: why.into() }
+}
+
+/// A value in postcard's format, and the bytes after it.
+fn taken<T: DeserializeOwned>(bytes: &[u8]) -> Result<(T, &[u8])> {
+    postcard::take_from_bytes(bytes).map_err(|error| bad(error.to_string()))
 }
 
 impl CompiledModel {
@@ -47,10 +55,14 @@ impl CompiledModel {
         let mut body = vec![kind];
         body.extend((params.len() as u32).to_le_bytes());
         body.extend(params);
-        let parts = (&self.graph, &self.calibration, &self.options, &self.maps.packing, &self.actions);
-        body.extend(postcard::to_stdvec(&parts).map_err(|error| bad(error.to_string()))?);
+        let parts = (&self.graph, &self.calibration, &self.options);
+        let (version, parts) = match &self.places {
+            Places::Slots(maps) => (VERSIONS[0], postcard::to_stdvec(&(parts, &maps.packing, &self.actions))),
+            Places::Stacks(_) => (VERSIONS[1], postcard::to_stdvec(&(parts, &self.actions))),
+        };
+        body.extend(parts.map_err(|error| bad(error.to_string()))?);
         let mut bytes = MAGIC.to_vec();
-        bytes.extend(VERSION.to_le_bytes());
+        bytes.extend(version.to_le_bytes());
         bytes.extend(blake3::hash(&body).as_bytes());
         bytes.extend(body);
         Ok(bytes)
@@ -77,9 +89,9 @@ impl CompiledModel {
     fn read(bytes: &[u8], insecure: bool) -> Result<Self> {
         let rest = bytes.strip_prefix(MAGIC).ok_or_else(|| bad("it does not start as one"))?;
         let (version, rest) = rest.split_first_chunk().ok_or_else(|| bad("it ends early"))?;
-        match u32::from_le_bytes(*version) {
-            VERSION => {}
-            found => return Err(Error::Version { found, supported: VERSION }),
+        let version = u32::from_le_bytes(*version);
+        if !VERSIONS.contains(&version) {
+            return Err(Error::Version { found: version, supported: VERSIONS[1] });
         }
         let (hash, body) = rest.split_first_chunk::<32>().ok_or_else(|| bad("it ends early"))?;
         if body.len() > MAX_BYTES {
@@ -99,9 +111,12 @@ impl CompiledModel {
             (1, true) => Parameters::Refreshed(BootstrapParams::from_bytes_insecure(params)?),
             _ => return Err(bad(format!("parameters of kind {kind}"))),
         };
-        let parts = postcard::take_from_bytes::<(Graph, Calibration, Options, Packing, Vec<Action>)>(rest);
-        let ((graph, calibration, options, packing, actions), after) =
-            parts.map_err(|error| bad(error.to_string()))?;
+        let ((graph, calibration, options), rest) = taken::<(Graph, Calibration, Options)>(rest)?;
+        let (packing, rest) = match version == VERSIONS[0] {
+            true => taken::<Packing>(rest).map(|(packing, rest)| (Some(packing), rest))?,
+            false => (None, rest),
+        };
+        let (actions, after) = taken::<Vec<Action>>(rest)?;
         if !after.is_empty() {
             return Err(bad(format!("{} bytes too many", after.len())));
         }

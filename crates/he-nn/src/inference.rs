@@ -4,9 +4,9 @@ use crate::compiled::CompiledModel;
 use crate::error::{Error, Result};
 use crate::layers::Kind;
 use crate::levels::Action;
-use crate::maps::Outline;
+use crate::places::{Arrangement, PreparedMap};
 use he_core::backend::{Cpu, RingOps};
-use he_core::circuits::ckks::{PreparedBlocks, Refresher};
+use he_core::circuits::ckks::Refresher;
 use he_core::ckks::{Ciphertext, Evaluator};
 use he_core::rlwe::EvaluationKeys;
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 #[derive(Debug)]
 pub struct PreparedModel<'m, B: RingOps = Cpu> {
     model: &'m CompiledModel,
-    maps: BTreeMap<usize, PreparedBlocks<B>>,
+    maps: BTreeMap<usize, PreparedMap<B>>,
 }
 
 impl CompiledModel {
@@ -30,9 +30,9 @@ impl CompiledModel {
         let mut outlines = vec![None; self.layers.list.len()];
         for action in &self.actions {
             if let Action::Run { layer, level } = *action
-                && let Some(map) = self.transform(layer)?
+                && let Some(map) = self.map(layer)?
             {
-                outlines[layer] = Some(Outline::new(&map, ev.params())?);
+                outlines[layer] = Some(map.outline(ev.params())?);
                 maps.insert(layer, map.prepare(ev, level)?);
             }
         }
@@ -96,7 +96,7 @@ impl CompiledModel {
         inputs: &[Ciphertext<B>],
         keys: &EvaluationKeys<B>,
         refresher: &impl Refresher<B>,
-        prepared: &BTreeMap<usize, PreparedBlocks<B>>,
+        prepared: &BTreeMap<usize, PreparedMap<B>>,
         done: &mut dyn FnMut(u64),
     ) -> Result<Vec<Ciphertext<B>>> {
         self.check_params(ev)?;
@@ -114,11 +114,15 @@ impl CompiledModel {
         {
             return other("the model was compiled for refreshes of other parameters".to_owned());
         }
-        let mut values: Vec<Vec<Ciphertext<B>>> = (0..self.layers.list.len()).map(|_| Vec::new()).collect();
-        for input in inputs {
-            refresher.check(input)?;
-            values[0].push(input.duplicate()?);
+        if self.arrangement() == Arrangement::Stacks
+            && let Some(odd) = inputs.iter().find(|input| input.batch() != inputs[0].batch())
+        {
+            let batches = [odd, &inputs[0]].map(Ciphertext::batch);
+            return other(format!("ciphertexts of an input have batches of {batches:?}"));
         }
+        let mut values: Vec<Vec<Ciphertext<B>>> = (0..self.layers.list.len()).map(|_| Vec::new()).collect();
+        inputs.iter().try_for_each(|input| refresher.check(input))?;
+        values[0] = self.places.inputs(inputs)?;
         let last_use = |id: usize| self.layers.list.iter().rposition(|layer| layer.inputs.contains(&id));
         let last_use: Vec<Option<usize>> = (0..values.len()).map(last_use).collect();
         for (action, work) in self.actions.iter().zip(self.work_of_actions()?) {
@@ -138,7 +142,8 @@ impl CompiledModel {
             }
             done(work);
         }
-        values.pop().ok_or_else(|| Error::Graph { why: "computes nothing".to_owned() })
+        let outputs = values.pop().ok_or_else(|| Error::Graph { why: "computes nothing".to_owned() })?;
+        Ok(self.places.outputs(outputs)?)
     }
 
     /// The value of a layer, computed on a level.
@@ -149,7 +154,7 @@ impl CompiledModel {
         values: &[Vec<Ciphertext<B>>],
         ev: &Evaluator<B>,
         keys: &EvaluationKeys<B>,
-        prepared: &BTreeMap<usize, PreparedBlocks<B>>,
+        prepared: &BTreeMap<usize, PreparedMap<B>>,
     ) -> Result<Vec<Ciphertext<B>>> {
         let layer = &self.layers.list[id];
         let of = |index: usize| &values[layer.inputs[index]];
@@ -174,7 +179,7 @@ impl CompiledModel {
             (_, Some(function)) => of(0).iter().map(|ct| function.apply(ev, &lowered(ct)?, keys)).collect(),
             _ => match prepared.get(&id) {
                 Some(map) => map.apply(ev, of(0), keys),
-                None => match self.transform(id)? {
+                None => match self.map(id)? {
                     Some(map) => map.prepare(ev, level).and_then(|map| map.apply(ev, of(0), keys)),
                     None => Ok(Vec::new()),
                 },
@@ -239,6 +244,7 @@ impl<B: RingOps> PreparedModel<'_, B> {
 
     /// Bytes of the encoded maps.
     pub fn bytes(&self) -> u64 {
-        self.maps.values().map(PreparedBlocks::bytes).sum()
+        let params = self.model.parameters().params();
+        self.maps.values().map(|map| map.bytes(params)).sum()
     }
 }

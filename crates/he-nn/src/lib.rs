@@ -48,6 +48,7 @@
 //! ```
 
 mod approximation;
+pub mod batch;
 pub mod calibration;
 mod comparisons;
 pub mod compiled;
@@ -59,14 +60,19 @@ pub mod graph;
 mod inference;
 mod layers;
 mod levels;
+mod linear;
 mod maps;
 pub mod onnx;
 mod pairs;
+mod places;
 mod plain;
+mod stacks;
 mod work;
 
+pub use batch::{Comparison, Costs};
 pub use compiled::{CompiledModel, Facts, LayerFacts, Options, OutputLayout, Outputs, Parameters};
 pub use error::{Error, NearThreshold, Result};
 pub use graph::Graph;
 pub use inference::PreparedModel;
+pub use places::Arrangement;
 pub use work::speed;

@@ -3,6 +3,7 @@
 use crate::error::{Error, Result};
 use crate::graph::{Graph, Op};
 use crate::layers::{Kind, Layers};
+use crate::linear::Matrix;
 use he_core::circuits::Requirements;
 use he_core::circuits::ckks::{BlockTransform, TensorLayout};
 use he_core::ckks::CkksParams;
@@ -30,6 +31,8 @@ pub struct Outline {
     pub rotations: usize,
     /// Products with plaintexts.
     pub diagonals: usize,
+    /// Entries of matrices that multiply ciphertexts.
+    pub entries: usize,
     /// Bytes of the plaintexts on each level from 1.
     pub plaintext_bytes: Vec<u64>,
 }
@@ -42,6 +45,7 @@ impl Outline {
             requirements: transform.requirements(),
             rotations: transform.rotations(),
             diagonals: transform.diagonals(),
+            entries: 0,
             plaintext_bytes: bytes.collect::<he_core::Result<_>>()?,
         })
     }
@@ -65,64 +69,6 @@ pub struct Choice {
     widened: u32,
     /// Baby steps to a giant step.
     babies: usize,
-}
-
-/// A sparse matrix: (row, column, value), and an offset for each row.
-struct Sparse {
-    entries: Vec<(u32, u32, f64)>,
-    offsets: Vec<f64>,
-}
-
-impl Sparse {
-    /// The map of a node.
-    fn of_node(graph: &Graph, node: usize) -> Self {
-        let node = &graph.nodes[node];
-        let mut entries = Vec::new();
-        node.op.entries(&graph.nodes[node.inputs[0]].shape, &node.shape, |row, column, weight| {
-            if weight != 0.0 {
-                entries.push((row as u32, column as u32, weight));
-            }
-        });
-        let offsets = (0..node.elements()).map(|row| node.op.offset(&node.shape, row)).collect();
-        Self { entries, offsets }
-    }
-
-    fn identity(elements: usize) -> Self {
-        let entries = (0..elements as u32).map(|i| (i, i, 1.0)).collect();
-        Self { entries, offsets: vec![0.0; elements] }
-    }
-
-    /// This map after another one.
-    fn after(self, first: &Self, columns: usize) -> Self {
-        let mut starts = vec![0; first.offsets.len() + 1];
-        first.entries.iter().for_each(|entry| starts[entry.0 as usize + 1] += 1);
-        (0..first.offsets.len()).for_each(|row| starts[row + 1] += starts[row]);
-        let (mut offsets, mut entries) = (self.offsets, Vec::new());
-        let mut sum = vec![0.0; columns];
-        let mut touched: Vec<u32> = Vec::new();
-        for row in self.entries.chunk_by(|a, b| a.0 == b.0) {
-            for &(at, middle, weight) in row {
-                offsets[at as usize] += weight * first.offsets[middle as usize];
-                for &(_, column, inner) in
-                    &first.entries[starts[middle as usize]..starts[middle as usize + 1]]
-                {
-                    if sum[column as usize] == 0.0 {
-                        touched.push(column);
-                    }
-                    sum[column as usize] += weight * inner;
-                }
-            }
-            touched.sort_unstable();
-            touched.dedup();
-            for column in touched.drain(..) {
-                let value = std::mem::take(&mut sum[column as usize]);
-                if value != 0.0 {
-                    entries.push((row[0].0, column, value));
-                }
-            }
-        }
-        Self { entries, offsets }
-    }
 }
 
 /// Channels, height and width: planes as they are, anything else as a vector.
@@ -251,34 +197,18 @@ impl Choice {
     }
 }
 
-/// The map of a linear layer: its entries between elements, for any layout of its output.
+/// The map of a linear layer, for any layout of its output.
 struct LinearMap {
     input: TensorLayout,
-    sparse: Sparse,
+    matrix: Matrix,
     /// The position of each element of the input.
     columns: Vec<usize>,
-    /// The factor of each entry of a column, for the units of both sides.
-    factors: Vec<f64>,
-    unit: f64,
 }
 
 impl LinearMap {
     fn new(graph: &Graph, layers: &Layers, id: usize, chain: &[usize], input: TensorLayout) -> Self {
-        let (layer, columns) = (&layers.list[id], input.entries());
-        let mut sparse = Sparse::identity(columns);
-        for &node in chain {
-            sparse = match graph.nodes[node].op {
-                Op::Reshape => sparse,
-                _ => Sparse::of_node(graph, node).after(&sparse, columns),
-            };
-        }
-        let from = &layers.list[layer.inputs[0]];
-        let unit = |column: usize| match from.kind {
-            Kind::Input => layers.input_units[column],
-            _ => from.unit,
-        };
-        let factors = (0..columns).map(unit).collect();
-        Self { input, sparse, columns: positions(&input), factors, unit: layer.unit }
+        let matrix = Matrix::new(graph, layers, id, chain);
+        Self { input, matrix, columns: positions(&input) }
     }
 
     /// The map to the one of the layouts, or to the one given, that takes the fewest rotations.
@@ -300,17 +230,14 @@ impl LinearMap {
     /// The map to a layout of the output.
     fn to(&self, output: &TensorLayout, search: Search) -> Result<BlockTransform> {
         let rows = positions(output);
-        let entry = |&(row, column, value): &(u32, u32, f64)| {
-            let (row, column) = (row as usize, column as usize);
-            (rows[row], self.columns[column], value * self.factors[column] / self.unit)
-        };
-        let entries = self.sparse.entries.iter().map(entry);
+        let entries = self.matrix.entries();
+        let entries = entries.map(|(row, column, weight)| (rows[row], self.columns[column], weight));
         let transform = match search {
             Search::Slots => BlockTransform::cheapest(&self.input, output, entries),
             Search::Babies => BlockTransform::new(&self.input, output, entries),
             Search::Nothing(babies) => BlockTransform::with_babies(&self.input, output, entries, babies),
         }?;
-        let offsets = rows.iter().zip(&self.sparse.offsets).map(|(&row, offset)| (row, offset / self.unit));
+        let offsets = rows.iter().copied().zip(self.matrix.offsets());
         let offsets: Vec<(usize, f64)> = offsets.filter(|(_, offset)| *offset != 0.0).collect();
         Ok(if offsets.is_empty() { transform } else { transform.with_bias(offsets)? })
     }

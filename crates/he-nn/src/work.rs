@@ -47,6 +47,16 @@ pub fn plain_product(params: &CkksParams, level: usize) -> f64 {
     row(params) * (primes + special) * 0.15
 }
 
+/// The butterflies of a multiplication with its addition in a product of matrices of residues, on
+/// processors with vectors of 512 bits; matrix units do more of them.
+const BUTTERFLIES_PER_PRODUCT: f64 = 0.5;
+
+/// An entry of a matrix that multiplies ciphertexts.
+pub fn matrix_entry(params: &CkksParams, level: usize) -> f64 {
+    let (primes, ..) = sizes(params, level);
+    BUTTERFLIES_PER_PRODUCT * 2.0 * primes * params.rlwe().ring().n() as f64
+}
+
 /// A refresh.
 pub fn refresh(params: &BootstrapParams) -> he_core::Result<f64> {
     let (program, ring) = (params.params(), params.ring_spec());

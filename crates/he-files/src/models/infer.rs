@@ -9,7 +9,7 @@ use crate::io::output::Output;
 use crate::key_file::{Key, KeyFile};
 use crate::models::examples::Examples;
 use crate::note::{Content, ExamplesNote, Payload};
-use crate::scheme::engine::{Engine, batch_size};
+use crate::scheme::engine::Engine;
 use crate::scheme::{Ckks, Encrypt, Scheme};
 use crate::watch::{Meter, Stage, Steps, Watch};
 use he::Device;
@@ -52,7 +52,7 @@ impl<'m> Encryption<'m> {
                 .check(index, row)
                 .map_err(|error| Error::from(error).in_file_of(&examples.names[index]))?;
         }
-        let batch = batch_size::<Ckks>(model.params());
+        let batch = model.batch();
         let note = ExamplesNote {
             model: model.hash.clone(),
             examples: examples.rows.len() as u64,

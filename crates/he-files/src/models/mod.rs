@@ -10,13 +10,13 @@ use crate::bootstrap::Refreshing;
 use crate::error::{ContentError, Error, ModelError, Result};
 use crate::io::input::Input;
 use crate::key_file::{evaluation_bytes, file_bytes};
-use crate::scheme::engine::Engine;
+use crate::scheme::engine::{Engine, batch_size};
 use crate::scheme::{Ckks, Rotations, Scheme};
 use he::Device;
 use he_core::bootstrapping::BootstrapParams;
 use he_core::ckks::{CkksParams, Evaluator};
 use he_core::wire::{FrameKind, WireParams};
-use he_nn::{CompiledModel, Parameters};
+use he_nn::{Arrangement, CompiledModel, Parameters};
 use serde_json::{Value, json};
 
 /// The ending of the files of compiled models.
@@ -115,6 +115,7 @@ impl ModelFile {
             "numbers": self.model.input_elements(),
             "outputs": self.model.outputs().positions.len(),
             "decision": graph.decision.name(),
+            "arrangement": self.model.arrangement().name(),
             "shared": self.model.examples(),
             "ciphertexts": self.model.ciphertexts(),
             "parameters": Ckks::params_json(params),
@@ -123,6 +124,14 @@ impl ModelFile {
             "evaluation_key_bytes": evaluation_bytes::<Ckks>(params, kinds, &rotations),
             "bootstrap_key_bytes": boot.transpose()?,
         }))
+    }
+
+    /// Groups of examples that are encrypted and computed together. A stack is a batch already.
+    pub(crate) fn batch(&self) -> usize {
+        match self.model.arrangement() {
+            Arrangement::Slots => batch_size::<Ckks>(self.params()),
+            Arrangement::Stacks => 1,
+        }
     }
 
     /// Its parameters on a device; with refreshes, on the ring of all primes.

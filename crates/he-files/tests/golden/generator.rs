@@ -31,7 +31,7 @@ use he_files::team::Team;
 use he_files::tfhe::{self, columns, file::Column, keys::Encryptor, note::Integers};
 use he_files::transcipher;
 use he_nn::graph::{Decision, Dense, Graph, Node, Op};
-use he_nn::{CompiledModel, Options, Parameters};
+use he_nn::{Arrangement, CompiledModel, Options, Parameters};
 use he_search::{Metric, Plan, Position};
 use rand::SeedableRng;
 use rand::rngs::ChaCha20Rng;
@@ -282,7 +282,7 @@ pub fn outputs() -> Vec<[f64; 2]> {
         .collect()
 }
 
-/// A compiled model, a secret key for it, and examples.
+/// A compiled model, in slots and in stacks, a secret key for it, and examples.
 fn model() -> Vec<File> {
     let params = ckks_of_model();
     let examples: Vec<Vec<f64>> = EXAMPLES.chunks(3).map(<[f64]>::to_vec).collect();
@@ -293,6 +293,14 @@ fn model() -> Vec<File> {
         Parameters::Leveled(params.clone()),
     );
     let plan = compiled.unwrap().to_bytes().unwrap();
+    let stacks = CompiledModel::arranged_for(
+        graph(),
+        &examples,
+        Options::default(),
+        Parameters::Leveled(params.clone()),
+        Arrangement::Stacks,
+    );
+    let stacks = stacks.unwrap().to_bytes().unwrap();
     let rng = &mut rng(6);
     let (id, secret) = (KeyId::random(rng), Ckks::secret(&params, rng));
     let secret = secret_file::<Ckks>(&secret, &params, &id, None, "golden").unwrap().to_vec();
@@ -305,7 +313,7 @@ fn model() -> Vec<File> {
     let examples = Examples::of(&EXAMPLES, model.model.graph());
     let encrypted =
         written(|output| models::encrypt(&model, &key, &examples, Device::cpu(), output, rng, &()).unwrap());
-    [("secret_key", secret), ("plan", plan), ("examples", encrypted)]
+    [("secret_key", secret), ("plan", plan), ("stacks_plan", stacks), ("examples", encrypted)]
         .map(|(name, bytes)| (format!("model_{name}.he"), bytes))
         .into()
 }

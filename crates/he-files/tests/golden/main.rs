@@ -28,6 +28,7 @@ use he_files::search::{self, Found};
 use he_files::team::Team;
 use he_files::tfhe::{columns, file::Reader, keys::Encryptor};
 use he_files::transcipher::{self, SensorFile};
+use he_nn::Arrangement;
 use std::collections::BTreeMap;
 use std::io::Cursor;
 use std::path::PathBuf;
@@ -223,6 +224,10 @@ fn todays_readers_open_the_golden_model() {
         let found = model.model.graph().values(0, x).unwrap().pop().unwrap();
         assert!(found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-12), "{found:?}");
     }
+    let stacks = committed("model_stacks_plan.he");
+    let stacked = ModelFile::from_bytes("golden", &stacks).unwrap().model;
+    assert_eq!((stacked.to_bytes().unwrap(), stacked.graph()), (stacks, model.model.graph()));
+    assert_eq!((stacked.arrangement(), stacked.ciphertexts()), (Arrangement::Stacks, 3));
     let OneOf::Ckks(key) = key("model_secret_key.he") else { panic!("a key of CKKS") };
     let mut reader =
         CipherReader::<he_files::scheme::Ckks>::new(input(committed("model_examples.he"))).unwrap();

@@ -10,3 +10,4 @@ mod learning;
 mod models;
 mod opsets;
 mod reading;
+mod stacks;
