@@ -30,6 +30,12 @@ pub struct Compile {
     /// By which fraction values may exceed those that the examples show
     #[arg(long, value_name = "FRACTION", default_value_t = 0.25, value_parser = margin)]
     pub margin: f64,
+    /// How many examples come at once, so that values are arranged for the least time of them all
+    ///
+    /// Many examples of dense layers take a ciphertext for each number of an example, and are
+    /// products of matrices; without this flag the numbers of an example share ciphertexts.
+    #[arg(long, value_name = "EXAMPLES", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
+    pub batch: Option<u32>,
     #[command(flatten)]
     pub csv: CsvFlags,
     #[command(flatten)]

@@ -18,7 +18,7 @@ use he_files::scheme::engine::rng;
 use he_files::scheme::{Ckks, OneOf, Scheme};
 use he_files::watch::Watch;
 use he_files::{models, units};
-use he_nn::{CompiledModel, Facts, Graph, Options, onnx};
+use he_nn::{Comparison, CompiledModel, Costs, Facts, Graph, Options, onnx};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::Path;
@@ -42,7 +42,13 @@ pub(super) fn compile(args: &Compile) -> Result<Summary> {
     let examples = examples(&args.calibrate, &args.csv, &graph)?;
     let devices = args.device.open()?;
     let how = Options { bits: args.bits, margin: args.margin };
-    let model = CompiledModel::compile(graph, &examples.rows, how).map_err(in_model)?;
+    let (model, comparison) = match args.batch {
+        None => (CompiledModel::compile(graph, &examples.rows, how).map_err(in_model)?, None),
+        Some(batch) => {
+            let compiled = CompiledModel::compile_for_batch(graph, &examples.rows, how, batch as usize);
+            compiled.map(|(model, comparison)| (model, Some(comparison))).map_err(in_model)?
+        }
+    };
     let facts = model.facts().map_err(in_model)?;
     let engine = models::engine(model.parameters(), devices.lead().clone())?;
     let speed = he_nn::speed(&engine.evaluator, &mut rng()?).map_err(he_files::Error::from)?;
@@ -60,10 +66,14 @@ pub(super) fn compile(args: &Compile) -> Result<Summary> {
         .fact("device", devices.name())
         .fact("parameters", Ckks::params_json(model.parameters().params()))
         .fact("decision", model.graph().decision.name())
+        .fact("arrangement", model.arrangement().name())
         .fact("computed_output", &*computed)
         .fact("other_outputs", &*others);
     for line in table(&facts) {
         summary = summary.line(line);
+    }
+    if let Some(comparison) = comparison {
+        summary = summary.fact("batch", compared(&comparison, speed)).line(why(&comparison, speed));
     }
     for (name, value, text) in totals(&facts, seconds) {
         summary = summary.fact(name, value).line(format!("{:<20}{text}", name.replace('_', " ")));
@@ -124,10 +134,45 @@ fn layers(facts: &Facts) -> Vec<Value> {
     facts.layers.iter().map(layer).collect()
 }
 
+/// The costs of both arrangements for programs: of a device that does so many butterflies in a
+/// second.
+fn compared(comparison: &Comparison, speed: f64) -> Value {
+    let costs = |costs: &Costs| {
+        json!({
+            "estimated_seconds": costs.work / speed,
+            "degree": 1u64 << costs.log_n,
+            "levels": costs.levels,
+            "key_bytes": costs.key_bytes,
+        })
+    };
+    let stacks = comparison.stacks.as_ref().map_or_else(|why| json!({ "impossible": why }), costs);
+    json!({ "examples": comparison.examples, "slots": costs(&comparison.slots), "stacks": stacks })
+}
+
+/// The costs of both arrangements for people, as the reason for the one that was chosen.
+fn why(comparison: &Comparison, speed: f64) -> String {
+    let costs = |costs: &Costs| {
+        let (time, keys) = (lasting(costs.work / speed), units::bytes(costs.key_bytes));
+        format!("about {time} at 2^{} with {} levels and {keys} of keys", costs.log_n, costs.levels)
+    };
+    let stacks = comparison.stacks.as_ref().map_or_else(|why| format!("impossible: {why}"), costs);
+    format!(
+        "{:<20}{}; {} examples take {} in slots; in stacks {stacks}",
+        "arrangement",
+        comparison.chosen().name(),
+        comparison.examples,
+        costs(&comparison.slots),
+    )
+}
+
+fn lasting(seconds: f64) -> String {
+    units::duration(std::time::Duration::from_secs_f64(seconds.clamp(0.0, 1e9)))
+}
+
 /// The needs of inference: names, values for programs, texts for people.
 fn totals(facts: &Facts, seconds: f64) -> Vec<(&'static str, Value, String)> {
     let keys = facts.key_bytes + facts.bootstrap_key_bytes;
-    let duration = units::duration(std::time::Duration::from_secs_f64(seconds.clamp(0.0, 1e9)));
+    let duration = lasting(seconds);
     let number = |value: usize| (json!(value), value.to_string());
     let (levels, levels_text) = number(facts.levels);
     let (refreshes, refreshes_text) = number(facts.refreshes);

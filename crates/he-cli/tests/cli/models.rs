@@ -153,6 +153,39 @@ fn outputs_are_chosen_and_leftovers_refused() {
     }
 }
 
+/// Many examples of a dense network lie in stacks, by the same commands.
+#[test]
+fn many_examples_of_a_dense_network() {
+    let dir = folder();
+    let at = |args: &[&str]| he(args.iter().copied()).at(dir.path());
+    let net = Model::new(&[0, 6])
+        .with(tensor("w", &[6, 4], &weights(1, 24)))
+        .node("MatMul", &["x", "w"], "h")
+        .node("Mul", &["h", "h"], "s")
+        .with(tensor("v", &[4, 3], &weights(2, 12)))
+        .with(tensor("b", &[3], &weights(3, 3)))
+        .node_of("Gemm", &["s", "v", "b"], "y", vec![])
+        .bytes();
+    let graph = Graph::from_onnx(&net).unwrap();
+    fs::write(dir.path().join("net.onnx"), net).unwrap();
+    let examples: Vec<Vec<f64>> =
+        (0..20).map(|seed| weights(10 + seed, 6).into_iter().map(f64::from).collect()).collect();
+    let row = |row: &Vec<f64>| row.iter().map(f64::to_string).collect::<Vec<_>>().join(",") + "\n";
+    fs::write(dir.path().join("x.csv"), examples.iter().map(row).collect::<String>()).unwrap();
+    let compile = ["compile", "net.onnx", "--calibrate", "x.csv", "--batch", "5000", "-o", "net.plan"];
+    let told = json(&at(&[&compile[..], &["--json"]].concat()).ok());
+    assert_eq!((&told["arrangement"], &told["batch"]["examples"]), (&"stacks".into(), &5000.into()));
+    let seconds = |of: &str| told["batch"][of]["estimated_seconds"].as_f64().unwrap();
+    assert!(seconds("stacks") < seconds("slots"));
+    let said = at(&[&compile[..], &["--force"]].concat()).run().stderr;
+    assert!(said.contains("stacks; 5000 examples take about"), "{said}");
+    at(&["keygen", "net.plan", "-o", "keys"]).ok();
+    at(&["encrypt", "x.csv", "--model", "net.plan", "-k", "keys/public.key", "-o", "x.he"]).ok();
+    at(&["infer", "x.he", "--model", "net.plan", "-k", "keys/eval.key", "-o", "y.he"]).ok();
+    at(&["decrypt", "y.he", "-k", "keys/secret.key", "-o", "y.csv"]).ok();
+    assert_outputs(&dir.path().join("y.csv"), &graph, &examples, 0.01);
+}
+
 /// Numbers between -0.5 and 0.5 that are the same every time.
 fn weights(seed: u64, count: usize) -> Vec<f32> {
     let mut next = noise(seed);
