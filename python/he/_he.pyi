@@ -734,6 +734,7 @@ class Model:
         bits: int | None = None,
         margin: float | None = None,
         output_name: str | None = None,
+        batch: int | None = None,
     ) -> Model: ...
     @classmethod
     def from_bytes(cls, data: _Bytes) -> Model: ...

@@ -21,6 +21,7 @@ use pyo3::exceptions::{PyTypeError, PyUserWarning};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyType};
 use std::ffi::CString;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 /// A neural network that was compiled for encrypted examples.
@@ -94,13 +95,17 @@ impl PyModel {
     ///     By which fraction values may exceed those of the examples.
     /// output_name : str, optional
     ///     Which output of the file is computed, of several; by default the first that can be.
+    /// batch : int, optional
+    ///     How many examples come at once, so that values are arranged for the least time of them
+    ///     all; ``facts["arrangement"]`` says how. Without it the numbers of an example share
+    ///     ciphertexts.
     ///
     /// Raises
     /// ------
     /// ModelError
     ///     If an operator is not supported, or the examples do not fit the model.
     #[classmethod]
-    #[pyo3(signature = (onnx, examples, *, bits = None, margin = None, output_name = None))]
+    #[pyo3(signature = (onnx, examples, *, bits = None, margin = None, output_name = None, batch = None))]
     fn compile(
         _class: &Bound<'_, PyType>,
         onnx: FilePlace,
@@ -108,6 +113,7 @@ impl PyModel {
         bits: Option<u32>,
         margin: Option<f64>,
         output_name: Option<&str>,
+        batch: Option<NonZeroUsize>,
     ) -> PyResult<Self> {
         let (file, rows) = (onnx, matrix(examples, "examples")?);
         detached(examples.py(), || {
@@ -119,7 +125,10 @@ impl PyModel {
             let usual = Options::default();
             let options =
                 Options { bits: bits.unwrap_or(usual.bits), margin: margin.unwrap_or(usual.margin) };
-            let model = CompiledModel::compile(graph, &rows, options)?;
+            let model = match batch {
+                None => CompiledModel::compile(graph, &rows, options)?,
+                Some(batch) => CompiledModel::compile_for_batch(graph, &rows, options, batch.get())?.0,
+            };
             Ok(Self { model, insecure: false })
         })
     }
@@ -164,6 +173,7 @@ impl PyModel {
         facts.set_item("log_n", found.log_n)?;
         facts.set_item("levels", found.levels)?;
         facts.set_item("refreshes", found.refreshes)?;
+        facts.set_item("arrangement", found.arrangement.name())?;
         facts.set_item("examples", found.examples)?;
         facts.set_item("ciphertexts", found.ciphertexts)?;
         facts.set_item("key_bytes", found.key_bytes)?;
