@@ -117,6 +117,37 @@ fn arrays_mean_the_same_under_every_scheme() {
     }
 }
 
+/// Rows, whose columns are the entries of a batch, times a matrix: the words of sums one by one.
+#[test]
+fn rows_times_a_matrix() {
+    let [mut world, _, mut bgv] = worlds();
+    let numbers: Vec<i64> = (0..60).map(|i| i * i % 7 - 3).collect();
+    let (x, of) = world.encrypt(&numbers, &[20, 3], Packing::Columns);
+    let columns = [vec![1.0, 0.0, -2.0], vec![3.0, -1.0, 4.0]];
+    let product = arrays::combinations(world.engine(), &x, &columns).unwrap();
+    let row = |x: &[i64]| [x[0] - 2 * x[2], 3 * x[0] - x[1] + 4 * x[2]];
+    let expected: Vec<i64> = numbers.chunks(3).flat_map(row).collect();
+    assert_eq!(world.decrypt(&product, &Layout { entries: Some(2), ..of }), expected);
+
+    let (engine, ct) = (world.engine().ckks().unwrap(), x.ckks().unwrap());
+    let entries: Vec<_> = (0..3).map(|at| ct.slice_batch(at..at + 1).unwrap()).collect();
+    for (at, weights) in columns.iter().enumerate() {
+        let terms: Vec<_> = entries.iter().zip(weights.iter().copied()).collect();
+        let sum = rlwe::Cipher::Ckks(engine.ev.linear_combination(&terms).unwrap());
+        let bytes = |ct| world.any.encode(&Value::Rlwe(ct)).unwrap();
+        assert_eq!(bytes(product.slice_batch(at..at + 1).unwrap()), bytes(sum));
+    }
+    // A column of another length, a level that is not there, and another scheme.
+    assert!(arrays::combinations(world.engine(), &x, &[vec![1.0; 4]]).is_err());
+    let mut low = product;
+    while low.level() > 0 {
+        low = arrays::combinations(world.engine(), &low, &[vec![1.0; 2], vec![1.0; 2]]).unwrap();
+    }
+    assert!(arrays::combinations(world.engine(), &low, &[vec![1.0; 2]]).is_err());
+    let (other, _) = bgv.encrypt(&numbers, &[20, 3], Packing::Columns);
+    assert!(arrays::combinations(bgv.engine(), &other, &columns).is_err());
+}
+
 /// The padding after sums of a batch is as many times what it was.
 #[test]
 fn padding_adds_up_with_the_values() {

@@ -6,7 +6,7 @@ use crate::layout::{Bounds, Dim, Layout};
 use crate::number::Number;
 use crate::rlwe::{Cipher, Engine};
 use he_core::circuits::ckks::{self as statistics, LinearTransform, inner_product};
-use he_core::ckks::Ciphertext;
+use he_core::ckks::MatrixWeights;
 
 /// The sum of the products along the last axis of `layout`, that of both operands, of CKKS.
 ///
@@ -48,22 +48,24 @@ pub fn dot_plain(
     Ok((Cipher::Ckks(inner_product(&engine.ev, ct, weights, keys)?), result))
 }
 
-/// Sums of the entries of a batch, one for each column of weights, of CKKS.
+/// Sums of the entries of a batch, one for each column of weights, of CKKS: the product with a
+/// plain matrix ([`Evaluator::mul_matrix`](he_core::ckks::Evaluator::mul_matrix)).
 ///
 /// # Errors
-/// The levels are spent; a ciphertext of another scheme.
+/// The levels are spent; columns of other lengths than the batch; a ciphertext of another scheme.
 pub fn combinations(engine: &Engine, ct: &Cipher, columns: &[Vec<f64>]) -> Result<Cipher> {
     let (engine, ct) = of_ckks(engine, ct)?;
-    let entries =
-        (0..ct.batch()).map(|at| ct.slice_batch(at..at + 1)).collect::<he_core::Result<Vec<_>>>()?;
-    let sums = columns
-        .iter()
-        .map(|weights| {
-            let terms: Vec<_> = entries.iter().zip(weights.iter().copied()).collect();
-            engine.ev.linear_combination(&terms)
-        })
-        .collect::<he_core::Result<Vec<_>>>()?;
-    Ok(Cipher::Ckks(Ciphertext::concat(&sums.iter().collect::<Vec<_>>())?))
+    let (ev, weights) = (&engine.ev, columns.concat());
+    let product = |level: usize| {
+        let shape = [columns.len(), ct.batch()];
+        ev.mul_matrix(&ev.plain_matrix(shape, MatrixWeights::Real(&weights), level)?, ct)
+    };
+    let sums = match product(ct.level()) {
+        // Another scale than that of its level is brought to one by a level.
+        Err(he_core::Error::LevelTooHigh { highest, .. }) => product(highest),
+        sums => sums,
+    };
+    Ok(Cipher::Ckks(sums?))
 }
 
 /// Sums of the entries of a batch, one for each column of integers.
