@@ -21,6 +21,7 @@ ignored() {
     $test -p he-toolkit-core --lib -- --ignored --skip bootstrapping::tests &&
         $test --test main integers::packed -- --ignored &&
         $test -p he-search --test search -- --ignored &&
+        $test -p he-suite --test fetch -- --ignored &&
         $test --test cli aes:: -- --ignored &&
         HE_SOAK_MINUTES="${HE_SOAK_MINUTES:-60}" $test --test main soak -- --ignored --nocapture
 }

@@ -11,6 +11,8 @@ pub(crate) enum Error {
     Stage(String, String),
     #[error("{0:?} is not a workload; the workloads are {1}")]
     Workload(String, String),
+    #[error("{0} is not a flag; the flags are {1}")]
+    Flag(String, String),
     #[error("{stage} needs {needed}")]
     Arguments { stage: String, needed: &'static str },
     #[error("{}: {source}", path.display())]
@@ -21,10 +23,23 @@ pub(crate) enum Error {
     Number { path: PathBuf, line: u64 },
     #[error("{}: {found} where {expected} are needed", path.display())]
     Count { path: PathBuf, found: String, expected: String },
+    #[error("{}: the payload of record {row} has the number {found}, and only 0 to {limit} are encrypted", path.display())]
+    Payload { path: PathBuf, row: u64, found: i16, limit: i16 },
+    #[error("{0} records have scores between the bands, so that the answer is not exact")]
+    Undecided(usize),
     #[error("the server: {0}")]
     Server(String),
     #[error(transparent)]
     Library(#[from] he::Error),
+    #[error(transparent)]
+    Search(#[from] he_search::Error),
+}
+
+impl Error {
+    /// A file has something else than what is needed, in numbers.
+    pub(crate) fn count(path: &Path, found: impl ToString, expected: impl ToString) -> Self {
+        Self::Count { path: path.into(), found: found.to_string(), expected: expected.to_string() }
+    }
 }
 
 /// Adds the file to an error.

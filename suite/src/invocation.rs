@@ -7,12 +7,27 @@ use std::path::Path;
 /// The workloads of the suite that have stages here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Workload {
+    /// Payloads of vectors near a query.
+    FetchBySimilarity,
     /// Products modulo 2^64.
     ZnMultiplication,
 }
 
 /// The names of workloads are those of their repositories.
-const WORKLOADS: [(&str, Workload); 1] = [("zn-multiplication", Workload::ZnMultiplication)];
+const WORKLOADS: [(&str, Workload); 2] =
+    [("fetch-by-similarity", Workload::FetchBySimilarity), ("zn-multiplication", Workload::ZnMultiplication)];
+
+/// The server computes in the stage's own process.
+pub(crate) const NO_DAEMON: &str = "--no-daemon";
+/// Matches are counted, and not fetched.
+pub(crate) const COUNT_ONLY: &str = "--count_only";
+/// log2 of the degree of parameters without security, for tests.
+pub(crate) const INSECURE_LOG_N: &str = "--insecure-log-n";
+/// The seed of a harness' own generators, which no stage takes notice of.
+const SEED: &str = "--seed";
+
+/// All flags.
+const FLAGS: [&str; 4] = [NO_DAEMON, COUNT_ONLY, INSECURE_LOG_N, SEED];
 
 /// The file beside the links to this program that names the workload.
 const WORKLOAD_FILE: &str = "workload";
@@ -22,9 +37,9 @@ const WORKLOAD_FILE: &str = "workload";
 pub(crate) struct Invocation {
     pub workload: Workload,
     pub stage: String,
-    pub arguments: Vec<String>,
-    /// Whether the server computes in this process.
-    pub no_daemon: bool,
+    arguments: Vec<String>,
+    /// Flags with their values.
+    flags: Vec<(String, Option<String>)>,
 }
 
 impl Invocation {
@@ -35,16 +50,35 @@ impl Invocation {
         let name = Path::new(&program).file_name().and_then(|name| name.to_str()).unwrap_or_default();
         if name.starts_with("he-suite") {
             let workload = Workload::named(&words.next().unwrap_or_default())?;
-            return Ok(Self::new(workload, words.next().unwrap_or_default(), words));
+            return Self::new(workload, words.next().unwrap_or_default(), words);
         }
         let file = Path::new(&program).with_file_name(WORKLOAD_FILE);
         let workload = std::fs::read_to_string(&file).at(&file)?;
-        Ok(Self::new(Workload::named(workload.trim())?, name.to_owned(), words))
+        Self::new(Workload::named(workload.trim())?, name.to_owned(), words)
     }
 
-    fn new(workload: Workload, stage: String, words: impl Iterator<Item = String>) -> Self {
-        let (flags, arguments): (Vec<_>, Vec<_>) = words.partition(|word| word == "--no-daemon");
-        Self { workload, stage, arguments, no_daemon: !flags.is_empty() }
+    fn new(workload: Workload, stage: String, words: impl Iterator<Item = String>) -> Result<Self, Error> {
+        let (flags, arguments): (Vec<_>, Vec<_>) = words.partition(|word| word.starts_with("--"));
+        let part = |word: &String| match word.split_once('=') {
+            Some((name, value)) => (name.to_owned(), Some(value.to_owned())),
+            None => (word.clone(), None),
+        };
+        let flags: Vec<_> = flags.iter().map(part).collect();
+        match flags.iter().find(|(name, _)| !FLAGS.contains(&name.as_str())) {
+            Some((name, _)) => Err(Error::Flag(name.clone(), FLAGS.join(", "))),
+            None => Ok(Self { workload, stage, arguments, flags }),
+        }
+    }
+
+    /// Whether a flag is set.
+    pub(crate) fn has(&self, flag: &str) -> bool {
+        self.flags.iter().any(|(name, _)| name == flag)
+    }
+
+    /// The value of a flag, empty if it has none.
+    pub(crate) fn value(&self, flag: &str) -> Option<&str> {
+        let found = self.flags.iter().find(|(name, _)| name == flag)?;
+        Some(found.1.as_deref().unwrap_or_default())
     }
 
     /// An argument by its place.

@@ -6,14 +6,21 @@
 //!
 //! ```sh
 //! he-suite zn-multiplication server_encrypted_compute small 1000
+//! he-suite fetch-by-similarity server_encrypted_compute 1 --count_only
 //! ```
 //!
 //! The variable `HE_SUITE_DEVICE` chooses the device of the server (`auto`, `cpu`, `cuda:0`). The
-//! server stays up between queries; `--no-daemon` computes in the stage's own process.
+//! server stays up between queries; `--no-daemon` computes in the stage's own process. Tests of
+//! fetch-by-similarity pass `--insecure-log-n=10` to all of its stages, which gives parameters
+//! without security.
 #![forbid(unsafe_code)]
 
+mod device;
 mod error;
+mod fetch;
+mod frames;
 mod invocation;
+mod keys;
 mod output;
 mod progress;
 mod report;
@@ -37,6 +44,7 @@ fn main() -> ExitCode {
 fn run() -> Result<(), Error> {
     let invocation = Invocation::from_process()?;
     match invocation.workload {
+        Workload::FetchBySimilarity => fetch::run(&invocation),
         Workload::ZnMultiplication => zn::run(&invocation),
     }
 }

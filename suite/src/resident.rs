@@ -20,29 +20,42 @@ const LINE: u64 = 1 << 12;
 /// The answer to a query that succeeded.
 const DONE: &str = "done";
 
-/// Answers queries of one line each until nobody asks any more.
-pub(crate) fn serve(socket: &Path, mut answer: impl FnMut(&str) -> Result<(), Error>) -> Result<(), Error> {
+/// Loads the state of a server, then answers queries of one line each until nobody asks any more.
+/// Stages that ask meanwhile wait. A server without a state says why, once, and ends.
+pub(crate) fn serve<S>(
+    socket: &Path,
+    load: impl FnOnce() -> Result<S, Error>,
+    mut answer: impl FnMut(&S, &str) -> Result<(), Error>,
+) -> Result<(), Error> {
     let listener = UnixListener::bind(socket).at(socket)?;
+    let state = load();
     listener.set_nonblocking(true).at(socket)?;
     let mut asked = Instant::now();
     while asked.elapsed() < IDLE && socket.exists() {
-        match listener.accept() {
-            Ok((stream, _)) => {
-                // A stage that went away concerns nobody else.
-                drop(one(stream, &mut answer));
-                asked = Instant::now();
+        match (listener.accept(), &state) {
+            // A stage that went away concerns nobody else.
+            (Ok((stream, _)), Ok(state)) => {
+                drop(one(stream, |query| answer(state, query).map_err(|error| error.to_string())));
             }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => std::thread::sleep(LOOK),
-            Err(source) => return Err(Error::File { path: socket.into(), source }),
+            (Ok((stream, _)), Err(error)) => {
+                drop(std::fs::remove_file(socket));
+                return one(stream, |_| Err(error.to_string())).at(socket);
+            }
+            (Err(error), _) if error.kind() == io::ErrorKind::WouldBlock => {
+                std::thread::sleep(LOOK);
+                continue;
+            }
+            (Err(source), _) => return Err(Error::File { path: socket.into(), source }),
         }
+        asked = Instant::now();
     }
     Ok(())
 }
 
-fn one(stream: UnixStream, answer: &mut impl FnMut(&str) -> Result<(), Error>) -> io::Result<()> {
+fn one(stream: UnixStream, answer: impl FnOnce(&str) -> Result<(), String>) -> io::Result<()> {
     stream.set_nonblocking(false)?;
     let query = read_line(&stream)?;
-    let text = answer(&query).map_or_else(|error| error.to_string().replace('\n', " "), |()| DONE.into());
+    let text = answer(&query).map_or_else(|error| error.replace('\n', " "), |()| DONE.into());
     (&stream).write_all(format!("{text}\n").as_bytes())
 }
 

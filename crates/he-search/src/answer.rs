@@ -1,5 +1,7 @@
 //! Encrypted answers.
 
+use crate::error::{Error, Result};
+use crate::plan::Params;
 use crate::segment::Occupancy;
 use he_core::backend::{Cpu, RingOps};
 use he_core::ckks::Ciphertext;
@@ -61,6 +63,17 @@ impl<B: RingOps> Answer<B> {
         }
     }
 
+    /// The public layout of its ciphertexts.
+    pub fn layout(&self) -> Layout {
+        let segments = self.segments();
+        match self {
+            Self::Count { .. } => Layout::Count { segments },
+            Self::Apart { .. } => Layout::Apart { segments },
+            Self::Arranged { .. } => Layout::Arranged { segments },
+            Self::Scores { occupancies, .. } => Layout::Scores { occupancies: occupancies.clone() },
+        }
+    }
+
     /// All ciphertexts, in their order.
     pub fn ciphertexts(&self) -> Vec<&Ciphertext<B>> {
         match self {
@@ -69,5 +82,93 @@ impl<B: RingOps> Answer<B> {
             Self::Arranged { plain, turned, .. } => plain.iter().chain(turned).collect(),
             Self::Scores { scores, .. } => scores.iter().collect(),
         }
+    }
+}
+
+/// The segments whose payloads are answered apart, since that answer is shorter.
+const APART: usize = 2;
+
+/// The public layout of an [`Answer`]: what its ciphertexts are, in the order of
+/// [`Answer::ciphertexts`].
+///
+/// ```
+/// use he_search::{Layout, Metric, Plan};
+/// # fn main() -> he_search::Result<()> {
+/// let params = Plan::matching(4, Metric::Cosine, 0.5, 0.4).payload(8).records(50_000).params()?;
+/// let layout = Layout::matches(&params, params.segments());
+/// // The markers and eight bytes in two arrangements, and the numbers of segments.
+/// assert_eq!(layout, Layout::Arranged { segments: 7 });
+/// assert_eq!(layout.ciphertexts(&params), 2 * (4 + 1));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// The layout of [`Answer::Count`].
+    Count {
+        /// The number of segments.
+        segments: usize,
+    },
+    /// The layout of [`Answer::Apart`].
+    Apart {
+        /// The number of segments.
+        segments: usize,
+    },
+    /// The layout of [`Answer::Arranged`].
+    Arranged {
+        /// The number of segments.
+        segments: usize,
+    },
+    /// The layout of [`Answer::Scores`].
+    Scores {
+        /// The slots of each segment that hold records.
+        occupancies: Vec<Occupancy>,
+    },
+}
+
+impl Layout {
+    /// The layout of the matches in so many segments of an index: apart if it was planned for two
+    /// segments at most.
+    pub fn matches(params: &Params, segments: usize) -> Self {
+        match params.segments() <= APART {
+            true => Self::Apart { segments },
+            false => Self::Arranged { segments },
+        }
+    }
+
+    /// The number of ciphertexts.
+    pub fn ciphertexts(&self, params: &Params) -> usize {
+        let each = params.payload_ciphertexts();
+        match self {
+            Self::Count { .. } => 1,
+            Self::Apart { segments } => segments * each,
+            Self::Arranged { .. } => 2 * (each + 1),
+            Self::Scores { occupancies } => occupancies.len(),
+        }
+    }
+
+    /// The answer of these ciphertexts.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] for another number of them.
+    pub fn answer<B: RingOps>(self, params: &Params, mut parts: Vec<Ciphertext<B>>) -> Result<Answer<B>> {
+        let (found, expected) = (parts.len(), self.ciphertexts(params));
+        if found != expected {
+            return Err(Error::Shape { object: "the answer", part: "ciphertexts", found, expected });
+        }
+        let each = params.payload_ciphertexts();
+        Ok(match self {
+            Self::Count { segments } => Answer::Count { hits: parts.swap_remove(0), segments },
+            Self::Apart { segments } => {
+                let mut parts = parts.into_iter();
+                let segments = (0..segments).map(|_| parts.by_ref().take(each).collect());
+                Answer::Apart { segments: segments.collect() }
+            }
+            Self::Arranged { segments } => {
+                let turned = parts.split_off(each + 1);
+                Answer::Arranged { segments, plain: parts, turned }
+            }
+            Self::Scores { occupancies } => Answer::Scores { scores: parts, occupancies },
+        })
     }
 }

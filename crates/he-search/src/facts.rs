@@ -1,5 +1,6 @@
 //! The predicted sizes, operations and failures of an index.
 
+use crate::answer::Layout;
 use crate::metric::Metric;
 use crate::plan::{Params, Task};
 use crate::segment::PAYLOAD_LEVEL;
@@ -87,7 +88,8 @@ impl Params {
         let memory = self.columns() as u64 * limbs(top)
             + if payloads > 0 { payloads as u64 * limbs(PAYLOAD_LEVEL) } else { 0 };
         let answer = 2 * self.poly_bytes(0);
-        let fetched = if segments <= 2 { segments * payloads } else { 2 * (payloads + 1) };
+        let layout = Layout::matches(self, segments);
+        let fetched = layout.ciphertexts(self) as u64;
         let matches = u64::from(step.is_some());
         let outside = match (&self.plan().task, self.plan().metric) {
             (Task::Match { bands, .. }, Metric::Cosine) => {
@@ -107,13 +109,16 @@ impl Params {
             index_bytes: segments as u64 * fresh,
             segment_memory: memory,
             query_bytes: self.poly_bytes(top),
-            answer_bytes: [matches * answer, matches * fetched as u64 * answer, segments as u64 * answer],
+            answer_bytes: [matches * answer, matches * fetched * answer, segments as u64 * answer],
             expansion_switches: self.expanded() - 1,
             score_products: self.columns(),
             step_relinearisations: step.map_or(0, |step| step.polynomial.relinearisations()),
             payload_products: payloads,
             outside,
-            tangled: if segments > 2 && payloads > 0 { tangled.min(1.0) } else { 0.0 },
+            tangled: match layout {
+                Layout::Arranged { .. } if payloads > 0 => tangled.min(1.0),
+                _ => 0.0,
+            },
         }
     }
 }

@@ -72,7 +72,7 @@ mod public;
 mod search;
 mod segment;
 
-pub use answer::Answer;
+pub use answer::{Answer, Layout};
 pub use bands::{Bands, Step};
 pub use client::{Client, Count, Ranked, Ranking};
 pub use error::{Error, Result};

@@ -1,6 +1,6 @@
 //! The computation of answers, segment by segment.
 
-use crate::answer::Answer;
+use crate::answer::{Answer, Layout};
 use crate::error::{Error, Result};
 use crate::index::Index;
 use crate::plan::Params;
@@ -254,9 +254,6 @@ pub struct Fetching<'s, 'k, B: RingOps = Cpu> {
     segments: usize,
 }
 
-/// The segments whose payloads are answered apart, since that answer is shorter.
-const APART: usize = 2;
-
 impl<B: RingOps> Fetching<'_, '_, B> {
     /// Adds the payloads of a segment's matches: scores, step, and a product per ciphertext of
     /// payloads; with more than two segments planned also a rotation each.
@@ -267,9 +264,9 @@ impl<B: RingOps> Fetching<'_, '_, B> {
         self.search.admit(self.segments + 1)?;
         let masked = self.masked(segment)?;
         self.segments += 1;
-        match self.search.params.segments() <= APART {
-            true => self.apart.push(masked),
-            false => self.sum(masked)?,
+        match Layout::matches(&self.search.params, self.segments) {
+            Layout::Apart { .. } => self.apart.push(masked),
+            _ => self.sum(masked)?,
         }
         Ok(())
     }

@@ -1,52 +1,39 @@
 //! The stages of the client.
 
-use super::files::{self, BATCH, Reader, Writer, ring};
+use super::files::{self, BATCH};
 use super::folders::Folders;
 use super::numbers::{self, Numbers};
-use super::params;
+use super::{params, ring};
 use crate::error::{At as _, Error};
-use crate::output::{self, Output};
+use crate::frames::{Reader, Writer};
+use crate::output::Output;
 use crate::progress::Progress;
 use he::Device;
-use he::rlwe::{EvaluationKeys, KeyRequirements, SecretKey};
+use he::rlwe::KeyRequirements;
 use he::wire::Wire as _;
 use he::words::{Multiplicand, Multiplier, WordDecryptor, WordEncryptor};
 use std::io::Write as _;
-use std::os::unix::fs::PermissionsExt as _;
 
 /// Generates the secret key and the relinearisation key.
 pub(super) fn generate_keys(folders: &Folders) -> Result<(), Error> {
-    let (params, mut rng) = (params()?, he::rand::rng());
-    let ring = ring(&params, Device::cpu())?;
-    let secret = SecretKey::generate(params.ckks().rlwe(), &mut rng);
-    let needs = KeyRequirements::new().relinearisation();
-    let keys = EvaluationKeys::generate(&secret, &ring, needs, &mut rng)?;
-    let path = folders.secret_key();
-    output::write(&path, &secret.to_bytes(params.ckks())?)?;
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).at(&path)?;
-    output::write(&folders.evaluation_key(), &keys.to_bytes(params.ckks())?)
-}
-
-fn secret_key(folders: &Folders, params: &he::words::WordParams) -> Result<SecretKey, Error> {
-    let path = folders.secret_key();
-    SecretKey::from_bytes(params.ckks(), &files::read(&path)?).at(&path)
+    folders.keys().generate(params()?.ckks(), KeyRequirements::new().relinearisation())
 }
 
 /// Encrypts both sides of all pairs into one file, batch by batch.
 pub(super) fn encrypt(folders: &Folders) -> Result<(), Error> {
     let (params, mut rng) = (params()?, he::rand::rng());
     let ring = ring(&params, Device::cpu())?;
-    let encryptor = WordEncryptor::new(&params, &secret_key(folders, &params)?, &ring)?;
+    let encryptor = WordEncryptor::new(&params, &folders.keys().secret(params.ckks())?, &ring)?;
     let paths = ["lhs", "rhs"].map(|side| folders.numbers(side));
     let (mut lhs, mut rhs) = (Numbers::open(&paths[0])?, Numbers::open(&paths[1])?);
-    let mut writer = Writer::create(&folders.operands(), &params)?;
+    let mut writer = Writer::create(&folders.operands(), params.ckks())?;
     let most = BATCH * params.words_per_ciphertext();
     let (mut done, mut progress) = (0, Progress::new("encrypted pairs", lines(&paths[0])?));
     loop {
         let (left, right) = (lhs.next(most)?, rhs.next(most)?);
         if left.len() != right.len() {
-            let (found, expected) = (done + right.len() as u64, (done + left.len() as u64).to_string());
-            return Err(Error::Count { path: paths[1].clone(), found: format!("{found} numbers"), expected });
+            let [found, expected] = [right.len(), left.len()].map(|len| done + len as u64);
+            return Err(Error::count(&paths[1], format!("{found} numbers"), expected));
         }
         if left.is_empty() {
             return writer.finish();
@@ -69,12 +56,12 @@ fn lines(path: &std::path::Path) -> Result<u64, Error> {
 pub(super) fn decrypt(folders: &Folders, count: u64) -> Result<(), Error> {
     let params = params()?;
     let ring = ring(&params, Device::cpu())?;
-    let decryptor = WordDecryptor::new(&params, &secret_key(folders, &params)?, &ring)?;
-    let mut reader = Reader::open(&folders.products(), &params)?;
+    let decryptor = WordDecryptor::new(&params, &folders.keys().secret(params.ckks())?, &ring)?;
+    let mut reader = Reader::open(&folders.products(), params.ckks())?;
     let path = folders.decrypted();
     let (output, mut text) = Output::create(&path)?;
     let (mut left, mut progress) = (count, Progress::new("decrypted products", count));
-    while let Some(batch) = reader.products()? {
+    while let Some(batch) = files::products(&mut reader, &params)? {
         let words = decryptor.decrypt_reduced(&batch)?;
         let whole = files::ciphertexts(&params, left);
         if batch.batch() as u64 > whole {

@@ -1,6 +1,7 @@
 //! The folders of the harness, below the current one.
 
 use crate::error::Error;
+use crate::keys::KeyFiles;
 use std::path::{Path, PathBuf};
 
 /// The folders of one size.
@@ -35,14 +36,11 @@ impl Folders {
         Path::new("datasets").join(&self.0).join(side).with_extension("txt")
     }
 
-    /// The client's secret, outside of what the server gets.
-    pub(super) fn secret_key(&self) -> PathBuf {
-        self.io().join("secret_key/secret_key.he")
-    }
-
-    /// The relinearisation key.
-    pub(super) fn evaluation_key(&self) -> PathBuf {
-        self.io().join("public_keys/evaluation_key.he")
+    /// The secret key, and the relinearisation key of the server.
+    pub(super) fn keys(&self) -> KeyFiles {
+        let [secret, evaluation] =
+            ["secret_key/secret_key.he", "public_keys/evaluation_key.he"].map(|name| self.io().join(name));
+        KeyFiles { secret, evaluation }
     }
 
     /// All pairs of the client.

@@ -1,9 +1,9 @@
 //! The time of products whose operands are on the device already, which is what remains of a query
 //! when files and text are left out.
 
-use super::files::{BATCH, ciphertexts, ring};
-use super::params;
-use super::server::device;
+use super::files::{BATCH, ciphertexts};
+use super::{params, ring};
+use crate::device::device;
 use crate::error::Error;
 use he::Device;
 use he::backend::Backend as _;
@@ -50,12 +50,15 @@ pub(super) fn measure(count: u64) -> Result<(), Error> {
     Ok(())
 }
 
+/// Both sides of a batch of pairs.
+type Pair<L, R> = (Words<L, Device>, Words<R, Device>);
+
 /// Copies of a pair of batches, until there are so many ciphertexts.
 fn resident<L: Operand, R: Operand>(
     left: &Words<L, Device>,
     right: &Words<R, Device>,
     ciphertexts: u64,
-) -> Result<Vec<(Words<L, Device>, Words<R, Device>)>, Error> {
+) -> Result<Vec<Pair<L, R>>, Error> {
     let mut pairs = Vec::new();
     let mut rest = ciphertexts;
     while rest > 0 {

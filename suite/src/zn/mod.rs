@@ -8,10 +8,13 @@ mod numbers;
 mod server;
 
 use crate::error::Error;
-use crate::invocation::Invocation;
+use crate::invocation::{Invocation, NO_DAEMON};
 use crate::resident;
 use folders::Folders;
+use he::Device;
+use he::ring::Ring;
 use he::words::WordParams;
+use server::Server;
 
 /// The stages of the harness in the order in which it starts them, the resident server, and a
 /// measurement of products alone.
@@ -54,18 +57,26 @@ fn params() -> Result<WordParams, Error> {
     Ok(WordParams::new(64).map_err(he::Error::from)?)
 }
 
+/// The parameters' ring on a device.
+fn ring(params: &WordParams, device: Device) -> Result<Ring<Device>, Error> {
+    Ok(Ring::new(device, params.ckks().rlwe().ring().clone())?)
+}
+
 fn compute(invocation: &Invocation, folders: &Folders, count: u64) -> Result<(), Error> {
-    if invocation.no_daemon {
-        return server::Server::new(folders)?.compute(folders, count);
+    if invocation.has(NO_DAEMON) {
+        return Server::new(folders)?.compute(folders, count);
     }
     let arguments = [invocation.workload.name(), SERVE, folders.size()];
     resident::ask(&folders.socket(), &arguments, &count.to_string())
 }
 
 fn serve(folders: &Folders) -> Result<(), Error> {
-    let server = server::Server::new(folders)?;
-    resident::serve(&folders.socket(), |query| {
-        let wrong = |_| Error::Arguments { stage: SERVE.into(), needed: COUNT };
-        server.compute(folders, query.parse().map_err(wrong)?)
-    })
+    resident::serve(
+        &folders.socket(),
+        || Server::new(folders),
+        |server, query| {
+            let wrong = |_| Error::Arguments { stage: SERVE.into(), needed: COUNT };
+            server.compute(folders, query.parse().map_err(wrong)?)
+        },
+    )
 }

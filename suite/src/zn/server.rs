@@ -1,9 +1,11 @@
 //! The server: everything that it has is public.
 
-use super::files::{self, Reader, Writer, ring};
+use super::files;
 use super::folders::Folders;
-use super::params;
-use crate::error::{At as _, Error};
+use super::{params, ring};
+use crate::device::device;
+use crate::error::Error;
+use crate::frames::{Reader, Writer};
 use crate::progress::Progress;
 use crate::report::Report;
 use he::Device;
@@ -11,16 +13,9 @@ use he::backend::Backend as _;
 use he::ring::Ring;
 use he::rlwe::EvaluationKeys;
 use he::words::{Multiplicand, Multiplier, Product, ReducedWords, WordEvaluator, WordParams, Words};
-use std::str::FromStr as _;
 
-/// The name of the device in the environment.
-const DEVICE: &str = "HE_SUITE_DEVICE";
-
-/// The device that the environment names.
-pub(super) fn device() -> Result<Device, Error> {
-    let name = std::env::var(DEVICE).unwrap_or_else(|_| "auto".into());
-    Ok(Device::from_str(&name)?)
-}
+/// Relinearisation keys are smaller.
+const KEY_BYTES: u64 = 1 << 24;
 
 /// Parameters and keys on the device.
 pub(super) struct Server {
@@ -38,16 +33,15 @@ impl Server {
     pub(super) fn new(folders: &Folders) -> Result<Self, Error> {
         let params = params()?;
         let ring = ring(&params, device()?)?;
-        let path = folders.evaluation_key();
-        let keys = EvaluationKeys::from_bytes(params.ckks(), &ring, &files::read(&path)?).at(&path)?;
+        let keys = folders.keys().evaluation(params.ckks(), &ring, KEY_BYTES)?;
         let ev = WordEvaluator::new(&params, &ring)?;
         Ok(Self { params, ring, keys, ev })
     }
 
     /// Multiplies all pairs, batch by batch, and writes the products and the times of the steps.
     pub(super) fn compute(&self, folders: &Folders, count: u64) -> Result<(), Error> {
-        let mut reader = Reader::open(&folders.operands(), &self.params)?;
-        let mut writer = Writer::create(&folders.products(), &self.params)?;
+        let mut reader = Reader::open(&folders.operands(), self.params.ckks())?;
+        let mut writer = Writer::create(&folders.products(), self.params.ckks())?;
         let (mut report, whole) = (Report::default(), files::ciphertexts(&self.params, count));
         let (mut done, mut progress) = (0, Progress::new("multiplied ciphertexts", whole));
         while let Some(pairs) = report.time("Loading of operands", || self.pairs(&mut reader))? {
@@ -68,8 +62,8 @@ impl Server {
 
     /// The next batch of pairs on the device, if there is one.
     fn pairs(&self, reader: &mut Reader) -> Result<Option<Pairs>, Error> {
-        let Some(left) = reader.operands(&self.ring)? else { return Ok(None) };
-        let right = reader.operands(&self.ring)?;
+        let Some(left) = files::operands(reader, &self.params, &self.ring)? else { return Ok(None) };
+        let right = files::operands(reader, &self.params, &self.ring)?;
         let right = right.ok_or_else(|| reader.count("one operand", "two of each pair"))?;
         let pairs = Pairs(left.expand()?, right.expand()?);
         self.ring.backend().synchronize()?;

@@ -2,7 +2,7 @@
 
 use super::bad;
 use crate::error::{Error, Result};
-use he_search::{Bands, Metric, Occupancy, Params, Plan, Task};
+use he_search::{Bands, Layout, Metric, Occupancy, Params, Plan, Task};
 use serde::{Deserialize, Serialize};
 
 /// The most segments of an index.
@@ -184,6 +184,36 @@ pub enum SearchPart {
         /// The slots of each segment with records.
         occupancies: Vec<OccupancyNote>,
     },
+}
+
+impl SearchPart {
+    /// Describes the layout of an answer.
+    pub fn of(layout: &Layout) -> Self {
+        match layout {
+            Layout::Count { segments } => Self::Count { segments: *segments as u32 },
+            Layout::Apart { segments } => Self::Apart { segments: *segments as u32 },
+            Layout::Arranged { segments } => Self::Arranged { segments: *segments as u32 },
+            Layout::Scores { occupancies } => {
+                Self::Scores { occupancies: occupancies.iter().map(OccupancyNote::of).collect() }
+            }
+        }
+    }
+
+    /// The layout of an answer; `None` for records and queries.
+    ///
+    /// # Errors
+    /// Slots that do not exist.
+    pub fn layout(&self, params: &Params) -> Result<Option<Layout>> {
+        Ok(Some(match self {
+            Self::Segment { .. } | Self::Query => return Ok(None),
+            Self::Count { segments } => Layout::Count { segments: *segments as usize },
+            Self::Apart { segments } => Layout::Apart { segments: *segments as usize },
+            Self::Arranged { segments } => Layout::Arranged { segments: *segments as usize },
+            Self::Scores { occupancies } => Layout::Scores {
+                occupancies: occupancies.iter().map(|note| note.occupancy(params)).collect::<Result<_>>()?,
+            },
+        }))
+    }
 }
 
 /// A part of a search, and the plan that it belongs to.

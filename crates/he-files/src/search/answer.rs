@@ -5,7 +5,7 @@ use crate::cipher_file::{CipherReader, Written};
 use crate::error::{Result, SearchError};
 use crate::io::output::Output;
 use crate::key_file::KeyFile;
-use crate::note::{OccupancyNote, PlanNote, SearchPart};
+use crate::note::{PlanNote, SearchPart};
 use crate::scheme::Ckks;
 use crate::scheme::engine::Engine;
 use crate::watch::{Meter, Stage, Watch};
@@ -62,7 +62,7 @@ pub fn answer(
     meter.inc(1);
     let answer = compute(index, &search, &keys, wanted, engine, &meter)?;
     meter.finish();
-    write(output, params, &id, part_of(&answer), &answer.ciphertexts())
+    write(output, params, &id, SearchPart::of(&answer.layout()), &answer.ciphertexts())
 }
 
 fn compute(
@@ -105,17 +105,4 @@ fn compute(
             Answer::Scores { scores, occupancies }
         }
     })
-}
-
-/// The description of an answer.
-fn part_of(answer: &Answer<Device>) -> SearchPart {
-    let segments = answer.segments() as u32;
-    match answer {
-        Answer::Count { .. } => SearchPart::Count { segments },
-        Answer::Apart { .. } => SearchPart::Apart { segments },
-        Answer::Arranged { .. } => SearchPart::Arranged { segments },
-        Answer::Scores { occupancies, .. } => {
-            SearchPart::Scores { occupancies: occupancies.iter().map(OccupancyNote::of).collect() }
-        }
-    }
 }

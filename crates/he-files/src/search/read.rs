@@ -6,10 +6,8 @@ use crate::data::table::guarded;
 use crate::error::{Error, Result, SearchError};
 use crate::io::output::Output;
 use crate::key_file::KeyFile;
-use crate::note::SearchPart;
 use crate::scheme::Ckks;
 use he::Device;
-use he_core::ckks::Ciphertext;
 use he_search::{Answer, Client, Count, Matches, Position, Ranking};
 use serde_json::{Map, Value, json};
 
@@ -125,16 +123,9 @@ pub fn read(
     }
     let engine = engine(&params, device)?;
     let client = Client::new(&params, key.secret()?, &engine.ring)?;
-    let each = params.payload_ciphertexts();
-    let expected = match &note.holds {
-        SearchPart::Count { .. } => 1,
-        SearchPart::Apart { segments } => *segments as usize * each,
-        SearchPart::Arranged { .. } => 2 * (each + 1),
-        SearchPart::Scores { occupancies } => occupancies.len(),
-        SearchPart::Segment { .. } | SearchPart::Query => {
-            return Err(other_part(&reader.name, &note, needed));
-        }
-    };
+    let layout = note.holds.layout(&params).map_err(|error| error.in_file_of(&reader.name))?;
+    let layout = layout.ok_or_else(|| other_part(&reader.name, &note, needed))?;
+    let expected = layout.ciphertexts(&params);
     if note.ciphertexts as usize != expected {
         return Err(wrong_number(&reader.name, "other"));
     }
@@ -143,39 +134,13 @@ pub fn read(
         parts.push(reader.next(&engine.ring, 1)?);
     }
     reader.end()?;
-    decrypted(&client, &params, note.holds, parts, nearest)
+    decrypted(&client, &layout.answer(&params, parts)?, nearest)
 }
 
-fn decrypted(
-    client: &Client<Device>,
-    params: &he_search::Params,
-    holds: SearchPart,
-    mut parts: Vec<Ciphertext<Device>>,
-    nearest: usize,
-) -> Result<Found> {
-    let each = params.payload_ciphertexts();
-    Ok(match holds {
-        SearchPart::Count { segments } => {
-            let segments = segments as usize;
-            Found::Count(client.count(&Answer::Count { hits: parts.swap_remove(0), segments })?)
-        }
-        SearchPart::Apart { .. } => {
-            let mut segments = Vec::new();
-            while !parts.is_empty() {
-                let rest = parts.split_off(each.min(parts.len()));
-                segments.push(std::mem::replace(&mut parts, rest));
-            }
-            Found::Matches(client.matches(&Answer::Apart { segments })?)
-        }
-        SearchPart::Arranged { segments } => {
-            let turned = parts.split_off(each + 1);
-            let answer = Answer::Arranged { segments: segments as usize, plain: parts, turned };
-            Found::Matches(client.matches(&answer)?)
-        }
-        SearchPart::Scores { occupancies } => {
-            let occupancies = occupancies.iter().map(|note| note.occupancy(params)).collect::<Result<_>>()?;
-            Found::Ranking(client.ranking(&Answer::Scores { scores: parts, occupancies }, nearest)?)
-        }
-        SearchPart::Segment { .. } | SearchPart::Query => Found::Matches(Matches::default()),
+fn decrypted(client: &Client<Device>, answer: &Answer<Device>, nearest: usize) -> Result<Found> {
+    Ok(match answer {
+        Answer::Count { .. } => Found::Count(client.count(answer)?),
+        Answer::Apart { .. } | Answer::Arranged { .. } => Found::Matches(client.matches(answer)?),
+        Answer::Scores { .. } => Found::Ranking(client.ranking(answer, nearest)?),
     })
 }

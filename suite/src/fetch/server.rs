@@ -1,0 +1,114 @@
+//! The server: everything that it has is public or encrypted.
+
+use super::instance::Instance;
+use super::ring;
+use crate::device::device;
+use crate::error::{At as _, Error};
+use crate::frames::{Reader, Writer};
+use crate::progress::Progress;
+use crate::report::Report;
+use he::Device;
+use he::backend::Backend as _;
+use he::ckks::{Ciphertext, Evaluator, SeededCiphertext};
+use he::ring::Ring;
+use he::rlwe::EvaluationKeys;
+use he::wire::{FrameKind, Wire as _, WireParams as _};
+use he_search::{Answer, Index, Occupancy, Params, Search, Segment};
+
+/// The ciphertexts that a file of the client has to have.
+const PRESCRIBED: &str = "those of the instance";
+
+/// Keys and the whole database on the device.
+pub(super) struct Server {
+    ring: Ring<Device>,
+    keys: EvaluationKeys<Device>,
+    ev: Evaluator<Device>,
+    index: Index<Device>,
+}
+
+impl Server {
+    /// Loads keys and database of the client, and expands the seeds of its ciphertexts.
+    pub(super) fn new(instance: &Instance) -> Result<Self, Error> {
+        let params = &instance.params;
+        let ring = ring(params, device()?)?;
+        let ev = Evaluator::new(params.ckks(), &ring)?;
+        let keys = instance.folders.keys().evaluation(params.ckks(), &ring, params.facts().key_bytes)?;
+        let index = load(instance, &ring, &ev)?;
+        ring.backend().synchronize()?;
+        Ok(Self { ring, keys, ev, index })
+    }
+
+    /// Answers the query of the client, and writes the times of the steps.
+    pub(super) fn answer(&self, instance: &Instance) -> Result<(), Error> {
+        let (Instance { folders, params, count_only, .. }, mut report) = (instance, Report::default());
+        let query = report.time("Loading of the query", || self.query(instance))?;
+        let search = report.time("Expansion of the query", || self.expanded(params, &query))?;
+        let step = if *count_only { "Scores, threshold, sum" } else { "Scores, threshold, payloads" };
+        let answer = report.time(step, || self.compared(&search, *count_only))?;
+        report.time("Writing of the answer", || {
+            let mut writer = Writer::create(&folders.answer(), params.ckks())?;
+            let mut all = answer.ciphertexts().into_iter();
+            all.try_for_each(|ct| writer.write(&ct.to_frame(params.ckks())?))?;
+            writer.finish()
+        })?;
+        report.write(&folders.io())
+    }
+
+    fn query(&self, instance: &Instance) -> Result<Ciphertext<Device>, Error> {
+        let params = &instance.params;
+        let mut reader = Reader::open(&instance.folders.query(), params.ckks())?;
+        let query = next(&mut reader, params, &self.ring)?;
+        end(reader, params)?;
+        self.ring.backend().synchronize()?;
+        Ok(query)
+    }
+
+    fn expanded(&self, params: &Params, query: &Ciphertext<Device>) -> Result<Search<'_, Device>, Error> {
+        let search = Search::new(params, &self.ev, query, &self.keys)?;
+        self.ring.backend().synchronize()?;
+        Ok(search)
+    }
+
+    fn compared(&self, search: &Search<'_, Device>, count_only: bool) -> Result<Answer<Device>, Error> {
+        let answer = if count_only { search.count_all(&self.index) } else { search.fetch_all(&self.index) }?;
+        self.ring.backend().synchronize()?;
+        Ok(answer)
+    }
+}
+
+/// The database, segment by segment.
+fn load(instance: &Instance, ring: &Ring<Device>, ev: &Evaluator<Device>) -> Result<Index<Device>, Error> {
+    let params = &instance.params;
+    let mut reader = Reader::open(&instance.folders.database(), params.ckks())?;
+    let mut index = Index::new(params);
+    let mut progress = Progress::new("loaded segments", params.segments() as u64);
+    for (done, records) in instance.segments().enumerate() {
+        let mut all = |count: usize| -> Result<Vec<_>, Error> {
+            (0..count).map(|_| next(&mut reader, params, ring)).collect()
+        };
+        let (columns, payload) = (all(params.columns())?, all(params.payload_ciphertexts())?);
+        let occupancy = Occupancy::new(params, 0, records)?;
+        index.append(Segment { occupancy, columns, payload }, ev)?;
+        progress.tell(done as u64 + 1);
+    }
+    end(reader, params)?;
+    Ok(index)
+}
+
+/// The next ciphertext of a client, with both of its parts.
+fn next(reader: &mut Reader, params: &Params, ring: &Ring<Device>) -> Result<Ciphertext<Device>, Error> {
+    let most = params.ckks().ciphertext_frame_limit(1);
+    let frame = reader.next(FrameKind::CkksSeededCiphertext, most)?;
+    let frame = frame.ok_or_else(|| reader.count("too few ciphertexts", PRESCRIBED))?;
+    let ct = SeededCiphertext::from_frame(params.ckks(), ring, &frame).at(reader.path())?;
+    Ok(ct.expand()?)
+}
+
+/// Checks that nothing follows.
+fn end(mut reader: Reader, params: &Params) -> Result<(), Error> {
+    let most = params.ckks().ciphertext_frame_limit(1);
+    match reader.next(FrameKind::CkksSeededCiphertext, most)? {
+        None => Ok(()),
+        Some(_) => Err(reader.count("too many ciphertexts", PRESCRIBED)),
+    }
+}

@@ -1,0 +1,77 @@
+//! Files of frames: that of the parameters, then those of objects, and an end mark.
+
+use crate::error::{At as _, Error};
+use crate::output::Output;
+use he::ckks::CkksParams;
+use he::rlwe::Fingerprint;
+use he::wire::{Frame, FrameKind, FrameReader, FrameWriter, WireParams as _};
+use std::fs::File;
+use std::io::{BufReader, BufWriter};
+use std::path::{Path, PathBuf};
+
+const BUFFER: usize = 1 << 20;
+
+/// Writes frames to a file that appears when it is complete.
+pub(crate) struct Writer {
+    path: PathBuf,
+    output: Output,
+    frames: FrameWriter<BufWriter<File>>,
+    fingerprint: Fingerprint,
+}
+
+impl Writer {
+    /// Starts a file of these parameters.
+    pub(crate) fn create(path: &Path, params: &CkksParams) -> Result<Self, Error> {
+        let (output, file) = Output::create(path)?;
+        let mut frames = FrameWriter::new(file);
+        frames.write(&params.to_frame()).at(path)?;
+        Ok(Self { path: path.into(), output, frames, fingerprint: params.fingerprint() })
+    }
+
+    /// Appends a frame.
+    pub(crate) fn write(&mut self, frame: &Frame) -> Result<(), Error> {
+        self.frames.write(frame).at(&self.path).map(drop)
+    }
+
+    /// Appends the end mark.
+    pub(crate) fn finish(self) -> Result<(), Error> {
+        self.frames.finish(self.fingerprint).at(&self.path)?;
+        self.output.complete()
+    }
+}
+
+/// Reads frames of known parameters.
+pub(crate) struct Reader {
+    path: PathBuf,
+    frames: FrameReader<BufReader<File>>,
+}
+
+impl Reader {
+    /// Opens a file, which has to begin with these parameters.
+    pub(crate) fn open(path: &Path, params: &CkksParams) -> Result<Self, Error> {
+        let file = BufReader::with_capacity(BUFFER, File::open(path).at(path)?);
+        let mut reader = Self { path: path.into(), frames: FrameReader::new(file) };
+        let found = reader.next(FrameKind::CkksParams, CkksParams::MAX_BODY)?;
+        let found = found.ok_or_else(|| reader.count("nothing", "parameters"))?;
+        if found.fingerprint != params.fingerprint() || found.body != params.to_frame().body {
+            return Err(reader.count("other parameters", "those of the workload"));
+        }
+        Ok(reader)
+    }
+
+    /// The next frame, if there is one, which has to be of this kind and at most this long.
+    pub(crate) fn next(&mut self, kind: FrameKind, most: u64) -> Result<Option<Frame>, Error> {
+        let limit = |found, _| if found == kind { most } else { 0 };
+        self.frames.next_frame(limit).at(&self.path)
+    }
+
+    /// The name of the file.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// An error that counts what the file has.
+    pub(crate) fn count(&self, found: impl ToString, expected: impl ToString) -> Error {
+        Error::count(&self.path, found, expected)
+    }
+}
