@@ -14,7 +14,7 @@ Examples
 array(3.604)
 """
 
-from he import files, linear
+from he import files, linear, search
 from he._he import (
     AesKey,
     BootstrapKeys,
@@ -52,6 +52,7 @@ from he._he import (
 from he.files import EncryptedFile
 from he.linear import LinearRegression, LogisticRegression
 from he.party import Party
+from he.search import Index
 
 __all__ = [
     "AesKey",
@@ -71,6 +72,7 @@ __all__ = [
     "ForkError",
     "FormatError",
     "Function",
+    "Index",
     "InternalError",
     "KeySetError",
     "Keys",
@@ -91,5 +93,6 @@ __all__ = [
     "devices",
     "files",
     "linear",
+    "search",
     "stack",
 ]

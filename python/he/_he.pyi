@@ -882,6 +882,65 @@ def _file_ciphertexts(
     context: Context, path: str, places: list[tuple[int, int, bytes]], key_set: str | None
 ) -> list[Ciphertext]: ...
 def _file_evaluation_keys(context: Context, source: _Place) -> EvaluationKeys: ...
+def _search_create(
+    folder: str,
+    dimension: int,
+    metric: str,
+    norm: float | None,
+    threshold: float | None,
+    margin: float | None,
+    payload: int,
+    records: int,
+) -> None: ...
+def _search_info(folder: str) -> str: ...
+def _search_keygen(
+    folder: str,
+    keys: str,
+    passphrase: str | None,
+    device: str,
+    force: bool,
+    progress: _Progress | None,
+) -> None: ...
+def _search_append(
+    folder: str,
+    vectors: npt.ArrayLike,
+    payloads: list[bytes] | None,
+    key: _Place,
+    passphrase: str | None,
+    allow_cost: bool,
+    device: str,
+    progress: _Progress | None,
+) -> int: ...
+def _search_delete(folder: str, positions: list[tuple[int, int]]) -> None: ...
+def _search_merge(folder: str, device: str) -> int: ...
+def _search_query(
+    folder: str,
+    vector: npt.ArrayLike,
+    key: _Place,
+    output: str | None,
+    passphrase: str | None,
+    allow_cost: bool,
+    device: str,
+    force: bool,
+) -> bytes | None: ...
+def _search_answer(
+    folder: str,
+    query: _Place,
+    key: _Place,
+    wanted: str,
+    output: str | None,
+    device: str,
+    force: bool,
+    progress: _Progress | None,
+) -> bytes | None: ...
+def _search_read(
+    answer: _Place,
+    key: _Place,
+    nearest: int,
+    passphrase: str | None,
+    allow_cost: bool,
+    device: str,
+) -> tuple[Any, ...]: ...
 def _file_operations() -> str: ...
 def _file_evaluate(
     operation: str,

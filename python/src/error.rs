@@ -2,7 +2,7 @@
 
 use he_core::params::ParamsError;
 use he_core::wire::WireError;
-use he_files::error::{OperationError, OutputError, PartyError};
+use he_files::error::{OperationError, OutputError, PartyError, SearchError};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyFileExistsError, PyFileNotFoundError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -155,7 +155,50 @@ fn hint(error: &he_files::Error) -> Option<String> {
         he_files::Error::Container(ContainerError::Cost { .. }) => {
             Some("if you know who made the file, pass allow_cost=True".to_owned())
         }
+        he_files::Error::SearchFile(error) => search_hint(error).map(str::to_owned).or_else(|| error.hint()),
         error => error.hint(),
+    }
+}
+
+/// The remedy for a file that does not serve a search.
+fn search_hint(error: &SearchError) -> Option<&'static str> {
+    use SearchError as E;
+    Some(match error {
+        E::NoIndex { .. } => "make one with he.Index.create",
+        E::Exists { .. } => "open it with he.Index, or choose another folder",
+        E::Description { .. } => "get an undamaged copy of the folder",
+        E::Version { .. } => "update this package",
+        E::Part { .. } => "pass the query that Index.query returned, or the answer to it",
+        E::OtherPlan { .. } => "make it for this index",
+        E::OtherKeys { .. } => "use the keys that Index.keygen made for this index",
+        E::OtherOwner { .. } => "use the keys that the first records were encrypted with",
+        E::Decrypt { .. } => "the functions of he.search decrypt answers",
+        _ => return None,
+    })
+}
+
+/// The exception of a file that does not serve a search.
+fn of_search_file(error: &SearchError, text: String) -> PyErr {
+    use SearchError as E;
+    match error {
+        E::NoIndex { .. } => PyFileNotFoundError::new_err(text),
+        E::Exists { .. } => PyFileExistsError::new_err(text),
+        E::OtherPlan { .. } | E::OtherKeys { .. } => ParameterError::new_err(text),
+        E::OtherOwner { .. } => KeySetError::new_err(text),
+        E::Description { .. } | E::Version { .. } | E::Part { .. } | E::Decrypt { .. } => {
+            FormatError::new_err(text)
+        }
+        _ => PyValueError::new_err(text),
+    }
+}
+
+/// The exception of a search that cannot be planned, encrypted, computed or read.
+fn of_search(error: &he_search::Error, text: String) -> PyErr {
+    match error {
+        he_search::Error::Shape { .. } => FormatError::new_err(text),
+        he_search::Error::Tangled { .. } => DecryptionError::new_err(text),
+        he_search::Error::Task { .. } => ParameterError::new_err(text),
+        _ => PyValueError::new_err(text),
     }
 }
 
@@ -184,6 +227,8 @@ fn of_files(error: &he_files::Error) -> PyErr {
         E::Party(PartyError::Integers { .. }) => ParameterError::new_err(text()),
         E::Party(error) if error.is_request() => PyValueError::new_err(text()),
         E::Model(_) | E::Nn(_) => ModelError::new_err(text()),
+        E::SearchFile(error) => of_search_file(error, text()),
+        E::Search(error) => of_search(error, text()),
         _ => Error::new_err(text()),
     }
 }

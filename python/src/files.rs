@@ -188,7 +188,8 @@ pub fn read_key(
     Ok(AnyKey::read(place.input("key")?, needed, text.is_some().then_some(&obtain))?.scheme(needed)?)
 }
 
-fn opened(name: &str) -> Result<Device> {
+/// A device by its name.
+pub fn opened(name: &str) -> Result<Device> {
     Ok(interrupt::device(name)?)
 }
 

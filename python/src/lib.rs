@@ -22,6 +22,7 @@ mod params;
 mod party;
 mod products;
 mod run;
+mod search;
 mod secrets;
 mod transcipher;
 mod uint;
@@ -60,6 +61,12 @@ mod _he {
     use super::party::PyParty;
     #[pymodule_export]
     use super::run::panic_on_purpose;
+    #[pymodule_export]
+    use super::search::{
+        answer as search_answer, append as search_append, create as search_create, delete as search_delete,
+        info as search_info, keygen as search_keygen, merge as search_merge, query as search_query,
+        read as search_read,
+    };
     #[pymodule_export]
     use super::secrets::renounce;
     #[pymodule_export]

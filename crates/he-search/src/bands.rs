@@ -96,7 +96,11 @@ impl Bands {
 
     /// The step of the least degree with at most this error.
     pub(crate) fn cheapest(&self, needed: f64) -> Result<Step> {
-        let mut best = (0, f64::INFINITY);
+        // The constant 1/2 has this error on all bands, also on those that overlap.
+        let mut best = (0, 0.5);
+        if self.below >= self.above {
+            return Err(Error::Gap { degree: best.0, found: best.1, needed });
+        }
         for degree in DEGREES {
             let step = self.step(degree)?;
             if step.error <= needed {

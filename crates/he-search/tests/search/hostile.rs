@@ -23,9 +23,10 @@ fn impossible_plans_are_refused() {
         let error = refused(Plan::matching(8, Metric::Cosine, threshold, margin));
         assert!(matches!(error, Error::Bands { .. }), "{error}");
     }
-    let narrow = Bands::around(0.5, 0.001);
-    let error = refused(plan(8, Metric::Cosine).bands(narrow));
-    assert!(matches!(error, Error::Gap { .. }), "{error}");
+    for margin in [0.001, 1e-9] {
+        let error = refused(plan(8, Metric::Cosine).bands(Bands::around(0.5, margin)));
+        assert!(matches!(error, Error::Gap { .. }), "{error}");
+    }
     for records in [0, u64::MAX] {
         let error = refused(plan(8, Metric::Cosine).records(records));
         assert!(matches!(error, Error::Records { found, .. } if found == records), "{error}");
