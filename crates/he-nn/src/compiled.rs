@@ -5,8 +5,9 @@ use crate::calibration::Calibration;
 use crate::error::{Error, Result};
 use crate::graph::{Decision, Graph};
 use crate::layers::{Kind, Layers};
-use crate::levels::{self, Action, Range, Step};
+use crate::levels::{self, Action, Step};
 use crate::maps::{Maps, Outline, Packing, Transforms};
+use crate::parameters::Parameters;
 use crate::places::{Arrangement, Map, Places};
 use crate::stacks::Stacks;
 use crate::work;
@@ -39,39 +40,6 @@ impl Options {
         let ok = (2..=30).contains(&self.bits) && (0.0..=100.0).contains(&self.margin);
         let why = format!("{} bits with a margin of {}", self.bits, self.margin);
         if ok { Ok(()) } else { Err(Error::Parameters { why }) }
-    }
-}
-
-/// The parameters that a model computes with.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Parameters {
-    /// Parameters with as many levels as the model takes.
-    Leveled(CkksParams),
-    /// Levels that refreshes restore.
-    Refreshed(BootstrapParams),
-}
-
-impl Parameters {
-    /// The parameters of ciphertexts.
-    pub fn params(&self) -> &CkksParams {
-        match self {
-            Self::Leveled(params) => params,
-            Self::Refreshed(params) => params.params(),
-        }
-    }
-
-    /// The parameters of refreshes, if there are any.
-    pub fn bootstrapping(&self) -> Option<&BootstrapParams> {
-        match self {
-            Self::Leveled(_) => None,
-            Self::Refreshed(params) => Some(params),
-        }
-    }
-
-    fn range(&self) -> Range {
-        let start = self.params().max_level();
-        let refresh = self.bootstrapping().map(|params| (params.output_level(), params.input_level()));
-        Range { start, refresh }
     }
 }
 

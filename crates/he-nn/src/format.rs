@@ -16,11 +16,12 @@
 //! ONNX.
 
 use crate::calibration::Calibration;
-use crate::compiled::{CompiledModel, Options, Parameters, Wanted};
+use crate::compiled::{CompiledModel, Options, Wanted};
 use crate::error::{Error, Result};
 use crate::graph::{Graph, MAX_ELEMENTS, Op, Row, Window};
 use crate::levels::Action;
 use crate::maps::Packing;
+use crate::parameters::Parameters;
 use crate::places::Places;
 use he_core::bootstrapping::BootstrapParams;
 use he_core::ckks::CkksParams;

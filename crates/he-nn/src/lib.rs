@@ -64,15 +64,17 @@ mod linear;
 mod maps;
 pub mod onnx;
 mod pairs;
+mod parameters;
 mod places;
 mod plain;
 mod stacks;
 mod work;
 
 pub use batch::{Comparison, Costs};
-pub use compiled::{CompiledModel, Facts, LayerFacts, Options, OutputLayout, Outputs, Parameters};
+pub use compiled::{CompiledModel, Facts, LayerFacts, Options, OutputLayout, Outputs};
 pub use error::{Error, NearThreshold, Result};
 pub use graph::Graph;
 pub use inference::PreparedModel;
+pub use parameters::Parameters;
 pub use places::Arrangement;
 pub use work::speed;

@@ -6,12 +6,12 @@
 //! so.) The matrix of a convolution of 1 x 1 is the same for each position of its planes, and
 //! multiplies the elements of a position, position by position.
 
-use crate::compiled::Parameters;
 use crate::error::{Error, Result};
 use crate::graph::Graph;
 use crate::layers::Layers;
 use crate::linear::Matrix;
 use crate::maps::Outline;
+use crate::parameters::Parameters;
 use he_core::backend::RingOps;
 use he_core::circuits::Requirements;
 use he_core::ckks::{Ciphertext, CkksParams, Complex64, Evaluator, MatrixWeights, PlainMatrix, Plaintext};
