@@ -119,10 +119,12 @@ impl Shape {
         format!("{} x {}", self.rows, 1 << self.log_n)
     }
 
-    /// The seconds that it is expected to take: it has four products modulo each of two primes.
+    /// The seconds that it is expected to take: four products modulo each of two primes, and three
+    /// key switches for each of N rows.
     fn expected<B>(self, place: &Place<B>) -> f64 {
-        let rate = if place.apart { 1e13 } else { 1e10 };
-        8.0 * self.rows as f64 * f64::from(2 * self.log_n).exp2() / rate
+        let (products, key_switch) = if place.apart { (1e13, 2e-5) } else { (1e10, 3e-3) };
+        let n = f64::from(self.log_n).exp2();
+        8.0 * self.rows as f64 * n * n / products + 3.0 * n * key_switch
     }
 }
 
