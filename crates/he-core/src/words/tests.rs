@@ -170,6 +170,7 @@ impl Fixture {
 
     /// The root mean square of the errors of the digits of products, for the digit where it is
     /// greatest.
+    #[expect(clippy::disallowed_methods, reason = "nothing is secret")]
     fn deviation(&self, coefficients: &[i64], scale: f64) -> f64 {
         let (slots, ring) = (self.params.ckks().slots(), self.params.digits());
         let phases = phases::phases(self.secret.key_set(), slots);
@@ -312,7 +313,7 @@ fn frames_of_reduced_products_round_trip_and_hostile_ones_are_refused() {
     assert_eq!(frame.body.len() as u64, ReducedWords::frame_limit(&f.params, 2));
     let read = ReducedWords::from_frame(&f.params, &frame).unwrap();
     assert_eq!(read, reduced);
-    let expected: Vec<u64> = a.iter().zip(&b).map(|(a, b)| a * b & 0xff).collect();
+    let expected: Vec<u64> = a.iter().zip(&b).map(|(a, b)| (a * b) & 0xff).collect();
     assert_eq!(*f.decryptor.decrypt_reduced(&read).unwrap(), expected);
     for (at, byte) in [(0, 16), (1, 19), (2, 1), (2, 0), (5, 255), (13, 0)] {
         let mut hostile = Frame { kind: frame.kind, body: frame.body.clone(), ..frame };
