@@ -2,7 +2,7 @@
 //! sums, differences and one product, by the encoding of *Fully Homomorphic Encryption for
 //! Z/2^k* over number fields (GZ26, ePrint 2026/233), without bootstrapping.
 //!
-//! **The ring.** Z/2^k = Z[X] / (X^k - X + 2, X - 2): an integer polynomial P stands for the word
+//! **The ring.** `Z/2^k = Z[X] / (X^k - X + 2, X - 2)`: an integer polynomial P stands for the word
 //! P(2) mod 2^k, and sums and products modulo X^k - X + 2 are sums and products of words. The
 //! polynomial X^k - X + 2 has k/2 pairs of complex roots, and the values of P at one root of each
 //! pair lie in k/2 complex slots, where a product is k/2 products of complex numbers.
