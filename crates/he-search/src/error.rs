@@ -194,7 +194,7 @@ impl Error {
     /// The remedy, if there is one.
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
-            Self::DimensionRange { .. } => "reduce the vectors to fewer dimensions",
+            Self::DimensionRange { .. } => "bring the vectors to a dimension in this range",
             Self::Dimension { .. } => "take vectors of one model",
             Self::Coordinate { .. } => "replace it by a number, or leave the vector out",
             Self::Norm { .. } => "scale the vectors, or plan a greater norm",
