@@ -334,14 +334,18 @@ impl TernarySecret<RlweParams> {
     /// parameters allow. `found` are those that the secret must have.
     ///
     /// # Errors
-    /// [`Error::ParamsMismatch`] for a secret of other parameters; [`Error::Argument`] unless at
-    /// least half of its coefficients are other than 0 and it looks like a uniform one
-    /// ([`from_coefficients`](Self::from_coefficients)): the security table does not cover sparse
-    /// secrets.
+    /// [`Error::ParamsMismatch`] for a secret of other parameters; [`Error::Argument`] unless it
+    /// looks like a uniform one ([`from_coefficients`](Self::from_coefficients)) and at least half
+    /// of its coefficients are other than 0: the security table does not cover sparse secrets.
+    /// Below N = 392, where one uniform secret of hundreds has fewer, 7 standard deviations are
+    /// allowed.
     pub(crate) fn widened(&self, found: &RlweParams, params: &RlweParams) -> Result<Self> {
         found.check_same(&self.params, "secret key")?;
-        let weight: usize = self.coefficients.iter().map(|&c| usize::from(c & 1 != 0)).sum();
-        let sparse = weight < self.coefficients.len() / 2;
+        let n = self.coefficients.len() as i64;
+        let weight: i64 = self.coefficients.iter().map(|&c| i64::from(c & 1)).sum();
+        // The weight has the mean 2 N / 3 and the variance 2 N / 9.
+        let off = 2 * n - 3 * weight;
+        let sparse = (2 * weight < n) & (off * off > 98 * n);
         if reveal::bit(sparse | !looks_uniform(&self.coefficients)) {
             let why = "it is sparse, which is secure for small moduli alone";
             return Err(Error::domain("secret key", why, "use SecretKey::generate"));
@@ -461,6 +465,25 @@ mod tests {
         assert_ne!(secure.security(), Security::Insecure);
         assert_eq!(insecure.security(), Security::Insecure);
         refuses_weak(&secure, &insecure);
+    }
+
+    /// A small degree has uniform secrets with fewer coefficients other than 0 than half: they are
+    /// widened, those of 16 of 64 are not; from N = 392 on, half is the bound.
+    #[test]
+    fn small_degrees_widen_every_uniform_secret() {
+        for (log_n, weights) in [(6, [18, 16]), (10, [512, 511])] {
+            let primes = crate::arith::ntt_primes_below(25, log_n, 2, &[]).unwrap();
+            let of = |count: usize| {
+                let ring = RingSpec::new(log_n, primes[..count].to_vec(), vec![]).unwrap();
+                RlweParams::insecure(ring, vec![]).unwrap()
+            };
+            let (low, high) = (of(1), of(2));
+            for (weight, fits) in weights.into_iter().zip([true, false]) {
+                let mut rng = ChaCha20Rng::seed_from_u64(1);
+                let secret = SecretKey::generate_sparse_insecure(&low, weight, &mut rng).unwrap();
+                assert_eq!(secret.widened(&low, &high).is_ok(), fits, "{weight} of 2^{log_n}");
+            }
+        }
     }
 
     /// Places are uniform: each is taken in weight / N of the draws, within six deviations.
