@@ -31,6 +31,7 @@ mod guide {
         functions: "../docs/guide/src/functions.md",
         linear_algebra: "../docs/guide/src/linear_algebra.md",
         bootstrapping: "../docs/guide/src/bootstrapping.md",
+        integers: "../docs/guide/src/integers.md",
         switching: "../docs/guide/src/switching.md",
         transciphering: "../docs/guide/src/transciphering.md",
         models: "../docs/guide/src/models.md",

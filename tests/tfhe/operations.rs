@@ -421,6 +421,23 @@ fn batches_and_operators() {
     let amounts = FheUint::new(amounts, &case.ev);
     assert_eq!(open(&a >> &amounts), [5, -50, 19, 0]);
     assert_eq!(open(a.select(&a.lt(&b).unwrap(), &b)), [3, -100, 0, -1]);
+    // Plain numbers beside a = [5, -100, 77, 0].
+    let flags = |found: he::Result<EncryptedFlags>| case.flags(&found.unwrap());
+    assert_eq!(flags(a.lt(5)), [false, true, false, true]);
+    assert_eq!(flags(a.le(5)), [true, true, false, true]);
+    assert_eq!(flags(a.gt(-100)), [true, false, true, true]);
+    assert_eq!(flags(a.ge(BigInt::from(77))), [false, false, true, false]);
+    assert_eq!(flags(a.eq(0)), [false, false, false, true]);
+    assert_eq!(flags(a.ne(-100)), [true, false, true, true]);
+    assert_eq!(open(a.min(4)), [4, -100, 4, 0]);
+    assert_eq!(open(a.max(-8)), [5, -8, 77, 0]);
+    assert_eq!(open(a.saturating_sub(100)), [-95, -128, -23, -100]);
+    assert_eq!(open(a.select(&a.gt(0).unwrap(), -1)), [5, -1, 77, -1]);
+    assert_eq!(flags(a.overflowing_add(60).map(|(_, over)| over)), [false, false, true, false]);
+    assert!(matches!(a.lt(128).unwrap_err(), Error::Argument { .. }));
+    let u = FheUint::new(a.value().clone().reinterpret(), &case.ev);
+    assert_eq!(flags(u.gt(77)), [false, true, false, false]);
+    assert!(matches!(u.lt(BigUint::from(256u32)).unwrap_err(), Error::Argument { .. }));
     assert_eq!(open(&a * -3), [-15, 44, 25, 0]);
     assert_eq!(open(&a / 10), [0, -10, 7, 0]);
     assert!(matches!((&a / 0).unwrap_err(), Error::Argument { what: "divisor", .. }));

@@ -6,7 +6,7 @@ use super::{
 use crate::backend::Cpu;
 use crate::error::Result;
 use crate::tfhe::LweOps;
-use num_bigint::BigInt;
+use num_bigint::{BigInt, BigUint};
 use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Not, Rem, Shl, Shr, Sub};
 use std::sync::Arc;
 
@@ -15,7 +15,8 @@ use std::sync::Arc;
 ///
 /// Operators take references and return a [`Result`], since each needs the device: they are the
 /// methods of [`IntegerEvaluator`] of the left operand, where errors are described. The right
-/// operand may be a plain number, which counts for every integer of the batch and must fit their
+/// operand of operators, of comparisons, and of methods that add, subtract or take an extremum, may
+/// be a plain number ([`Operand`]), which counts for every integer of the batch and must fit their
 /// width, except as a factor. By a plain number `*`, `/` and `%` are `mul_plain`, `div_plain` and
 /// `rem_plain`, which cost less; a plain divisor of 0 is an error.
 ///
@@ -31,6 +32,7 @@ use std::sync::Arc;
 /// let b = FheUint::new(secret.encrypt_u64(&cpu, &[7, 16], 8, &mut rng)?, &evaluator);
 /// let c = (&(&(&a * &b)? + 5)? >> 1)?;
 /// assert_eq!(secret.decrypt_u64(c.value())?, [44, 82]); // (84 + 5) / 2, (4000 modulo 256 + 5) / 2
+/// assert_eq!(secret.decrypt_flags(&c.gt(50)?)?, [false, true]);
 /// # Ok(())
 /// # }
 /// ```
@@ -87,8 +89,8 @@ impl<S: Signedness, B: LweOps> FheInteger<S, B> {
     ///
     /// # Errors
     /// The errors of the method.
-    pub fn select(&self, condition: &EncryptedFlags<B>, other: &Self) -> Result<Self> {
-        self.with(self.evaluator.select(condition, &self.value, &other.value))
+    pub fn select(&self, condition: &EncryptedFlags<B>, other: impl Operand<S, B>) -> Result<Self> {
+        self.with(other.beside(self, |other| self.evaluator.select(condition, &self.value, other)))
     }
 
     /// [`IntegerEvaluator::cast`].
@@ -134,8 +136,75 @@ impl<B: LweOps> FheInt<B> {
     }
 }
 
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// A right operand of integers `FheInteger<S, B>`: others of their batch, or a plain number that
+/// counts for every integer of the batch. That is a `u64` or a [`BigUint`] for integers without a
+/// sign, an `i64` or a [`BigInt`] for integers with one. A plain number costs as much as an
+/// encrypted one, and the time does not depend on it; a number that does not fit the width is
+/// [`Error::Argument`](crate::Error::Argument).
+pub trait Operand<S: Signedness, B: LweOps>: sealed::Sealed {
+    /// Calls `run` with the operand for these integers.
+    ///
+    /// # Errors
+    /// Those of `run`, those of [`IntegerEvaluator::constant`] for plain numbers.
+    fn beside<T>(
+        self,
+        left: &FheInteger<S, B>,
+        run: impl FnOnce(&EncryptedInteger<S, B>) -> Result<T>,
+    ) -> Result<T>;
+}
+
+impl<S: Signedness, B: LweOps> sealed::Sealed for &FheInteger<S, B> {}
+
+impl<S: Signedness, B: LweOps> Operand<S, B> for &FheInteger<S, B> {
+    fn beside<T>(
+        self,
+        _: &FheInteger<S, B>,
+        run: impl FnOnce(&EncryptedInteger<S, B>) -> Result<T>,
+    ) -> Result<T> {
+        run(&self.value)
+    }
+}
+
+/// Plain numbers `$plain` beside integers of a sign `$sign`, made by the method `$constant`.
+macro_rules! plain_operands {
+    ($($plain:ty, $sign:ty: $constant:ident;)*) => {$(
+        impl sealed::Sealed for $plain {}
+
+        impl<B: LweOps> Operand<$sign, B> for $plain {
+            fn beside<T>(
+                self,
+                left: &FheInteger<$sign, B>,
+                run: impl FnOnce(&EncryptedInteger<$sign, B>) -> Result<T>,
+            ) -> Result<T> {
+                let (batch, bits) = (left.value.batch(), left.value.bits());
+                run(&left.evaluator.$constant(&vec![self; batch], bits)?)
+            }
+        }
+    )*};
+}
+
+plain_operands! {
+    u64, Unsigned: constant_u64;
+    BigUint, Unsigned: constant;
+    i64, Signed: constant_i64;
+    BigInt, Signed: constant_int;
+}
+
 /// The method of the evaluator of the same name, whose result is wrapped by `$wrap`.
 macro_rules! methods {
+    (@one $wrap:ident (operand) -> $result:ty, $method:ident) => {
+        #[doc = concat!("[`IntegerEvaluator::", stringify!($method), "`].")]
+        ///
+        /// # Errors
+        /// The errors of the method, and of plain operands.
+        pub fn $method(&self, other: impl Operand<S, B>) -> Result<$result> {
+            self.$wrap(other.beside(self, |other| self.evaluator.$method(&self.value, other)))
+        }
+    };
     (@one $wrap:ident ($($other:ident: $operand:ty)?) -> $result:ty, $method:ident) => {
         #[doc = concat!("[`IntegerEvaluator::", stringify!($method), "`].")]
         ///
@@ -152,11 +221,12 @@ macro_rules! methods {
 
 impl<S: Signedness, B: LweOps> FheInteger<S, B> {
     methods! {
-        same(other: Self) -> EncryptedFlags<B>: lt, le, gt, ge, eq, ne;
-        with(other: Self) -> Self: min, max, saturating_add, saturating_sub, saturating_mul;
-        flagged(other: Self) -> (Self, EncryptedFlags<B>): overflowing_add, overflowing_sub, overflowing_mul,
+        same(operand) -> EncryptedFlags<B>: lt, le, gt, ge, eq, ne;
+        with(operand) -> Self: min, max, saturating_add, saturating_sub, saturating_mul;
+        flagged(operand) -> (Self, EncryptedFlags<B>): overflowing_add, overflowing_sub, overflowing_mul,
         checked_div, checked_rem;
-        pair(other: Self) -> (Self, Self): min_max, div_rem, div_mod_floor;
+        pair(operand) -> (Self, Self): min_max;
+        pair(other: Self) -> (Self, Self): div_rem, div_mod_floor;
         with(amount: FheUint<B>) -> Self: rotl, rotr;
         flagged(amount: FheUint<B>) -> (Self, EncryptedFlags<B>): overflowing_shl, overflowing_shr;
         with() -> Self: reverse_bits;
@@ -190,9 +260,7 @@ macro_rules! binary {
             type Output = Result<FheUint<B>>;
 
             fn $name(self, other: u64) -> Self::Output {
-                let (batch, bits) = (self.value.batch(), self.value.bits());
-                let other = self.evaluator.constant_u64(&vec![other; batch], bits)?;
-                self.with(self.evaluator.$method(&self.value, &other))
+                self.with(other.beside(self, |other| self.evaluator.$method(&self.value, other)))
             }
         }
 
@@ -200,9 +268,7 @@ macro_rules! binary {
             type Output = Result<FheInt<B>>;
 
             fn $name(self, other: i64) -> Self::Output {
-                let (batch, bits) = (self.value.batch(), self.value.bits());
-                let other = self.evaluator.constant_i64(&vec![other; batch], bits)?;
-                self.with(self.evaluator.$method(&self.value, &other))
+                self.with(other.beside(self, |other| self.evaluator.$method(&self.value, other)))
             }
         }
     )*};
