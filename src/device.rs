@@ -713,6 +713,10 @@ impl Backend for Device {
         either!(self, backend, own => backend.worked(work));
     }
 
+    fn portion(&self) -> usize {
+        either!(self, backend, own => backend.portion())
+    }
+
     fn synchronize(&self) -> Result<()> {
         either!(self, backend, own => backend.synchronize())
     }

@@ -186,6 +186,12 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
     fn worked(&self, work: u64) {
         let _ = work;
     }
+    /// The entries of a batch that work in many steps takes through all of them at once, where the
+    /// steps give buffers of the same lengths back for the next such portion. At least 1; the
+    /// results do not depend on it. The provided body takes whole batches.
+    fn portion(&self) -> usize {
+        usize::MAX
+    }
     /// Waits until everything is done.
     ///
     /// # Errors

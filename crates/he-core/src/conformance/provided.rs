@@ -76,6 +76,10 @@ impl<B: Backend> Backend for Provided<B> {
         self.inner.wipe(buf);
     }
 
+    fn portion(&self) -> usize {
+        self.inner.portion()
+    }
+
     fn synchronize(&self) -> Result<()> {
         self.inner.synchronize()
     }

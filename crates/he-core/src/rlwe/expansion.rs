@@ -37,12 +37,33 @@ impl<B: RingOps> RlweCiphertext<B> {
         }
         let key_set = common(KEY, keys.key_set(), self.key_set)?;
         ring.backend().batched(|| {
-            let mut entries = self.divided_exactly(count)?.of(key_set);
+            let mut portions = vec![self.divided_exactly(count)?.of(key_set)];
             for (j, g) in expansion_elements(ring.spec().log_n(), count).enumerate() {
-                entries = entries.parted(1 << j, g, keys)?;
+                portions = Self::all_parted(portions, 1 << j, g, keys)?;
             }
-            Ok(entries)
+            match portions.len() {
+                1 => Ok(portions.remove(0)),
+                _ => Self::concat(&portions.iter().collect::<Vec<_>>()),
+            }
         })
+    }
+
+    /// The even multiples of all portions, and after them the odd ones: one portion as long as the
+    /// back end takes so many entries at once.
+    fn all_parted(portions: Vec<Self>, step: i64, g: u64, keys: &EvaluationKeys<B>) -> Result<Vec<Self>> {
+        let (mut even, mut odd) = (Vec::new(), Vec::new());
+        for portion in portions {
+            let [e, o] = portion.parted(step, g, keys)?;
+            even.push(e);
+            odd.push(o);
+        }
+        if let ([e], [o]) = (&even[..], &odd[..])
+            && e.batch() + o.batch() <= e.ring().backend().portion()
+        {
+            return Ok(vec![Self::concat(&[e, o])?]);
+        }
+        even.append(&mut odd);
+        Ok(even)
     }
 
     /// The phase times the inverse of a power of two modulo each prime.
@@ -54,12 +75,12 @@ impl<B: RingOps> RlweCiphertext<B> {
         Ok(divided)
     }
 
-    /// Twice the even multiples of `step` among the exponents of each entry, and after all of these
-    /// twice the odd ones, moved down by `step`; g negates the odd ones.
-    fn parted(&self, step: i64, g: u64, keys: &EvaluationKeys<B>) -> Result<Self> {
+    /// Twice the even multiples of `step` among the exponents of each entry, and twice the odd ones,
+    /// moved down by `step`; g negates the odd ones.
+    fn parted(&self, step: i64, g: u64, keys: &EvaluationKeys<B>) -> Result<[Self; 2]> {
         let key = keys.galois(g).ok_or_else(|| missing(g))?;
         let image = self.apply_automorphism(key, g)?;
         let odd = self.sub(&image)?.mul_monomial(-step)?;
-        Self::concat(&[&self.add(&image)?, &odd])
+        Ok([self.add(&image)?, odd])
     }
 }

@@ -230,6 +230,11 @@ impl Backend for Cpu {
         self.oversight.worked(work);
     }
 
+    /// Few enough that the pool has the memory of one portion for the next.
+    fn portion(&self) -> usize {
+        8
+    }
+
     fn synchronize(&self) -> Result<()> {
         Ok(())
     }
