@@ -25,11 +25,12 @@ import tempfile
 import time
 import urllib.parse
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, BinaryIO, Final, cast
 
 from he._he import Error
 from he.files import EncryptedFile, Place
+from he.search import Index, segments_of
 
 __all__ = ["RemoteFile", "Service", "ServiceError"]
 
@@ -37,6 +38,7 @@ Progress = Callable[[str, int, int], None]
 
 _PIECE: Final = 4 << 20
 _ATTEMPTS: Final = 7
+_DELETIONS: Final = 4096
 _TUS: Final = {"Tus-Resumable": "1.0.0"}
 _FRAME: Final = struct.Struct("<4sHH32sQ")
 _CHECKSUM: Final = 32
@@ -458,6 +460,116 @@ class Service:
             # It expires by itself.
             pass
 
+    # Indexes of vectors
+
+    def put_index(
+        self,
+        index: Index | str | os.PathLike[str],
+        key: Place | None = None,
+        *,
+        to: str | None = None,
+        progress: Progress | None = None,
+    ) -> str:
+        """Send an index, or bring the one that is there up to date; return its identifier.
+
+        What was appended to the folder and deleted from it since is done on the service, too. An
+        index belongs to whoever has the token: that of a guest is gone with its session.
+
+        Parameters
+        ----------
+        index : he.Index or path
+            The folder.
+        key : path or bytes, optional
+            The evaluation key, which the service keeps for queries to a new index.
+        to : str, optional
+            The index there, instead of a new one.
+        progress : callable, optional
+            Called with the stage (``key``, ``upload``), what is done, and all.
+
+        Raises
+        ------
+        ValueError
+            There is neither a key nor an index; the index there is not an earlier state.
+        ServiceError
+            The service refused it, or does not answer.
+        """
+        folder = index.folder if isinstance(index, Index) else os.fspath(index)
+        with open(os.path.join(folder, "index.json"), "rb") as file:
+            described = json.load(file)
+        if to is None:
+            if key is None:
+                raise ValueError("a new index needs an evaluation key: give `key`, or the index `to`")
+            key_set = self.upload_key(key, progress=progress)
+            body = {"plan": described["plan"], "key_set": key_set}
+            to = cast(str, self._persist(lambda _: self._json("POST", "/v1/indexes", body))["id"])
+        path = f"/v1/indexes/{urllib.parse.quote(to, safe='')}"
+        there = self._persist(lambda _: self._json("GET", path))["info"]["index"]["segments"]
+        own = described["segments"]
+        if [_slots(part) for part in there] != [_slots(part) for part in own[: len(there)]]:
+            raise ValueError(f"index {to} is not an earlier state of {folder}: send it as a new one")
+        for part in own[len(there) :]:
+            segment = self.upload(os.path.join(folder, f"{part['file']:06}.he"), progress=progress)
+            place = f"{path}/segments/{segment.id}"
+            self._persist(lambda _, place=place: self._json("PUT", place))
+        kept = set(_deleted(there))
+        deleted = [position for position in _deleted(own) if position not in kept]
+        for at in range(0, len(deleted), _DELETIONS):
+            some = {"positions": deleted[at : at + _DELETIONS]}
+            self._persist(lambda _, some=some: self._json("POST", f"{path}/deletions", some))
+        return to
+
+    def search(
+        self,
+        index: str,
+        query: RemoteFile | EncryptedFile | Place,
+        want: str | None = None,
+        *,
+        key: Place | None = None,
+        progress: Progress | None = None,
+        timeout: float | None = None,
+    ) -> RemoteFile:
+        """Answer an encrypted query by an index of the service.
+
+        Parameters
+        ----------
+        index : str
+            The identifier that `put_index` returned.
+        query : RemoteFile, he.EncryptedFile, path or bytes
+            What `he.Index.query` made.
+        want : {"count", "matches", "scores"}, optional
+            What is asked for; what the index is for by default.
+        key : path or bytes, optional
+            An evaluation key, instead of the one that the index keeps.
+        progress, timeout : optional
+            Those of `eval`.
+
+        Returns
+        -------
+        RemoteFile
+            The answer, which `he.search` reads after its `download`.
+        """
+        if key is None:
+            path = f"/v1/indexes/{urllib.parse.quote(index, safe='')}"
+            key_set = self._persist(lambda _: self._json("GET", path))["info"]["key_set"]
+            if key_set is None:
+                raise ValueError(f"index {index} keeps no evaluation key: give `key`")
+        else:
+            key_set = self.upload_key(key, progress=progress)
+        request = {"name": "search", **({} if want is None else {"want": want})}
+        return self._compute(request, [RemoteFile(index), query], key_set, progress, timeout)
+
+    def withdraw_index(self, index: str) -> None:
+        """Delete an index from the service, with its records and its key."""
+        path = f"/v1/indexes/{urllib.parse.quote(index, safe='')}"
+        info = self._persist(lambda _: self._json("GET", path))["info"]
+        self._persist(lambda _: self._json("DELETE", path))
+        for item in info["objects"]:
+            self._forget(f"/v1/objects/{item}")
+        if info["key_set"] is not None:
+            self._forget(f"/v1/key-sets/{info['key_set']}")
+            known = self._key_sets.items()
+            self._key_sets = {of: name for of, name in known if name != info["key_set"]}
+
     # Computations
 
     def eval(
@@ -494,6 +606,17 @@ class Service:
             It took longer than `timeout`.
         """
         key_set = self.upload_key(key, progress=progress)
+        request = {"name": operation, **{k: v for k, v in parameters.items() if v is not None}}
+        return self._compute(request, inputs, key_set, progress, timeout)
+
+    def _compute(
+        self,
+        request: dict[str, Any],
+        inputs: Iterable[RemoteFile | EncryptedFile | Place],
+        key_set: str,
+        progress: Progress | None,
+        timeout: float | None,
+    ) -> RemoteFile:
         sent: list[RemoteFile] = []
         try:
             names = []
@@ -502,7 +625,6 @@ class Service:
                     item = self.upload(item, progress=progress)
                     sent.append(item)
                 names.append(item.id)
-            request = {"name": operation, **{k: v for k, v in parameters.items() if v is not None}}
             body = {"operation": request, "inputs": names, "key_set": key_set}
             # By its key, the service knows a request again whose answer was lost.
             headers = {"Idempotency-Key": uuid.uuid4().hex}
@@ -535,6 +657,18 @@ class Service:
         problem = job.get("error") or {}
         message = problem.get("detail") or problem.get("title") or f"the job was {job['state']}"
         raise ServiceError(message, status=problem.get("status", 500), hint=problem.get("hint"))
+
+
+def _slots(part: dict[str, Any]) -> tuple[int, int]:
+    """The first slot and the records of a part of a segment."""
+    return part["occupancy"]["start"], part["occupancy"]["records"]
+
+
+def _deleted(parts: list[dict[str, Any]]) -> Iterator[tuple[int, int]]:
+    """Segment and slot of deleted records."""
+    for segment, of in enumerate(segments_of(parts)):
+        for part in of:
+            yield from ((segment, slot) for slot in part["occupancy"].get("deleted", ()))
 
 
 def _umask() -> int:

@@ -17,15 +17,24 @@ Examples
 >>> answer = index.fetch(query, "keys/eval.key")            # no secret
 >>> "face 17" in he.search.fetched(answer, "keys/secret.key").texts()
 True
+
+Segments of an index on a disk that all machines share are searched by the workers of a
+`he.ray.Pool`, and their answers are read as one:
+
+>>> from he import ray                                                        # doctest: +SKIP
+>>> with ray.Pool() as pool:                                                  # doctest: +SKIP
+...     answers = index.answers("matches", query, "keys/eval.key", pool)
+>>> he.search.fetched(answers, "keys/secret.key").texts()                     # doctest: +SKIP
 """
 
 from __future__ import annotations
 
 import json
 import os
+import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Union
+from typing import TYPE_CHECKING, Any, Union
 
 import numpy as np
 import numpy.typing as npt
@@ -33,7 +42,10 @@ import numpy.typing as npt
 from he import _he
 from he.files import Place, Progress, _kept
 
-__all__ = ["Count", "Index", "Matches", "Ranking", "counted", "fetched", "top_k"]
+if TYPE_CHECKING:
+    from he.ray import Pool
+
+__all__ = ["Answers", "Count", "Index", "Matches", "Ranking", "counted", "fetched", "top_k"]
 
 #: Payloads: a row of uint8 for each vector, or bytes or text.
 Payloads = Union[npt.NDArray[np.uint8], Sequence[Union[bytes, str]]]
@@ -105,6 +117,25 @@ class Ranking:
         return len(self.positions)
 
 
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """Encrypted answers of parts of an index, which `counted`, `fetched` and `top_k` read as one.
+
+    Attributes
+    ----------
+    parts : tuple of bytes
+        The answer of each part.
+    segments : tuple of int
+        The first segment of each part.
+    is_distance : bool
+        Whether the least values are the nearest.
+    """
+
+    parts: tuple[bytes, ...]
+    segments: tuple[int, ...]
+    is_distance: bool
+
+
 class Index:
     """An index of encrypted vectors in a folder.
 
@@ -172,8 +203,8 @@ class Index:
 
         ``predicted`` has the bytes of keys, index, query and answers, the degree of the polynomial
         that tells matches from others with its error, the bound of errors of scores, and the
-        probabilities that a random record lies outside of its band (``outside``) and that 32
-        matches cannot be told apart (``tangled``).
+        probabilities that a random record lies outside of its band (``outside``; ``None`` where
+        there is no bound) and that 32 matches cannot be told apart (``tangled``).
         """
         return self._info()
 
@@ -326,6 +357,54 @@ class Index:
         """
         return self._answer("scores", query, key, **to)
 
+    def answers(
+        self, wanted: str, query: Place, key: Place, pool: Pool, *, segments: int = 1
+    ) -> Answers:
+        """Answer a query by the workers of a pool, without any secret.
+
+        A task whose worker is lost is computed again, so that nothing is lost with it. The folder
+        must be where all workers find it, and so must a key that is given by its path.
+
+        Parameters
+        ----------
+        wanted : {"count", "matches", "scores"}
+            What is asked for.
+        query : path or bytes
+            The result of `query`.
+        key : path or bytes
+            The evaluation key: workers read it from a path, or get it once.
+        pool : he.ray.Pool
+            The workers.
+        segments : int
+            The segments of a task. A worker has one at a time in memory, and expands the query once
+            for a task.
+
+        Raises
+        ------
+        ValueError
+            If the index has no records, or nothing of this kind is answered.
+        he.ray.WorkerLost
+            If a task loses its worker more often than the pool allows.
+        """
+        if wanted not in ("count", "matches", "scores"):
+            raise ValueError(f"{wanted!r}, where \"count\", \"matches\" or \"scores\" is expected")
+        if segments < 1:
+            raise ValueError(f"segments is {segments}, where at least 1 is expected")
+        described = _description(self.folder)
+        count = len(segments_of(described["segments"]))
+        if count == 0:
+            raise ValueError(f"{self.folder} has no records")
+        first = range(0, count, segments)
+        shared = {
+            "folder": os.path.abspath(self.folder),
+            "query": _content(query),
+            "key": key if isinstance(key, bytes) else os.path.abspath(key),
+            "wanted": wanted,
+            "segments": segments,
+        }
+        parts = tuple(pool.map(_answer_of, first, shared=shared))
+        return Answers(parts, tuple(first), described["plan"]["metric"] == "euclidean")
+
     def _answer(
         self,
         wanted: str,
@@ -340,6 +419,53 @@ class Index:
         to = None if output is None else os.fspath(output)
         made = _he._search_answer(self.folder, query, key, wanted, to, device, force, progress)
         return _kept(made, to)
+
+
+def segments_of(parts: Sequence[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    """Group the entries of ``index.json`` by segments.
+
+    An entry whose first slot is the one after the records before it belongs to the same segment.
+    """
+    found: list[list[dict[str, Any]]] = []
+    end = 0
+    for part in parts:
+        start = part["occupancy"]["start"]
+        if start == 0 or start != end:
+            found.append([])
+        found[-1].append(part)
+        end = start + part["occupancy"]["records"]
+    return found
+
+
+def _description(folder: str) -> dict[str, Any]:
+    with open(os.path.join(folder, "index.json"), "rb") as file:
+        found: dict[str, Any] = json.load(file)
+    return found
+
+
+def _content(place: Place) -> bytes:
+    if isinstance(place, bytes):
+        return place
+    with open(place, "rb") as file:
+        return file.read()
+
+
+def _answer_of(
+    first: int, *, folder: str, query: bytes, key: Place, wanted: str, segments: int
+) -> bytes:
+    """Answer for some segments: for an index of their files alone, in a folder of links to them."""
+    described = _description(folder)
+    parts = segments_of(described["segments"])[first : first + segments]
+    described["segments"] = [part for of in parts for part in of]
+    with tempfile.TemporaryDirectory(prefix="he-") as scratch:
+        for part in described["segments"]:
+            name = f"{part['file']:06}.he"
+            os.symlink(os.path.join(folder, name), os.path.join(scratch, name))
+        with open(os.path.join(scratch, "index.json"), "w", encoding="utf-8") as file:
+            json.dump(described, file)
+        made = Index(scratch)._answer(wanted, query, key)
+    assert isinstance(made, bytes)
+    return made
 
 
 def _bytes_of(payloads: Payloads) -> Iterable[bytes]:
@@ -380,7 +506,7 @@ def _read(
 
 
 def counted(
-    answer: Place,
+    answer: Place | Answers,
     key: Place,
     *,
     passphrase: str | None = None,
@@ -391,18 +517,20 @@ def counted(
 
     Parameters
     ----------
-    answer : path or bytes
-        The answer.
+    answer : path, bytes or Answers
+        The answer, or those of parts.
     key : path or bytes
         The secret key.
     passphrase, allow_cost, device
         As for `he.EncryptedFile.decrypt`.
     """
-    return Count(*_read("count", answer, key, 0, passphrase, allow_cost, device))
+    parts, _ = _parts(answer)
+    read = [_read("count", part, key, 0, passphrase, allow_cost, device) for part in parts]
+    return Count(*(sum(numbers) for numbers in zip(*read)))
 
 
 def fetched(
-    answer: Place,
+    answer: Place | Answers,
     key: Place,
     *,
     passphrase: str | None = None,
@@ -410,11 +538,17 @@ def fetched(
     device: str = "auto",
 ) -> Matches:
     """Decrypt the answer of `Index.fetch`. Parameters are as for `counted`."""
-    return Matches(*_read("matches", answer, key, 0, passphrase, allow_cost, device))
+    parts, segments = _parts(answer)
+    read = [Matches(*_read("matches", part, key, 0, passphrase, allow_cost, device)) for part in parts]
+    return Matches(
+        np.concatenate([_moved(found.positions, by) for found, by in zip(read, segments)]),
+        np.concatenate([found.payloads for found in read]),
+        sum(found.undecided for found in read),
+    )
 
 
 def top_k(
-    answer: Place,
+    answer: Place | Answers,
     key: Place,
     k: int = 10,
     *,
@@ -426,4 +560,20 @@ def top_k(
 
     Parameters are as for `counted`; there may be fewer records.
     """
-    return Ranking(*_read("scores", answer, key, k, passphrase, allow_cost, device))
+    parts, segments = _parts(answer)
+    read = [Ranking(*_read("scores", part, key, k, passphrase, allow_cost, device)) for part in parts]
+    positions = np.concatenate([_moved(found.positions, by) for found, by in zip(read, segments)])
+    values = np.concatenate([found.values for found in read])
+    if isinstance(answer, Answers):
+        nearest = np.argsort(values if answer.is_distance else -values, kind="stable")[:k]
+        positions, values = positions[nearest], values[nearest]
+    return Ranking(positions, values, max(found.error for found in read))
+
+
+def _parts(answer: Place | Answers) -> tuple[Sequence[Place], Sequence[int]]:
+    """The answers of parts, and the first segment of each."""
+    return (answer.parts, answer.segments) if isinstance(answer, Answers) else ([answer], [0])
+
+
+def _moved(positions: npt.NDArray[np.int64], segments: int) -> npt.NDArray[np.int64]:
+    return positions + np.array([segments, 0])

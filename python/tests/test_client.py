@@ -174,6 +174,34 @@ def test_encrypt_here_compute_there_decrypt_here(server: Server, keys: Path, tmp
         assert error.value.status == 404
 
 
+def test_an_index_is_sent_asked_and_withdrawn(server: Server, tmp_path: Path) -> None:
+    index = he.Index.create(tmp_path / "index", 2, records=100)
+    index.keygen(tmp_path / "keys", device="cpu")
+    secret, evaluation = tmp_path / "keys/secret.key", tmp_path / "keys/eval.key"
+    index.append([[3, 4], [1, 0], [-2, 0]], None, secret, device="cpu")
+    asked = index.query([1, 0.2], secret, device="cpu")
+    with client.Service(server.url, server.token()) as service:
+        name = service.put_index(index, evaluation)
+        index.append([[1, 1], [0.5, -0.1]], None, secret, device="cpu")
+        index.delete([[0, 0], [0, 3]])
+        assert service.put_index(index.folder, to=name) == service.put_index(index, to=name) == name
+        for key in (None, evaluation):
+            answer = service.download(service.search(name, asked, "scores", key=key)).source
+            assert answer == index.scores(asked, evaluation, device="cpu")
+        ranking = he.search.top_k(answer, secret, device="cpu")
+        assert ranking.positions.tolist() == [[0, 1], [0, 4], [0, 2]]
+        with pytest.raises(client.ServiceError, match="do not serve matches"):
+            service.search(name, asked, "count")
+        index.merge(device="cpu")
+        with pytest.raises(ValueError, match="not an earlier state"):
+            service.put_index(index, to=name)
+        with pytest.raises(ValueError, match="give `key`"):
+            service.put_index(index)
+        service.withdraw_index(name)
+        with pytest.raises(client.ServiceError, match="no such index"):
+            service.search(name, asked)
+
+
 def test_tables_of_a_guest(server: Server, keys: Path) -> None:
     table = files.encrypt(b"x,y\n1.5,2\n-3,4\n6,0.25\n", keys / "secret.key", device="cpu")
     service = client.Service(server.url)

@@ -11,11 +11,14 @@ import numpy.typing as npt
 import pytest
 
 import he
-from he import search
+from he import ray, search
 
 DIMENSION = 4
 THRESHOLD, MARGIN = 0.7, 0.2
 SLOTS = 8192
+
+needs_ray = pytest.mark.skipif(not ray.is_available(), reason="Ray is not installed")
+ENGINES = ["process", pytest.param("ray", marks=needs_ray)]
 
 Vectors = npt.NDArray[np.float64]
 
@@ -119,6 +122,41 @@ def test_other_metrics_rank(metric: str, tmp_path: Path) -> None:
     np.testing.assert_allclose(ranking.values, values[order[:3]], atol=1e-4)
     with pytest.raises(he.ParameterError, match="rankings do not serve matches"):
         index.fetch(asked, tmp_path / "keys/eval.key", device="cpu")
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_segments_are_searched_by_workers(engine: str, tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    query, count = np.array([1.0, 0.2, 0.0]), SLOTS + 40
+    vectors = rng.normal(size=(count, 3))
+    vectors[:, 0] = -np.abs(vectors[:, 0]) - 1
+    near = np.array([7, SLOTS - 1, SLOTS, SLOTS + 39])
+    vectors[near] = query
+    index = he.Index.create(
+        tmp_path / "index", 3, threshold=0.6, margin=0.3, payload=2, records=count
+    )
+    index.keygen(tmp_path / "keys", device="cpu")
+    secret, keys = tmp_path / "keys/secret.key", tmp_path / "keys/eval.key"
+    index.append(vectors, rng.integers(0, 256, (count, 2), dtype=np.uint8), secret, device="cpu")
+    index.delete([[1, 0]])
+    asked = index.query(query, secret, device="cpu")
+    with ray.Pool(engine=engine) as pool:
+        counts, matches, scores = (
+            index.answers(wanted, asked, keys, pool) for wanted in ("count", "matches", "scores")
+        )
+        with pytest.raises(ValueError, match="at least 1"):
+            index.answers("count", asked, keys, pool, segments=0)
+        with pytest.raises(ValueError, match="'all'"):
+            index.answers("all", asked, keys, pool)
+    assert counts.segments == (0, 1) and counts.parts[0] != counts.parts[1]
+    assert search.counted(counts, secret, device="cpu") == search.Count(3, 0)
+    whole = search.fetched(index.fetch(asked, keys, device="cpu"), secret, device="cpu")
+    found = search.fetched(matches, secret, device="cpu")
+    assert found.positions.tolist() == [[0, 7], [0, SLOTS - 1], [1, 39]] == whole.positions.tolist()
+    np.testing.assert_array_equal(found.payloads, whole.payloads)
+    ranking = search.top_k(scores, secret, 3, device="cpu")
+    assert {tuple(at) for at in ranking.positions.tolist()} == {(0, 7), (0, SLOTS - 1), (1, 39)}
+    np.testing.assert_allclose(ranking.values, 1, atol=ranking.error)
 
 
 REFUSED: list[tuple[type[Exception], str, Callable[[Case, Path], object]]] = [

@@ -44,8 +44,10 @@ pub use party::{
 pub use publishing::{PublishNeeds, Published};
 pub use search::{
     Search, SearchAnswer, SearchAppend, SearchCreate, SearchDelete, SearchInfo, SearchKeygen, SearchMerge,
-    SearchQuery, SearchRead, SearchSecret, SearchStep,
+    SearchOutput, SearchQuery, SearchRead, SearchSecret, SearchStep,
 };
+#[cfg(feature = "client")]
+pub use search::{SearchUpload, SearchWithdraw};
 pub use secret::{Opening, SealFlags, Unlock};
 #[cfg(feature = "server")]
 pub use serve::{Quotas, Serve, ServeCommand, ServeFlags, TenantCommand, TokenCommand};

@@ -5,6 +5,10 @@
 //! answer, a busy service) are tried again for about half a minute. A secret key is refused before
 //! a connection is opened.
 
+mod search;
+
+pub use search::RemoteIndex;
+
 use crate::args::ServerFlags;
 use crate::error::{CliError, IoContext, Result, one_line, warn};
 use crate::progress::Progress;
@@ -552,11 +556,10 @@ impl Remote {
         inputs: &mut [Upload],
         key: &mut Upload,
         mut bootstrap: Option<&mut Upload>,
-        mut output: Output,
+        output: Output,
     ) -> Result<Done> {
         let mut left: Vec<String> = Vec::new();
-        let mut random = rng()?;
-        let mut compute = || -> Result<Value> {
+        let mut prepare = || -> Result<Value> {
             let mut names = Vec::new();
             for input in inputs.iter_mut() {
                 let id = self.upload("objects", input)?;
@@ -571,7 +574,19 @@ impl Remote {
                 left.push(format!("/v1/key-sets/{id}"));
                 request["bootstrap_key"] = json!(id);
             }
-            let request = serde_json::to_vec(&request).unwrap_or_default();
+            Ok(request)
+        };
+        let request = prepare();
+        let keys = key.length + bootstrap.map_or(0, |key| key.length);
+        let sent = inputs.iter().map(|input| input.length).sum::<u64>() + keys;
+        self.computed(request, left, output).map(|done| Done { sent, ..done })
+    }
+
+    /// Asks for a job, and writes its result. Everything that is `left` there is removed then.
+    fn computed(&self, request: Result<Value>, mut left: Vec<String>, mut output: Output) -> Result<Done> {
+        let compute = || -> Result<Value> {
+            let request = serde_json::to_vec(&request?).unwrap_or_default();
+            let mut random = rng()?;
             // By its key, the service knows a request again whose answer was lost.
             let name = format!("{:016x}{:016x}", random.next_u64(), random.next_u64());
             let headers = [("Content-Type", "application/json"), ("Idempotency-Key", &*name)];
@@ -588,9 +603,7 @@ impl Remote {
         let info = info?;
         let received = output.bytes();
         output.commit()?;
-        let keys = key.length + bootstrap.map_or(0, |key| key.length);
-        let sent = inputs.iter().map(|input| input.length).sum::<u64>() + keys;
-        Ok(Done { info, sent, received })
+        Ok(Done { info, sent: 0, received })
     }
 }
 

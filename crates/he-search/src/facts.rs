@@ -39,8 +39,10 @@ pub struct Facts {
     /// The products of a fetch per segment.
     pub payload_products: usize,
     /// The bound on the probability that any record of random direction is outside of the lower
-    /// band, for the cosine.
-    pub outside: f64,
+    /// band. `None` for rankings, for other metrics than the cosine, and where it says nothing:
+    /// many directions are then between the bands, whose records are undecided, and bands that end
+    /// at -1 and 1 leave none beyond them.
+    pub outside: Option<f64>,
     /// The bound on the probability that so many matches of random positions are tangled.
     pub tangled: f64,
 }
@@ -93,9 +95,10 @@ impl Params {
         let matches = u64::from(step.is_some());
         let outside = match (&self.plan().task, self.plan().metric) {
             (Task::Match { bands, .. }, Metric::Cosine) => {
-                (bands.tail(self.plan().dimension) * self.plan().records as f64).min(1.0)
+                let bound = bands.tail(self.plan().dimension) * self.plan().records as f64;
+                Some(bound).filter(|&bound| bound < 1.0)
             }
-            _ => 0.0,
+            _ => None,
         };
         let tangled =
             f64::from(TANGLED_MATCHES).powi(4) / (8.0 * (self.slots() as f64).powi(3) * segments as f64);
@@ -146,19 +149,29 @@ impl std::fmt::Display for Facts {
             "query: {:.2} MB; answers: count {count:.2} MB, fetch {fetch:.2} MB, ranking {scores:.2} MB",
             mb(self.query_bytes)
         )?;
-        writeln!(f, "key switches per query: {}", self.expansion_switches)?;
+        writeln!(f, "design: levelled; key switches per query: {}", self.expansion_switches)?;
         writeln!(
             f,
             "per segment: {} products for scores, {} relinearisations for the step, {} products for payloads",
             self.score_products, self.step_relinearisations, self.payload_products
         )?;
-        writeln!(f, "step polynomial: degree {}, largest error {:.1e}", self.degree, self.step_error)?;
-        writeln!(f, "error of scores: at most {:.1e}", self.score_error)?;
-        write!(
-            f,
-            "probability that a random record is outside of its band: {:.1e}; that {TANGLED_MATCHES} matches \
-             are tangled: {:.1e}",
-            self.outside, self.tangled
-        )
+        write!(f, "error of scores: at most {:.1e}", self.score_error)?;
+        if self.degree == 0 {
+            return Ok(());
+        }
+        write!(f, "\nstep polynomial: degree {}, largest error {:.1e}", self.degree, self.step_error)?;
+        match self.outside {
+            Some(bound) => {
+                write!(
+                    f,
+                    "\nprobability that any record of random direction is outside of the bands: {bound:.1e}"
+                )
+            }
+            None => write!(f, "\nrecords between the bands are undecided: no bound on how many there are"),
+        }?;
+        if self.tangled > 0.0 {
+            write!(f, "\nprobability that {TANGLED_MATCHES} matches are tangled: {:.1e}", self.tangled)?;
+        }
+        Ok(())
     }
 }

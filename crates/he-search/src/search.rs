@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::index::Index;
 use crate::plan::Params;
 use crate::public::PublicSegment;
-use crate::segment::{Occupancy, PAYLOAD_LEVEL, Segment};
+use crate::segment::{Occupancy, PAYLOAD_LEVEL, Segment, check_parts};
 use he_core::backend::{Cpu, RingOps};
 use he_core::ckks::{Ciphertext, Complex64, Evaluator, Plaintext};
 use he_core::rlwe::EvaluationKeys;
@@ -70,10 +70,7 @@ impl<B: RingOps> Records<B> for PublicSegment<B> {
         constants: &[Ciphertext<B>],
         _: &EvaluationKeys<B>,
     ) -> Result<Ciphertext<B>> {
-        let (found, expected) = (self.columns.len(), params.columns());
-        if found != expected {
-            return Err(Error::Shape { object: "the segment", part: "columns", found, expected });
-        }
+        check_parts("columns", self.columns.len(), params.columns())?;
         let terms: Vec<_> = constants.iter().zip(&self.columns).collect();
         Ok(ev.plain_combination(&terms)?)
     }

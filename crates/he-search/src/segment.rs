@@ -76,6 +76,14 @@ impl Occupancy {
     }
 }
 
+/// Checks how many parts of a kind a segment has.
+pub(crate) fn check_parts(part: &'static str, found: usize, expected: usize) -> Result<()> {
+    match found == expected {
+        true => Ok(()),
+        false => Err(Error::Shape { object: "the segment", part, found, expected }),
+    }
+}
+
 /// The levels at which records are encrypted: columns at the top, payloads two above the result,
 /// one for a mask and one for the product by the indicator.
 pub(crate) const PAYLOAD_LEVEL: usize = 2;
@@ -128,12 +136,7 @@ impl<B: RingOps> Segment<B> {
             ("columns", self.columns.len(), params.columns()),
             ("ciphertexts of payloads", self.payload.len(), params.payload_ciphertexts()),
         ];
-        for (part, found, expected) in parts {
-            if found != expected {
-                return Err(Error::Shape { object: "the segment", part, found, expected });
-            }
-        }
-        Ok(())
+        parts.into_iter().try_for_each(|(part, found, expected)| check_parts(part, found, expected))
     }
 
     /// These records, then those of another segment: the ciphertexts are added, after rotations

@@ -33,7 +33,8 @@ impl Arriving {
     pub fn open(path: &Path, kind: Kind) -> he_files::Result<Self> {
         let scanned = match kind {
             Kind::KeySet => Scanned::EvaluationKeys,
-            Kind::Object => Scanned::Encrypted,
+            // Nobody uploads an index, only the files of its segments.
+            Kind::Object | Kind::Index => Scanned::Encrypted,
         };
         let mut scan = Scan::new(NAME, scanned);
         let at = |error| he_files::Error::io(error, "read", NAME);

@@ -2,6 +2,7 @@
 
 mod about;
 mod files;
+mod indexes;
 mod jobs;
 mod models;
 mod openapi;
@@ -19,7 +20,7 @@ use axum::extract::{DefaultBodyLimit, MatchedPath, Request, State};
 use axum::http::{Extensions, HeaderMap, HeaderName, HeaderValue, StatusCode, Version, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
+use axum::routing::{get, post, put};
 use axum::{Json, Router};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -52,6 +53,10 @@ pub fn router(app: Arc<App>) -> Router {
         )
         .route("/v1/objects", get(files::objects).options(files::options))
         .route("/v1/objects/{id}", get(files::object).head(files::object_offset).delete(files::delete_object))
+        .route("/v1/indexes", get(indexes::indexes).post(indexes::create))
+        .route("/v1/indexes/{id}", get(indexes::index).delete(indexes::remove))
+        .route("/v1/indexes/{id}/segments/{object}", put(indexes::append))
+        .route("/v1/indexes/{id}/deletions", post(indexes::delete))
         .route("/v1/jobs", get(jobs::list).post(jobs::create))
         .route("/v1/jobs/{id}", get(jobs::job).delete(jobs::cancel))
         .route("/v1/models", get(models::list))

@@ -5,6 +5,7 @@ use crate::clock;
 use crate::db::{self, Database, Ended, Job, JobState, Kind, Object, Room};
 use crate::describe;
 use crate::ids;
+use crate::indexes::{Index, Segments};
 use crate::metrics::Metrics;
 use crate::models::Models;
 use crate::operations::Task;
@@ -24,6 +25,7 @@ use he_files::models::Inference;
 use he_files::operation::{Evaluation, Sources};
 use he_files::scheme::OneOf;
 use he_files::watch::{Progress, Watch};
+use serde_json::Value;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::BufWriter;
@@ -374,7 +376,7 @@ async fn discard(jobs: &Jobs, result: &str) {
 /// Computes a job into the staged file of `result`.
 async fn compute(jobs: &Arc<Jobs>, job: &Job, active: &Arc<Active>, result: &str) -> Answer<Object> {
     let task = Task::parse(&job.request["operation"])?;
-    let input = async |kind: Kind, id: &serde_json::Value, name: &str| -> Answer<Input> {
+    let input = async |kind: Kind, id: &Value, name: &str| -> Answer<Input> {
         let id = id.as_str().unwrap_or_default();
         let found = jobs.db.object(&job.tenant, kind, id).await?;
         match found.filter(|object| object.ready) {
@@ -385,14 +387,19 @@ async fn compute(jobs: &Arc<Jobs>, job: &Job, active: &Arc<Active>, result: &str
     let request = &job.request;
     let key = input(Kind::KeySet, &request["key_set"], "the key set").await?;
     let bootstrap = match &request["bootstrap_key"] {
-        serde_json::Value::Null => None,
+        Value::Null => None,
         id => Some(input(Kind::KeySet, id, "the bootstrapping key").await?),
     };
-    let first = input(Kind::Object, &request["inputs"][0], "the input").await?;
-    let mut others = Vec::new();
-    for (at, name) in (1..task.inputs()).zip(["the second input", "the third input"]) {
-        others.push(input(Kind::Object, &request["inputs"][at], name).await?);
+    let (mut index, mut files) = (None, Vec::new());
+    for (at, name) in (0..task.inputs()).zip(["the input", "the second input", "the third input"]) {
+        let id = &request["inputs"][at];
+        match task.input_kind(at) {
+            Kind::Index => index = Some(segments(jobs, active, &job.tenant, id).await?),
+            kind => files.push(input(kind, id, name).await?),
+        }
     }
+    let mut others = files.into_iter();
+    let first = others.next().ok_or_else(|| Problem::not_found("the input"))?;
     let path = jobs.store.staged(result);
     let (jobs, active, staged) = (Arc::clone(jobs), Arc::clone(active), path.clone());
     let expires = jobs.db.expiry_of(&job.tenant).await?;
@@ -401,11 +408,16 @@ async fn compute(jobs: &Arc<Jobs>, job: &Job, active: &Arc<Active>, result: &str
         let watch: Arc<dyn Watch> = Arc::new(Told(Arc::clone(&active)));
         let work = || match task {
             Task::Operation(operation) => {
-                let sources = Sources { input: first, others, key };
+                let sources = Sources { input: first, others: others.collect(), key };
                 let evaluation = Evaluation::new(&operation, sources, &active.cancel)?;
                 evaluation.evaluate(&jobs.devices, watch, output(&staged)?)
             }
             Task::Infer { model } => infer(&jobs, &active, &model, first, key, bootstrap, &watch, &staged),
+            Task::Search { want } => {
+                let device = jobs.devices.first().ok_or(he_files::Error::NoDevice)?;
+                let index = index.ok_or_else(|| he_files::Error::Caller("there is no index".into()))?;
+                index.answer(want, [first, key], device, output(&staged)?, &*watch)
+            }
         };
         // Hostile files end in errors; should one end in a panic after all, it ends its own job.
         let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
@@ -418,6 +430,15 @@ async fn compute(jobs: &Arc<Jobs>, job: &Job, active: &Arc<Active>, result: &str
         Ok(Object { id, tenant, kind, ready: true, bytes: written.bytes, created, expires, info })
     })
     .await?
+}
+
+/// The index of this name, and where its files are.
+async fn segments(jobs: &Jobs, active: &Active, tenant: &str, id: &Value) -> Answer<Segments> {
+    let missing = || Problem::not_found(Kind::Index.name());
+    let found = jobs.db.object(tenant, Kind::Index, id.as_str().unwrap_or_default()).await?;
+    let text = jobs.db.info(&found.ok_or_else(missing)?.id).await?.ok_or_else(missing)?;
+    let (index, store, cancel) = (Index::read(&text)?, jobs.store.clone(), active.cancel.clone());
+    Ok(Segments { index, store, cancel })
 }
 
 /// The outputs of a model.

@@ -48,6 +48,7 @@ mod host;
 mod host_name;
 mod http;
 mod ids;
+mod indexes;
 mod jobs;
 pub mod logs;
 mod metrics;

@@ -1,11 +1,24 @@
 //! The tasks of jobs: the operations of he-files, and models of this service.
 
+use crate::db::Kind;
 use crate::models::Models;
 use crate::problem::{Answer, Problem};
 use he_files::models::NAME as INFER;
 use he_files::operation::{Operation, Row, TABLE};
+use he_files::search::Wanted;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+
+/// The name of the answer to a query.
+const SEARCH: &str = "search";
+
+/// The answer of an index to an encrypted query.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Search {
+    name: String,
+    want: Option<Wanted>,
+}
 
 /// The inference of encrypted examples by a model of this service.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -25,6 +38,11 @@ pub enum Task {
         /// Its name.
         model: String,
     },
+    /// The answer of an index to a query.
+    Search {
+        /// The answer that is wanted, if it is not the usual one.
+        want: Option<Wanted>,
+    },
 }
 
 impl Task {
@@ -40,16 +58,29 @@ impl Task {
             let Infer { model, .. } = serde_json::from_value(operation.clone()).map_err(bad)?;
             return Ok(Self::Infer { model });
         }
+        if operation["name"] == SEARCH {
+            let Search { want, .. } = serde_json::from_value(operation.clone()).map_err(bad)?;
+            return Ok(Self::Search { want });
+        }
         let operation: Operation = serde_json::from_value(operation.clone()).map_err(bad)?;
         operation.check()?;
         Ok(Self::Operation(operation))
     }
 
-    /// The number of encrypted files that it takes.
+    /// The number of inputs that it takes.
     pub fn inputs(&self) -> usize {
         match self {
             Self::Operation(operation) => operation.inputs(),
             Self::Infer { .. } => 1,
+            Self::Search { .. } => 2,
+        }
+    }
+
+    /// The kind of an input: a search takes an index, then a query.
+    pub fn input_kind(&self, at: usize) -> Kind {
+        match self {
+            Self::Search { .. } if at == 0 => Kind::Index,
+            _ => Kind::Object,
         }
     }
 
@@ -58,6 +89,7 @@ impl Task {
         match self {
             Self::Operation(operation) => operation.name(),
             Self::Infer { .. } => INFER,
+            Self::Search { .. } => SEARCH,
         }
     }
 }
@@ -77,6 +109,15 @@ pub fn list(models: &Models) -> Value {
             "parameters": { "model": { "type": "string", "enum": names } },
         }));
     }
+    all.push(json!({
+        "name": SEARCH,
+        "about": "An index under ckks, then a query: matches, their number, or scores",
+        "inputs": [2],
+        "contents": ["index"],
+        "schemes": ["ckks"],
+        "on": { "index": ["ckks"] },
+        "parameters": { "want": { "type": "string", "enum": ["count", "matches", "scores"] } },
+    }));
     json!({ "operations": all })
 }
 
@@ -90,6 +131,9 @@ mod tests {
         assert_eq!(parse(r#"{"name":"sharpen"}"#).unwrap(), Task::Operation(Operation::Sharpen {}));
         let infer = parse(r#"{"name":"infer","model":"x"}"#).unwrap();
         assert_eq!((infer.name(), infer.inputs()), ("infer", 1));
+        let search = parse(r#"{"name":"search","want":"scores"}"#).unwrap();
+        assert_eq!(search, Task::Search { want: Some(Wanted::Scores) });
+        assert_eq!([0, 1].map(|at| search.input_kind(at)), [Kind::Index, Kind::Object]);
         for text in [
             "null",
             "3",
@@ -99,6 +143,8 @@ mod tests {
             r#"{"name":"infer"}"#,
             r#"{"name":"infer","model":"x","y":1}"#,
             r#"{"name":"sharpen","by":1}"#,
+            r#"{"name":"search","want":"all"}"#,
+            r#"{"name":"search","index":"x"}"#,
         ] {
             assert_eq!(parse(text).unwrap_err().status.as_u16(), 400, "{text}");
         }
@@ -125,6 +171,7 @@ mod tests {
                     ("array", "entries") => json!(["1", "-2"]),
                     ("number", _) => json!(0.5),
                     ("array", _) => json!(["a", "b"]),
+                    (_, "want") => json!("count"),
                     (_, "matrix") => json!("0 1 0"),
                     _ => json!("keep"),
                 };

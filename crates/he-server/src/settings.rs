@@ -93,6 +93,8 @@ macro_rules! with_settings {
             job_minutes: u64, "M", "HE_SERVE_JOB_MINUTES";
             /// Minutes until a running job of a guest has failed [default: 10]
             guest_job_minutes: u64, "M", "HE_SERVE_GUEST_JOB_MINUTES";
+            /// Memory of a segment of an index, of which a query takes a few [default: 2048]
+            segment_mib: u64, "MIB", "HE_SERVE_SEGMENT_MIB";
             /// Requests per second of a tenant, or of an address without a token [default: 100]
             request_rate: u32, "N", "HE_SERVE_REQUEST_RATE";
             /// Sessions per minute of an address [default: 30]
@@ -259,6 +261,8 @@ pub struct Config {
     pub guest: Quota,
     /// Bytes of the largest file.
     pub max_upload: u64,
+    /// Bytes of memory of the largest segment of an index.
+    pub segment_memory: u64,
     /// Lifetimes in hours: of guests, of uploads that are not complete, of jobs that have ended.
     pub hours: Hours,
     /// The greatest times from the start of a job to its end.
@@ -419,6 +423,7 @@ impl Config {
                 jobs: jobs.min(20),
             },
             max_upload: mib(settings.max_upload_mib.unwrap_or(1 << 14)),
+            segment_memory: mib(settings.segment_mib.unwrap_or(1 << 11)),
             hours: Hours {
                 guest: settings.guest_hours.unwrap_or(24),
                 upload: settings.upload_hours.unwrap_or(24),

@@ -291,15 +291,15 @@ async fn discard(uploads: &Uploads, object: &Object) -> Answer<()> {
 /// Removes an object, or an upload on its way.
 ///
 /// # Errors
-/// It is being written to, or a job uses it.
+/// It is being written to, or a job or an index uses it.
 pub async fn remove(uploads: &Uploads, object: &Object) -> Answer<()> {
     let mut hold = uploads.hold(object, &object.tenant)?;
     let removed = uploads.db.remove_object(object).await?;
     hold.arriving = None;
     drop(hold);
     if !removed {
-        let problem = Problem::conflict("a job that has not ended uses this object");
-        return Err(problem.hint("cancel the job, or wait for it"));
+        let problem = Problem::conflict("a job that has not ended, or an index, uses this object");
+        return Err(problem.hint("cancel the job or wait for it; delete the index first"));
     }
     Ok(uploads.store.remove(&object.id).await?)
 }

@@ -1,15 +1,13 @@
 //! Descriptions of indexes of encrypted vectors.
 //!
 //! Must hold: bytes are refused or describe segments whose records are counted, and positions that
-//! do not exist are refused before anything is written.
+//! do not exist are refused.
 
-use he_files::search::IndexFolder;
+use he_files::search::IndexDescription;
 use he_search::Position;
-use std::path::Path;
 
 pub fn run(data: &[u8]) {
-    let nowhere = Path::new("/nonexistent/index");
-    let Ok(mut index) = IndexFolder::from_bytes(nowhere, data, "index.json") else { return };
+    let Ok(mut index) = IndexDescription::from_bytes(data, "index.json") else { return };
     let slots = (index.segments() * index.params().slots()) as u64;
     assert!(index.records() <= slots, "more records than slots");
     assert!(index.segments() <= index.files(), "more segments than files");

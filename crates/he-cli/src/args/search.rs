@@ -1,6 +1,8 @@
 //! The options of `search`.
 
 use super::keygen::KeyOptions;
+#[cfg(feature = "client")]
+use super::server::ServerFlags;
 use super::{CsvFlags, DeviceFlag, Opening};
 use clap::{Args, Subcommand, ValueEnum};
 use he_files::search::Wanted;
@@ -45,12 +47,27 @@ pub enum SearchStep {
     #[command(after_help = "Example:\n  \
         he-cli search query faces/ face.csv -k keys/secret.key -o query.he")]
     Query(SearchQuery),
+    /// Send an index to a service, or bring the one that is there up to date
+    ///
+    /// Records that were appended or deleted since are appended or deleted there. The service keeps
+    /// the evaluation key with the index. A merged index is sent anew.
+    #[cfg(feature = "client")]
+    #[command(after_help = "Examples:\n  \
+        he-cli search upload faces/ -k keys/eval.key --server https://he.example.org\n  \
+        he-cli search upload faces/ --to 0123456789abcdef0123456789abcdef \\\n    \
+        --server https://he.example.org")]
+    Upload(SearchUpload),
+    /// Remove an index from a service, with its records and its key
+    #[cfg(feature = "client")]
+    #[command(after_help = "Example:\n  \
+        he-cli search withdraw 0123456789abcdef0123456789abcdef --server https://he.example.org")]
+    Withdraw(SearchWithdraw),
     /// Answer a query, without any secret
     #[command(after_help = "Examples:\n  \
         he-cli search answer faces/ query.he -k keys/eval.key -o answer.he\n  \
         he-cli search answer faces/ query.he --want count -k keys/eval.key -o answer.he")]
     Answer(SearchAnswer),
-    /// Decrypt an answer
+    /// Decrypt an answer to a CSV table
     #[command(after_help = "Examples:\n  \
         he-cli search read answer.he -k keys/secret.key -o -\n  \
         he-cli search read answer.he --nearest 10 -k keys/secret.key -o nearest.csv")]
@@ -138,6 +155,19 @@ pub struct SearchSecret {
     pub opening: Opening,
 }
 
+/// The file that a step writes, and where it is computed.
+#[derive(Debug, Args)]
+pub struct SearchOutput {
+    /// The file to write, or - for standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+    #[command(flatten)]
+    pub device: DeviceFlag,
+    /// Replace the output file if it exists
+    #[arg(long)]
+    pub force: bool,
+}
+
 /// `search append`.
 #[derive(Debug, Args)]
 pub struct SearchAppend {
@@ -193,16 +223,10 @@ pub struct SearchQuery {
     pub vector: PathBuf,
     #[command(flatten)]
     pub secret: SearchSecret,
-    /// The encrypted query to write
-    #[arg(short, long, value_name = "FILE")]
-    pub output: PathBuf,
     #[command(flatten)]
     pub csv: CsvFlags,
     #[command(flatten)]
-    pub device: DeviceFlag,
-    /// Replace the output file if it exists
-    #[arg(long)]
-    pub force: bool,
+    pub to: SearchOutput,
 }
 
 /// The answer to a query.
@@ -226,27 +250,52 @@ impl From<Want> for Wanted {
     }
 }
 
+/// `search upload`.
+#[cfg(feature = "client")]
+#[derive(Debug, Args)]
+pub struct SearchUpload {
+    /// Folder of the index
+    pub index: PathBuf,
+    /// The evaluation key, which the service keeps
+    #[arg(short, long, value_name = "FILE", required_unless_present = "to", conflicts_with = "to")]
+    pub key: Option<PathBuf>,
+    /// The id of the index there, which an earlier upload printed
+    #[arg(long, value_name = "ID")]
+    pub to: Option<String>,
+    #[command(flatten)]
+    pub server: ServerFlags,
+}
+
+/// `search withdraw`.
+#[cfg(feature = "client")]
+#[derive(Debug, Args)]
+pub struct SearchWithdraw {
+    /// The id of the index there
+    pub id: String,
+    #[command(flatten)]
+    pub server: ServerFlags,
+}
+
 /// `search answer`.
 #[derive(Debug, Args)]
 pub struct SearchAnswer {
-    /// Folder of the index
+    /// Folder of the index; with --server, the id that search upload printed
     pub index: PathBuf,
     /// The query that search query wrote
     pub query: PathBuf,
     /// The answer [default: matches; scores if the index only ranks]
     #[arg(long, value_enum, value_name = "count|matches|scores", hide_possible_values = true)]
     pub want: Option<Want>,
-    /// The evaluation key; no secret is needed
+    /// The evaluation key; no secret is needed, and a service keeps the key of its index
     #[arg(short, long, value_name = "FILE")]
-    pub key: PathBuf,
-    /// The encrypted answer to write
-    #[arg(short, long, value_name = "FILE")]
-    pub output: PathBuf,
+    #[cfg_attr(feature = "client", arg(required_unless_present = "server"))]
+    #[cfg_attr(not(feature = "client"), arg(required = true))]
+    pub key: Option<PathBuf>,
     #[command(flatten)]
-    pub device: DeviceFlag,
-    /// Replace the output file if it exists
-    #[arg(long)]
-    pub force: bool,
+    pub to: SearchOutput,
+    #[cfg(feature = "client")]
+    #[command(flatten)]
+    pub server: ServerFlags,
 }
 
 /// `search read`.
@@ -259,14 +308,8 @@ pub struct SearchRead {
     /// Records of a ranking
     #[arg(long, value_name = "K", default_value_t = 10)]
     pub nearest: usize,
-    /// The CSV table to write, or - for standard output
-    #[arg(short, long, value_name = "FILE")]
-    pub output: PathBuf,
     #[command(flatten)]
-    pub device: DeviceFlag,
-    /// Replace the output file if it exists
-    #[arg(long)]
-    pub force: bool,
+    pub to: SearchOutput,
 }
 
 /// `search info`.

@@ -1,9 +1,12 @@
 //! `search`: indexes of encrypted vectors, queries and answers.
 
+#[cfg(feature = "client")]
+mod remote;
+
 use super::keygen;
 use crate::args::{
     CsvFlags, Search, SearchAnswer, SearchAppend, SearchCreate, SearchDelete, SearchInfo, SearchKeygen,
-    SearchMerge, SearchQuery, SearchRead, SearchSecret, SearchStep,
+    SearchMerge, SearchOutput, SearchQuery, SearchRead, SearchSecret, SearchStep,
 };
 use crate::error::{CliError, Result};
 use crate::progress::Shown;
@@ -13,14 +16,14 @@ use he_files::cipher_file::CipherReader;
 use he_files::data::table::Table;
 use he_files::error::SearchError;
 use he_files::io::input::Input;
-use he_files::io::output::{OutputOptions, create_dir};
+use he_files::io::output::{Output, OutputOptions, create_dir};
 use he_files::key_file::{AnyKey, KeyFile};
 use he_files::key_set::{KEY_NAMES, KeyFiles};
 use he_files::scheme::engine::rng;
 use he_files::scheme::{Ckks, OneOf, Scheme};
-use he_files::search::{self, IndexFolder, Record, Wanted};
+use he_files::search::{self, IndexFolder, Record, StoredIndex, Wanted};
 use he_files::units;
-use he_search::{Params, Plan, Task};
+use he_search::{Params, Plan};
 use std::path::Path;
 
 pub(super) fn run(args: &Search) -> Result<Summary> {
@@ -31,10 +34,20 @@ pub(super) fn run(args: &Search) -> Result<Summary> {
         SearchStep::Delete(args) => delete(args),
         SearchStep::Merge(args) => merge(args),
         SearchStep::Query(args) => query(args),
+        #[cfg(feature = "client")]
+        SearchStep::Upload(args) => remote::upload(args),
+        #[cfg(feature = "client")]
+        SearchStep::Withdraw(args) => remote::withdraw(args),
         SearchStep::Answer(args) => answer(args),
         SearchStep::Read(args) => read(args),
         SearchStep::Info(args) => info(args),
     }
+}
+
+/// The file that a step writes, which is none of those that it reads.
+fn output(to: &SearchOutput, text: Text, private: bool, inputs: &[&Path]) -> Result<Output> {
+    let options = OutputOptions { force: to.force, private, ..OutputOptions::default() };
+    stdio::create(&to.output, options, text, inputs)
 }
 
 /// The longest text file of payloads.
@@ -200,54 +213,48 @@ fn query(args: &SearchQuery) -> Result<Summary> {
         let (name, found) = (args.vector.display().to_string(), vectors.len());
         return Err(he_files::Error::from(SearchError::Rows { name, found }).into());
     };
-    let options = OutputOptions { force: args.force, ..OutputOptions::default() };
-    let output = stdio::create(&args.output, options, Text::No, &[&args.vector, &args.secret.key])?;
-    let devices = args.device.open()?;
+    let output = output(&args.to, Text::No, false, &[&args.vector, &args.secret.key])?;
+    let devices = args.to.device.open()?;
     let engine = search::engine(index.params(), devices.lead().clone())?;
     let written = search::query(&index, &key, vector, &engine, output, &mut rng()?)?;
-    let line = format!("{}: {}, in {}", shown(&args.output), units::bytes(written.bytes), time());
-    let summary = summary("query", &index).path("input", &args.vector).output(&args.output);
+    let line = format!("{}: {}, in {}", shown(&args.to.output), units::bytes(written.bytes), time());
+    let summary = summary("query", &index).path("input", &args.vector).output(&args.to.output);
     Ok(summary.fact("device", devices.name()).facts(written.facts).line(line))
 }
 
 fn answer(args: &SearchAnswer) -> Result<Summary> {
-    stdin_once([&*args.query, &*args.key])?;
+    #[cfg(feature = "client")]
+    if let Some(url) = &args.server.server {
+        return remote::answer(args, url);
+    }
+    let Some(path) = &args.key else { return Err(CliError::usage("--key is missing")) };
+    stdin_once([&*args.query, path])?;
     let index = IndexFolder::open(&args.index)?;
     let reader = CipherReader::<Ckks>::new(Input::open(&args.query)?)?;
-    let wanted = args.want.map_or_else(|| usual(index.params()), Wanted::from);
-    let options = OutputOptions { force: args.force, ..OutputOptions::default() };
-    let output = stdio::create(&args.output, options, Text::No, &[&args.query, &args.key])?;
-    let key = ckks(&args.key, "an evaluation key", None)?;
-    let devices = args.device.open()?;
+    let wanted = args.want.map_or_else(|| Wanted::usual(index.params()), Wanted::from);
+    let output = output(&args.to, Text::No, false, &[&args.query, path])?;
+    let key = ckks(path, "an evaluation key", None)?;
+    let devices = args.to.device.open()?;
     let engine = search::engine(index.params(), devices.lead().clone())?;
     let written = search::answer(&index, reader, key, wanted, &engine, output, &Shown::default())?;
-    let line = format!("{}: {}, in {}", shown(&args.output), units::bytes(written.bytes), time());
-    let summary = summary("answer", &index).path("input", &args.query).output(&args.output);
+    let line = format!("{}: {}, in {}", shown(&args.to.output), units::bytes(written.bytes), time());
+    let summary = summary("answer", &index).path("input", &args.query).output(&args.to.output);
     Ok(summary.fact("device", devices.name()).facts(written.facts).line(line))
-}
-
-/// The answer of an index, if none is asked for.
-fn usual(params: &Params) -> Wanted {
-    match params.plan().task {
-        Task::Match { .. } => Wanted::Matches,
-        Task::Rank => Wanted::Scores,
-    }
 }
 
 fn read(args: &SearchRead) -> Result<Summary> {
     stdin_once([&*args.answer, &*args.secret.key])?;
     let key = secret_key(&args.secret)?;
     let reader = CipherReader::<Ckks>::new(Input::open(&args.answer)?)?;
-    let options = OutputOptions { force: args.force, private: true, ..OutputOptions::default() };
-    let output = stdio::create(&args.output, options, Text::Yes, &[&args.answer, &args.secret.key])?;
-    let devices = args.device.open()?;
+    let output = output(&args.to, Text::Yes, true, &[&args.answer, &args.secret.key])?;
+    let devices = args.to.device.open()?;
     let found = search::read(reader, &key, args.nearest, devices.lead().clone())?;
     found.write(output)?;
-    let line = format!("{}: {}, in {}", shown(&args.output), found.text(), time());
+    let line = format!("{}: {}, in {}", shown(&args.to.output), found.text(), time());
     Ok(Summary::new("search")
         .fact("step", "read")
         .path("input", &args.answer)
-        .output(&args.output)
+        .output(&args.to.output)
         .fact("device", devices.name())
         .facts(found.facts())
         .line(line))

@@ -6,6 +6,8 @@
 #[allow(dead_code)]
 mod client;
 mod operating;
+#[cfg(feature = "client")]
+mod search;
 
 use client::{Client, PIECE, TUS};
 use serde_json::{Value, json};

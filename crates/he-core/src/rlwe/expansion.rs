@@ -75,8 +75,8 @@ impl<B: RingOps> RlweCiphertext<B> {
         Ok(divided)
     }
 
-    /// Twice the even multiples of `step` among the exponents of each entry, and twice the odd ones,
-    /// moved down by `step`; g negates the odd ones.
+    /// Twice the even multiples of `step` among the exponents of each entry, and twice the odd
+    /// ones, moved down by `step`; g negates the odd ones.
     fn parted(&self, step: i64, g: u64, keys: &EvaluationKeys<B>) -> Result<[Self; 2]> {
         let key = keys.galois(g).ok_or_else(|| missing(g))?;
         let image = self.apply_automorphism(key, g)?;

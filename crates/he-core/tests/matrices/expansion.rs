@@ -7,7 +7,8 @@ use he_core::bgv::Bgv;
 use he_core::exact::{Ciphertext, Decryptor, Evaluator, ExactSpec, Params, Scheme, SecretEncryptor};
 use he_core::ring::Ring;
 use he_core::rlwe::{EvaluationKeys, KeyRequirements, SecretKey};
-use he_core::{Error, ckks::Encoder};
+use he_core::wire::Wire;
+use he_core::{Error, ckks, ckks::Encoder};
 use rand::{RngExt, rngs::ChaCha20Rng};
 
 fn small() -> he_core::ckks::CkksParams {
@@ -100,6 +101,27 @@ fn expansions_have_one_coefficient_each() {
     for count in [1, 4] {
         let found = world.ev.expand(&ct, count, &stranger);
         assert!(matches!(found, Err(Error::KeyMismatch { .. })), "{found:?}");
+    }
+}
+
+/// The portions in which a batch is expanded differ from those of each of its ciphertexts, and the
+/// words do not.
+#[test]
+fn words_do_not_depend_on_the_batch() {
+    let mut rng = seeded();
+    let world = World::new(small(), &mut rng);
+    let n = world.n();
+    let rows = [numbers(n, &mut rng), numbers(n, &mut rng), numbers(n, &mut rng)];
+    let keys = world.keys(KeyRequirements::new().expansion(5, n), &mut rng);
+    let ct = world.encrypt(&rows, false, &mut rng);
+    let words = |ct: &ckks::Ciphertext| ct.to_bytes(&world.params).unwrap();
+    let together = world.ev.expand(&ct, n, &keys).unwrap();
+    for k in 0..3 {
+        let alone = world.ev.expand(&ct.slice_batch(k..k + 1).unwrap(), n, &keys).unwrap();
+        for i in 0..n {
+            let [a, b] = [together.slice_batch(3 * i + k..3 * i + k + 1), alone.slice_batch(i..i + 1)];
+            assert!(words(&a.unwrap()) == words(&b.unwrap()), "coefficient {i} of ciphertext {k}");
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! The side without secrets: queries are answered.
 
-use super::{IndexFolder, check_key, note_of, other_part, segment, write};
+use super::description::other_owner;
+use super::{StoredIndex, check_key, note_of, other_part, segment, write};
 use crate::cipher_file::{CipherReader, Written};
 use crate::error::{Result, SearchError};
 use crate::io::output::Output;
@@ -11,10 +12,12 @@ use crate::scheme::engine::Engine;
 use crate::watch::{Meter, Stage, Watch};
 use he::Device;
 use he_core::rlwe::EvaluationKeys;
-use he_search::{Answer, Error, Search};
+use he_search::{Answer, Error, Params, Search, Task};
+use serde::{Deserialize, Serialize};
 
 /// The answer that is wanted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Wanted {
     /// The number of matches.
     Count,
@@ -24,13 +27,23 @@ pub enum Wanted {
     Scores,
 }
 
+impl Wanted {
+    /// The answer of an index, if none is asked for: matches, or scores if it only ranks.
+    pub fn usual(params: &Params) -> Self {
+        match params.plan().task {
+            Task::Match { .. } => Self::Matches,
+            Task::Rank => Self::Scores,
+        }
+    }
+}
+
 /// Answers a query, segment by segment: memory is bounded by one of them.
 ///
 /// # Errors
 /// The query is for another index, or of another key set; keys are missing; a file is damaged, or
 /// the output cannot be written; the device fails.
 pub fn answer(
-    index: &IndexFolder,
+    index: &dyn StoredIndex,
     mut query: CipherReader<Ckks>,
     key: KeyFile<Ckks>,
     wanted: Wanted,
@@ -38,7 +51,8 @@ pub fn answer(
     output: Output,
     watch: &dyn Watch,
 ) -> Result<Written> {
-    let (params, needed) = (index.params(), "a query");
+    let (described, needed) = (index.description(), "a query");
+    let params = described.params();
     check_key(params, &key, &index.name())?;
     let note = note_of(&query, needed)?;
     if note.holds != SearchPart::Query {
@@ -49,15 +63,14 @@ pub fn answer(
     }
     key.check_owner(&query.params, &query.payload.key_id, &query.name)?;
     let id = key.id.clone();
-    if index.key_set().is_some_and(|own| own != &id) {
-        let (set, own) = (id.short().to_owned(), index.key_set().map_or("", |own| own.short()).to_owned());
-        return Err(SearchError::OtherOwner { key: key.name.clone(), set, index: index.name(), own }.into());
+    if described.key_set().is_some_and(|own| own != &id) {
+        return Err(other_owner(&key.name, &id, &index.name(), described.key_set()));
     }
     let keys = key.evaluation(&engine.ring)?;
     let ct = query.next(&engine.ring, 1)?;
     query.end()?;
     // The expansion takes about as long as a segment.
-    let meter = Meter::new(watch, Stage::Computing, index.segments() as u64 + 1);
+    let meter = Meter::new(watch, Stage::Computing, described.segments() as u64 + 1);
     let search = Search::new(params, &engine.evaluator, &ct, &keys)?;
     meter.inc(1);
     let answer = compute(index, &search, &keys, wanted, engine, &meter)?;
@@ -66,14 +79,14 @@ pub fn answer(
 }
 
 fn compute(
-    index: &IndexFolder,
+    index: &dyn StoredIndex,
     search: &Search<'_, Device>,
     keys: &EvaluationKeys<Device>,
     wanted: Wanted,
     engine: &Engine<Ckks>,
     meter: &Meter<'_>,
 ) -> Result<Answer<Device>> {
-    let mut segments = index.groups().into_iter().map(|parts| {
+    let mut segments = index.description().groups().into_iter().map(|parts| {
         let loaded = segment::load(index, parts, engine, keys);
         meter.inc(1);
         loaded

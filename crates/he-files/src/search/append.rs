@@ -1,7 +1,7 @@
 //! The owner's side: records and queries are encrypted.
 
-use super::folder::Entry;
-use super::{IndexFolder, check_key, write};
+use super::description::Entry;
+use super::{IndexFolder, StoredIndex, check_key, write};
 use crate::cipher_file::Written;
 use crate::error::Result;
 use crate::io::output::{Output, OutputOptions};
@@ -60,7 +60,7 @@ pub fn append(
         let output =
             Output::create(index.path(file), OutputOptions { force: true, ..Default::default() }, &[])?;
         bytes += write(output, &params, &key.id, holds, &parts)?.bytes;
-        index.entries.push(Entry { file, occupancy });
+        index.description.entries.push(Entry { file, occupancy });
         meter.inc(now.len() as u64);
         rest = later;
     }

@@ -1,7 +1,7 @@
 //! Merging of the parts of segments.
 
-use super::folder::Entry;
-use super::{IndexFolder, segment};
+use super::IndexFolder;
+use super::description::{Entry, open};
 use crate::cipher_file::CipherWriter;
 use crate::error::{Error, Result};
 use crate::io::output::{Output, OutputOptions};
@@ -29,7 +29,7 @@ pub fn merge(index: &mut IndexFolder, engine: &Engine<Ckks>) -> Result<usize> {
 
 /// Joins a part and the next one.
 fn join(index: &mut IndexFolder, at: usize, engine: &Engine<Ckks>) -> Result<()> {
-    let [mut left, mut right] = [segment::open(index, at)?, segment::open(index, at + 1)?];
+    let [mut left, mut right] = [open(index, at)?, open(index, at + 1)?];
     let [a, b] = [&index.entries[at].occupancy, &index.entries[at + 1].occupancy];
     let deleted = a.deleted.iter().chain(&b.deleted).copied().collect();
     let occupancy = OccupancyNote { start: a.start, records: a.records + b.records, deleted };
@@ -49,7 +49,7 @@ fn join(index: &mut IndexFolder, at: usize, engine: &Engine<Ckks>) -> Result<()>
     right.end()?;
     writer.commit()?;
     let old = [index.entries[at].file, index.entries[at + 1].file];
-    index.entries.splice(at..at + 2, [Entry { file, occupancy }]);
+    index.description.entries.splice(at..at + 2, [Entry { file, occupancy }]);
     index.save()?;
     for path in old.map(|file| index.path(file)) {
         std::fs::remove_file(&path).map_err(|error| Error::io(error, "delete", path.display()))?;

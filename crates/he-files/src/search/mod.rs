@@ -6,6 +6,7 @@
 
 mod answer;
 mod append;
+mod description;
 mod folder;
 mod merge;
 mod read;
@@ -13,9 +14,12 @@ mod segment;
 
 pub use answer::{Wanted, answer};
 pub use append::{Record, append, query};
+pub use description::{IndexDescription, StoredIndex};
 pub use folder::{DESCRIPTION, IndexFolder};
 pub use merge::merge;
 pub use read::{Found, read};
+
+pub use he_search::Position;
 
 use crate::cipher_file::{CipherReader, CipherWriter, Written};
 use crate::error::{Error, Result, SearchError};

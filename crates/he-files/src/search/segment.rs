@@ -1,10 +1,8 @@
-//! The files of segments.
+//! Segments in memory.
 
-use super::{IndexFolder, note_of, other_part};
-use crate::cipher_file::CipherReader;
-use crate::error::{Result, SearchError};
-use crate::io::input::Input;
-use crate::note::{PlanNote, SearchPart};
+use super::StoredIndex;
+use super::description::open;
+use crate::error::Result;
 use crate::scheme::Ckks;
 use crate::scheme::engine::Engine;
 use he::Device;
@@ -12,44 +10,26 @@ use he_core::rlwe::EvaluationKeys;
 use he_search::Segment;
 use std::ops::Range;
 
-/// The file of a part being read, checked against the index.
-pub(super) fn open(index: &IndexFolder, at: usize) -> Result<CipherReader<Ckks>> {
-    let needed = "a segment of an index";
-    let reader = CipherReader::<Ckks>::new(Input::open(index.path(index.entries[at].file))?)?;
-    let note = note_of(&reader, needed)?;
-    let SearchPart::Segment { .. } = note.holds else {
-        return Err(other_part(&reader.name, &note, needed));
-    };
-    let params = index.params();
-    if note.plan != PlanNote::of(params.plan()) || &reader.params != params.ckks() {
-        return Err(SearchError::OtherPlan { name: reader.name.clone(), index: index.name() }.into());
-    }
-    if index.key_set() != Some(&reader.payload.key_id) {
-        let (key, set) = (reader.name.clone(), reader.payload.key_id.short().to_owned());
-        let own = index.key_set().map_or_else(String::new, |id| id.short().to_owned());
-        return Err(SearchError::OtherOwner { key, set, index: index.name(), own }.into());
-    }
-    Ok(reader)
-}
-
 /// A segment in memory: its parts, added.
 pub(super) fn load(
-    index: &IndexFolder,
+    index: &dyn StoredIndex,
     parts: Range<usize>,
     engine: &Engine<Ckks>,
     keys: &EvaluationKeys<Device>,
 ) -> Result<Segment<Device>> {
+    let params = index.description().params();
     let mut segment = part(index, parts.start, engine)?;
     for at in parts.skip(1) {
         let next = part(index, at, engine)?;
-        segment = segment.merge(&next, index.params(), &engine.evaluator, keys)?;
+        segment = segment.merge(&next, params, &engine.evaluator, keys)?;
     }
     Ok(segment)
 }
 
-fn part(index: &IndexFolder, at: usize, engine: &Engine<Ckks>) -> Result<Segment<Device>> {
+fn part(index: &dyn StoredIndex, at: usize, engine: &Engine<Ckks>) -> Result<Segment<Device>> {
     let mut reader = open(index, at)?;
-    let params = index.params();
+    let description = index.description();
+    let params = description.params();
     let mut columns = Vec::with_capacity(params.columns());
     for _ in 0..params.columns() {
         columns.push(reader.next(&engine.ring, 1)?);
@@ -59,6 +39,6 @@ fn part(index: &IndexFolder, at: usize, engine: &Engine<Ckks>) -> Result<Segment
         payload.push(reader.next(&engine.ring, 1)?);
     }
     reader.end()?;
-    let occupancy = index.entries[at].occupancy.occupancy(params)?;
+    let occupancy = description.entries[at].occupancy.occupancy(params)?;
     Ok(Segment { occupancy, columns, payload })
 }

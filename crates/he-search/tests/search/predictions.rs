@@ -66,9 +66,15 @@ fn parameters_of_128_bits_are_planned() {
     assert!(params.ckks().rlwe().security().bits() >= 128);
     assert_eq!(params.ckks().max_level(), 8);
     println!("{facts}");
-    assert!(facts.outside < 1e-8 && facts.tangled < 1e-7);
+    assert!(facts.outside.unwrap() < 1e-8 && facts.tangled < 1e-7);
+    // A threshold in the midst of random directions: there is no bound, and none is stated.
+    let general = Plan::matching(3, Metric::Cosine, 0.5, 0.25).params().unwrap().facts();
+    assert_eq!(general.outside, None);
+    let said = general.to_string();
+    assert!(said.contains("no bound") && !said.contains("1.0e0"), "{said}");
     let ranking = Plan::ranking(384, Metric::Cosine).records(1_000_000).params().unwrap();
     assert!(ranking.ckks().rlwe().security().bits() >= 128);
     assert_eq!(ranking.ckks().rlwe().ring().log_n(), 13);
-    println!("{}", ranking.facts());
+    let said = ranking.facts().to_string();
+    assert!(!said.contains("probability") && !said.contains("step polynomial"), "{said}");
 }

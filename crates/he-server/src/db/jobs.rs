@@ -232,8 +232,7 @@ impl Database {
             .execute(&mut *tx)
             .await?;
         for object in new.uses {
-            let statement = "INSERT INTO uses VALUES ($1, $2) ON CONFLICT DO NOTHING";
-            sqlx::query(statement).bind(new.id).bind(object).execute(&mut *tx).await?;
+            objects::add_use(&mut tx, new.id, object).await?;
         }
         self.forget_oldest(&mut tx, new.tenant).await?;
         tx.commit().await?;

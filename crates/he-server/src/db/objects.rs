@@ -14,14 +14,19 @@ pub enum Kind {
     KeySet,
     /// An encrypted file.
     Object,
+    /// Segments of encrypted vectors.
+    Index,
 }
 
 impl Kind {
+    const ALL: [Self; 3] = [Self::KeySet, Self::Object, Self::Index];
+
     /// Its name in answers and in the database.
     pub fn name(self) -> &'static str {
         match self {
             Self::KeySet => "key-set",
             Self::Object => "object",
+            Self::Index => "index",
         }
     }
 
@@ -30,6 +35,7 @@ impl Kind {
         match self {
             Self::KeySet => "/v1/key-sets",
             Self::Object => "/v1/objects",
+            Self::Index => "/v1/indexes",
         }
     }
 }
@@ -89,7 +95,7 @@ fn object(row: &AnyRow) -> Result<Object> {
     Ok(Object {
         id: row.try_get("id")?,
         tenant: row.try_get("tenant")?,
-        kind: if kind == Kind::KeySet.name() { Kind::KeySet } else { Kind::Object },
+        kind: Kind::ALL.into_iter().find(|known| known.name() == kind).unwrap_or(Kind::Object),
         ready: row.try_get::<i64, _>("ready")? != 0,
         bytes: count(row, "bytes")?,
         created: row.try_get("created")?,
@@ -116,6 +122,12 @@ pub(super) async fn insert(tx: &mut AnyConnection, bounds: &Bounds, object: &Obj
         .execute(tx)
         .await?;
     Ok(room)
+}
+
+/// Notes that a job or an index uses an object.
+pub(super) async fn add_use(tx: &mut AnyConnection, user: &str, object: &str) -> Result<()> {
+    let statement = "INSERT INTO uses VALUES ($1, $2) ON CONFLICT DO NOTHING";
+    sqlx::query(statement).bind(user).bind(object).execute(tx).await.map(|_| ())
 }
 
 /// The columns of an object but the last.
@@ -193,7 +205,49 @@ impl Database {
         Ok(())
     }
 
-    /// Removes an object, unless a job that has not ended uses it. Whether it is gone.
+    /// Adds an index, which uses these objects, if the quotas have room for it.
+    ///
+    /// # Errors
+    /// The database fails.
+    pub async fn add_index(&self, index: &Object, uses: &[&str]) -> Result<Room> {
+        let mut tx = self.pool.begin().await?;
+        let room = insert(&mut tx, &self.bounds, index).await?;
+        if room == Room::Taken {
+            for object in uses {
+                add_use(&mut tx, &index.id, object).await?;
+            }
+            tx.commit().await?;
+        }
+        Ok(room)
+    }
+
+    /// Changes the description of an index from what it was, if that is what it still is and the
+    /// quotas have room for the new one. It uses this object, too, from then on. `None` if it was
+    /// another description.
+    ///
+    /// # Errors
+    /// The database fails.
+    pub async fn change_index(&self, was: &str, now: &Object, uses: Option<&str>) -> Result<Option<Room>> {
+        let mut tx = self.pool.begin().await?;
+        let old = sqlx::query("SELECT bytes FROM objects WHERE id = $1").bind(&now.id);
+        let Some(old) = old.fetch_optional(&mut *tx).await? else { return Ok(None) };
+        let done = sqlx::query("UPDATE objects SET info = $1, bytes = $2 WHERE id = $3 AND info = $4");
+        let done = done.bind(now.info.to_string()).bind(whole(now.bytes)).bind(&now.id).bind(was);
+        if done.execute(&mut *tx).await?.rows_affected() == 0 {
+            return Ok(None);
+        }
+        room::give_object_back(&mut tx, &now.tenant, count(&old, "bytes")?).await?;
+        let room = room::take_object(&mut tx, &self.bounds, now).await?;
+        if room == Room::Taken {
+            if let Some(object) = uses {
+                add_use(&mut tx, &now.id, object).await?;
+            }
+            tx.commit().await?;
+        }
+        Ok(Some(room))
+    }
+
+    /// Removes an object, unless an index or a job that has not ended uses it. Whether it is gone.
     ///
     /// # Errors
     /// The database fails.
@@ -205,6 +259,9 @@ impl Database {
         );
         if done.bind(&object.id).bind(&object.id).execute(&mut *tx).await?.rows_affected() == 0 {
             return Ok(false);
+        }
+        if object.kind == Kind::Index {
+            sqlx::query("DELETE FROM uses WHERE job = $1").bind(&object.id).execute(&mut *tx).await?;
         }
         room::give_object_back(&mut tx, &object.tenant, object.bytes).await?;
         tx.commit().await?;

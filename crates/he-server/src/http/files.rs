@@ -240,7 +240,7 @@ pub(super) fn page(app: &App, who: &Tenant, items: Vec<Value>, most: u32) -> Jso
     Json(json!({ "items": items, "cursor": last }))
 }
 
-async fn list(app: Arc<App>, who: Who, kind: Kind, part: Part) -> Answer<Json<Value>> {
+pub(super) async fn list(app: Arc<App>, who: Who, kind: Kind, part: Part) -> Answer<Json<Value>> {
     let (after, most) = part.bounds()?;
     let ready = match part.state.as_deref() {
         None => None,
@@ -253,7 +253,7 @@ async fn list(app: Arc<App>, who: Who, kind: Kind, part: Part) -> Answer<Json<Va
 }
 
 /// Describes an object, with the description in its file.
-async fn one(app: Arc<App>, who: Who, kind: Kind, id: String) -> Answer<Response> {
+pub(super) async fn one(app: Arc<App>, who: Who, kind: Kind, id: String) -> Answer<Response> {
     let object = found(&app, &who.0, kind, &id).await?;
     let info = app.db.info(&object.id).await?.unwrap_or_else(|| "null".to_owned());
     charge(&app, &who.0, info.len() / INFO_BYTES);

@@ -97,7 +97,8 @@ pub async fn create(
     let mut uses = Vec::new();
     let keys = [Some(&request.key_set), request.bootstrap_key.as_ref()];
     let keys = keys.into_iter().flatten().map(|id| (Kind::KeySet, id));
-    for (kind, id) in keys.chain(request.inputs.iter().map(|id| (Kind::Object, id))) {
+    let inputs = request.inputs.iter().enumerate().map(|(at, id)| (task.input_kind(at), id));
+    for (kind, id) in keys.chain(inputs) {
         let object = found(&app, &tenant, kind, id).await?;
         if !object.ready {
             return Err(Problem::conflict(format!("the upload of {} {id} is not complete", kind.name())));

@@ -154,8 +154,7 @@ pub fn description() -> Value {
     let [list, one, _] = files("a key set", false);
     paths.extend([list, one]);
     paths.extend(files("an object", true));
-    let job_body =
-        json!({ "required": true, "content": { "application/json": { "schema": schema("NewJob") } } });
+    let json_body = |name: &str| json!({ "required": true, "content": { "application/json": { "schema": schema(name) } } });
     let key = header("Idempotency-Key", false, json!({ "type": "string", "pattern": "^[!-~]{1,255}$" }));
     let events = json!({
         "description": "Server-sent events: progress, then done, failed or cancelled",
@@ -171,10 +170,39 @@ pub fn description() -> Value {
             vec![("201", answer("A token and its limits", "Session"))])) }),
         ),
         (
+            "/v1/indexes",
+            json!({
+                "get": list_of("indexes of encrypted vectors", "ObjectSummary"),
+                "post": operation("Makes an index without records", vec![], Some(json_body("NewIndex")),
+                    vec![("201", answer("The index", "Object"))]),
+            }),
+        ),
+        (
+            "/v1/indexes/{id}",
+            json!({
+                "get": operation("Describes an index", vec![id()], None, vec![("200", answer("The index", "Object"))]),
+                "delete": operation("Removes an index, but not the objects of its records", vec![id()], None,
+                    vec![("204", plain("It is gone"))]),
+            }),
+        ),
+        (
+            "/v1/indexes/{id}/segments/{object}",
+            json!({ "put": operation(
+            "Appends the records of an object, unless the index has them",
+            vec![id(), json!({ "name": "object", "in": "path", "required": true, "schema": { "type": "string" } })],
+            None,
+            vec![("200", answer("The index", "Object"))]) }),
+        ),
+        (
+            "/v1/indexes/{id}/deletions",
+            json!({ "post": operation("Deletes records, which answers leave out from then on", vec![id()],
+                Some(json_body("Deletions")), vec![("200", answer("The index", "Object"))]) }),
+        ),
+        (
             "/v1/jobs",
             json!({
                 "get": list_of("jobs", "Job"),
-                "post": operation("Asks for a computation", vec![key], Some(job_body), vec![("202", answer("The job", "Job"))]),
+                "post": operation("Asks for a computation", vec![key], Some(json_body("NewJob")), vec![("202", answer("The job", "Job"))]),
             }),
         ),
         (
@@ -269,7 +297,7 @@ fn schemas() -> Value {
         "Object": {
             "type": "object", "required": ["id", "kind", "state", "bytes", "created", "expires", "info"],
             "properties": {
-                "id": text, "kind": { "enum": ["object", "key-set"] },
+                "id": text, "kind": { "enum": ["object", "key-set", "index"] },
                 "state": { "enum": ["uploading", "ready"] }, "bytes": bytes(),
                 "created": time, "expires": maybe, "info": { "type": ["object", "null"] },
             },
@@ -277,7 +305,7 @@ fn schemas() -> Value {
         "ObjectSummary": {
             "type": "object", "required": ["id", "kind", "state", "bytes", "created", "expires"],
             "properties": {
-                "id": text, "kind": { "enum": ["object", "key-set"] },
+                "id": text, "kind": { "enum": ["object", "key-set", "index"] },
                 "state": { "enum": ["uploading", "ready"] }, "bytes": bytes(),
                 "created": time, "expires": maybe,
             },
@@ -305,6 +333,16 @@ fn schemas() -> Value {
                     "conjugation": { "type": "boolean" }, "evaluation_key_bytes": bytes(),
                     "bootstrap_key_bytes": { "type": ["integer", "null"] },
                 },
+            } } },
+        },
+        "NewIndex": {
+            "type": "object", "required": ["plan"], "additionalProperties": false,
+            "properties": { "plan": schema("Any"), "key_set": maybe },
+        },
+        "Deletions": {
+            "type": "object", "required": ["positions"], "additionalProperties": false,
+            "properties": { "positions": { "type": "array", "items": {
+                "type": "array", "items": { "type": "integer", "minimum": 0 }, "minItems": 2, "maxItems": 2,
             } } },
         },
         "NewJob": {

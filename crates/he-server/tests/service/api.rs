@@ -289,7 +289,7 @@ fn the_description_is_true() {
             }
         }
     }
-    assert_eq!(operations, 29);
+    assert_eq!(operations, 35);
     nobody.send("POST", "/v1/sessions", &[], b"").problem(403);
 }
 

@@ -8,6 +8,7 @@ mod endings;
 mod fairness;
 mod fixtures;
 mod hostile;
+mod indexes;
 mod measures;
 mod models;
 mod operating;
