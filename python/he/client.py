@@ -509,14 +509,17 @@ class Service:
             raise ValueError(f"index {to} is not an earlier state of {folder}: send it as a new one")
         for part in own[len(there) :]:
             segment = self.upload(os.path.join(folder, f"{part['file']:06}.he"), progress=progress)
-            place = f"{path}/segments/{segment.id}"
-            self._persist(lambda _, place=place: self._json("PUT", place))
+            self._put(f"{path}/segments/{segment.id}")
         kept = set(_deleted(there))
         deleted = [position for position in _deleted(own) if position not in kept]
         for at in range(0, len(deleted), _DELETIONS):
-            some = {"positions": deleted[at : at + _DELETIONS]}
-            self._persist(lambda _, some=some: self._json("POST", f"{path}/deletions", some))
+            self._put(f"{path}/deletions", {"positions": deleted[at : at + _DELETIONS]})
         return to
+
+    def _put(self, path: str, value: object = None) -> None:
+        """A change that may be asked for again."""
+        method = "PUT" if value is None else "POST"
+        self._persist(lambda _: self._json(method, path, value))
 
     def search(
         self,

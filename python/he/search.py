@@ -576,4 +576,4 @@ def _parts(answer: Place | Answers) -> tuple[Sequence[Place], Sequence[int]]:
 
 
 def _moved(positions: npt.NDArray[np.int64], segments: int) -> npt.NDArray[np.int64]:
-    return positions + np.array([segments, 0])
+    return np.asarray(positions + np.array([segments, 0]))

@@ -178,11 +178,11 @@ def test_an_index_is_sent_asked_and_withdrawn(server: Server, tmp_path: Path) ->
     index = he.Index.create(tmp_path / "index", 2, records=100)
     index.keygen(tmp_path / "keys", device="cpu")
     secret, evaluation = tmp_path / "keys/secret.key", tmp_path / "keys/eval.key"
-    index.append([[3, 4], [1, 0], [-2, 0]], None, secret, device="cpu")
+    index.append(np.array([[3, 4], [1, 0], [-2, 0]]), None, secret, device="cpu")
     asked = index.query([1, 0.2], secret, device="cpu")
     with client.Service(server.url, server.token()) as service:
         name = service.put_index(index, evaluation)
-        index.append([[1, 1], [0.5, -0.1]], None, secret, device="cpu")
+        index.append(np.array([[1, 1], [0.5, -0.1]]), None, secret, device="cpu")
         index.delete([[0, 0], [0, 3]])
         assert service.put_index(index.folder, to=name) == service.put_index(index, to=name) == name
         for key in (None, evaluation):

@@ -395,6 +395,7 @@ async fn compute(jobs: &Arc<Jobs>, job: &Job, active: &Arc<Active>, result: &str
         let id = &request["inputs"][at];
         match task.input_kind(at) {
             Kind::Index => index = Some(segments(jobs, active, &job.tenant, id).await?),
+            kind if index.is_some() => files.push(input(kind, id, "the query").await?),
             kind => files.push(input(kind, id, name).await?),
         }
     }

@@ -55,7 +55,11 @@ fn check_memory(app: &App, description: &IndexDescription) -> Answer<()> {
 
 /// `POST /v1/indexes`: an index without records.
 pub async fn create(State(app): Shared, Who(tenant): Who, Body(new): Body<New>) -> Answer<Response> {
-    let description = IndexDescription::new(&new.plan.plan()?)?;
+    let plan = new.plan.plan().map_err(|_| {
+        Problem::request("plan: the metrics dot and euclidean need a norm, and cosine has none")
+            .hint("send the plan of index.json")
+    })?;
+    let description = IndexDescription::new(&plan)?;
     check_memory(&app, &description)?;
     if let Some(id) = &new.key_set {
         ready(&found(&app, &tenant, Kind::KeySet, id).await?)?;
