@@ -32,7 +32,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Union
 
@@ -358,7 +358,14 @@ class Index:
         return self._answer("scores", query, key, **to)
 
     def answers(
-        self, wanted: str, query: Place, key: Place, pool: Pool, *, segments: int = 1
+        self,
+        wanted: str,
+        query: Place,
+        key: Place,
+        pool: Pool,
+        *,
+        segments: int = 1,
+        progress: bool | Callable[[int, int | None], None] = False,
     ) -> Answers:
         """Answer a query by the workers of a pool, without any secret.
 
@@ -378,6 +385,8 @@ class Index:
         segments : int
             The segments of a task. A worker has one at a time in memory, and expands the query once
             for a task.
+        progress : bool or callable
+            As for `he.ray.Pool.map`, in tasks.
 
         Raises
         ------
@@ -402,7 +411,7 @@ class Index:
             "wanted": wanted,
             "segments": segments,
         }
-        parts = tuple(pool.map(_answer_of, first, shared=shared))
+        parts = tuple(pool.map(_answer_of, first, shared=shared, progress=progress))
         return Answers(parts, tuple(first), described["plan"]["metric"] == "euclidean")
 
     def _answer(

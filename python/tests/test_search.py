@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import signal
 from pathlib import Path
 from typing import Callable
 
@@ -141,8 +143,15 @@ def test_segments_are_searched_by_workers(engine: str, tmp_path: Path) -> None:
     index.delete([[1, 0]])
     asked = index.query(query, secret, device="cpu")
     with ray.Pool(engine=engine) as pool:
+        pids = [worker["pid"] for worker in pool.workers() if worker["pid"] != os.getpid()]
+
+        def kill(count: int, total: int | None) -> None:
+            if pids:
+                os.kill(pids.pop(), signal.SIGKILL)
+
         counts, matches, scores = (
-            index.answers(wanted, asked, keys, pool) for wanted in ("count", "matches", "scores")
+            index.answers(wanted, asked, keys, pool, progress=kill)
+            for wanted in ("count", "matches", "scores")
         )
         with pytest.raises(ValueError, match="at least 1"):
             index.answers("count", asked, keys, pool, segments=0)
