@@ -214,8 +214,11 @@ fn a_tenant_is_removed_with_what_it_holds() {
     let token = operator.token("alice").token;
     let alice = Client { token: Some(token), ..service.nobody() };
     let object = alice.upload("/v1/objects", &files().table);
+    let keys = alice.upload("/v1/key-sets", &files().evaluation);
+    let plan = json!({ "dimension": 2, "metric": "cosine", "records": 1, "wanted": { "task": "rank" } });
+    alice.post("/v1/indexes", &json!({ "plan": plan, "key_set": keys })).expect(201);
     let remove = |force| operator.runtime.block_on(tenants::remove(&operator.config, "alice", force));
-    assert!(matches!(remove(false), Err(StartError::TenantHolds { objects: 1, .. })));
+    assert!(matches!(remove(false), Err(StartError::TenantHolds { objects: 3, .. })));
     alice.get(&format!("/v1/objects/{object}")).expect(200);
     remove(true).unwrap();
     alice.get("/v1/objects").problem(401);
@@ -224,6 +227,9 @@ fn a_tenant_is_removed_with_what_it_holds() {
     let again = operator.token("alice");
     let again = Client { token: Some(again.token), ..service.nobody() };
     again.get(&format!("/v1/objects/{object}")).problem(404);
+    operator.runtime.block_on(service.app().sweep()).unwrap();
+    // The key of an index goes after it.
+    assert_eq!(service.stored().len(), 1);
     operator.runtime.block_on(service.app().sweep()).unwrap();
     assert_eq!(service.stored(), []);
 }
