@@ -7,11 +7,10 @@ use he_core::bgv::Bgv;
 use he_core::exact::{Ciphertext, Decryptor, Evaluator, ExactSpec, Params, Scheme, SecretEncryptor};
 use he_core::ring::Ring;
 use he_core::rlwe::{EvaluationKeys, KeyRequirements, SecretKey};
-use he_core::wire::Wire;
 use he_core::{Error, ckks, ckks::Encoder};
 use rand::{RngExt, rngs::ChaCha20Rng};
 
-fn small() -> he_core::ckks::CkksParams {
+fn small() -> ckks::CkksParams {
     params(5, &[50, 40, 40], &[51], 40.0)
 }
 

@@ -68,7 +68,7 @@ fn parameters_of_128_bits_are_planned() {
     println!("{facts}");
     assert!(facts.outside.unwrap() < 1e-8 && facts.tangled < 1e-7);
     // A threshold in the midst of random directions: there is no bound, and none is stated.
-    let general = Plan::matching(3, Metric::Cosine, 0.5, 0.25).params().unwrap().facts();
+    let general = Plan::matching(3, Metric::Cosine, 0.5, 0.25).records(100).params().unwrap().facts();
     assert_eq!(general.outside, None);
     let said = general.to_string();
     assert!(said.contains("no bound") && !said.contains("1.0e0"), "{said}");
