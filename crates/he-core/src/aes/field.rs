@@ -66,7 +66,7 @@ pub(super) const fn mix_column(column: [u8; 4], row: [u8; 4]) -> [u8; 4] {
 /// First row of MixColumns (FIPS-197, 5.1.3).
 pub(crate) const MIX: [u8; 4] = [2, 3, 1, 1];
 /// First row of InvMixColumns (FIPS-197, 5.3.3).
-pub(super) const INV_MIX: [u8; 4] = [14, 11, 13, 9];
+pub(crate) const INV_MIX: [u8; 4] = [14, 11, 13, 9];
 
 /// SubBytes of every byte (FIPS-197, figure 7).
 pub(crate) const S_BOX: [u8; 256] = {
@@ -79,7 +79,7 @@ pub(crate) const S_BOX: [u8; 256] = {
 };
 
 /// InvSubBytes of every byte (FIPS-197, figure 14).
-pub(super) const INV_S_BOX: [u8; 256] = {
+pub(crate) const INV_S_BOX: [u8; 256] = {
     let (mut table, mut a) = ([0; 256], 0);
     while a < 256 {
         table[a] = inv_sub(a as u8);

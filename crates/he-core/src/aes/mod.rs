@@ -47,7 +47,7 @@ pub use bulk::{
 };
 pub use cpu::Cpu;
 pub use error::{AesError, Result};
-pub(crate) use field::{MIX, S_BOX, mul};
+pub(crate) use field::{INV_MIX, INV_S_BOX, MIX, S_BOX, mul};
 pub use key::{BLOCK, Key, KeySchedule, KeySize, XtsKey};
 pub use modes::{BlockCipher, Modes};
 pub use reference::Reference;

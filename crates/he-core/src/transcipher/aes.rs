@@ -1,41 +1,111 @@
-//! The key stream of AES-CTR on an encrypted key.
+//! AES on an encrypted key: key streams of CTR, and decryption of single blocks.
 
 use super::EncryptedAesKey;
-use crate::aes::{BLOCK, MIX, S_BOX, mul};
+use crate::aes::{BLOCK, INV_MIX, INV_S_BOX, MIX, S_BOX, mul};
 use crate::backend::Cpu;
 use crate::error::Result;
 use crate::tfhe::{BitTables, CircuitBootstrapper, Combination, HALF, LweBatch, LweOps, UnpaddedBits};
+use derive_where::derive_where;
 use std::collections::HashMap;
 
 /// The bits of a byte.
 const BITS: usize = 8;
-/// The multiples in the lookup tables of a byte x: S(x), 2 S(x) and 3 S(x), the multiples in
-/// MixColumns.
-const MULTIPLES: [u8; 3] = [1, 2, 3];
 /// The blocks that go through the rounds together: 4096 bootstraps per round, which fill a GPU.
 pub const BLOCKS: usize = 32;
 
-/// Computes AES-CTR key streams of one encrypted key.
+/// The parts in which encryption of a block and the equivalent inverse cipher (FIPS-197, 5.3.5)
+/// differ.
+struct Cipher {
+    s_box: &'static [u8; 256],
+    /// The first row of the matrix of MixColumns.
+    mix: [u8; 4],
+    /// The multiples of a substituted byte in that matrix, which lookup tables yield.
+    multiples: &'static [u8],
+    /// The columns from which row 1 comes; row r comes from r times as many.
+    shift: usize,
+}
+
+const ENCRYPTION: Cipher = Cipher { s_box: &S_BOX, mix: MIX, multiples: &[1, 2, 3], shift: 1 };
+const DECRYPTION: Cipher = Cipher { s_box: &INV_S_BOX, mix: INV_MIX, multiples: &[9, 11, 13, 14], shift: 3 };
+
+impl Cipher {
+    /// Multiples of substituted bytes as words of unpadded bits, the lowest bit first.
+    fn entries(&self, multiples: &[u8]) -> Vec<Vec<u64>> {
+        let bits = |byte: u8| (0..BITS).map(move |bit| u64::from(byte >> bit & 1) << 63);
+        let entry = |&s: &u8| multiples.iter().flat_map(|&factor| bits(mul(s, factor))).collect();
+        self.s_box.iter().map(entry).collect()
+    }
+
+    /// The factor of row `from` of a column in row `to` after MixColumns.
+    fn factor(&self, from: usize, to: usize) -> u8 {
+        self.mix[(4 + from - to) % 4]
+    }
+
+    /// Where the tables have that factor among their multiples.
+    fn multiple(&self, from: usize, to: usize) -> usize {
+        let factor = self.factor(from, to);
+        self.multiples.iter().position(|&multiple| multiple == factor).unwrap_or(0)
+    }
+}
+
+/// A cipher on a device: its round keys in the order of their use, and its tables.
+#[derive_where(Debug)]
+struct Rounds<B: LweOps> {
+    #[derive_where(skip)]
+    cipher: &'static Cipher,
+    keys: UnpaddedBits<B>,
+    inner: BitTables<B>,
+    last: BitTables<B>,
+}
+
+impl<B: LweOps> Rounds<B> {
+    fn new(boot: &CircuitBootstrapper<B>, cipher: &'static Cipher, keys: UnpaddedBits<B>) -> Result<Self> {
+        let (backend, params) = (boot.bootstrapper().backend(), boot.params().tfhe());
+        let table = |multiples| BitTables::new(backend, params, &cipher.entries(multiples));
+        let (inner, last) = (table(cipher.multiples)?, table(&[1])?);
+        Ok(Self { cipher, keys, inner, last })
+    }
+
+    /// The round keys of the equivalent inverse cipher: in reverse order, those of inner rounds
+    /// after InvMixColumns.
+    fn inverse(boot: &CircuitBootstrapper<B>, keys: &UnpaddedBits<B>, rounds: usize) -> Result<Self> {
+        let combinations = (0..=rounds).rev().flat_map(|round| {
+            let inner = round > 0 && round < rounds;
+            (0..BLOCK * BITS).map(move |at| inverse_key_bit(round, at / BITS, at % BITS, inner))
+        });
+        let combinations: Vec<_> = combinations.collect();
+        let keys = boot.bootstrapper().combine(keys.ciphertexts(), &combinations)?;
+        Self::new(boot, &DECRYPTION, UnpaddedBits::from_ciphertexts(keys))
+    }
+}
+
+/// A bit of a round key, or of the round key after InvMixColumns, in bits of all round keys.
+fn inverse_key_bit(round: usize, byte: usize, bit: usize, mixed: bool) -> Combination {
+    let place = |byte: usize, bit: usize| (1, (round * BLOCK + byte) * BITS + bit);
+    if !mixed {
+        return Combination { constant: 0, terms: vec![place(byte, bit)] };
+    }
+    let (row, column) = (byte % 4, byte / 4);
+    let terms = (0..4).flat_map(|from| {
+        let factor = DECRYPTION.factor(from, row);
+        let reaches = move |other: &usize| mul(1 << other, factor) >> bit & 1 == 1;
+        (0..BITS).filter(reaches).map(move |other| place(4 * column + from, other))
+    });
+    Combination { constant: 0, terms: terms.collect() }
+}
+
+/// Computes AES on one encrypted key: key streams of AES-CTR, and decryption of blocks.
 ///
 /// # Cost
 /// A block of AES-128 takes 1280 bootstraps, of AES-256 1792, and 128 for its bits as integers or
 /// operands of gates. In sequence there are as many as rounds. Bytes that are the same in several
 /// blocks are looked up once: of blocks with counters in sequence, most of the first round and
 /// three quarters of the second.
-#[derive(Debug)]
+#[derive_where(Debug)]
 pub struct Transcipher<'a, B: LweOps = Cpu> {
     boot: &'a CircuitBootstrapper<B>,
-    round_keys: UnpaddedBits<B>,
+    encryption: Rounds<B>,
     rounds: usize,
-    inner: BitTables<B>,
-    last: BitTables<B>,
-}
-
-/// S(x) and its multiples as words of unpadded bits, the lowest bit first.
-fn entries(multiples: &[u8]) -> Vec<Vec<u64>> {
-    let bits = |byte: u8| (0..BITS).map(move |bit| u64::from(byte >> bit) << 63);
-    let entry = |&s: &u8| multiples.iter().flat_map(|&factor| bits(mul(s, factor))).collect();
-    S_BOX.iter().map(entry).collect()
 }
 
 /// The state of all blocks: which byte of a batch of bytes each of them is.
@@ -70,24 +140,22 @@ impl State {
         Self { places, sums: all }
     }
 
-    /// The state before the first round.
-    fn begin(counters: &[[u8; BLOCK]]) -> Self {
-        let bytes = counters.iter().flat_map(|counter| counter.iter().enumerate());
+    /// The state before the first round on these blocks.
+    fn begin(blocks: &[[u8; BLOCK]]) -> Self {
+        let bytes = blocks.iter().flat_map(|block| block.iter().enumerate());
         Self::new(bytes.map(|(key, &known)| Sum { terms: Vec::new(), key, known }))
     }
 
     /// SubBytes has been looked up; ShiftRows, MixColumns unless it is the last round, AddRoundKey.
-    fn round(&self, round: usize, last: bool) -> Self {
+    fn round(&self, cipher: &Cipher, round: usize, last: bool) -> Self {
         let bytes = (0..self.places.len()).map(|at| {
             let (first, byte) = (at / BLOCK * BLOCK, at % BLOCK);
             let (row, column) = (byte % 4, byte / 4);
-            // Row r of a column comes from r columns further.
-            let source = |row: usize| self.places[first + row + 4 * ((column + row) % 4)];
+            let source = |row: usize| self.places[first + row + 4 * ((column + cipher.shift * row) % 4)];
             let terms = if last {
                 vec![(0, source(row))]
             } else {
-                let multiple = |from: usize| usize::from(MIX[(4 + from - row) % 4]) - 1;
-                (0..4).map(|from| (multiple(from), source(from))).collect()
+                (0..4).map(|from| (cipher.multiple(from, row), source(from))).collect()
             };
             Sum { terms, key: round * BLOCK + byte, known: 0 }
         });
@@ -128,9 +196,8 @@ impl<'a, B: LweOps> Transcipher<'a, B> {
         params.tfhe().check_same(key.params(), "encrypted AES key")?;
         params.expect_rare_failures(BITS, MIX.len())?;
         crate::key_set::common("encrypted AES key", key.key_set(), boot.bootstrapper().key_set())?;
-        let table = |multiples| BitTables::new(backend, params.tfhe(), &entries(multiples));
-        let (inner, last) = (table(&MULTIPLES)?, table(&MULTIPLES[..1])?);
-        Ok(Self { boot, round_keys: key.expand(backend)?, rounds: key.size().rounds(), inner, last })
+        let encryption = Rounds::new(boot, &ENCRYPTION, key.expand(backend)?)?;
+        Ok(Self { boot, encryption, rounds: key.size().rounds() })
     }
 
     /// The encryptions of counter blocks under AES: `[block][byte][bit]`, the lowest bit first.
@@ -138,7 +205,24 @@ impl<'a, B: LweOps> Transcipher<'a, B> {
     /// # Errors
     /// Device errors.
     pub fn key_stream(&self, counters: &[[u8; BLOCK]]) -> Result<UnpaddedBits<B>> {
-        self.batches(counters, &vec![0; counters.len() * BLOCK])
+        self.batches(&self.encryption, counters, &vec![0; counters.len() * BLOCK])
+    }
+
+    /// The blocks that AES encrypts to these: `[block][byte][bit]`, the lowest bit first. It takes
+    /// as many bootstraps as a key stream, by tables of 32 bits instead of 24.
+    ///
+    /// Equal blocks of a message are equal ciphertexts, which everybody sees: modes of operation
+    /// exist to prevent that, and [`decrypt`](Self::decrypt) has one. This is the building block of
+    /// those that decrypt by the inverse cipher, and a way to read what was encrypted without one
+    /// (ECB, NIST SP 800-38A, 6.1). The parameters' bound on failures holds here as well: results
+    /// are sums of four lookups too, and of at most 19 fresh bits of the key, whose noise is
+    /// smaller by far than that of a lookup.
+    ///
+    /// # Errors
+    /// Device errors.
+    pub fn decrypt_blocks(&self, blocks: &[[u8; BLOCK]]) -> Result<UnpaddedBits<B>> {
+        let inverse = Rounds::inverse(self.boot, &self.encryption.keys, self.rounds)?;
+        self.batches(&inverse, blocks, &vec![0; blocks.len() * BLOCK])
     }
 
     /// The message that AES-CTR encrypted to `ciphertext` with this first counter block, which
@@ -150,29 +234,29 @@ impl<'a, B: LweOps> Transcipher<'a, B> {
         let first = u128::from_be_bytes(*counter);
         let blocks = ciphertext.len().div_ceil(BLOCK) as u128;
         let counters: Vec<_> = (0..blocks).map(|block| first.wrapping_add(block).to_be_bytes()).collect();
-        self.batches(&counters, ciphertext)
+        self.batches(&self.encryption, &counters, ciphertext)
     }
 
-    /// The sum of the key stream and as many bytes.
-    fn batches(&self, counters: &[[u8; BLOCK]], bytes: &[u8]) -> Result<UnpaddedBits<B>> {
-        let batches = counters.chunks(BLOCKS).zip(bytes.chunks(BLOCKS * BLOCK));
+    /// The sums of the results of a cipher on blocks and as many bytes.
+    fn batches(&self, rounds: &Rounds<B>, blocks: &[[u8; BLOCK]], bytes: &[u8]) -> Result<UnpaddedBits<B>> {
+        let batches = blocks.chunks(BLOCKS).zip(bytes.chunks(BLOCKS * BLOCK));
         let parts =
-            batches.map(|(counters, bytes)| self.batch(counters, bytes)).collect::<Result<Vec<_>>>()?;
+            batches.map(|(blocks, bytes)| self.batch(rounds, blocks, bytes)).collect::<Result<Vec<_>>>()?;
         let (backend, params) = (self.boot.bootstrapper().backend(), self.boot.params().tfhe());
         let none = LweBatch::zeros(backend, params, 0)?;
         let parts: Vec<_> = [&none].into_iter().chain(&parts).collect();
         Ok(UnpaddedBits::from_ciphertexts(LweBatch::concat(&parts)?))
     }
 
-    fn batch(&self, counters: &[[u8; BLOCK]], bytes: &[u8]) -> Result<LweBatch<B>> {
-        let (boot, keys) = (self.boot.bootstrapper(), self.round_keys.ciphertexts());
-        let mut state = State::begin(counters);
+    fn batch(&self, rounds: &Rounds<B>, blocks: &[[u8; BLOCK]], bytes: &[u8]) -> Result<LweBatch<B>> {
+        let (boot, keys) = (self.boot.bootstrapper(), rounds.keys.ciphertexts());
+        let mut state = State::begin(blocks);
         let mut bits = boot.combine(keys, &state.combinations(0, 0, false))?;
         for round in 1..=self.rounds {
             let last = round == self.rounds;
-            let tables = if last { &self.last } else { &self.inner };
+            let tables = if last { &rounds.last } else { &rounds.inner };
             let found = self.boot.lookup(&bits, tables)?;
-            state = state.round(round, last);
+            state = state.round(rounds.cipher, round, last);
             let pool = LweBatch::concat(&[&found, keys])?;
             let mut sums = state.combinations(tables.outputs(), found.count(), last);
             if last {
@@ -191,7 +275,7 @@ impl<'a, B: LweOps> Transcipher<'a, B> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::aes::{Bulk, BulkCipher, Key, KeySize, Reference};
+    use crate::aes::{Bulk, BulkCipher, Direction, Key, KeySize, Reference};
     use crate::error::Error;
     use crate::testing::seeded;
     use crate::tfhe::{
@@ -296,6 +380,34 @@ mod tests {
         }
     }
 
+    /// FIPS-197, C.1 and C.3, and random blocks under a random key, against the reference.
+    #[test]
+    fn blocks_are_decrypted_by_the_inverse_cipher() {
+        let mut keys = Keys::new();
+        let plain: [u8; 16] = hex("00112233445566778899aabbccddeeff").try_into().unwrap();
+        let mut random = [[0; 16]; 2];
+        random.iter_mut().for_each(|block| keys.rng.fill_bytes(block));
+        let mut bytes = [0; 24];
+        keys.rng.fill_bytes(&mut bytes);
+        let of_standard = |length: u8| (0..length).collect::<Vec<u8>>();
+        for (key, blocks, expected) in [
+            (of_standard(16), vec![plain], Some("69c4e0d86a7b0430d8cdb78070b4c55a")),
+            (of_standard(32), vec![plain], Some("8ea2b7ca516745bfeafc49904b496089")),
+            (bytes.to_vec(), random.to_vec(), None),
+        ] {
+            let key = Key::from_slice(&key).unwrap();
+            let mut sent = blocks.clone();
+            Reference::new()
+                .hazmat_ecb(&key, Direction::Encrypt, Bulk::in_place(sent.as_flattened_mut()))
+                .unwrap();
+            assert!(expected.is_none_or(|expected| hex(expected) == sent[0]));
+            let encrypted = EncryptedAesKey::generate(&keys.secret, &key, &mut keys.rng).unwrap();
+            let transcipher = Transcipher::new(&keys.boot, &encrypted).unwrap();
+            let found = transcipher.decrypt_blocks(&sent).unwrap();
+            assert_eq!(keys.bytes(&found), blocks.as_flattened());
+        }
+    }
+
     /// Equal bytes are looked up once, whichever blocks they are in.
     #[test]
     fn bytes_that_agree_are_computed_once() {
@@ -303,7 +415,7 @@ mod tests {
         let mut state = State::begin(&counters);
         let mut bytes = vec![state.sums.len()];
         for round in 1..4 {
-            state = state.round(round, round == 3);
+            state = state.round(&ENCRYPTION, round, round == 3);
             bytes.push(state.sums.len());
         }
         // 1000 + i for i < 24 has the byte before the last in common, and then another one.
