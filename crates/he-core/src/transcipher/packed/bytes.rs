@@ -18,8 +18,8 @@ const REFRESHED: usize = 8;
 const HALF: usize = 16;
 const GROUP: usize = 4;
 
-/// One bit of every byte of the state: a batch of 16 real ciphertexts of zeros and ones, byte 4
-/// column + row as AES counts.
+/// One bit of every byte of the state, as real numbers that are zero or one: a batch of 16
+/// ciphertexts, byte 4 column + row as AES counts, or all bytes in the slots of one.
 #[derive(Debug)]
 pub(super) struct Bytes<B: RingOps>(pub Ciphertext<B>);
 
@@ -102,9 +102,10 @@ impl<B: RingOps> Bits<'_, B> {
 
     /// SubBytes.
     pub fn substitute(&self, x: &[Bytes<B>; BITS]) -> Result<[Bytes<B>; BITS]> {
-        let mut parts = Vec::with_capacity(BLOCK / SUBSTITUTED);
-        for at in (0..BLOCK).step_by(SUBSTITUTED) {
-            let some = each_bit(|bit| x[bit].0.slice_batch(at..at + SUBSTITUTED))?;
+        let batch = x[0].0.batch();
+        let mut parts = Vec::with_capacity(batch.div_ceil(SUBSTITUTED));
+        for at in (0..batch).step_by(SUBSTITUTED) {
+            let some = each_bit(|bit| x[bit].0.slice_batch(at..batch.min(at + SUBSTITUTED)))?;
             parts.push(self.substitute_some(&some)?);
         }
         each_bit(|bit| {
@@ -184,9 +185,19 @@ impl<B: RingOps> Bits<'_, B> {
         let below = |rows: usize| move |at: usize| at / 4 * 4 + (at + rows) % 4;
         let next = each_bit(|bit| a[bit].permuted(below(1)))?;
         let d = self.add(a, &next)?;
-        let rest = self.add(&next, k)?;
+        let further = each_bit(|bit| d[bit].permuted(below(2)))?;
+        self.mix(&d, &further, &self.add(&next, k)?)
+    }
+
+    /// 2 d + f + r, where f is d of two rows further, and r a_(r+1) + k_r.
+    pub fn mix(
+        &self,
+        d: &[Bytes<B>; BITS],
+        further: &[Bytes<B>; BITS],
+        rest: &[Bytes<B>; BITS],
+    ) -> Result<[Bytes<B>; BITS]> {
         each_bit(|bit| {
-            let rest = self.xor_bytes(&d[bit].permuted(below(2))?, &rest[bit])?;
+            let rest = self.xor_bytes(&further[bit], &rest[bit])?;
             let twice = match bit {
                 0 => &d[7],
                 1 | 3 | 4 => &self.xor_bytes(&d[bit - 1], &d[7])?,

@@ -1,5 +1,6 @@
 //! The form of numbers in a message.
 
+use crate::aes::BLOCK;
 use crate::error::{Error, Result};
 
 /// A format of numbers: integers of 8, 16 or 32 bits, in little-endian order, times a power of two.
@@ -39,6 +40,19 @@ impl NumberFormat {
     /// The bytes of a number.
     pub fn bytes(self) -> usize {
         self.bits as usize / 8
+    }
+
+    /// The numbers of a message of at most so many blocks.
+    pub(super) fn numbers(self, message: &[u8], blocks: usize) -> Result<Vec<&[u8]>> {
+        let (bytes, found) = (self.bytes(), message.len().div_ceil(BLOCK));
+        if !message.len().is_multiple_of(bytes) {
+            let why = format!("{} bytes are not whole numbers of {bytes} bytes", message.len());
+            return Err(Error::argument("message", why));
+        }
+        if found > blocks {
+            return Err(Error::TooManyValues { found, capacity: blocks });
+        }
+        Ok(message.chunks_exact(bytes).collect())
     }
 
     /// The value of bit `place` of a number.

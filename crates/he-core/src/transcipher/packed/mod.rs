@@ -3,7 +3,8 @@
 //! Block j of a message is in slot j of 128 ciphertexts, one per bit, whose values are 0 or 1 up to
 //! noise. SubBytes is a sum of products of indicators, an XOR is x (1 - y) + y (1 - x), and
 //! x^2 (3 - 2x) squares the noise, which a round multiplies by up to 2^5. All blocks of a
-//! ciphertext, 32 768 with N = 2^16, take the time of one, so that this is for much data, and
+//! ciphertext, 32 768 with N = 2^16, take the time of one, so that this is for much data,
+//! [`PlaneTranscipher`] for a sixteenth of it in a fifth of the key switches, and
 //! [`Transcipher`](super::Transcipher) for little.
 //!
 //! | | levels |
@@ -70,14 +71,16 @@
 mod bytes;
 mod format;
 mod key;
+mod planes;
 
 pub use format::NumberFormat;
 pub use key::PackedAesKey;
+pub use planes::{PlaneKeyStream, PlaneTranscipher};
 
 use crate::aes::BLOCK;
 use crate::backend::{Cpu, RingOps};
 use crate::circuits::ckks::Refresher;
-use crate::ckks::{Ciphertext, Encoding, Evaluator};
+use crate::ckks::{Ciphertext, Encoding, Evaluator, Plaintext};
 use crate::error::{Error, Result};
 use crate::key_set::common;
 use crate::rlwe::EvaluationKeys;
@@ -158,10 +161,7 @@ impl<'a, B: RingOps, R: Refresher<B>> PackedTranscipher<'a, B, R> {
         if blocks > capacity {
             return Err(Error::TooManyValues { found: blocks, capacity });
         }
-        let first = u128::from_be_bytes(*counter);
-        let counters: Vec<_> =
-            (0..blocks as u128).map(|block| first.wrapping_add(block).to_be_bytes()).collect();
-        let mut state = self.begin(&counters)?;
+        let mut state = self.begin(&counters(counter, blocks))?;
         for round in 1..=self.rounds {
             let last = round == self.rounds;
             let depth = Bits::<B>::SUBSTITUTE + if last { Bits::<B>::XOR + 1 } else { Bits::<B>::MIX };
@@ -201,18 +201,13 @@ impl<'a, B: RingOps, R: Refresher<B>> PackedTranscipher<'a, B, R> {
         terms: Vec<Vec<f64>>,
     ) -> Result<Ciphertext<B>> {
         let ev = self.bits.ev;
-        let encoded = |values: Vec<Vec<f64>>, to: Encoding| {
-            let complex = |values: Vec<f64>| values.into_iter().map(Complex64::from).collect::<Vec<_>>();
-            let values: Vec<_> = values.into_iter().map(complex).collect();
-            ev.encoder().encode_batch(&values.iter().map(Vec::as_slice).collect::<Vec<_>>(), to)
-        };
         let factors = products.iter().map(|(ct, factors)| {
-            encoded(factors.clone(), ev.params().encoding_for(ct).for_multiplying(ev.params())?)
+            encoded(ev, factors.clone(), ev.params().encoding_for(ct).for_multiplying(ev.params())?)
         });
         let factors = factors.collect::<Result<Vec<_>>>()?;
         let pairs: Vec<_> = products.iter().zip(&factors).map(|((ct, _), factor)| (*ct, factor)).collect();
         let sum = ev.plain_combination(&pairs)?;
-        ev.add_plain(&sum, &encoded(terms, ev.params().encoding_for(&sum))?)
+        ev.add_plain(&sum, &encoded(ev, terms, ev.params().encoding_for(&sum))?)
     }
 
     /// The numbers that AES-CTR encrypted to `message` with this key stream, one level below it.
@@ -228,15 +223,7 @@ impl<'a, B: RingOps, R: Refresher<B>> PackedTranscipher<'a, B, R> {
         message: &[u8],
         format: NumberFormat,
     ) -> Result<Ciphertext<B>> {
-        let (bytes, found, capacity) = (format.bytes(), message.len().div_ceil(BLOCK), stream.blocks);
-        if !message.len().is_multiple_of(bytes) {
-            let why = format!("{} bytes are not whole numbers of {bytes} bytes", message.len());
-            return Err(Error::argument("message", why));
-        }
-        if found > capacity {
-            return Err(Error::TooManyValues { found, capacity });
-        }
-        let numbers: Vec<&[u8]> = message.chunks_exact(bytes).collect();
+        let (bytes, numbers) = (format.bytes(), format.numbers(message, stream.blocks)?);
         // The numbers of an entry, by slots.
         let entry = |at: usize| numbers.iter().skip(at).step_by(BLOCK / bytes);
         let entries = 0..BLOCK / bytes;
@@ -253,6 +240,19 @@ impl<'a, B: RingOps, R: Refresher<B>> PackedTranscipher<'a, B, R> {
         let value = |number: &&[u8]| format.value(number);
         self.combined(&products, entries.clone().map(|at| entry(at).map(value).collect()).collect())
     }
+}
+
+/// As many counter blocks from this one on, which counts as a number of 128 bits.
+fn counters(first: &[u8; BLOCK], blocks: usize) -> Vec<[u8; BLOCK]> {
+    let first = u128::from_be_bytes(*first);
+    (0..blocks as u128).map(|block| first.wrapping_add(block).to_be_bytes()).collect()
+}
+
+/// Vectors of slots as a batch of plaintexts.
+fn encoded<B: RingOps>(ev: &Evaluator<B>, vectors: Vec<Vec<f64>>, to: Encoding) -> Result<Plaintext<B>> {
+    let complex = |values: Vec<f64>| values.into_iter().map(Complex64::from).collect::<Vec<_>>();
+    let vectors: Vec<_> = vectors.into_iter().map(complex).collect();
+    ev.encoder().encode_batch(&vectors.iter().map(Vec::as_slice).collect::<Vec<_>>(), to)
 }
 
 #[cfg(test)]

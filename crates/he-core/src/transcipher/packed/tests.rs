@@ -87,6 +87,65 @@ fn messages_are_those_of_the_reference() {
     assert!(matches!(odd, Err(Error::Argument { .. })));
 }
 
+/// All bytes of a bit in one ciphertext: a sixteenth of the blocks, a counter that overflows, a
+/// message that ends inside a block; the key stream and the numbers are those of the reference.
+#[test]
+fn planes_agree_with_the_reference() {
+    let mut keys = Keys::new(8);
+    let params = keys.boot.params().clone();
+    let blocks = params.slots() / 16;
+    let key = Key::generate(KeySize::Bits128, &mut keys.rng);
+    let mut counter = [0xff; 16];
+    counter[15] = keys.rng.random();
+    let mut message = vec![0; blocks * 16 - 4];
+    keys.rng.fill_bytes(&mut message);
+    let mut stream = vec![0; blocks * 16];
+    Reference::new().hazmat_ctr(&key, &counter, Bulk::in_place(&mut stream)).unwrap();
+    let sent: Vec<u8> = message.iter().zip(&stream).map(|(message, key)| message ^ key).collect();
+
+    let encrypted = keys.encrypted(&key);
+    let ev = Evaluator::new(&params, &keys.ring).unwrap();
+    let bootstrapper = Bootstrapper::new(&keys.boot, &keys.ring).unwrap();
+    let refresher = bootstrapper.with_keys(&keys.boot_keys);
+    let few = PlaneTranscipher::new(&ev, &keys.keys, &refresher, &encrypted).map(drop);
+    assert!(matches!(few, Err(Error::MissingGaloisKey { .. })), "{few:?}");
+    let needs = PackedAesKey::plane_requirements(&params);
+    let plane_keys = EvaluationKeys::generate(&keys.secret, &keys.ring, needs, &mut keys.rng).unwrap();
+    let transcipher = PlaneTranscipher::new(&ev, &plane_keys, &refresher, &encrypted).unwrap();
+    assert_eq!(transcipher.capacity(), blocks);
+    let found = transcipher.key_stream(&counter, blocks + 1).map(drop);
+    assert!(matches!(found, Err(Error::TooManyValues { capacity, .. }) if capacity == blocks), "{found:?}");
+    let found = transcipher.key_stream(&counter, blocks).unwrap();
+    for bit in 0..8 {
+        let values = &keys.decrypted(found.bits(bit).unwrap())[0];
+        for (slot, value) in values.iter().enumerate() {
+            let (byte, block) = (slot / blocks, slot % blocks);
+            let expected = f64::from(stream[16 * block + byte] >> bit & 1);
+            assert!((value - expected).abs() < 1.0 / 4096.0, "{block} {byte} {bit}: {value}");
+        }
+    }
+    assert!(matches!(found.bits(8), Err(Error::BatchRange { start: 8, .. })));
+
+    let signed = NumberFormat::signed(16).unwrap().with_fraction(15);
+    for (format, width, most) in [(signed, 2, 1e-3), (NumberFormat::unsigned(8).unwrap(), 1, 0.1)] {
+        let numbers = &keys.decrypted(&transcipher.decrypt(&found, &sent, format).unwrap())[0];
+        for (slot, value) in numbers.iter().enumerate() {
+            let (byte, block) = (slot / blocks, slot % blocks);
+            let bytes = message.get(16 * block + byte..16 * block + byte + width);
+            let expected = match bytes.filter(|_| byte % width == 0) {
+                None => 0.0,
+                Some(&[byte]) => f64::from(byte),
+                Some(bytes) => f64::from(i16::from_le_bytes([bytes[0], bytes[1]])) / 32768.0,
+            };
+            assert!((value - expected).abs() < most, "byte {byte} of block {block}: {value}");
+        }
+    }
+    let odd = transcipher.decrypt(&found, &sent[1..], signed);
+    assert!(matches!(odd, Err(Error::Argument { .. })));
+    let long = transcipher.decrypt(&found, &vec![0; 16 * (blocks + 1)], signed);
+    assert!(matches!(long, Err(Error::TooManyValues { .. })));
+}
+
 /// Every bit of every round key of all sizes, in all slots.
 #[test]
 fn round_keys_are_expanded() {
