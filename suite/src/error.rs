@@ -11,6 +11,8 @@ pub(crate) enum Error {
     Stage(String, String),
     #[error("{0:?} is not a workload; the workloads are {1}")]
     Workload(String, String),
+    #[error("{0} is not a task; the tasks are {1}")]
+    Task(String, String),
     #[error("{0} is not a flag; the flags are {1}")]
     Flag(String, String),
     #[error("{stage} needs {needed}")]
@@ -19,8 +21,8 @@ pub(crate) enum Error {
     File { path: PathBuf, source: io::Error },
     #[error("{}: {source}", path.display())]
     Object { path: PathBuf, source: he::Error },
-    #[error("{}: line {line} is not an integer below 2^64", path.display())]
-    Number { path: PathBuf, line: u64 },
+    #[error("{}: line {line} is not {needed}", path.display())]
+    Line { path: PathBuf, line: u64, needed: &'static str },
     #[error("{}: {found} where {expected} are needed", path.display())]
     Count { path: PathBuf, found: String, expected: String },
     #[error("{}: the payload of record {row} has the number {found}, and only 0 to {limit} are encrypted", path.display())]
@@ -31,6 +33,10 @@ pub(crate) enum Error {
     Server(String),
     #[error(transparent)]
     Library(#[from] he::Error),
+    #[error("the AES key: {0}")]
+    Cipher(#[from] he::aes::AesError),
+    #[error(transparent)]
+    Network(#[from] he_nn::Error),
     #[error(transparent)]
     Search(#[from] he_search::Error),
 }

@@ -2,9 +2,8 @@
 
 use crate::error::{At as _, Error};
 use crate::output::Output;
-use he::ckks::CkksParams;
 use he::rlwe::Fingerprint;
-use he::wire::{Frame, FrameKind, FrameReader, FrameWriter, WireParams as _};
+use he::wire::{Frame, FrameKind, FrameReader, FrameWriter, WireParams};
 use std::fs::File;
 use std::io::{BufReader, BufWriter};
 use std::path::{Path, PathBuf};
@@ -21,7 +20,7 @@ pub(crate) struct Writer {
 
 impl Writer {
     /// Starts a file of these parameters.
-    pub(crate) fn create(path: &Path, params: &CkksParams) -> Result<Self, Error> {
+    pub(crate) fn create(path: &Path, params: &impl WireParams) -> Result<Self, Error> {
         let (output, file) = Output::create(path)?;
         let mut frames = FrameWriter::new(file);
         frames.write(&params.to_frame()).at(path)?;
@@ -48,10 +47,10 @@ pub(crate) struct Reader {
 
 impl Reader {
     /// Opens a file, which has to begin with these parameters.
-    pub(crate) fn open(path: &Path, params: &CkksParams) -> Result<Self, Error> {
+    pub(crate) fn open<P: WireParams>(path: &Path, params: &P) -> Result<Self, Error> {
         let file = BufReader::with_capacity(BUFFER, File::open(path).at(path)?);
         let mut reader = Self { path: path.into(), frames: FrameReader::new(file) };
-        let found = reader.next(FrameKind::CkksParams, CkksParams::MAX_BODY)?;
+        let found = reader.next(P::KIND, P::MAX_BODY)?;
         let found = found.ok_or_else(|| reader.count("nothing", "parameters"))?;
         if found.fingerprint != params.fingerprint() || found.body != params.to_frame().body {
             return Err(reader.count("other parameters", "those of the workload"));
@@ -63,6 +62,14 @@ impl Reader {
     pub(crate) fn next(&mut self, kind: FrameKind, most: u64) -> Result<Option<Frame>, Error> {
         let limit = |found, _| if found == kind { most } else { 0 };
         self.frames.next_frame(limit).at(&self.path)
+    }
+
+    /// Checks that nothing follows.
+    pub(crate) fn end(&mut self) -> Result<(), Error> {
+        match self.frames.next_frame(|_, _| 0).at(&self.path)? {
+            None => Ok(()),
+            Some(frame) => Err(self.count(format!("a {} more", frame.kind), "those of the workload")),
+        }
     }
 
     /// The name of the file.

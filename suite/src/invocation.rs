@@ -9,13 +9,21 @@ use std::path::Path;
 pub(crate) enum Workload {
     /// Payloads of vectors near a query.
     FetchBySimilarity,
+    /// Digits on images.
+    MlInference,
+    /// Numbers under AES.
+    Transciphering,
     /// Products modulo 2^64.
     ZnMultiplication,
 }
 
 /// The names of workloads are those of their repositories.
-const WORKLOADS: [(&str, Workload); 2] =
-    [("fetch-by-similarity", Workload::FetchBySimilarity), ("zn-multiplication", Workload::ZnMultiplication)];
+const WORKLOADS: [(&str, Workload); 4] = [
+    ("fetch-by-similarity", Workload::FetchBySimilarity),
+    ("ml-inference", Workload::MlInference),
+    ("transciphering", Workload::Transciphering),
+    ("zn-multiplication", Workload::ZnMultiplication),
+];
 
 /// The server computes in the stage's own process.
 pub(crate) const NO_DAEMON: &str = "--no-daemon";
@@ -23,11 +31,13 @@ pub(crate) const NO_DAEMON: &str = "--no-daemon";
 pub(crate) const COUNT_ONLY: &str = "--count_only";
 /// log2 of the degree of parameters without security, for tests.
 pub(crate) const INSECURE_LOG_N: &str = "--insecure-log-n";
+/// Parameters without security that have no degree to choose, for tests.
+pub(crate) const INSECURE: &str = "--insecure";
 /// The seed of a harness' own generators, which no stage takes notice of.
 const SEED: &str = "--seed";
 
 /// All flags.
-const FLAGS: [&str; 4] = [NO_DAEMON, COUNT_ONLY, INSECURE_LOG_N, SEED];
+const FLAGS: [&str; 5] = [NO_DAEMON, COUNT_ONLY, INSECURE_LOG_N, INSECURE, SEED];
 
 /// The file beside the links to this program that names the workload.
 const WORKLOAD_FILE: &str = "workload";

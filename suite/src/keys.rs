@@ -27,14 +27,13 @@ impl KeyFiles {
         let ring = Ring::new(Device::cpu(), params.rlwe().ring().clone())?;
         let secret = SecretKey::generate(params.rlwe(), &mut rng);
         let keys = EvaluationKeys::generate(&secret, &ring, needs, &mut rng)?;
-        output::write(&self.secret, &secret.to_bytes(params)?)?;
-        std::fs::set_permissions(&self.secret, Permissions::from_mode(0o600)).at(&self.secret)?;
+        write_secret(&self.secret, &secret.to_bytes(params)?)?;
         output::write(&self.evaluation, &keys.to_bytes(params)?)
     }
 
     /// The secret key.
     pub(crate) fn secret(&self, params: &CkksParams) -> Result<SecretKey, Error> {
-        SecretKey::from_bytes(params, &read(&self.secret, HEADERS)?).at(&self.secret)
+        SecretKey::from_bytes(params, &read_secret(&self.secret)?).at(&self.secret)
     }
 
     /// The keys of the server, of at most so many bytes without headers.
@@ -47,6 +46,17 @@ impl KeyFiles {
         let bytes = read(&self.evaluation, most + HEADERS)?;
         EvaluationKeys::from_bytes(params, ring, &bytes).at(&self.evaluation)
     }
+}
+
+/// Writes a secret key, for its owner's eyes only.
+pub(crate) fn write_secret(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    output::write(path, bytes)?;
+    std::fs::set_permissions(path, Permissions::from_mode(0o600)).at(path)
+}
+
+/// The bytes of a secret key, which are few.
+pub(crate) fn read_secret(path: &Path) -> Result<Vec<u8>, Error> {
+    read(path, HEADERS)
 }
 
 /// The bytes of a file of at most this length.

@@ -10,21 +10,23 @@
 //! ```
 //!
 //! The variable `HE_SUITE_DEVICE` chooses the device of the server (`auto`, `cpu`, `cuda:0`). The
-//! server stays up between queries; `--no-daemon` computes in the stage's own process. Tests of
-//! fetch-by-similarity pass `--insecure-log-n=10` to all of its stages, which gives parameters
-//! without security.
+//! server stays up between queries; `--no-daemon` computes in the stage's own process. Tests
+//! pass `--insecure-log-n=10`, or `--insecure` for transciphering, to all stages of a workload,
+//! which gives parameters without security.
 #![forbid(unsafe_code)]
 
 mod device;
 mod error;
 mod fetch;
 mod frames;
+mod inference;
 mod invocation;
 mod keys;
 mod output;
 mod progress;
 mod report;
 mod resident;
+mod transciphering;
 mod zn;
 
 use error::Error;
@@ -45,6 +47,8 @@ fn run() -> Result<(), Error> {
     let invocation = Invocation::from_process()?;
     match invocation.workload {
         Workload::FetchBySimilarity => fetch::run(&invocation),
+        Workload::MlInference => inference::run(&invocation),
+        Workload::Transciphering => transciphering::run(&invocation),
         Workload::ZnMultiplication => zn::run(&invocation),
     }
 }

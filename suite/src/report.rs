@@ -6,6 +6,9 @@ use serde_json::{Map, Value};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+/// The name of the file.
+const FILE: &str = "server_reported_steps.json";
+
 /// Seconds of each step, in the order in which the steps came first.
 #[derive(Debug, Default)]
 pub(crate) struct Report(Vec<(&'static str, Duration)>);
@@ -25,8 +28,20 @@ impl Report {
 
     /// Writes `server_reported_steps.json`.
     pub(crate) fn write(&self, folder: &Path) -> Result<(), Error> {
-        let steps = self.0.iter().map(|(name, spent)| ((*name).to_owned(), spent.as_secs_f64().into()));
-        let text = format!("{:#}\n", Value::Object(steps.collect::<Map<_, _>>()));
-        output::write(&folder.join("server_reported_steps.json"), text.as_bytes())
+        self.write_after(Map::new(), folder)
+    }
+
+    /// Adds the steps to those of an earlier stage in `server_reported_steps.json`.
+    pub(crate) fn extend(&self, folder: &Path) -> Result<(), Error> {
+        let earlier = std::fs::read(folder.join(FILE)).ok();
+        let earlier = earlier.and_then(|text| serde_json::from_slice(&text).ok());
+        self.write_after(earlier.unwrap_or_default(), folder)
+    }
+
+    fn write_after(&self, mut steps: Map<String, Value>, folder: &Path) -> Result<(), Error> {
+        let seconds = |spent: &Duration| Value::from(spent.as_secs_f64());
+        steps.extend(self.0.iter().map(|(name, spent)| ((*name).to_owned(), seconds(spent))));
+        let text = format!("{:#}\n", Value::Object(steps));
+        output::write(&folder.join(FILE), text.as_bytes())
     }
 }

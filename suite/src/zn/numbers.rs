@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 /// The longest line: 2^64 - 1 and its end.
 const LINE: u64 = 22;
+/// The form of a line.
+const NUMBER: &str = "an integer below 2^64";
 /// The bytes that are read at once.
 const BUFFER: usize = 1 << 20;
 
@@ -44,7 +46,7 @@ impl Numbers {
     fn number(&self) -> Result<u64, Error> {
         let text = std::str::from_utf8(&self.line).ok().map(str::trim_end);
         let digits = text.filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
-        let wrong = || Error::Number { path: self.path.clone(), line: self.count };
+        let wrong = || Error::Line { path: self.path.clone(), line: self.count, needed: NUMBER };
         digits.and_then(|text| text.parse().ok()).ok_or_else(wrong)
     }
 }

@@ -47,20 +47,30 @@ impl Harness {
         self.root.path().join(path)
     }
 
-    fn run(&self, stage: &str, arguments: &[&str]) -> Output {
+    fn run(&self, variables: &[(&str, &str)], stage: &str, arguments: &[&str]) -> Output {
         let mut command = Command::new(self.path(self.programs).join(stage));
         command.current_dir(self.root.path()).env("HE_SUITE_DEVICE", "cpu").args(arguments);
-        command.output().unwrap()
+        command.envs(variables.iter().copied()).output().unwrap()
     }
 
     pub fn passes(&self, stage: &str, arguments: &[&str]) {
-        let output = self.run(stage, arguments);
+        self.passes_in(&[], stage, arguments);
+    }
+
+    /// The stage passes with these variables in its environment.
+    pub fn passes_in(&self, variables: &[(&str, &str)], stage: &str, arguments: &[&str]) {
+        let output = self.run(variables, stage, arguments);
         assert!(output.status.success(), "{stage}: {}", String::from_utf8_lossy(&output.stderr));
     }
 
     /// The stage fails with one line that has these words.
     pub fn fails(&self, stage: &str, arguments: &[&str], words: &str) {
-        let output = self.run(stage, arguments);
+        self.fails_in(&[], stage, arguments, words);
+    }
+
+    /// The stage fails likewise with these variables in its environment.
+    pub fn fails_in(&self, variables: &[(&str, &str)], stage: &str, arguments: &[&str], words: &str) {
+        let output = self.run(variables, stage, arguments);
         let text = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(1), "{stage}: {text}");
         assert!(text.contains(words) && text.lines().count() == 1, "{stage} without {words:?}: {text}");

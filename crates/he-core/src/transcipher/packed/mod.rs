@@ -95,7 +95,7 @@ const STATE: usize = BITS * BLOCK;
 /// Computes AES-CTR key streams of one encrypted key, as many blocks at once as there are slots.
 ///
 /// # Cost
-/// Per round 640 products of ciphertexts and 128 sums of 16 products for SubBytes, 560 sums of two
+/// Per round 768 products of ciphertexts and 128 sums of 16 products for SubBytes, 560 sums of two
 /// for MixColumns and AddRoundKey, 256 products that clean the noise, and 127 key switches for the
 /// round key. Per refresh 128 ciphertexts. Memory: about 1000 ciphertexts on a device.
 #[derive(Debug)]

@@ -56,9 +56,12 @@ fn stride(params: &CkksParams) -> usize {
 /// | key switches, all of these | 362 | 1839 |
 /// | ciphertexts of a refresh | 8 | 128 |
 ///
-/// Both refresh after two rounds with
-/// [`presets::fast`](crate::bootstrapping::presets::fast): AES-128 in four refreshes of eight
-/// ciphertexts, in pairs. Memory: about 150 ciphertexts, those of the round key among them.
+/// With the 16 levels of [`presets::fast`](crate::bootstrapping::presets::fast), AES-128 takes five
+/// refreshes of eight ciphertexts here and four of 128 there: 40 and 512, in pairs. Most memory is
+/// that of a round key, 128 ciphertexts while it is taken apart.
+///
+/// It is used as [`PackedTranscipher`](super::PackedTranscipher) is, with the evaluation keys of
+/// [`PackedAesKey::plane_requirements`].
 #[derive(Debug)]
 pub struct PlaneTranscipher<'a, B: RingOps, R> {
     bits: Bits<'a, B>,
