@@ -47,6 +47,18 @@ class Params:
         log_n: int | None = None,
     ) -> Params: ...
     @classmethod
+    def from_bits(
+        cls,
+        log_n: int,
+        q_bits: Sequence[int],
+        p_bits: Sequence[int],
+        *,
+        scheme: str = "ckks",
+        scale_bits: float | None = None,
+        plain_modulus: int | None = None,
+        insecure: bool = False,
+    ) -> Params: ...
+    @classmethod
     def bootstrapping(cls, preset: str = "fast") -> Params: ...
     @classmethod
     def tfhe(cls, preset: str = "digits_2m128") -> Params: ...
@@ -132,6 +144,16 @@ class SecretKey:
     @property
     def params(self) -> Params: ...
     def public_key(self) -> PublicKey: ...
+    def evaluation_keys(
+        self,
+        *,
+        relinearisation: bool = True,
+        sums: bool = True,
+        rotations: Sequence[int] | None = None,
+        conjugation: bool = False,
+        needs: Sequence[Function | Model] | None = None,
+        progress: _Progress | None = None,
+    ) -> EvaluationKeys: ...
     def encrypt(
         self,
         values: npt.ArrayLike,
@@ -190,6 +212,12 @@ class EvaluationKeys:
     @classmethod
     def from_bytes(cls, context: Context, data: _Bytes) -> EvaluationKeys: ...
     def to_bytes(self) -> bytes: ...
+    @property
+    def has_relinearisation(self) -> bool: ...
+    @property
+    def galois_count(self) -> int: ...
+    def part(self, *, relinearisation: bool = False, galois: bool = False) -> EvaluationKeys: ...
+    def merged(self, other: EvaluationKeys) -> EvaluationKeys: ...
     @property
     def key_set(self) -> str | None: ...
     @property

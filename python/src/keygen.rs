@@ -12,7 +12,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
 /// The keys that programs need: sums, products, given rotations, and those of other objects.
-fn requirements(
+pub fn requirements(
     core: &Core,
     (relinearisation, sums, conjugation): (bool, bool, bool),
     rotations: Vec<i64>,

@@ -4,6 +4,7 @@ use crate::arrays::Bytes;
 use crate::context::{Core, PyContext};
 use crate::error::{Fault, Result};
 use crate::interrupt::{self, Watched};
+use crate::keygen::requirements;
 use crate::params::PyParams;
 use crate::run::detached;
 use crate::secrets;
@@ -12,7 +13,7 @@ use he_any::rlwe::Owner;
 use he_any::{Evaluation, Params, Public, Secret};
 use he_core::KeySetId;
 use he_core::bootstrapping::BootstrapKeys;
-use he_core::rlwe::{KeyRequirements, PublicKey};
+use he_core::rlwe::{EvaluationKeys, KeyRequirements, PublicKey};
 use he_core::tfhe::{CompactPublicKey, TfheSecretKey};
 use he_files::key_file::KeyFiles;
 use he_files::on_rlwe;
@@ -173,6 +174,40 @@ impl PySecretKey {
         Ok(PyPublicKey { core: Arc::clone(core), key })
     }
 
+    /// New evaluation keys of this secret key. Nothing computes with them until a context has them:
+    /// ``context.evaluation_keys = keys``.
+    ///
+    /// Parameters
+    /// ----------
+    /// relinearisation, sums, rotations, conjugation, needs, progress
+    ///     Those of `Context.keygen`.
+    #[pyo3(signature = (
+        *, relinearisation = true, sums = true, rotations = None, conjugation = false, needs = None,
+        progress = None
+    ))]
+    fn evaluation_keys(
+        &self,
+        relinearisation: bool,
+        sums: bool,
+        rotations: Option<Vec<i64>>,
+        conjugation: bool,
+        needs: Option<Vec<Bound<'_, PyAny>>>,
+        progress: Option<Py<PyAny>>,
+        py: Python<'_>,
+    ) -> PyResult<PyEvaluationKeys> {
+        let core = &self.core;
+        let (rotations, needs) = (rotations.unwrap_or_default(), needs.unwrap_or_default());
+        let required = requirements(core, (relinearisation, sums, conjugation), rotations, &needs)?;
+        let keys = interrupt::told(progress, || {
+            core.site.place.run(py, || {
+                secrets::check_allowed("making keys")?;
+                let mut rng = Watched(rng()?);
+                Ok(self.secret.evaluation(&core.site.engine, &required, &mut rng, interrupt::tell)?)
+            })
+        })?;
+        Ok(PyEvaluationKeys { core: Arc::clone(core), keys: Arc::new(keys) })
+    }
+
     fn __reduce__(&self) -> PyResult<()> {
         Err(never_pickled("a he.SecretKey"))
     }
@@ -260,6 +295,11 @@ pub fn reduced<'py>(
     Ok((py.import("he._he")?.getattr(name)?, (PyParams(core.site.params.clone()), bytes)))
 }
 
+/// The error of a part of a key of TFHE.
+fn no_parts() -> Fault {
+    Fault::Type("evaluation keys of tfhe are one key, which has no parts".to_owned())
+}
+
 /// Evaluation keys: a server computes with them, and learns nothing.
 #[pyclass(frozen, module = "he", name = "EvaluationKeys")]
 pub struct PyEvaluationKeys {
@@ -268,6 +308,21 @@ pub struct PyEvaluationKeys {
 }
 
 impl PyEvaluationKeys {
+    /// A copy that is changed.
+    fn changed(
+        &self,
+        py: Python<'_>,
+        change: impl FnOnce(&mut EvaluationKeys<Device>) -> Result<()> + Send,
+    ) -> PyResult<Self> {
+        let keys = self.core.site.place.run(py, || {
+            let keys = self.keys.rlwe().ok_or_else(no_parts)?;
+            let mut copy = keys.to(keys.ring())?;
+            change(&mut copy)?;
+            Ok(copy)
+        })?;
+        Ok(Self { core: Arc::clone(&self.core), keys: Arc::new(Evaluation::Rlwe(keys)) })
+    }
+
     fn key_set_id(&self) -> Option<KeySetId> {
         self.keys.key_set()
     }
@@ -313,6 +368,42 @@ impl PyEvaluationKeys {
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let bytes = self.core.site.place.run(py, || Ok(self.keys.to_bytes(&self.core.site.engine)?))?;
         Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// Whether there is a key for products of ciphertexts; always under TFHE.
+    #[getter]
+    fn has_relinearisation(&self) -> bool {
+        self.keys.rlwe().is_none_or(|keys| keys.relin().is_ok())
+    }
+
+    /// The number of keys of rotations and conjugates; 0 under TFHE.
+    #[getter]
+    fn galois_count(&self) -> usize {
+        self.keys.rlwe().map_or(0, |keys| keys.galois_keys().count())
+    }
+
+    /// A part of the keys, for those who are to compute less: a copy that has those for products of
+    /// ciphertexts, those of rotations and conjugates, or none.
+    #[pyo3(signature = (*, relinearisation = false, galois = false))]
+    fn part(&self, relinearisation: bool, galois: bool, py: Python<'_>) -> PyResult<Self> {
+        self.changed(py, |keys| {
+            if !relinearisation {
+                keys.remove_relin();
+            }
+            if !galois {
+                keys.remove_galois();
+            }
+            Ok(())
+        })
+    }
+
+    /// These keys and others of the same key set, which take the place of those of the same kind.
+    fn merged(&self, other: &Self, py: Python<'_>) -> PyResult<Self> {
+        self.core.site.check_same(&other.core.site, "evaluation key")?;
+        self.changed(py, |keys| {
+            let other = other.keys.rlwe().ok_or_else(no_parts)?;
+            Ok(keys.merge(other.to(keys.ring())?)?)
+        })
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {

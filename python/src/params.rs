@@ -4,8 +4,8 @@ use crate::arrays::Bytes;
 use crate::error::{Fault, Result};
 use crate::run::detached;
 use he_any::Params;
-use he_core::ckks::CkksParams;
-use he_core::exact::{self, Scheme};
+use he_core::ckks::{CkksParams, CkksSpec};
+use he_core::exact::{self, ExactSpec, Scheme};
 use he_core::tfhe::presets;
 use he_files::bootstrap::Named;
 use he_files::scheme::ckks::with_usual_range;
@@ -20,6 +20,11 @@ fn read(bytes: &[u8], insecure: bool) -> Result<PyParams> {
         false => Params::from_bytes(bytes)?,
         true => Params::from_bytes_insecure(bytes)?,
     }))
+}
+
+/// The error of a name of no scheme with parameters in a ring.
+fn unknown(scheme: &str) -> Fault {
+    Fault::Value(format!("scheme {scheme:?}, where \"ckks\", \"bfv\" or \"bgv\" is expected"))
 }
 
 /// Refuses options that a scheme does not have.
@@ -140,10 +145,75 @@ impl PyParams {
                     not_for("bgv", &real)?;
                     Params::Bgv(exact(needs, security, log_n)?)
                 }
-                other => {
-                    let text = format!("scheme {other:?}, where \"ckks\", \"bfv\" or \"bgv\" is expected");
-                    return Err(Fault::Value(text));
+                other => return Err(unknown(other)),
+            }))
+        })
+    }
+
+    /// Parameters from the widths of their primes, which other libraries state.
+    ///
+    /// Parameters
+    /// ----------
+    /// log_n : int
+    ///     log2 of the ring degree.
+    /// q_bits : sequence of int
+    ///     The widths of the primes of the modulus, in bits, 60 at most. Under CKKS the first is
+    ///     that of level 0 and each of the others adds a level.
+    /// p_bits : sequence of int
+    ///     The widths of the special primes of key switching; without any, there are no evaluation
+    ///     keys.
+    /// scheme : {"ckks", "bfv", "bgv"}
+    ///     Real numbers, or integers.
+    /// scale_bits : float, optional
+    ///     CKKS: log2 of the scale, which the widths after the first are about.
+    /// plain_modulus : int, optional
+    ///     BFV and BGV: the modulus of integers.
+    /// insecure : bool
+    ///     Accepts parameters below 128 bits of security, which protect nothing.
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     For options that are missing, or of the other kind of schemes.
+    /// ParameterError
+    ///     For widths without primes, and for less than 128 bits of security.
+    #[classmethod]
+    #[pyo3(signature = (
+        log_n, q_bits, p_bits, *, scheme = "ckks", scale_bits = None, plain_modulus = None, insecure = false
+    ))]
+    fn from_bits(
+        _class: &Bound<'_, PyType>,
+        py: Python<'_>,
+        log_n: u32,
+        q_bits: Vec<u32>,
+        p_bits: Vec<u32>,
+        scheme: &str,
+        scale_bits: Option<f64>,
+        plain_modulus: Option<u64>,
+        insecure: bool,
+    ) -> PyResult<Self> {
+        fn exact<S: Scheme>(spec: ExactSpec, insecure: bool) -> Result<exact::Params<S>> {
+            Ok(if insecure { exact::Params::insecure(spec)? } else { spec.try_into()? })
+        }
+        let missing = |what: &str| Fault::Value(format!("{what} is missing for the scheme {scheme}"));
+        detached(py, || {
+            Ok(Self(match scheme {
+                "ckks" => {
+                    not_for(scheme, &[("plain_modulus", plain_modulus.is_some())])?;
+                    let scale = scale_bits.ok_or_else(|| missing("scale_bits"))?;
+                    let spec = CkksSpec::from_bits(log_n, &q_bits, &p_bits, scale)?;
+                    Params::Ckks(if insecure { CkksParams::insecure(spec)? } else { spec.try_into()? })
                 }
+                "bfv" | "bgv" => {
+                    not_for(scheme, &[("scale_bits", scale_bits.is_some())])?;
+                    let t = plain_modulus.ok_or_else(|| missing("plain_modulus"))?;
+                    let spec = ExactSpec::from_bits(log_n, &q_bits, &p_bits, t)?;
+                    match scheme {
+                        "bfv" => Params::Bfv(exact(spec, insecure)?),
+                        _ => Params::Bgv(exact(spec, insecure)?),
+                    }
+                }
+                other => return Err(unknown(other)),
             }))
         })
     }

@@ -1,4 +1,4 @@
-"""The programs of the guide's chapter on Python and of the READMEs run."""
+"""The programs of the guide's chapters on Python and of the READMEs run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ import he
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("chapter", ["docs/guide/src/python.md", "README.md", "python/README.md"])
+CHAPTERS = ["docs/guide/src/python.md", "docs/guide/src/tenseal.md", "README.md", "python/README.md"]
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
 def test_programs_run(chapter: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     programs = re.findall(r"^```python\n(.*?)^```", (ROOT / chapter).read_text(), re.MULTILINE | re.DOTALL)
     assert programs

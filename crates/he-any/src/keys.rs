@@ -91,6 +91,27 @@ impl Secret {
         }
     }
 
+    /// The evaluation keys that programs need; all that there are under TFHE. `tell` hears how many
+    /// of how many are made, except under TFHE.
+    ///
+    /// # Errors
+    /// The key is of other parameters than the engine; the device fails.
+    pub fn evaluation(
+        &self,
+        engine: &Engine,
+        needs: &KeyRequirements,
+        rng: &mut impl CryptoRng,
+        tell: impl FnMut(usize, usize),
+    ) -> Result<Evaluation> {
+        match (self, engine) {
+            (Self::Rlwe(key), Engine::Rlwe(of)) => {
+                evaluation(key, of, needs, rng, tell).map(Evaluation::Rlwe)
+            }
+            (Self::Tfhe(key), Engine::Tfhe(_)) => Ok(Evaluation::Tfhe(BootstrapKey::generate(key, rng))),
+            _ => Err(mixed()),
+        }
+    }
+
     /// The encryptor and the decryptor of vectors.
     ///
     /// # Errors

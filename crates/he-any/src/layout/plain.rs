@@ -103,6 +103,9 @@ mod tests {
         let of = |shape: &[usize], packing| Layout::of_array(shape, 8, packing, "x").unwrap();
         let values: Vec<usize> = (0..6).collect();
         let (rows, columns) = (of(&[2, 3], Packing::Rows), of(&[2, 3], Packing::Columns));
+        let single = |packing| (of(&[3, 1], packing).batch(8), of(&[3, 1], packing).shape());
+        assert_eq!(single(Packing::Rows), (3, vec![3, 1]));
+        assert_eq!(single(Packing::Auto), (1, vec![3, 1]));
         let beside = |of: &Layout, shape: &[usize]| {
             let plain = of.beside(shape, 8).unwrap();
             let count = shape.iter().product::<usize>();

@@ -75,6 +75,50 @@ impl<P: KeyParams, B: RingOps> KeyTable<P, B> {
         Ok(key)
     }
 
+    /// Adds the keys of another table, in the place of those of the same kind.
+    ///
+    /// ```
+    /// # use he_core::{backend::Cpu, ckks::CkksParams, ring::Ring, rlwe::*};
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let params = CkksParams::for_depth(1).build()?;
+    /// # let ring = Ring::new(Cpu::new(), params.rlwe().ring().clone())?;
+    /// # let mut rng = he_core::rand::rng();
+    /// # let secret = SecretKey::generate(params.rlwe(), &mut rng);
+    /// let (products, rotations) =
+    ///     (KeyRequirements::new().relinearisation(), KeyRequirements::new().rotations([1]));
+    /// let mut keys = EvaluationKeys::generate(&secret, &ring, &products, &mut rng)?;
+    /// keys.merge(EvaluationKeys::generate(&secret, &ring, &rotations, &mut rng)?)?;
+    /// assert!(keys.relin().is_ok() && keys.galois_keys().count() == 1);
+    ///
+    /// let stranger = SecretKey::generate(params.rlwe(), &mut rng);
+    /// let others = EvaluationKeys::generate(&stranger, &ring, &rotations, &mut rng)?;
+    /// assert!(keys.merge(others).is_err());
+    /// keys.remove_relin();
+    /// keys.remove_galois();
+    /// assert!(keys.relin().is_err() && keys.galois_keys().count() == 0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::ParamsMismatch`], [`Error::RingMismatch`]; [`Error::KeyMismatch`] for keys of
+    /// another key set. The keys before the one that fails are added.
+    pub fn merge(&mut self, other: Self) -> Result<()> {
+        other.check(&self.params, &self.ring)?;
+        other.relin.into_iter().try_for_each(|key| self.insert_relin(key))?;
+        other.galois.into_iter().try_for_each(|(g, key)| self.insert_galois(g, key))
+    }
+
+    /// Removes the relinearisation key.
+    pub fn remove_relin(&mut self) {
+        self.relin = None;
+    }
+
+    /// Removes all Galois keys.
+    pub fn remove_galois(&mut self) {
+        self.galois.clear();
+    }
+
     /// The key set to which they belong, if known: see [`KeySetId`].
     pub fn key_set(&self) -> Option<KeySetId> {
         self.key_set
