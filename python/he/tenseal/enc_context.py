@@ -210,7 +210,10 @@ class Context:
         ValueError
             If there are none.
         """
-        return GaloisKeys(self.evaluation_keys(galois=True).part(galois=True))
+        keys = self._he.evaluation_keys
+        if keys is None or not keys.galois_count:
+            raise ValueError("the current context doesn't hold a Galois keys")
+        return GaloisKeys(keys.part(galois=True))
 
     def relin_keys(self) -> RelinKeys:
         """The key of products of ciphertexts, for others to compute with.
@@ -220,7 +223,10 @@ class Context:
         ValueError
             If there is none.
         """
-        return RelinKeys(self.evaluation_keys(relinearisation=True).part(relinearisation=True))
+        keys = self._he.evaluation_keys
+        if keys is None or not keys.has_relinearisation:
+            raise ValueError("the current context doesn't hold Relinearization keys")
+        return RelinKeys(keys.part(relinearisation=True))
 
     def evaluation_keys(self, *, relinearisation: bool = False, galois: bool = False) -> _he.EvaluationKeys:
         """The keys to compute with, among which those that are named.
@@ -252,14 +258,17 @@ class Context:
             self._he.evaluation_keys = keys if known is None else known.merged(keys)
 
     def generate_galois_keys(self, secret_key: SecretKey | None = None) -> None:
-        """Make the keys of rotations, by the secret key of the context or by a given one.
+        """Make the keys of rotations, by the secret key of the context or by a given one: those of
+        all powers of two in both directions, which compose any other.
 
         Raises
         ------
         ValueError
             If there is no secret key, and for one of another key set.
         """
-        self._add(self._given(secret_key).evaluation_keys(relinearisation=False, sums=True))
+        steps = [-(1 << bit) for bit in range((self._he.params.log_n or 2) - 2)]
+        key = self._given(secret_key)
+        self._add(key.evaluation_keys(relinearisation=False, sums=True, rotations=steps))
 
     def generate_relin_keys(self, secret_key: SecretKey | None = None) -> None:
         """Make the key of products of ciphertexts, likewise.

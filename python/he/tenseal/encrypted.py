@@ -6,6 +6,7 @@ import math
 import numbers
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -172,8 +173,12 @@ class EncryptedTensor(ABC):
         if secret_key is not None and not isinstance(secret_key, SecretKey):
             raise TypeError(f"incorrect type: {type(secret_key)} != SecretKey")
         key = context.decryptor() if secret_key is None else secret_key.data
-        with translated():
+        with self._translated():
             return key.decrypt(self._cipher)
+
+    def _translated(self) -> AbstractContextManager[None]:
+        """Errors as those of this package, and as TenSEAL names a chain that is at its end."""
+        return translated("scale out of bounds" if self.scheme is SCHEME_TYPE.CKKS else None)
 
     # What the flags of a context say.
 
@@ -236,14 +241,14 @@ class EncryptedTensor(ABC):
     def add(self: Self, other: object) -> Self:
         """The sum with a tensor, an array or a number."""
         self._check_aligned(other)
-        with translated():
+        with self._translated():
             left, right, shape = self._met(other)
             return self._made(left + right, shape, self._pending)
 
     def sub(self: Self, other: object) -> Self:
         """The difference from a tensor, an array or a number."""
         self._check_aligned(other)
-        with translated():
+        with self._translated():
             left, right, shape = self._met(other)
             return self._made(left - right, shape, self._pending)
 
@@ -252,20 +257,20 @@ class EncryptedTensor(ABC):
         pending = self._product(other)
         if isinstance(other, EncryptedTensor):
             self.context().evaluation_keys(relinearisation=True)
-        with translated():
+        with self._translated():
             left, right, shape = self._met(other)
             return self._made(left * right, shape, pending)
 
     def neg(self: Self) -> Self:
         """The opposite."""
         self.context()
-        with translated():
+        with self._translated():
             return self._made(-self._cipher, self.shape, self._pending)
 
     def square(self: Self) -> Self:
         """The squares."""
         self.context().evaluation_keys(relinearisation=True)
-        with translated():
+        with self._translated():
             return self._made(self._cipher.square(), self.shape, self._product(self))
 
     def pow(self: Self, power: int) -> Self:
@@ -285,7 +290,7 @@ class EncryptedTensor(ABC):
 
     def _fresh(self: Self, value: float) -> Self:
         """An encryption of a value in every place."""
-        with translated():
+        with self._translated():
             return self._made(self._encrypted(self._constant(value)), self.shape, 0.0)
 
     def polyval(self: Self, coefficients: Sequence[float]) -> Self:
@@ -304,7 +309,7 @@ class EncryptedTensor(ABC):
         if len(found) < 2:
             return self._fresh(found[0] if found else 0)
         self._check_polynomial()
-        with translated():
+        with self._translated():
             return self._made(self._cipher.polynomial(found), self.shape, 0.0)
 
     @abstractmethod

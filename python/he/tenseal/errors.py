@@ -31,14 +31,15 @@ class BytesError(_he.FormatError, ValueError):
 
 
 @contextmanager
-def translated() -> Iterator[None]:
-    """Raises the errors of the package as those of this module, with their texts."""
+def translated(spent: str | None = None) -> Iterator[None]:
+    """Raises the errors of the package as those of this module, with their texts, or with that of
+    `spent` where no level is left."""
     try:
         yield
     except ValueError:
         raise
     except _he.DepthError as error:
-        raise ChainError("scale out of bounds") from error
+        raise ChainError(spent or str(error)) from error
     except _he.KeySetError as error:
         raise MissingKeyError(str(error)) from error
     except _he.ParameterError as error:

@@ -18,7 +18,7 @@ import he._he as _he
 from he.tenseal.enc_context import Context, SecretKey
 from he.tenseal.encrypted import EncryptedTensor, Values, encrypt, read_cipher
 from he.tenseal.envelope import field, lengths, opened, sealed
-from he.tenseal.errors import BytesError, OperandError, translated
+from he.tenseal.errors import BytesError, OperandError
 from he.tenseal.integers import centred
 from he.tenseal.parameters import SCHEME_TYPE
 from he.tenseal.plaintensor import PlainTensor
@@ -90,7 +90,7 @@ class _Tensor(EncryptedTensor):
     def _moved(self: Tensor, places: Places) -> Tensor:
         """The values at places, in the shape of these."""
         self.context()
-        with translated():
+        with self._translated():
             return self._made(self._picked(places), list(places.shape), self._pending)
 
     def _met(self, other: object) -> tuple[_he.Ciphertext, Any, list[int]]:
@@ -168,7 +168,7 @@ class _Tensor(EncryptedTensor):
         if batched and axis == 0:
             return self.sum_batch()
         parts = np.moveaxis(self._places(), axis - batched, 0)
-        with translated():
+        with self._translated():
             total = self._picked(parts[0])
             for part in parts[1:]:
                 total = total + self._picked(part)
@@ -185,7 +185,7 @@ class _Tensor(EncryptedTensor):
         if self._batch is None:
             raise OperandError("unsupported operation: the tensor has no batch")
         self.context()
-        with translated():
+        with self._translated():
             total = self._made(self._cipher.sum(1, keepdims=True), self._shape, self._pending)
         total._batch = None
         return total
@@ -226,7 +226,7 @@ class _Tensor(EncryptedTensor):
         pending = self._product(other)
         if isinstance(right, _Tensor):
             self.context().evaluation_keys(relinearisation=True)
-        with translated():
+        with self._translated():
             if isinstance(right, _Tensor):
                 cipher = self._dot_encrypted(right)
             else:
@@ -271,7 +271,7 @@ class _Tensor(EncryptedTensor):
             "scale": self._scale,
             "pending": self._pending,
         }
-        with translated():
+        with self._translated():
             return sealed(type(self).__name__, description, [self._cipher.to_bytes()])
 
     @classmethod

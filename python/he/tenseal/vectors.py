@@ -11,7 +11,7 @@ import he._he as _he
 from he.tenseal.enc_context import Context, SecretKey
 from he.tenseal.encrypted import EncryptedTensor, Values, encrypt, read_cipher
 from he.tenseal.envelope import field, opened, sealed
-from he.tenseal.errors import BytesError, OperandError, translated
+from he.tenseal.errors import BytesError, OperandError
 from he.tenseal.integers import centred
 from he.tenseal.parameters import SCHEME_TYPE
 from he.tenseal.plaintensor import PlainTensor
@@ -108,7 +108,7 @@ class _Vector(EncryptedTensor):
         if axis != 0:
             raise OperandError(f"invalid axis {axis} of a vector")
         self.context()
-        with translated():
+        with self._translated():
             return self._made(self._scalar(), [1], self._pending)
 
     def dot(self: Vector, other: object) -> Vector:
@@ -122,7 +122,7 @@ class _Vector(EncryptedTensor):
             right = self._plain_vector(other)
             if right.size != self.size():
                 raise OperandError(f"vectors of different sizes: {self.size()} and {right.size}")
-        with translated():
+        with self._translated():
             return self._made(self._column() @ right, [1], pending)
 
     @classmethod
@@ -140,13 +140,13 @@ class _Vector(EncryptedTensor):
             raise TypeError(f"vectors to pack must be of type tenseal.{cls.__name__}")
         if not vectors:
             raise OperandError("no vectors to pack")
-        with translated():
+        with vectors[0]._translated():
             packed = _he.concatenate([vector._column() for vector in vectors])
             return vectors[0]._made(packed, list(packed.shape), vectors[0]._product(None))
 
     def _bytes(self) -> bytes:
         description = {"scale": self._scale, "pending": self._pending}
-        with translated():
+        with self._translated():
             return sealed(type(self).__name__, description, [self._cipher.to_bytes()])
 
     @classmethod
@@ -198,7 +198,7 @@ class CKKSVector(_Vector):
         if matrix.shape[0] != self.size():
             raise OperandError(f"matrix shape {matrix.shape} doesn't match with vector size {self.size()}")
         self.context().evaluation_keys(galois=True)
-        with translated():
+        with self._translated():
             return self._made(self._column() @ matrix, [matrix.shape[1]], self._product(None))
 
     def mm_(self, other: object) -> CKKSVector:
@@ -273,7 +273,7 @@ class CKKSVector(_Vector):
             raise OperandError("Matrix shape doesn't match with vector size")
         self.context().evaluation_keys(galois=True)
         padded = np.pad(weights, (0, parts - weights.size))
-        with translated():
+        with self._translated():
             total = self._column() * np.repeat(padded, count)
             if parts > 1 and total.batch > 1:
                 raise OperandError(f"{self.size()} values do not fit the {total.slots} slots of a ciphertext")
