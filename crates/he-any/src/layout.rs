@@ -197,10 +197,8 @@ impl Layout {
             [] => Ok(Self { point: true, ..fresh(None, 1, [None, None]) }),
             [0] | [0, _] | [_, 0] => Err(LayoutError::Empty { what: what.to_owned(), shape: shape.to_vec() }),
             [size] => Ok(fresh(None, size, [None, Some(Slots)])),
-            [size, 1] if packing != Packing::Rows || size == 1 => {
-                Ok(fresh(None, size, [Some(Slots), Some(One)]))
-            }
-            [1, size] => Ok(fresh(None, size, [Some(One), Some(Slots)])),
+            [size, 1] if packing != Packing::Rows => Ok(fresh(None, size, [Some(Slots), Some(One)])),
+            [1, size] if packing != Packing::Rows => Ok(fresh(None, size, [Some(One), Some(Slots)])),
             [rows, size] if columns(rows, size) => {
                 if rows > slots {
                     return Err(LayoutError::Row { what: what.to_owned(), size: rows, slots });

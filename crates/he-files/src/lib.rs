@@ -15,6 +15,7 @@
 //! - [`bootstrap`]: keys of bootstrapping, which are never all in memory on their way;
 //! - [`operation`]: the computations by name, on opened files;
 //! - [`models`]: neural networks on encrypted examples;
+//! - [`seal`]: files of SEAL 4: parameters and ciphertexts;
 //! - `search`: indexes of encrypted records, queries and answers;
 //! - [`tfhe`]: columns of integers under TFHE;
 //! - [`transcipher`]: what sensors send under AES-CTR, and its way into TFHE;
@@ -108,6 +109,7 @@ mod random;
 pub mod scan;
 pub mod scheme;
 #[cfg(not(target_family = "wasm"))]
+pub mod seal;
 pub mod search;
 pub mod team;
 pub mod tfhe;

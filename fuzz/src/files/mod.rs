@@ -10,6 +10,7 @@ pub mod model;
 pub mod onnx;
 pub mod picture;
 pub mod scan;
+pub mod seal;
 pub mod sealed;
 pub mod sensor;
 pub mod table;
@@ -38,6 +39,7 @@ targets!(
     onnx,
     picture,
     scan,
+    seal,
     sealed,
     sensor,
     table,

@@ -51,6 +51,7 @@ replay!(
     onnx,
     picture,
     scan,
+    seal,
     sealed,
     sensor,
     table,

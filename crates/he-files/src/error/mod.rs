@@ -12,6 +12,7 @@ mod macros;
 mod models;
 mod operations;
 mod parties;
+mod seal;
 mod search;
 mod transcipher;
 
@@ -25,6 +26,7 @@ pub(crate) use macros::errors;
 pub use models::ModelError;
 pub use operations::OperationError;
 pub use parties::PartyError;
+pub use seal::SealError;
 pub use search::SearchError;
 pub use transcipher::TranscipherError;
 
@@ -163,6 +165,9 @@ pub enum Error {
     /// A file does not serve a search.
     #[error(transparent)]
     SearchFile(#[from] SearchError),
+    /// Bytes are not a file of SEAL that is read, or SEAL has none for an object.
+    #[error(transparent)]
+    Seal(#[from] SealError),
     /// A model cannot be read, compiled or computed.
     #[error(transparent)]
     Nn(he_nn::Error),
@@ -204,6 +209,7 @@ impl Error {
             Self::Transcipher(error) => error.hint(),
             Self::Party(error) => error.hint(),
             Self::SearchFile(error) => error.hint(),
+            Self::Seal(error) => error.hint(),
             Self::Nn(error) => error.hint(),
             Self::Search(error) => error.hint(),
         }
@@ -224,6 +230,7 @@ impl Error {
             Self::Transcipher(error) => error.is_request(),
             Self::Party(error) => error.is_request(),
             Self::SearchFile(error) => error.is_request(),
+            Self::Seal(error) => error.is_request(),
             Self::Search(error) => error.is_request(),
             _ => false,
         }

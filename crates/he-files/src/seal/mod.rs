@@ -1,0 +1,28 @@
+//! Files of SEAL 4: encryption parameters and ciphertexts of CKKS and BFV are read, ciphertexts are
+//! written, so that a client of SEAL sends to a server of this library and reads its answers.
+//!
+//! # Words
+//! Under CKKS a ciphertext has the words of SEAL: both take the least primitive 2N-th root of unity
+//! of each prime and the same bit-reversed order ([`NttTable`](he_core::ring::NttTable)), prime
+//! after prime, c0 before c1. Under BFV SEAL keeps coefficients, which are transformed here; both
+//! encode m as round(q m / t), up to the rounding, which a ciphertext's noise holds. Primes are
+//! those of the file, in its order; the last is the special one.
+//!
+//! # Slots
+//! SEAL numbers slots by powers of 3, this library by powers of 5: [`slot_order`] says which of
+//! SEAL's values lies in each slot. Sums over all slots and operations of two ciphertexts need not
+//! know it.
+//!
+//! # Bounds
+//! The parameters say how long a ciphertext is, and no more is decompressed. Everything is consumed
+//! or refused.
+//!
+//! Source: Microsoft, *SEAL 4.1*, `native/src/seal/serialization.h` and the methods `save_members`
+//! of its classes.
+
+mod ciphertext;
+mod object;
+mod parameters;
+
+pub use ciphertext::{read_ciphertext, write_ciphertext};
+pub use parameters::{read_params, slot_order};
