@@ -10,6 +10,7 @@ mod console;
 mod device;
 mod error;
 mod interrupt;
+mod memory;
 mod passphrase;
 mod progress;
 #[cfg(feature = "client")]
@@ -34,10 +35,12 @@ pub(crate) fn compute_on(threads: Option<u16>) -> Result<()> {
 }
 
 /// Does the work that must precede everything else, while the process has a single thread: a
-/// passphrase leaves the environment, and limits on the size of files become errors.
+/// passphrase leaves the environment, limits on the size of files become errors, and freed memory
+/// is kept.
 pub fn begin() {
     passphrase::take_from_environment();
     interrupt::fail_at_limits();
+    memory::keep();
 }
 
 /// Whether these words, the program's name first, are a command line: the exit code of the answer,
