@@ -6,8 +6,8 @@ use he::exact::{
 };
 use he::ring::Ring;
 use he::rlwe::{EvaluationKeys, KeyRequirements, PublicKey, RlweParams, SecretKey};
-use num_bigint::BigInt;
-use num_traits::{ToPrimitive, Zero};
+use num_bigint::{BigInt, BigUint, Sign};
+use num_traits::{One, ToPrimitive};
 use rand::{RngExt, SeedableRng, rngs::ChaCha20Rng};
 
 /// Runs a test with `count` random generators.
@@ -151,23 +151,44 @@ pub fn round_div(a: &BigInt, b: &BigInt) -> BigInt {
     let double: BigInt = a * 2 + b;
     let twice: BigInt = b * 2;
     let quotient = &double / &twice;
-    if (&double % &twice) < BigInt::zero() { quotient - 1 } else { quotient }
+    if (&double % &twice) < BigInt::ZERO { quotient - 1 } else { quotient }
 }
 
-/// a b mod X^N + 1 over the integers.
+/// a b mod X^N + 1 over the integers: the polynomials at a power of two are two integers, whose
+/// product has the coefficients as its digits (L. Kronecker, *Grundzuege einer arithmetischen
+/// Theorie der algebraischen Groessen*, 1882).
 pub fn negacyclic(a: &[BigInt], b: &[BigInt]) -> Vec<BigInt> {
-    let n = a.len();
-    let mut product = vec![BigInt::zero(); n];
-    for (i, x) in a.iter().enumerate() {
-        for (j, y) in b.iter().enumerate() {
-            if i + j < n {
-                product[i + j] += x * y;
-            } else {
-                product[i + j - n] -= x * y;
-            }
+    let widest = |poly: &[BigInt]| poly.iter().map(BigInt::bits).max().unwrap_or(0) as usize;
+    // Digits of 32 bits that hold a sum of N products and its sign.
+    let digits = (widest(a) + widest(b) + a.len().ilog2() as usize + 2).div_ceil(32);
+    let product = at_power_of_two(a, digits) * at_power_of_two(b, digits);
+    let all = coefficients(product, digits, 2 * a.len());
+    let (low, high) = all.split_at(a.len());
+    low.iter().zip(high).map(|(low, high)| low - high).collect()
+}
+
+/// The value of a polynomial at 2^(32 digits).
+fn at_power_of_two(poly: &[BigInt], digits: usize) -> BigInt {
+    let part = |sign| {
+        let mut all = vec![0; poly.len() * digits];
+        for (c, out) in poly.iter().zip(all.chunks_exact_mut(digits)).filter(|(c, _)| c.sign() == sign) {
+            let magnitude = c.magnitude().to_u32_digits();
+            out[..magnitude.len()].copy_from_slice(&magnitude);
         }
-    }
-    product
+        BigInt::from(BigUint::new(all))
+    };
+    part(Sign::Plus) - part(Sign::Minus)
+}
+
+/// The coefficients of the polynomial of this value at 2^(32 digits), all of magnitudes below half
+/// of that.
+fn coefficients(value: BigInt, digits: usize, count: usize) -> Vec<BigInt> {
+    let half = BigInt::one() << (32 * digits - 1);
+    let mut halves = vec![0; count * digits];
+    halves.iter_mut().skip(digits - 1).step_by(digits).for_each(|top| *top = 1 << 31);
+    let mut all = (value + BigInt::from(BigUint::new(halves))).magnitude().to_u32_digits();
+    all.resize(count * digits, 0);
+    all.chunks_exact(digits).map(|digits| BigInt::from(BigUint::from_slice(digits)) - &half).collect()
 }
 
 /// The coefficients of a polynomial over a prefix of the chain, composed, in [-Q/2, Q/2).

@@ -33,16 +33,20 @@ fn emulated_narrow() {
     conformance::suite(&on(&[narrow()]), 15);
 }
 
-/// The order of threads and blocks makes no difference.
+/// The order of threads and blocks makes no difference. Counters that carry, which are two thirds
+/// of the time, meet one other order, and with `HE_DEEP=1`, which `tests/deep.sh` sets, both.
 #[test]
 fn emulated_orders() {
-    for (order, seed) in [(Order::Reverse, 16), (Order::Shuffled(5), 17)] {
+    let deep = std::env::var_os("HE_DEEP").is_some_and(|value| value == "1");
+    for (order, seed, carries) in [(Order::Reverse, 16, true), (Order::Shuffled(5), 17, deep)] {
         let emulator = emulator((9, 0));
         emulator.set_order(order);
         let aes = on(&[Gpu::from_driver(emulator)]);
         conformance::known_answers(&aes);
-        conformance::counter_carries(&aes, seed);
         conformance::gcm_chunks(&aes, seed);
+        if carries {
+            conformance::counter_carries(&aes, seed);
+        }
     }
 }
 
