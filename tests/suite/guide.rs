@@ -56,6 +56,32 @@ fn every_chapter_is_in_the_summary_once() {
     assert_eq!(files, set);
 }
 
+/// mdBook accepts a title and a list of links as contents.
+#[test]
+fn the_summary_is_a_list_of_links() {
+    let text = read(&source().join("SUMMARY.md"));
+    for line in text.lines().filter(|line| !line.trim().is_empty()) {
+        let item = line.trim_start().trim_start_matches("- ");
+        let is_link = item.starts_with('[') && item.ends_with(".md)") && links(item).len() == 1;
+        assert!(is_link || line.starts_with("# "), "SUMMARY.md: {line}");
+    }
+}
+
+/// The book's settings are tables of texts and truth values, and its chapters are where they say.
+#[test]
+fn the_settings_are_read() {
+    let text = read(&source().join("../book.toml"));
+    for line in text.lines().filter(|line| !line.is_empty()) {
+        let is_table = line.starts_with('[') && line.ends_with(']');
+        let is_value = line.split_once(" = ").is_some_and(|(_, value)| {
+            let quoted = value.len() > 1 && value.starts_with('"') && value.ends_with('"');
+            quoted || ["true", "false"].contains(&value)
+        });
+        assert!(is_table || is_value, "book.toml: {line}");
+    }
+    assert!(text.contains("src = \"src\""), "{text}");
+}
+
 #[test]
 fn links_lead_somewhere() {
     for chapter in chapters() {
