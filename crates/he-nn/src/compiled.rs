@@ -183,6 +183,7 @@ impl CompiledModel {
         wanted: Wanted,
     ) -> Result<Self> {
         options.check()?;
+        graph.check_planned()?;
         let layers = Layers::new(&graph, &calibration, options.margin)?;
         let functions = layers.list.iter().map(|layer| {
             let Kind::Function(function) = &layer.kind else { return Ok(None) };

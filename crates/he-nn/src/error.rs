@@ -53,6 +53,14 @@ pub enum Error {
         /// The advice on a replacement.
         hint: &'static str,
     },
+    /// The model computes something that no plan for encrypted values has yet.
+    #[error("operator {operator} of node {node:?} is not planned for encrypted values yet")]
+    Unplanned {
+        /// The operator.
+        operator: String,
+        /// The node.
+        node: String,
+    },
     /// A dimension other than that of the batch is not a number.
     #[error("dimension {axis} of {value:?} is dynamic ({dimension})")]
     DynamicShape {
@@ -125,6 +133,24 @@ pub enum Error {
         /// The value.
         value: f64,
     },
+    /// A number of an example is not one of the integers that the model asks for.
+    #[error("value {at} of example {example} is {value}, and the model asks for integers below {count}")]
+    InputId {
+        /// The example, from 0.
+        example: usize,
+        /// The index of the value.
+        at: usize,
+        /// The value.
+        value: f64,
+        /// The number of integers that are possible, from 0.
+        count: usize,
+    },
+    /// The mask of an example keeps none of its tokens.
+    #[error("the mask of example {example} keeps no token")]
+    EmptyMask {
+        /// The example, from 0.
+        example: usize,
+    },
     /// Calibration had no example.
     #[error("there is no example to calibrate with")]
     NoExamples,
@@ -194,8 +220,12 @@ impl Error {
         let hint = match self {
             Self::NotOnnx { .. } => "export the model again, as one .onnx file",
             Self::Unsupported { hint, .. } | Self::Model { hint, .. } => hint,
+            Self::Unplanned { .. } => {
+                "compute the model in the clear: `encoder::Encoder` calibrates and simulates it"
+            }
             Self::DynamicShape { .. } => {
-                "export the model with fixed dimensions; only the first, of the batch, may be dynamic"
+                "export the model with fixed dimensions, or give this one a number when the model is read; only \
+                 the first, of the batch, may stay dynamic"
             }
             Self::Weight { .. } => "train the model again: weights must be finite numbers",
             Self::ElementType { .. } => {
@@ -207,6 +237,8 @@ impl Error {
             }
             Self::InputLength { .. } => "flatten each example in the order of the model's input",
             Self::InputValue { .. } => "replace it by a number, or leave the example out",
+            Self::InputId { .. } => "use the ids of the model's own tokenizer, and a mask of 0 and 1",
+            Self::EmptyMask { .. } => "give at least one token the mask 1",
             Self::NoExamples => "calibrate with examples that are typical of the inputs to come",
             Self::Uncalibrated { .. } => "calibrate with examples whose values are finite and not all equal",
             Self::OutOfRange { .. } => "compile the model again, calibrated with examples like this one",

@@ -153,7 +153,7 @@ impl Graph {
         for node in rest {
             let of = |index: usize| self.nodes[node.inputs[index]].shape.as_slice();
             let inputs = match node.op {
-                Op::Input => return wrong("a second input"),
+                Op::Input | Op::Public(_) => return wrong("a second input"),
                 Op::Add | Op::Product => 2,
                 _ => 1,
             };
@@ -192,7 +192,15 @@ impl Op {
             _ => false,
         };
         match self {
-            Self::Input => false,
+            // Plans have no other inputs, and none of the operations of transformers.
+            Self::Input
+            | Self::Public(_)
+            | Self::Lookup(_)
+            | Self::Contract(_)
+            | Self::Softmax
+            | Self::LayerNorm(_)
+            | Self::UnitLength
+            | Self::MaskedMean => false,
             Self::Add | Self::Product => input == output,
             Self::Function(function) => input == output && function.is_valid(),
             Self::Reshape => count(input) == count(output),

@@ -13,7 +13,7 @@ pub const MAX_ELEMENTS: usize = 1 << 22;
 /// A model: its nodes in an order in which each comes after its inputs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Graph {
-    /// The nodes. The first is the input, and the only one of its kind.
+    /// The nodes. The first is an input; a model of several has them in front of everything else.
     pub nodes: Vec<Node>,
     /// The node whose value is decrypted.
     pub output: usize,
@@ -70,6 +70,21 @@ pub enum Op {
     Function(Function),
     /// A linear map and an offset whose rows have few entries each.
     Sparse(Vec<Row>),
+    /// An input of integers that whoever encrypts knows, and that are not encrypted themselves.
+    Public(Public),
+    /// The rows of a table that ids name: rows of ids become rows of numbers.
+    Lookup(Table),
+    /// Products of pairs of matrices, both of which depend on the inputs.
+    Contract(Contract),
+    /// exp(x_j) / sum_k exp(x_k) along the last axis. A second input is a mask of the places j:
+    /// only those with a 1 count, and the others become 0.
+    Softmax,
+    /// Rows of mean 0 and variance 1, and a factor and an offset for each place in a row.
+    LayerNorm(LayerNorm),
+    /// Rows divided by their Euclidean lengths.
+    UnitLength,
+    /// The mean of the rows of the first input that the mask, the second one, keeps.
+    MaskedMean,
 }
 
 /// The decision that is made from the outputs after decryption, in the clear.
@@ -117,6 +132,28 @@ impl Decision {
             Self::Votes => vec![argmax(&pairs::votes(outputs)) as f64],
             Self::Coupling => pairs::probabilities(outputs),
         }
+    }
+}
+
+impl Graph {
+    /// The nodes that the output depends on, and the inputs.
+    pub(crate) fn needed(&self) -> Vec<bool> {
+        let mut needed: Vec<bool> = self.nodes.iter().map(|node| node.op.is_input()).collect();
+        needed[self.output] = true;
+        for id in (0..=self.output).rev() {
+            if needed[id] {
+                self.nodes[id].inputs.iter().for_each(|&input| needed[input] = true);
+            }
+        }
+        needed
+    }
+
+    /// How often each value is taken, as the output once.
+    pub(crate) fn uses(&self) -> Vec<usize> {
+        let mut uses = vec![0; self.nodes.len()];
+        self.nodes.iter().flat_map(|node| &node.inputs).for_each(|&input| uses[input] += 1);
+        uses[self.output] += 1;
+        uses
     }
 }
 
@@ -241,6 +278,51 @@ pub struct Row {
     pub offset: f64,
 }
 
+/// The meaning of an input of integers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Public {
+    /// Numbers from 0 to below this one, which name rows of tables.
+    Ids(usize),
+    /// 1 for the tokens of a sentence, 0 for the rest, with at least one 1.
+    Mask,
+}
+
+/// A table: `values[row][column]`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Table {
+    /// The numbers of a row.
+    pub width: usize,
+    /// The numbers, row by row.
+    pub values: Vec<f64>,
+}
+
+/// y_gij = factor sum_k a_gik b_gkj, for each group g.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Contract {
+    /// The pairs of matrices, such as heads of attention.
+    pub groups: usize,
+    /// The rows of the first matrix.
+    pub rows: usize,
+    /// The columns of the first and the rows of the second matrix.
+    pub inner: usize,
+    /// The columns of the second matrix.
+    pub columns: usize,
+    /// The factor.
+    pub factor: f64,
+}
+
+/// y_j = scale_j (x_j - m) / sqrt(v + epsilon) + shift_j for each row x of mean m and variance v,
+/// the mean of (x_k - m)^2.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LayerNorm {
+    /// The number that is added to the variance.
+    pub epsilon: f64,
+    /// The factors.
+    pub scale: Vec<f64>,
+    /// The offsets.
+    pub shift: Vec<f64>,
+}
+
 /// y_i = x_a - x_b for the places (a, b) of each i: 0 where they are the same.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Differences {
@@ -253,7 +335,27 @@ pub struct Differences {
 impl Op {
     /// Whether it is a linear map and an offset.
     pub fn is_linear(&self) -> bool {
-        !matches!(self, Self::Input | Self::Add | Self::Product | Self::Function(_))
+        matches!(
+            self,
+            Self::Conv(_)
+                | Self::Dense(_)
+                | Self::Pool(_)
+                | Self::Affine(_)
+                | Self::Gather(_)
+                | Self::Differences(_)
+                | Self::Reshape
+                | Self::Sparse(_)
+        )
+    }
+
+    /// Whether it is an input of the model.
+    pub fn is_input(&self) -> bool {
+        matches!(self, Self::Input | Self::Public(_))
+    }
+
+    /// Whether it is one of the operations of transformers.
+    pub fn is_of_transformers(&self) -> bool {
+        !self.is_linear() && !matches!(self, Self::Input | Self::Add | Self::Product | Self::Function(_))
     }
 
     /// The entries of a linear map: `entry(row, column, weight)` for each that is not zero, in the
@@ -306,7 +408,7 @@ impl Op {
                     row.entries.iter().for_each(|&(column, weight)| entry(at, column as usize, weight));
                 }
             }
-            Self::Input | Self::Add | Self::Product | Self::Function(_) => {}
+            _ => {}
         }
     }
 

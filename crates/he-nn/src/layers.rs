@@ -9,7 +9,7 @@ use crate::calibration::Calibration;
 use crate::domain::Domain;
 use crate::error::{Error, Result};
 use crate::function::Function;
-use crate::graph::{Graph, Op};
+use crate::graph::{Graph, Node, Op};
 
 /// A layer: one encrypted value and its computation.
 #[derive(Clone, Debug)]
@@ -71,6 +71,24 @@ pub struct Layers {
     pub list: Vec<Layer>,
     /// The numbers by which the elements of the input are divided.
     pub input_units: Vec<f64>,
+}
+
+impl Graph {
+    /// Checks that plans for encrypted values have every operation.
+    ///
+    /// # Errors
+    /// [`Error::Unplanned`], for the first one that they do not have; the second input of a model
+    /// is one of them.
+    pub(crate) fn check_planned(&self) -> Result<()> {
+        let unplanned =
+            |(id, node): &(usize, &Node)| node.op.is_of_transformers() || *id > 0 && node.op == Op::Input;
+        match self.nodes.iter().enumerate().find(unplanned) {
+            Some((_, node)) => {
+                Err(Error::Unplanned { operator: node.operator.clone(), node: node.name.clone() })
+            }
+            None => Ok(()),
+        }
+    }
 }
 
 impl Layers {

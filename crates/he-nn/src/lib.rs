@@ -9,6 +9,9 @@
 //! 3. [`CompiledModel::facts`] lists the costs: levels, refreshes, memory, keys, work;
 //! 4. [`CompiledModel::infer`] computes on ciphertexts, on any back end of `he-core`.
 //!
+//! Encoders of sentences, which have several inputs, attention and layer normalisation, are read as
+//! well, and are calibrated and simulated in the clear ([`encoder`]).
+//!
 //! Whoever has the secret key decrypts, and [`OutputLayout::unpack`] finds the outputs. Softmax and
 //! argmax at the end of a model are computed then, in the clear.
 //!
@@ -50,9 +53,11 @@
 mod approximation;
 pub mod batch;
 pub mod calibration;
+mod canonical;
 mod comparisons;
 pub mod compiled;
 mod domain;
+pub mod encoder;
 pub mod error;
 pub mod format;
 pub mod function;
@@ -68,6 +73,7 @@ mod parameters;
 mod places;
 mod plain;
 mod stacks;
+mod transformers;
 mod work;
 
 pub use batch::{Comparison, Costs};

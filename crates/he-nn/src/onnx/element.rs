@@ -76,6 +76,11 @@ impl Element {
         matches!(self, Self::Real(_))
     }
 
+    /// Whether it is an integer of 32 or 64 bits with a sign, as ids and masks are.
+    pub fn is_whole(self) -> bool {
+        matches!(self, Self::Signed(32 | 64))
+    }
+
     /// The least and the greatest integer of an integral type.
     fn bounds(self) -> (i128, i128) {
         match self {

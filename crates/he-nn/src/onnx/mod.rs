@@ -10,18 +10,19 @@ mod constants;
 mod element;
 mod external;
 mod guard;
+mod inputs;
 mod maximum;
 mod node;
 mod operators;
 mod opsets;
 mod tensor;
 
+use crate::canonical;
 use crate::error::{Error, Result};
-use crate::graph::{Decision, Graph, MAX_ELEMENTS, Node, Op, Shape};
-use element::Element;
+use crate::graph::{Decision, Graph, MAX_ELEMENTS, Node, Op, Public, Shape};
 use node::View;
 use opsets::Opsets;
-use rten_onnx::onnx::{DataType, GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto};
+use rten_onnx::onnx::{GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto};
 use rten_onnx::protobuf::DecodeMessage;
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -49,6 +50,8 @@ enum Value {
     Constant(Rc<Tensor>),
     /// The value of a node of the graph.
     Node(usize),
+    /// The value of a node as rows without the dimension of the batch, which is of one example.
+    Rows(usize),
     /// A decision on the value of a node after decryption.
     Decided(usize, Decision),
 }
@@ -60,7 +63,7 @@ impl Value {
 }
 
 /// The dimension of the batch.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Batch {
     /// Any number of examples.
     Any,
@@ -87,6 +90,10 @@ struct Reader<'a> {
     /// The names that something takes, the output among them.
     used: HashSet<&'a str>,
     batch: Batch,
+    /// Nodes that hold 0 and 1 only, if the example keeps what its mask promises.
+    bits: HashSet<usize>,
+    /// Whether the graph has operations of transformers.
+    is_transformer: bool,
     /// Elements of constants that may still be computed, and those that operators may still list.
     left: Room,
 }
@@ -117,6 +124,17 @@ fn take(left: &mut usize, count: usize, view: &View<'_>) -> Result<()> {
     Ok(())
 }
 
+/// The part of a model that is read, and how.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Reading<'a> {
+    /// The output that is computed, by default the first.
+    pub output: Option<&'a str>,
+    /// The folder of files that constants lie in; without it, such constants are refused.
+    pub folder: Option<&'a Path>,
+    /// Numbers for dimensions that the model calls by a name, such as `sequence_length`.
+    pub dimensions: &'a [(String, usize)],
+}
+
 impl Model {
     /// Reads the part of a model that computes one output, by default the first.
     ///
@@ -126,7 +144,7 @@ impl Model {
     /// # Errors
     /// The errors of [`Graph::from_onnx`]; [`Error::Model`] if there is no such output.
     pub fn read(bytes: &[u8], output: Option<&str>) -> Result<Self> {
-        Self::with(bytes, output, None)
+        Self::with(bytes, &Reading { output, ..Reading::default() })
     }
 
     /// Reads a model that may keep constants in other files of its folder: the locations that it
@@ -136,10 +154,16 @@ impl Model {
     /// The errors of [`read`](Self::read); [`Error::Model`] for a location outside the folder, a
     /// part outside its file, and another number of bytes than a constant has.
     pub fn read_in(folder: &Path, bytes: &[u8], output: Option<&str>) -> Result<Self> {
-        Self::with(bytes, output, Some(folder))
+        Self::with(bytes, &Reading { output, folder: Some(folder), ..Reading::default() })
     }
 
-    fn with(bytes: &[u8], output: Option<&str>, folder: Option<&Path>) -> Result<Self> {
+    /// Reads a model as [`Reading`] says.
+    ///
+    /// # Errors
+    /// The errors of [`read_in`](Self::read_in).
+    pub fn with(bytes: &[u8], reading: &Reading<'_>) -> Result<Self> {
+        let Reading { output, folder, dimensions } = reading;
+        let (output, folder) = (*output, *folder);
         if bytes.len() > MAX_BYTES {
             return Err(Error::NotOnnx {
                 why: format!("{} bytes, at most {MAX_BYTES} are read", bytes.len()),
@@ -168,7 +192,8 @@ impl Model {
             return Err(Error::Model { why, hint: "ask for an output that the model has" });
         };
         let output = others.remove(wanted);
-        let graph = Reader::read(&graph, &opsets, &output, Room::of(bytes.len() + beside))?;
+        let room = Room::of(bytes.len() + beside);
+        let graph = Reader::read(&graph, &opsets, &output, dimensions, room)?;
         Ok(Self { graph, output, others })
     }
 }
@@ -209,7 +234,13 @@ fn needed<'a>(graph: &'a GraphProto, output: &'a str) -> (Vec<&'a NodeProto>, Ha
 }
 
 impl<'a> Reader<'a> {
-    fn read(proto: &'a GraphProto, opsets: &Opsets, output: &'a str, left: Room) -> Result<Graph> {
+    fn read(
+        proto: &'a GraphProto,
+        opsets: &Opsets,
+        output: &'a str,
+        dimensions: &[(String, usize)],
+        left: Room,
+    ) -> Result<Graph> {
         let name_of = |name: &'a Option<String>| name.as_deref().unwrap_or_default();
         let mut initializers = HashMap::new();
         for initializer in &proto.initializer {
@@ -221,31 +252,20 @@ impl<'a> Reader<'a> {
         // Before version 4 of the format, constants are among the inputs.
         let is_input = |value: &&'a ValueInfoProto| !initializers.contains_key(name_of(&value.name));
         let inputs: Vec<&'a ValueInfoProto> = proto.input.iter().filter(is_input).collect();
-        let [input] = inputs[..] else {
-            let names: Vec<&str> = inputs.iter().map(|input| name_of(&input.name)).collect();
-            return Err(Error::Model {
-                why: format!("has {} inputs {names:?}, and models of one are supported", names.len()),
-                hint: "export the model with one input, and the others as constants or columns of it",
-            });
-        };
-        let (shape, batch) = input_shape(input)?;
-        let name = name_of(&input.name);
-        let node = Node {
-            name: name.to_owned(),
-            operator: "Input".to_owned(),
-            op: Op::Input,
-            inputs: vec![],
-            shape,
-        };
-        let values = HashMap::from([(name, Value::Node(0))]);
-        let mut defined: HashSet<&str> = initializers.keys().copied().chain([name]).collect();
+        let (needed, used) = needed(proto, output);
+        let (nodes, batch) = inputs::read(&inputs, &used, dimensions)?;
+        let values: HashMap<&str, Value> =
+            nodes.iter().enumerate().map(|(id, (name, _))| (*name, Value::Node(id))).collect();
+        let nodes = nodes.into_iter().map(|(_, node)| node).collect();
+        let names = inputs.iter().map(|input| name_of(&input.name));
+        let mut defined: HashSet<&str> = initializers.keys().copied().chain(names).collect();
         let names = proto.node.iter().flat_map(|node| &node.output).filter(|name| !name.is_empty());
         if let Some(twice) = names.map(String::as_str).find(|&name| !defined.insert(name)) {
             return Err(graph_error(format!("computes its value {twice:?} twice")));
         }
-        let (nodes, used) = needed(proto, output);
-        let mut reader = Self { nodes: vec![node], values, initializers, used, batch, left };
-        for proto in nodes {
+        let (bits, is_transformer) = (HashSet::new(), false);
+        let mut reader = Self { nodes, values, initializers, used, batch, bits, is_transformer, left };
+        for proto in needed {
             let view = View::new(proto, opsets.of(proto)?)?;
             // Marks of an optimisation of the first opsets.
             if view.domain.is_empty() && view.opset < 6 {
@@ -275,6 +295,12 @@ impl<'a> Reader<'a> {
         }
         let (output, decision) = match reader.value_of(output)? {
             Some(Value::Node(output)) => (output, Decision::None),
+            Some(Value::Rows(_)) => {
+                return Err(Error::Model {
+                    why: format!("has an output {output:?} without the dimension of the batch"),
+                    hint: "export it with the batch as dimension 0",
+                });
+            }
             Some(Value::Decided(output, decision)) => (output, decision),
             Some(Value::Constant(_)) => {
                 return Err(Error::Model {
@@ -284,7 +310,21 @@ impl<'a> Reader<'a> {
             }
             None => return Err(graph_error(format!("never computes its output {output:?}"))),
         };
-        Ok(Graph { nodes: reader.nodes, output, decision }.pruned())
+        reader.check_bits()?;
+        let graph = Graph { nodes: reader.nodes, output, decision }.pruned();
+        Ok(if reader.is_transformer { canonical::of(graph) } else { graph })
+    }
+
+    /// Checks that no input is taken for a mask and for ids.
+    fn check_bits(&self) -> Result<()> {
+        let ids = |id: &usize| matches!(self.nodes[*id].op, Op::Public(Public::Ids(_)));
+        match self.bits.iter().copied().filter(ids).min() {
+            Some(id) => Err(Error::Model {
+                why: format!("takes its input {:?} for ids and for a mask", self.nodes[id].name),
+                hint: "export the model with a mask of its own, such as attention_mask",
+            }),
+            None => Ok(()),
+        }
     }
 
     /// The value of a name; a constant is read when it is first asked for.
@@ -311,7 +351,7 @@ impl<'a> Reader<'a> {
     fn constant(&mut self, view: &View<'a>, index: usize, what: &str) -> Result<Rc<Tensor>> {
         match self.value(view, index)? {
             Value::Constant(tensor) => Ok(tensor),
-            Value::Node(_) | Value::Decided(..) => Err(view.unsupported(
+            Value::Node(_) | Value::Rows(_) | Value::Decided(..) => Err(view.unsupported(
                 format!("its {what} depend on the input"),
                 "use weights that are constants of the model",
             )),
@@ -356,6 +396,7 @@ impl<'a> Reader<'a> {
         let value = self.value(view, index)?;
         match value {
             Value::Node(id) => Ok(id),
+            Value::Rows(id) => Err(operators::of_rows(view, self.shape(id))),
             Value::Decided(_, decision) => Err(after(view, decision)),
             Value::Constant(_) => Err(view.unsupported(
                 format!("its input {index} is a constant"),
@@ -373,6 +414,7 @@ impl<'a> Reader<'a> {
     fn dims(&self, value: &Value) -> Vec<usize> {
         match value {
             Value::Constant(tensor) => tensor.dims.clone(),
+            Value::Rows(id) => self.shape(*id).clone(),
             Value::Node(id) | Value::Decided(id, _) => {
                 std::iter::once(self.batch.size()).chain(self.shape(*id).iter().copied()).collect()
             }
@@ -392,10 +434,12 @@ impl<'a> Reader<'a> {
             Op::Gather(places) => places.len(),
             Op::Differences(differences) => differences.places.len(),
             Op::Affine(affine) => affine.factors.len().max(affine.offsets.len()),
+            Op::Lookup(table) => table.values.len(),
             Op::Sparse(rows) => rows.iter().map(|row| 1 + row.entries.len()).sum(),
             _ => 0,
         };
         take(&mut self.left.lists, listed, view)?;
+        self.is_transformer |= op.is_of_transformers();
         let (name, operator) = (view.name.to_owned(), view.operator.to_owned());
         self.nodes.push(Node { name, operator, op, inputs, shape });
         Ok(self.nodes.len() - 1)
@@ -422,52 +466,10 @@ fn reals<'t>(tensor: &'t Tensor, view: &View<'_>, index: usize) -> Result<&'t [f
     })
 }
 
-/// The dimensions of the input without the batch, and the batch.
-fn input_shape(input: &ValueInfoProto) -> Result<(Shape, Batch)> {
-    let name = input.name.clone().unwrap_or_default();
-    let tensor = input.r#type.as_ref().and_then(|of| of.tensor_type.as_ref());
-    let shape = tensor.and_then(|tensor| tensor.shape.as_ref());
-    let (Some(tensor), Some(shape)) = (tensor, shape) else {
-        return Err(graph_error(format!("does not say which dimensions its input {name:?} has")));
-    };
-    let kind = tensor.elem_type.unwrap_or(DataType(0));
-    if !Element::of(kind).is_some_and(Element::is_real) {
-        let found = kind.name().unwrap_or("no type").to_owned();
-        return Err(Error::ElementType { tensor: name, found });
-    }
-    let Some((batch, rest)) = shape.dim.split_first() else {
-        return Err(graph_error(format!("has an input {name:?} without dimensions")));
-    };
-    let fixed = |(axis, dim): (usize, &rten_onnx::onnx::Dimension)| match dim.dim_value {
-        Some(value) if value > 0 => Ok(value as usize),
-        _ => {
-            let dimension = dim.dim_param.clone().unwrap_or_else(|| "unknown".to_owned());
-            Err(Error::DynamicShape { value: name.clone(), axis: axis + 1, dimension })
-        }
-    };
-    let shape: Shape = rest.iter().enumerate().map(fixed).collect::<Result<_>>()?;
-    let elements = shape.iter().try_fold(1usize, |product, &dim| product.checked_mul(dim));
-    if shape.is_empty() || elements.is_none_or(|elements| elements > MAX_ELEMENTS) {
-        return Err(graph_error(format!("has an input {name:?} of dimensions {shape:?} besides the batch")));
-    }
-    let batch = match batch.dim_value {
-        Some(size) if size > 0 => Batch::Fixed(usize::try_from(size).unwrap_or(usize::MAX)),
-        _ => Batch::Any,
-    };
-    Ok((shape, batch))
-}
-
 impl Graph {
     /// This graph without the nodes that the output does not need.
     fn pruned(self) -> Self {
-        let mut needed = vec![false; self.nodes.len()];
-        needed[0] = true;
-        needed[self.output] = true;
-        for id in (0..self.nodes.len()).rev().filter(|&id| id <= self.output) {
-            if needed[id] {
-                self.nodes[id].inputs.iter().for_each(|&input| needed[input] = true);
-            }
-        }
+        let needed = self.needed();
         let mut place = Vec::with_capacity(needed.len());
         let mut count = 0;
         for &needed in &needed {

@@ -94,6 +94,11 @@ impl<'a> View<'a> {
         self.proto.input.get(index).is_some_and(|name| !name.is_empty())
     }
 
+    /// The names of the inputs that are given, none of which is taken by that.
+    pub fn given(&self) -> impl Iterator<Item = &'a str> + use<'a> {
+        self.proto.input.iter().map(String::as_str).filter(|name| !name.is_empty())
+    }
+
     /// The name of an input, which is taken.
     pub fn input(&self, index: usize) -> Result<&'a str> {
         self.taken.borrow_mut().inputs.insert(index);

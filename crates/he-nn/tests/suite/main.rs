@@ -3,6 +3,7 @@
 
 mod build;
 mod conformance;
+mod encoders;
 mod external;
 mod format;
 mod inference;

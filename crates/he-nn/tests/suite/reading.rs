@@ -316,7 +316,6 @@ fn what_is_not_supported_is_named() {
         (planes().node_of("AveragePool", &["x"], "y", huge()), "AveragePool"),
         (vector().node("QuantizeLinear", &["x", "s"], "y"), "QuantizeLinear"),
         (vector().node("LSTM", &["x"], "y"), "LSTM"),
-        (vector().node("Div", &["x", "x"], "y"), "Div"),
         (
             vector().with(tensor("w", &[4, 4], &[0.0; 16])).node("Relu", &["x"], "r").node(
                 "MatMul",

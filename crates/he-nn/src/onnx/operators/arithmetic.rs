@@ -12,11 +12,9 @@ use crate::function::{Function, Named};
 use crate::graph::{Affine, Op};
 use std::rc::Rc;
 
-const DIVISOR: &str = "divide by constants only";
-
 /// An operation on two values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Of {
+pub enum Of {
     Sum,
     Difference,
     Product,
@@ -75,10 +73,13 @@ pub fn binary<'a>(reader: &mut Reader<'a>, view: &View<'a>) -> Result<Value> {
     combined(reader, view, of, a, b)
 }
 
-fn combined<'a>(reader: &mut Reader<'a>, view: &View<'a>, of: Of, a: Value, b: Value) -> Result<Value> {
+pub fn combined<'a>(reader: &mut Reader<'a>, view: &View<'a>, of: Of, a: Value, b: Value) -> Result<Value> {
     let id = match (a, b) {
         (Value::Decided(_, decision), _) | (_, Value::Decided(_, decision)) => {
             return Err(after(view, decision));
+        }
+        (Value::Rows(x), _) | (_, Value::Rows(x)) => {
+            return Err(super::of_rows(view, reader.shape(x)));
         }
         (Value::Node(x), Value::Constant(c)) => with_constant(reader, view, of, x, &c, false)?,
         (Value::Constant(c), Value::Node(x)) => with_constant(reader, view, of, x, &c, true)?,
@@ -151,7 +152,8 @@ fn with_constant<'a>(
         }
         (Of::Quotient, false) => return Err(view.wrong("it divides by 0")),
         (Of::Quotient, true) => {
-            return Err(view.unsupported("it divides by values that depend on the input", DIVISOR));
+            let inverse = reciprocal(reader, view, x)?;
+            return affine(reader, view, inverse, numbers, vec![0.0]);
         }
     };
     if factors.iter().any(|factor| !factor.is_finite()) {
@@ -210,9 +212,16 @@ fn both<'a>(reader: &mut Reader<'a>, view: &View<'a>, a: usize, b: usize) -> Res
     Ok((a, b))
 }
 
+/// 1 / x.
+fn reciprocal<'a>(reader: &mut Reader<'a>, view: &View<'a>, x: usize) -> Result<usize> {
+    reader.is_transformer = true;
+    activations::of(reader, view, x, Function::named(Named::Reciprocal))
+}
+
 fn of_two<'a>(reader: &mut Reader<'a>, view: &View<'a>, of: Of, a: usize, b: usize) -> Result<usize> {
     if of == Of::Quotient {
-        return Err(view.unsupported("it divides by values that depend on the input", DIVISOR));
+        let inverse = reciprocal(reader, view, b)?;
+        return of_two(reader, view, Of::Product, a, inverse);
     }
     let (a, b) = both(reader, view, a, b)?;
     let shape = reader.shape(a).clone();
@@ -293,6 +302,9 @@ fn extreme<'a>(reader: &mut Reader<'a>, view: &View<'a>, a: Value, b: Value, gre
     let id = match (a, b) {
         (Value::Decided(_, decision), _) | (_, Value::Decided(_, decision)) => {
             return Err(after(view, decision));
+        }
+        (Value::Rows(x), _) | (_, Value::Rows(x)) => {
+            return Err(super::of_rows(view, reader.shape(x)));
         }
         (Value::Node(a), Value::Node(b)) => {
             let (a, b) = both(reader, view, a, b)?;

@@ -4,13 +4,13 @@
 use super::super::node::View;
 use super::super::{Reader, Value, after};
 use crate::error::Result;
-use crate::graph::Decision;
+use crate::graph::{Decision, Op};
 
 /// Softmax, LogSoftmax and ArgMax.
 pub fn decide<'a>(reader: &mut Reader<'a>, view: &View<'a>) -> Result<Value> {
     let value = reader.value(view, 0)?;
     let shape = match value {
-        Value::Node(id) | Value::Decided(id, _) => reader.shape(id).clone(),
+        Value::Rows(id) | Value::Node(id) | Value::Decided(id, _) => reader.shape(id).clone(),
         Value::Constant(_) => return Err(view.unsupported("it decides about constants", "leave it out")),
     };
     let (decision, default) = match view.operator {
@@ -21,6 +21,11 @@ pub fn decide<'a>(reader: &mut Reader<'a>, view: &View<'a>) -> Result<Value> {
         }
     };
     let axis = view.axis(view.integer("axis", default)?, shape.len() + 1)?;
+    if let (Value::Node(id), Decision::Softmax, 2..) = (&value, decision, shape.len())
+        && axis == shape.len()
+    {
+        return reader.push(view, Op::Softmax, vec![*id], shape).map(Value::Node);
+    }
     if shape.len() != 1 || axis != 1 {
         let why = format!("it decides along axis {axis} of {shape:?} besides the batch");
         return Err(view.unsupported(why, "decide among the outputs of an example: axis 1 of two"));
@@ -38,6 +43,7 @@ pub fn decide<'a>(reader: &mut Reader<'a>, view: &View<'a>) -> Result<Value> {
             Ok(Value::Decided(id, Decision::ArgMax))
         }
         (Value::Decided(_, found), _) => Err(after(view, found)),
+        (Value::Rows(id), _) => Err(super::of_rows(view, reader.shape(id))),
         (Value::Constant(_), _) => Err(view.wrong("it has only constants")),
     }
 }

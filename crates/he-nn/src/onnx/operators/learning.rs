@@ -223,7 +223,7 @@ fn normalizer<'a>(reader: &mut Reader<'a>, view: &View<'a>) -> Result<Value> {
         }
         Value::Decided(_, decision) => Err(after(view, decision)),
         Value::Constant(_) => Err(view.wrong("it normalises a constant")),
-        Value::Node(_) => normalised(reader, view, norm).map(Value::Node),
+        Value::Node(_) | Value::Rows(_) => normalised(reader, view, norm).map(Value::Node),
     }
 }
 

@@ -72,6 +72,7 @@ fn dense<'a>(
     reader.push(view, Op::Dense(Dense { outputs, inputs, weights: values, bias }), vec![input], shape)
 }
 
+/// A product with a matrix of weights.
 pub fn matrix_product<'a>(reader: &mut Reader<'a>, view: &View<'a>) -> Result<usize> {
     dense(reader, view, false, 1.0, |_, outputs| Ok(vec![0.0; outputs]))
 }

@@ -3,10 +3,13 @@
 
 mod activations;
 mod arithmetic;
+mod attention;
+mod bits;
 mod decisions;
 mod learning;
 mod linear;
 mod pooling;
+mod rows;
 mod shapes;
 mod trees;
 mod vectors;
@@ -14,6 +17,7 @@ mod vectors;
 pub use activations::named;
 pub use arithmetic::aligned;
 pub use pooling::reduced_axes;
+pub use rows::of_rows;
 
 use super::node::{ML, View};
 use super::{Reader, Value, constants};
@@ -23,6 +27,17 @@ use crate::error::Result;
 pub fn node<'a>(reader: &mut Reader<'a>, view: &View<'a>) -> Result<Vec<Value>> {
     if view.domain == ML {
         return learning::node(reader, view);
+    }
+    if let Some(value) = rows::node(reader, view)? {
+        return Ok(vec![value]);
+    }
+    one(reader, view)
+}
+
+/// The values of a node whose inputs all have the dimension of the batch.
+fn one<'a>(reader: &mut Reader<'a>, view: &View<'a>) -> Result<Vec<Value>> {
+    if let Some(value) = bits::node(reader, view)? {
+        return Ok(vec![value]);
     }
     if let Some(values) = shapes::node(reader, view)? {
         return Ok(values);
@@ -36,6 +51,7 @@ pub fn node<'a>(reader: &mut Reader<'a>, view: &View<'a>) -> Result<Vec<Value>> 
 
 /// The value of a node that depends on the input of the model.
 fn encrypted<'a>(reader: &mut Reader<'a>, view: &View<'a>) -> Result<Value> {
+    attention::check_cast(reader, view)?;
     let id = match view.operator {
         "Add" | "Sub" | "Mul" | "Div" => return arithmetic::binary(reader, view),
         "Sum" | "Mean" | "Max" | "Min" => return arithmetic::of_several(reader, view),
@@ -46,15 +62,18 @@ fn encrypted<'a>(reader: &mut Reader<'a>, view: &View<'a>) -> Result<Value> {
         "Pow" => arithmetic::power(reader, view)?,
         "Conv" => linear::conv(reader, view)?,
         "Gemm" => return linear::gemm(reader, view),
-        "MatMul" => linear::matrix_product(reader, view)?,
+        "MatMul" => match (reader.value(view, 0)?, reader.value(view, 1)?) {
+            (Value::Node(a), Value::Node(b)) => attention::product(reader, view, a, b)?,
+            _ => linear::matrix_product(reader, view)?,
+        },
+        "LayerNormalization" => attention::layer_normalization(reader, view)?,
         "BatchNormalization" => linear::batch_normalization(reader, view)?,
         "AveragePool" => pooling::average(reader, view)?,
         "MaxPool" => pooling::maximum(reader, view)?,
         "GlobalAveragePool" => pooling::global_average(reader, view)?,
         "GlobalMaxPool" => pooling::global_maximum(reader, view)?,
-        "ReduceMean" | "ReduceSum" | "ReduceSumSquare" | "ReduceL1" | "ReduceMax" | "ReduceMin" => {
-            pooling::reduction(reader, view)?
-        }
+        "ReduceMean" | "ReduceSum" | "ReduceSumSquare" | "ReduceL1" | "ReduceL2" | "ReduceMax"
+        | "ReduceMin" => pooling::reduction(reader, view)?,
         "QuantizeLinear"
         | "DequantizeLinear"
         | "DynamicQuantizeLinear"

@@ -233,12 +233,16 @@ pub fn reduction<'a>(reader: &mut Reader<'a>, view: &View<'a>) -> Result<usize> 
     }
     let axes: Vec<usize> = axes.iter().map(|axis| axis - 1).collect();
     input = match view.operator {
-        "ReduceSumSquare" => activations::of(reader, view, input, Function::square())?,
+        "ReduceSumSquare" | "ReduceL2" => activations::of(reader, view, input, Function::square())?,
         "ReduceL1" => activations::of(reader, view, input, Function::named(Named::Abs))?,
         _ => input,
     };
     if axes.is_empty() {
-        return Ok(input);
+        // The length of one number is its magnitude.
+        return match view.operator {
+            "ReduceL2" => activations::of(reader, view, input, Function::named(Named::Sqrt)),
+            _ => Ok(input),
+        };
     }
     let kept: Vec<usize> = (0..shape.len()).filter(|axis| !axes.contains(axis)).collect();
     let mut sorted = axes.clone();
@@ -275,6 +279,10 @@ pub fn reduction<'a>(reader: &mut Reader<'a>, view: &View<'a>) -> Result<usize> 
         let weight = if view.operator == "ReduceMean" { 1.0 / count as f64 } else { 1.0 };
         let sum = Dense { outputs: 1, inputs: count, weights: vec![weight; count], bias: vec![0.0] };
         reader.push(view, Op::Dense(sum), vec![rows], vec![rest, 1])?
+    };
+    let id = match view.operator {
+        "ReduceL2" => activations::of(reader, view, id, Function::named(Named::Sqrt))?,
+        _ => id,
     };
     in_shape(reader, view, id, to)
 }

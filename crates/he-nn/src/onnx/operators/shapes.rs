@@ -5,7 +5,7 @@ use super::super::arrangement::{Arrangement, Axis, From, broadcast, expansion};
 use super::super::node::View;
 use super::super::tensor::{LIMIT, Tensor};
 use super::super::{Batch, Reader, Value};
-use super::decisions;
+use super::{attention, decisions, rows};
 use crate::error::Result;
 use crate::graph::{Affine, MAX_ELEMENTS, Op};
 use std::rc::Rc;
@@ -109,6 +109,8 @@ fn cast<'a>(reader: &mut Reader<'a>, view: &View<'a>) -> Result<Value> {
             .cast(to)
             .map(Value::constant)
             .map_err(|why| view.unsupported(why, "cast numbers of the type")),
+        Value::Rows(id) => Err(super::of_rows(view, reader.shape(id))),
+        Value::Node(id) if attention::is_public(reader, id) => attention::cast(reader, view, id, to),
         Value::Node(id) if to.is_real() => Ok(Value::Node(id)),
         Value::Node(_) => Err(view.unsupported(
             format!("it casts values that depend on the input to {name}"),
@@ -214,8 +216,19 @@ fn in_dims<'a>(reader: &mut Reader<'a>, view: &View<'a>, value: Value, to: Vec<u
     }
     match (value, to.split_first()) {
         (Value::Constant(tensor), _) => Ok(Value::constant(tensor.reshaped(to))),
-        (Value::Node(id), Some((&first, rest))) if first == reader.batch.size() && !rest.is_empty() => {
-            reader.push(view, Op::Reshape, vec![id], rest.to_vec()).map(Value::Node)
+        (Value::Node(id) | Value::Rows(id), Some((&first, rest)))
+            if first == reader.batch.size() && !rest.is_empty() =>
+        {
+            match *reader.shape(id) == *rest {
+                true => Ok(Value::Node(id)),
+                false => reader.push(view, Op::Reshape, vec![id], rest.to_vec()).map(Value::Node),
+            }
+        }
+        (Value::Node(id) | Value::Rows(id), Some(_)) if rows::is_one(reader) && to.len() >= 2 => {
+            match *reader.shape(id) == to {
+                true => Ok(Value::Rows(id)),
+                false => reader.push(view, Op::Reshape, vec![id], to).map(Value::Rows),
+            }
         }
         (Value::Decided(_, decision), _) => Err(super::super::after(view, decision)),
         _ => Err(view.unsupported(
@@ -239,6 +252,7 @@ fn arranged<'a>(
             return arranged.map(Value::constant).map_err(|why| view.wrong(why));
         }
         Value::Decided(_, decision) => return Err(super::super::after(view, decision)),
+        Value::Rows(id) => return Err(super::of_rows(view, reader.shape(id))),
         Value::Node(id) => id,
     };
     let Some(inner) = arrangement.within_examples() else {
@@ -447,6 +461,9 @@ fn gather<'a>(reader: &mut Reader<'a>, view: &View<'a>) -> Result<Value> {
     let value = reader.value(view, 0)?;
     let dims = reader.dims(&value);
     let axis = view.axis(view.integer("axis", 0)?, dims.len())?;
+    if let (Value::Constant(table), Value::Node(ids)) = (&value, reader.value(view, 1)?) {
+        return attention::lookup(reader, view, table, axis, ids).map(Value::Node);
+    }
     let indices = reader.constant(view, 1, "indices")?;
     let list = indices.as_list().ok_or_else(|| view.wrong("its indices are not of type INT32 or INT64"))?;
     let length = dims[axis] as i64;

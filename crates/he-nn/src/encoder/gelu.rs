@@ -1,0 +1,102 @@
+//! Functions of hidden units, which are sorted by their ranges.
+//!
+//! The order of hidden units is free: a permutation of the rows of one linear map and of the
+//! columns of the next changes nothing. Units of small values come into ciphertexts of their own,
+//! where a polynomial of low degree suffices.
+
+use super::polynomial::Polynomial;
+use super::range::{Excess, Range};
+use crate::function::Function;
+
+/// Values may exceed those seen by this fraction and this number.
+const MARGIN: (f64, f64) = (0.25, 0.5);
+/// The error of the function, at most.
+const ERROR: f64 = 1.0 / 256.0;
+/// Degrees of polynomials.
+const DEGREES: [usize; 9] = [11, 15, 23, 31, 47, 63, 95, 127, 255];
+/// The groups of units.
+pub const GROUPS: usize = 6;
+
+/// The greatest magnitude of each unit that calibration has seen.
+#[derive(Clone, Debug)]
+pub struct Seen(Vec<f64>);
+
+impl Seen {
+    /// An empty sample of so many units.
+    pub fn new(units: usize) -> Self {
+        Self(vec![0.0; units])
+    }
+
+    /// Includes a value, rows of units.
+    pub fn see(&mut self, x: &[f64]) {
+        for row in x.chunks_exact(self.0.len()) {
+            self.0.iter_mut().zip(row).for_each(|(most, x)| *most = most.max(x.abs()));
+        }
+    }
+}
+
+/// A function as it is computed on ciphertexts.
+#[derive(Clone, Debug)]
+pub struct Approximate {
+    /// The units in the order of their ranges: the permutation.
+    pub order: Vec<usize>,
+    /// The group of each unit.
+    group: Vec<usize>,
+    /// The bound and the polynomial of each group.
+    groups: Vec<(f64, Polynomial)>,
+    /// The greatest error of any group.
+    pub error: f64,
+}
+
+impl Approximate {
+    /// For values like those seen.
+    pub fn new(seen: &Seen, function: &Function) -> Self {
+        let mut order: Vec<usize> = (0..seen.0.len()).collect();
+        order.sort_by(|&a, &b| seen.0[a].total_cmp(&seen.0[b]).then(a.cmp(&b)));
+        let size = order.len().div_ceil(GROUPS.min(order.len()));
+        let mut group = vec![0; order.len()];
+        let (mut groups, mut error) = (Vec::new(), 0f64);
+        for (index, units) in order.chunks(size).enumerate() {
+            units.iter().for_each(|&unit| group[unit] = index);
+            let greatest = units.iter().map(|&unit| seen.0[unit]).fold(0.0, f64::max);
+            let bound = greatest * (1.0 + MARGIN.0) + MARGIN.1;
+            let fit = |degree: usize| {
+                let polynomial = Polynomial::new(|x| function.at(x), [-bound, bound], degree);
+                let error = polynomial.worst(|x, y| y - function.at(x));
+                (polynomial, error)
+            };
+            let mut fits = DEGREES.into_iter().map(fit).filter(|(p, e)| *e <= ERROR || p.degree() == 255);
+            let (polynomial, found) = fits.next().unwrap_or_else(|| fit(255));
+            error = error.max(found);
+            groups.push((bound, polynomial));
+        }
+        Self { order, group, groups, error }
+    }
+
+    /// The bound and the degree of each group.
+    pub fn groups(&self) -> impl Iterator<Item = (f64, usize)> + '_ {
+        self.groups.iter().map(|(bound, polynomial)| (*bound, polynomial.degree()))
+    }
+
+    /// The levels of the deepest group.
+    pub fn depth(&self) -> usize {
+        self.groups.iter().map(|(_, polynomial)| polynomial.depth()).max().unwrap_or(0)
+    }
+
+    /// The value on rows of units.
+    ///
+    /// # Errors
+    /// A value outside the range of its group.
+    pub fn apply(&self, node: usize, x: &[f64]) -> Result<Vec<f64>, Excess> {
+        let one = |(at, &x): (usize, &f64)| {
+            let unit = at % self.group.len();
+            let (bound, polynomial) = &self.groups[self.group[unit]];
+            let range = Range { low: -bound, high: *bound };
+            match range.contains(x) {
+                true => Ok(polynomial.at(x)),
+                false => Err(Excess { node, quantity: format!("hidden unit {unit}"), value: x, range }),
+            }
+        };
+        x.iter().enumerate().map(one).collect()
+    }
+}

@@ -1,0 +1,126 @@
+//! Layer normalisation: 1 / sqrt(variance) by a polynomial, after a public factor for each row.
+//!
+//! Some rows, such as that of the first token, have variances far from those of all others. Their
+//! positions are public, thus a factor for such a row brings its variances to those of the others,
+//! and its square root goes back into the row afterwards: an exact rearrangement.
+
+use super::polynomial::Polynomial;
+use super::range::{Excess, Range};
+use crate::graph::LayerNorm;
+use crate::transformers::moments;
+
+/// Variances may leave those seen by this factor, both ways.
+const MARGIN: f64 = 1.5;
+/// Rows whose variances differ from the median by more get a factor.
+const FAR: f64 = 4.0;
+/// The relative error of 1 / sqrt(variance), at most.
+const ERROR: f64 = 1.0 / 256.0;
+/// Degrees of polynomials, and the steps of Newton's method after each.
+const CHOICES: [(usize, usize); 8] = [(7, 0), (15, 0), (15, 1), (31, 0), (31, 1), (31, 2), (63, 1), (63, 2)];
+
+/// The variances of each row that calibration has seen.
+#[derive(Clone, Debug)]
+pub struct Seen(Vec<Range>);
+
+impl Seen {
+    /// An empty sample of so many rows.
+    pub fn new(rows: usize) -> Self {
+        Self(vec![Range::EMPTY; rows])
+    }
+
+    /// Includes a value.
+    pub fn see(&mut self, norm: &LayerNorm, x: &[f64]) {
+        let rows = x.chunks_exact(norm.scale.len());
+        self.0.iter_mut().zip(rows).for_each(|(range, row)| range.see(moments(row).1 + norm.epsilon));
+    }
+}
+
+/// A layer normalisation as it is computed on ciphertexts.
+#[derive(Clone, Debug)]
+pub struct Approximate {
+    /// The factor of each row's variance.
+    pub factors: Vec<f64>,
+    /// The variances after these factors.
+    pub range: Range,
+    /// The polynomial.
+    polynomial: Polynomial,
+    /// Steps of Newton's method after the polynomial.
+    pub newton: usize,
+    /// The relative error of 1 / sqrt(variance).
+    pub error: f64,
+}
+
+impl Approximate {
+    /// For variances like those seen.
+    pub fn new(seen: &Seen) -> Self {
+        let centre = |range: &Range| (range.low * range.high).sqrt();
+        let mut centres: Vec<f64> = seen.0.iter().map(centre).collect();
+        centres.sort_by(f64::total_cmp);
+        let median = centres[centres.len() / 2];
+        let factor = |range: &Range| {
+            let ratio = median / centre(range);
+            if (1.0 / FAR..FAR).contains(&ratio) { 1.0 } else { ratio }
+        };
+        let factors: Vec<f64> = seen.0.iter().map(factor).collect();
+        let scaled = |(range, factor): (&Range, &f64)| Range {
+            low: range.low * factor / MARGIN,
+            high: range.high * factor * MARGIN,
+        };
+        let range = seen.0.iter().zip(&factors).map(scaled).fold(Range::EMPTY, Range::with);
+        let mut fits = CHOICES.into_iter().map(|(degree, newton)| Self::fit(range, degree, newton));
+        let best = fits.clone().find(|(_, _, error)| *error <= ERROR).or_else(|| fits.next_back());
+        let (polynomial, newton, error) = best.unwrap_or_else(|| Self::fit(range, 63, 2));
+        Self { factors, range, polynomial, newton, error }
+    }
+
+    fn fit(range: Range, degree: usize, newton: usize) -> (Polynomial, usize, f64) {
+        let polynomial = Polynomial::new(|x| 1.0 / x.sqrt(), [range.low, range.high], degree);
+        let error = polynomial.worst(|x, y| refined(x, y, newton) * x.sqrt() - 1.0);
+        (polynomial, newton, error)
+    }
+
+    /// The ratio of the greatest and the least variance.
+    pub fn ratio(&self) -> f64 {
+        self.range.high / self.range.low
+    }
+
+    /// The degree of the polynomial.
+    pub fn degree(&self) -> usize {
+        self.polynomial.degree()
+    }
+
+    /// Its levels: the variance, the polynomial, Newton's steps, the products with it.
+    pub fn depth(&self) -> usize {
+        3 + self.polynomial.depth() + 2 * self.newton
+    }
+
+    /// The rows with a factor.
+    pub fn outliers(&self) -> usize {
+        self.factors.iter().filter(|&&factor| factor != 1.0).count()
+    }
+
+    /// The value on rows.
+    ///
+    /// # Errors
+    /// A variance outside the range.
+    pub fn apply(&self, node: usize, norm: &LayerNorm, x: &[f64]) -> Result<Vec<f64>, Excess> {
+        let mut y = Vec::with_capacity(x.len());
+        for (at, (row, factor)) in x.chunks_exact(norm.scale.len()).zip(&self.factors).enumerate() {
+            let (mean, variance) = moments(row);
+            let scaled = (variance + norm.epsilon) * factor;
+            if !self.range.contains(scaled) {
+                let quantity = format!("variance of row {at}");
+                return Err(Excess { node, quantity, value: scaled, range: self.range });
+            }
+            let root = refined(scaled, self.polynomial.at(scaled), self.newton) * factor.sqrt();
+            let places = row.iter().zip(norm.scale.iter().zip(&norm.shift));
+            y.extend(places.map(|(x, (scale, shift))| scale * (x - mean) * root + shift));
+        }
+        Ok(y)
+    }
+}
+
+/// Steps of Newton's method towards 1 / sqrt(x).
+fn refined(x: f64, y: f64, steps: usize) -> f64 {
+    (0..steps).fold(y, |y, _| y * (1.5 - 0.5 * x * y * y))
+}
