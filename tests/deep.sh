@@ -2,7 +2,7 @@
 # The checks that take longer than a change can wait for, run before a release. They take hours.
 #
 #   tests/deep.sh               every step, in order
-#   tests/deep.sh STEP ...      some of them: tests, ignored, onnx, sql, sanitizers, reproducible
+#   tests/deep.sh STEP ...      some of them: tests, ignored, onnx, encoders, sql, sanitizers, reproducible
 #
 # A step that fails does not stop the others; the list at the end names it. docs/reliability.md has
 # the last results.
@@ -27,11 +27,12 @@ ignored() {
 }
 
 onnx() { tests/onnx.sh; }
+encoders() { tests/encoders.sh; }
 sql() { tests/sql.sh; }
 sanitizers() { tests/sanitizers.sh miri && tests/sanitizers.sh address && tests/sanitizers.sh thread; }
 reproducible() { tests/reproducible.sh; }
 
-all=(tests ignored onnx sql sanitizers reproducible)
+all=(tests ignored onnx encoders sql sanitizers reproducible)
 steps=("$@")
 [ "$#" -gt 0 ] || steps=("${all[@]}")
 for step in "${steps[@]}"; do
