@@ -217,7 +217,9 @@ fn of_files(error: &he_files::Error) -> PyErr {
             PyFileExistsError::new_err(text())
         }
         E::Core(core) => of_core(core).renamed(text()),
-        E::Container(_) | E::Aes(_) | E::File(_) | E::Note(_) | E::AesFile(_) => FormatError::new_err(text()),
+        E::Container(_) | E::Aes(_) | E::File(_) | E::Note(_) | E::AesFile(_) | E::Seal(_) => {
+            FormatError::new_err(text())
+        }
         E::Gpu(_) | E::NoDevice => DeviceError::new_err(text()),
         E::Key(_) | E::Passphrase(_) => KeySetError::new_err(text()),
         E::Operation(OperationError::TooLate { .. } | OperationError::AfterStatistic { .. }) => {

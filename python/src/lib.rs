@@ -22,6 +22,7 @@ mod params;
 mod party;
 mod products;
 mod run;
+mod seal;
 mod search;
 mod secrets;
 mod transcipher;
@@ -61,6 +62,11 @@ mod _he {
     use super::party::PyParty;
     #[pymodule_export]
     use super::run::panic_on_purpose;
+    #[pymodule_export]
+    use super::seal::{
+        read_ciphertext as seal_ciphertext, read_params as seal_params, slot_order as seal_order,
+        write_ciphertext as seal_bytes,
+    };
     #[pymodule_export]
     use super::search::{
         answer as search_answer, append as search_append, create as search_create, delete as search_delete,

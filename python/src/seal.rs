@@ -1,0 +1,55 @@
+//! Files of SEAL 4.
+
+use crate::arrays::Bytes;
+use crate::ciphertext::PyCiphertext;
+use crate::context::PyContext;
+use crate::error::Fault;
+use crate::params::PyParams;
+use crate::run::detached;
+use he_any::layout::Layout;
+use he_files::seal;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use std::sync::Arc;
+
+/// Parameters from a file of SEAL.
+#[pyfunction]
+#[pyo3(name = "_seal_params")]
+pub fn read_params(data: &Bound<'_, PyAny>, scale_bits: Option<f64>, insecure: bool) -> PyResult<PyParams> {
+    let bytes = Bytes::new(data, "data")?;
+    let bytes = bytes.as_slice();
+    detached(data.py(), || Ok(PyParams(seal::read_params(bytes, scale_bits, insecure)?)))
+}
+
+/// A ciphertext from a file of SEAL: all slots, of unknown bounds.
+#[pyfunction]
+#[pyo3(name = "_seal_ciphertext")]
+pub fn read_ciphertext(context: &PyContext, data: &Bound<'_, PyAny>) -> PyResult<PyCiphertext> {
+    let (core, bytes) = (&context.0, Bytes::new(data, "data")?);
+    let bytes = bytes.as_slice();
+    core.site.place.run(data.py(), || {
+        let cipher = seal::read_ciphertext(core.site.rlwe()?, bytes)?;
+        let layout = Layout::new(None, cipher.slots(), false, None);
+        Ok(PyCiphertext::new(core, cipher, layout))
+    })
+}
+
+/// A ciphertext as a file of SEAL.
+#[pyfunction]
+#[pyo3(name = "_seal_bytes")]
+pub fn write_ciphertext<'py>(ciphertext: &Bound<'py, PyCiphertext>) -> PyResult<Bound<'py, PyBytes>> {
+    let (py, of) = (ciphertext.py(), ciphertext.get());
+    let core = Arc::clone(&of.core);
+    let bytes = core.site.place.run(py, || Ok(seal::write_ciphertext(core.site.rlwe()?, &of.cipher)?))?;
+    Ok(PyBytes::new(py, &bytes))
+}
+
+/// The place of each slot's value among those that SEAL encodes.
+#[pyfunction]
+#[pyo3(name = "_seal_order")]
+pub fn slot_order(params: &PyParams) -> PyResult<Vec<usize>> {
+    match params.0.rlwe() {
+        Some(_) => Ok(seal::slot_order(&params.0)),
+        None => Err(Fault::Type("parameters of tfhe, which have no slots".to_owned()).into()),
+    }
+}

@@ -1,0 +1,56 @@
+"""Files that SEAL wrote are read, and written as SEAL writes them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import he
+from he import seal
+
+FILES = Path(__file__).parents[2] / "tests/data/seal"
+
+
+def file(name: str) -> bytes:
+    return (FILES / f"{name}.seal").read_bytes()
+
+
+@pytest.mark.parametrize(("scheme", "slots"), [("ckks", 32), ("bfv", 64)])
+def test_ciphertexts_are_read_and_written(scheme: str, slots: int) -> None:
+    params = seal.params(file(f"{scheme}_parameters"), insecure=True)
+    assert (params.scheme, params.slots, params.security) == (scheme, slots, 0)
+    context = he.Context(params, "cpu")
+    data = file(f"{scheme}_ciphertext")
+    x = seal.ciphertext(context, data)
+    assert x.shape == (slots,) and seal.to_bytes(x) == data
+    assert seal.to_bytes(seal.ciphertext(context, file(f"{scheme}_ciphertext_zstd"))) == data
+    # A ciphertext of zeros, and one that is twice as large and halved again.
+    assert seal.to_bytes(x + seal.arranged(params, np.zeros(3, dtype=np.int64))) == data
+    assert seal.to_bytes((x + x) - x) == data
+
+
+def test_values_are_arranged() -> None:
+    params = seal.params(file("bfv_parameters"), insecure=True)
+    order = seal.arranged(params, np.arange(64))
+    assert sorted(order.tolist()) == list(range(64)) and order[0] == 0 and order[32] == 32
+    # Slot 1 is the value at the root to the power of 5, which is 3^i or -(3^i) modulo 128.
+    assert (pow(3, int(order[1]) % 32, 128) * (1 if order[1] < 32 else -1)) % 128 == 5
+    with pytest.raises(ValueError, match="shape"):
+        seal.arranged(params, np.zeros(65))
+
+
+def test_other_files_are_refused() -> None:
+    params = seal.params(file("ckks_parameters"), insecure=True)
+    context = he.Context(params, "cpu")
+    for name in ("ckks_product", "ckks_ciphertext_seeded", "bfv_ciphertext", "ckks_parameters"):
+        with pytest.raises(he.FormatError):
+            seal.ciphertext(context, file(name))
+    with pytest.raises(he.FormatError):
+        seal.params(file("ckks_ciphertext"))
+    with pytest.raises(he.Error):
+        seal.params(file("ckks_parameters"))
+    other = he.Context(he.Params.for_depth(1), "cpu")
+    with pytest.raises(he.FormatError):
+        seal.to_bytes(other.keygen().encrypt(np.ones((2, 3)), layout="rows"))
