@@ -229,9 +229,9 @@ impl IndexDescription {
 
     /// Whether there was a record that was deleted.
     pub fn is_deleted(&self, position: Position) -> bool {
+        let Ok(slot) = u32::try_from(position.slot) else { return false };
         let parts = self.groups().into_iter().nth(position.segment).unwrap_or_default();
-        let is_slot = |&slot: &u32| slot as usize == position.slot;
-        self.entries[parts].iter().any(|part| part.occupancy.deleted.iter().any(|slot| is_slot(slot)))
+        self.entries[parts].iter().any(|part| part.occupancy.deleted.contains(&slot))
     }
 
     /// The places of deleted records.
