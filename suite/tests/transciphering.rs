@@ -38,7 +38,7 @@ impl Data {
         let mut bytes = |count: usize| (0..count).map(|_| random.next() as u8).collect::<Vec<u8>>();
         let key = bytes(16);
         // It overflows within the message.
-        let counter = with_counter.then(|| [0xff; 16]);
+        let counter = with_counter.then_some([0xff; 16]);
         let numbers = bytes(2 * count).chunks(2).map(|x| u16::from_be_bytes([x[0], x[1]])).collect();
         Self { key, counter, numbers }
     }
