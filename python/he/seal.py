@@ -10,8 +10,10 @@ Examples
 >>> from he import seal
 >>> params = seal.params(parameters_file.read_bytes())
 >>> context = he.Context(params)
->>> x = seal.ciphertext(context, query_file.read_bytes())
->>> answer = seal.to_bytes(x * 0.5 + seal.arranged(params, weights))
+>>> query = query_file.read_bytes()
+>>> x = seal.ciphertext(context, query)
+>>> answer = x * 0.5 + seal.arranged(params, weights)
+>>> reply = seal.to_bytes(answer, minor=seal.version(query)[1])
 """
 
 from __future__ import annotations
@@ -22,7 +24,11 @@ import numpy.typing as npt
 import he._he as _he
 from he._he import Ciphertext, Context, Params
 
-__all__ = ["arranged", "ciphertext", "params", "to_bytes"]
+__all__ = ["arranged", "ciphertext", "params", "to_bytes", "version"]
+
+# Where a ciphertext that is not compressed has its minor version: in its own header, and in that of
+# its words, which follows 16 bytes of header and 73 of fields.
+_MINOR_AT = (4, 16 + 73 + 4)
 
 
 def params(data: bytes, *, scale_bits: float | None = None, insecure: bool = False) -> Params:
@@ -69,15 +75,41 @@ def ciphertext(context: Context, data: bytes) -> Ciphertext:
     return _he._seal_ciphertext(context, data)
 
 
-def to_bytes(ciphertext: Ciphertext) -> bytes:
+def version(data: bytes) -> tuple[int, int]:
+    """The version of the SEAL that wrote a file: 4, and the minor version that `to_bytes` takes.
+
+    Raises
+    ------
+    ValueError
+        For bytes that are not a file of SEAL.
+    """
+    if len(data) < 16 or bytes(data[:3]) != b"\x5e\xa1\x10":
+        raise ValueError("these bytes are not a file of SEAL")
+    return data[3], data[4]
+
+
+def to_bytes(ciphertext: Ciphertext, *, minor: int = 1) -> bytes:
     """A ciphertext as a file that SEAL's ``Ciphertext`` loads.
+
+    Parameters
+    ----------
+    ciphertext : Ciphertext
+        The ciphertext.
+    minor : int
+        The minor version of SEAL 4 that the file states, by default that of SEAL 4.1. Some versions
+        load files of their own minor version alone: take that of the client's, ``version(query)``.
 
     Raises
     ------
     FormatError
         For several ciphertexts, and for parameters that SEAL does not have.
     """
-    return _he._seal_bytes(ciphertext)
+    if not 0 <= minor <= 255:
+        raise ValueError(f"minor: {minor}, where a version from 0 to 255 is expected")
+    data = bytearray(_he._seal_bytes(ciphertext))
+    for at in _MINOR_AT:
+        data[at] = minor
+    return bytes(data)
 
 
 def arranged(params: Params, values: npt.ArrayLike) -> npt.NDArray[np.generic]:

@@ -26,6 +26,9 @@ def test_ciphertexts_are_read_and_written(scheme: str, slots: int) -> None:
     x = seal.ciphertext(context, data)
     assert x.shape == (slots,) and seal.to_bytes(x) == data
     assert seal.to_bytes(seal.ciphertext(context, file(f"{scheme}_ciphertext_zstd"))) == data
+    assert seal.version(data) == (4, 1)
+    reply = seal.to_bytes(x, minor=3)
+    assert seal.version(reply) == (4, 3) and seal.to_bytes(seal.ciphertext(context, reply)) == data
     # A ciphertext of zeros, and one that is twice as large and halved again.
     assert seal.to_bytes(x + seal.arranged(params, np.zeros(3, dtype=np.int64))) == data
     assert seal.to_bytes((x + x) - x) == data
@@ -49,6 +52,8 @@ def test_other_files_are_refused() -> None:
             seal.ciphertext(context, file(name))
     with pytest.raises(he.FormatError):
         seal.params(file("ckks_ciphertext"))
+    with pytest.raises(ValueError, match="SEAL"):
+        seal.version(b"not a file of it")
     with pytest.raises(he.Error):
         seal.params(file("ckks_parameters"))
     other = he.Context(he.Params.for_depth(1), "cpu")
