@@ -63,11 +63,12 @@ impl Probe {
     fn new(graph: &Graph, root: usize, region: &[usize]) -> Self {
         let node = &graph.nodes[root];
         let width = node.shape.last().copied().unwrap_or(1);
-        let of = |scale: f64| {
-            let numbers = region::numbers(root as u64 + 1, node.elements(), scale);
+        // Each in directions of its own, so that a single row does not decide alone.
+        let of = |(seed, scale): (u64, f64)| {
+            let numbers = region::numbers(4 * root as u64 + seed, node.elements(), scale);
             region::values(graph, region, &[(root, numbers)])
         };
-        Self { root, width, values: [0.0, 1.0, 1e4, 1e-7].map(of) }
+        Self { root, width, values: [(1, 0.0), (2, 1.0), (3, 1e4), (4, 1e-7)].map(of) }
     }
 
     fn is_of_unit_length(&self, id: usize) -> bool {

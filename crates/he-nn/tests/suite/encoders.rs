@@ -174,6 +174,29 @@ fn attributes_and_shapes_of_encoders_are_read_or_refused() {
     }
 }
 
+/// A division by the root of the mean of squares has no mean that it subtracts, and is no layer
+/// normalisation, even of a single row.
+#[test]
+fn means_of_squares_are_no_normalisation() {
+    let model = Model::new(&[0, 4])
+        .node("Mul", &["x", "x"], "q")
+        .with(integers("axes", &[-1]))
+        .node("ReduceMean", &["q", "axes"], "m")
+        .with(tensor("e", &[], &[1e-5]))
+        .node("Add", &["m", "e"], "v")
+        .node("Sqrt", &["v"], "r")
+        .node("Div", &["x", "r"], "n")
+        .with(tensor("s", &[4], &[0.5, -1.0, 2.0, 3.0]))
+        .node("Mul", &["n", "s"], "y");
+    let graph = Graph::from_onnx(&model.bytes()).unwrap();
+    let x = [0.3f64, -1.5, 0.7, 2.0];
+    let root = (x.iter().map(|x| x * x).sum::<f64>() / 4.0 + 1e-5).sqrt();
+    let found = graph.apply_plain(&x).unwrap();
+    for ((x, s), y) in x.iter().zip([0.5, -1.0, 2.0, 3.0]).zip(found) {
+        assert!((x / root * s - y).abs() < 1e-6, "{y}");
+    }
+}
+
 /// x / y of two encrypted values is x times a function of y.
 #[test]
 fn quotients_of_values_are_products() {
