@@ -40,12 +40,9 @@ struct BlockArgs {
 
 constexpr u32 CHUNK_PAIRS = 4, CHUNK_WORDS = 2 * CHUNK_PAIRS * ROW_THREADS;
 
-KERNEL(copy_blocks, BlockArgs, ROW_THREADS, 1) {
-    u32 block = blockIdx.x / a.chunks;
-    size_t first = (size_t)(blockIdx.x - block * a.chunks) * CHUNK_WORDS;
-    const u64* src = a.src + block * a.src_step;
-    u64* dst = a.dst + block * a.dst_step;
-    if (a.aligned && first + CHUNK_WORDS <= a.words) {
+// A chunk of `words` words, from word `first` on.
+HE_D void copy_chunk(const u64* src, u64* dst, size_t first, size_t words, u32 aligned) {
+    if (aligned && first + CHUNK_WORDS <= words) {
         ulonglong2 pairs[CHUNK_PAIRS];
 #pragma unroll
         for (u32 i = 0; i < CHUNK_PAIRS; ++i) pairs[i] = load2(src + first + 2 * (threadIdx.x + i * ROW_THREADS));
@@ -53,7 +50,59 @@ KERNEL(copy_blocks, BlockArgs, ROW_THREADS, 1) {
         for (u32 i = 0; i < CHUNK_PAIRS; ++i) store2(dst + first + 2 * (threadIdx.x + i * ROW_THREADS), pairs[i].x, pairs[i].y);
         return;
     }
-    for (size_t k = first + threadIdx.x; k < min(first + CHUNK_WORDS, a.words); k += ROW_THREADS) dst[k] = src[k];
+    for (size_t k = first + threadIdx.x; k < min(first + CHUNK_WORDS, words); k += ROW_THREADS) dst[k] = src[k];
+}
+
+KERNEL(copy_blocks, BlockArgs, ROW_THREADS, 1) {
+    u32 block = blockIdx.x / a.chunks;
+    size_t first = (size_t)(blockIdx.x - block * a.chunks) * CHUNK_WORDS;
+    copy_chunk(a.src + block * a.src_step, a.dst + block * a.dst_step, first, a.words, a.aligned);
+}
+
+// Blocks of words that go from places to places of every run; mirrored by `elementwise::PlaceArgs`.
+struct PlaceArgs {
+    const u64* src;
+    u64* dst;
+    const u64* places; // pairs: in a run of the source, and in one of the destination
+    size_t src_step, dst_step; // words from one run to the next
+    size_t words;
+    u32 count, chunks, aligned, unused; // pairs, and the rest as above
+};
+
+KERNEL(copy_places, PlaceArgs, ROW_THREADS, 1) {
+    u32 block = blockIdx.x / a.chunks, run = block / a.count;
+    const u64* place = a.places + 2 * (size_t)(block - run * a.count);
+    size_t first = (size_t)(blockIdx.x - block * a.chunks) * CHUNK_WORDS;
+    copy_chunk(a.src + run * a.src_step + place[0] * a.words, a.dst + run * a.dst_step + place[1] * a.words, first, a.words, a.aligned);
+}
+
+// Matrices of words one behind the other; mirrored by `elementwise::TransposeArgs`.
+struct TransposeArgs {
+    const u64* src;
+    u64* dst;
+    u32 rows, columns;
+    u32 bands, chunks; // of BAND_ROWS rows, and of as many columns as a block has threads
+};
+
+constexpr u32 BAND_ROWS = 8;
+
+// A thread takes a column of a band: threads read neighbouring words of a row, and each writes a run of the transpose as long as
+// two sectors of memory.
+KERNEL(transpose_words, TransposeArgs, ROW_THREADS, 1) {
+    u32 band = blockIdx.x / a.chunks, matrix = band / a.bands;
+    u32 column = (blockIdx.x - band * a.chunks) * ROW_THREADS + threadIdx.x, first = (band - matrix * a.bands) * BAND_ROWS;
+    if (column >= a.columns) return;
+    size_t start = (size_t)matrix * a.rows * a.columns;
+    const u64* src = a.src + start + (size_t)first * a.columns + column;
+    u64* dst = a.dst + start + (size_t)column * a.rows + first;
+    u32 count = min(BAND_ROWS, a.rows - first);
+    u64 words[BAND_ROWS];
+#pragma unroll
+    for (u32 i = 0; i < BAND_ROWS; ++i)
+        if (i < count) words[i] = src[(size_t)i * a.columns];
+#pragma unroll
+    for (u32 i = 0; i < BAND_ROWS; ++i)
+        if (i < count) dst[i] = words[i];
 }
 
 template <class F>

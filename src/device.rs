@@ -669,6 +669,52 @@ impl Backend for Device {
         }
     }
 
+    fn copy_places(
+        &self,
+        src: &DeviceBuf,
+        from: Blocks,
+        dst: &mut DeviceBuf,
+        to: Blocks,
+        places: &[[usize; 2]],
+        shape: [usize; 2],
+    ) -> Result<()> {
+        let at = At { device: self, op: "copy_places" };
+        match self {
+            Self::Cpu(cpu) => cpu.copy_places(src.cpu(at)?, from, dst.cpu_mut(at)?, to, places, shape),
+            #[cfg(feature = "cuda")]
+            Self::Cuda(cuda) => cuda.copy_places(src.cuda(at)?, from, dst.cuda_mut(at)?, to, places, shape),
+            #[cfg(feature = "cuda")]
+            Self::Group(group) => {
+                group.copy_places(src.group(at)?, from, dst.group_mut(at)?, to, places, shape)
+            }
+        }
+    }
+
+    fn transpose_words(
+        &self,
+        src: &DeviceBuf,
+        src_at: usize,
+        dst: &mut DeviceBuf,
+        dst_at: usize,
+        shape: [usize; 2],
+        count: usize,
+    ) -> Result<()> {
+        let at = At { device: self, op: "transpose_words" };
+        match self {
+            Self::Cpu(cpu) => {
+                cpu.transpose_words(src.cpu(at)?, src_at, dst.cpu_mut(at)?, dst_at, shape, count)
+            }
+            #[cfg(feature = "cuda")]
+            Self::Cuda(cuda) => {
+                cuda.transpose_words(src.cuda(at)?, src_at, dst.cuda_mut(at)?, dst_at, shape, count)
+            }
+            #[cfg(feature = "cuda")]
+            Self::Group(group) => {
+                group.transpose_words(src.group(at)?, src_at, dst.group_mut(at)?, dst_at, shape, count)
+            }
+        }
+    }
+
     // These cannot fail, so they do the same to a buffer of any device.
 
     fn words(&self, buf: &DeviceBuf) -> usize {

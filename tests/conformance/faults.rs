@@ -128,6 +128,32 @@ impl<B: Backend> Backend for Faulty<B> {
         self.after("copy_blocks", dst)
     }
 
+    fn copy_places(
+        &self,
+        src: &Self::Buf,
+        from: Blocks,
+        dst: &mut Self::Buf,
+        to: Blocks,
+        places: &[[usize; 2]],
+        shape: [usize; 2],
+    ) -> Result<()> {
+        self.inner.copy_places(src, from, dst, to, places, shape)?;
+        self.after("copy_places", dst)
+    }
+
+    fn transpose_words(
+        &self,
+        src: &Self::Buf,
+        src_at: usize,
+        dst: &mut Self::Buf,
+        dst_at: usize,
+        shape: [usize; 2],
+        count: usize,
+    ) -> Result<()> {
+        self.inner.transpose_words(src, src_at, dst, dst_at, shape, count)?;
+        self.after("transpose_words", dst)
+    }
+
     fn words(&self, buf: &Self::Buf) -> usize {
         self.inner.words(buf)
     }
@@ -302,7 +328,20 @@ fn every_broken_operation_is_found_by_the_suite() {
         (suite::signed_words, &["reduce_signed"]),
         (suite::samplers, &["sample_uniform", "sample_ternary", "sample_error"]),
         (suite::known_answers, &["ntt", "intt", "convert_basis", "sample_uniform", "sample_error"]),
-        (suite::memory, &["zeros", "upload", "copy", "copy_blocks", "truncate", "wipe", "take_with"]),
+        (
+            suite::memory,
+            &[
+                "zeros",
+                "upload",
+                "copy",
+                "copy_blocks",
+                "copy_places",
+                "transpose_words",
+                "truncate",
+                "wipe",
+                "take_with",
+            ],
+        ),
         (
             suite::fused_equal_provided,
             &[

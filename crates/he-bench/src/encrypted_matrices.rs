@@ -100,43 +100,53 @@ fn plain<B: RingOps>(lab: &Lab, place: &Place<B>, bits: u32, column: &str) -> Re
     lab.times(&place.backend, [(id(0), &mut before), (id(1), &mut with_it)])
 }
 
-/// An encrypted matrix that is multiplied by itself: log2 of the degree, and ciphertexts.
+/// An encrypted matrix that is multiplied by itself: log2 of the degree, ciphertexts, and whether
+/// automorphisms are composed of rotations by powers of two and the conjugation.
 #[derive(Clone, Copy)]
 struct Shape {
     log_n: u32,
     rows: usize,
+    composed: bool,
 }
 
 impl Shape {
     fn all(lab: &Lab) -> Vec<Self> {
-        match lab.quick {
-            true => vec![Self { log_n: 5, rows: 32 }],
-            false => [512, 4096].map(|rows| Self { log_n: 12, rows }).to_vec(),
-        }
+        let with_keys = |(log_n, rows)| [false, true].map(|composed| Self { log_n, rows, composed });
+        let shapes: &[(u32, usize)] = if lab.quick { &[(5, 32)] } else { &[(12, 512), (12, 4096)] };
+        shapes.iter().copied().flat_map(with_keys).collect()
     }
 
     fn name(self) -> String {
-        format!("{} x {}", self.rows, 1 << self.log_n)
+        let keys = if self.composed { ", log2(N) keys" } else { "" };
+        format!("{} x {}{keys}", self.rows, 1 << self.log_n)
     }
 
-    /// The seconds that it is expected to take: four products modulo each of two primes, and three
-    /// key switches for each of N rows.
+    /// The keys for relinearisation and transposition.
+    fn needs(self) -> KeyRequirements {
+        let needs = KeyRequirements::new().relinearisation();
+        match self.composed {
+            true => needs.rotations((0..self.log_n - 1).map(|bit| 1 << bit)).conjugation(),
+            false => needs.elements((3..2u64 << self.log_n).step_by(2)),
+        }
+    }
+
+    /// The seconds that it is expected to take: four products modulo each of two primes, and key
+    /// switches of N rows, one for the relinearisation and for each of two transpositions one, or
+    /// log2(N) / 2.
     fn expected<B>(self, place: &Place<B>) -> f64 {
         let (products, key_switch) = if place.apart { (1e13, 2e-5) } else { (1e10, 3e-3) };
         let n = f64::from(self.log_n).exp2();
-        8.0 * self.rows as f64 * n * n / products + 3.0 * n * key_switch
+        let transpositions = if self.composed { f64::from(self.log_n) } else { 2.0 };
+        8.0 * self.rows as f64 * n * n / products + (1.0 + transpositions) * n * key_switch
     }
 }
 
-/// The seconds of M^T M for each shape, relinearised and rescaled, with a key for every
-/// automorphism.
+/// The seconds of M^T M for each shape, relinearised and rescaled.
 fn both<B: RingOps>(lab: &Lab, place: &Place<B>) -> Result<Vec<Value>> {
     let each = |shape: Shape| {
         let made = Lazy::new(|| {
             let params = params(lab, shape.log_n, &[36, 33], &[36], 33.0)?;
-            let elements = (3..2u64 << shape.log_n).step_by(2);
-            let needs = KeyRequirements::new().relinearisation().elements(elements);
-            Rows::new(&place.backend, &params, needs, shape.rows, &mut rng())
+            Rows::new(&place.backend, &params, shape.needs(), shape.rows, &mut rng())
         });
         let (id, expected) = (Id::new(BOTH, &place.name, shape.name()), shape.expected(place));
         if lab.is_long(expected) {

@@ -70,6 +70,30 @@ impl Backend for Cuda {
         self.copy_all_blocks(src, from, dst, to, words, count)
     }
 
+    fn copy_places(
+        &self,
+        src: &Buffer,
+        from: Blocks,
+        dst: &mut Buffer,
+        to: Blocks,
+        places: &[[usize; 2]],
+        shape: [usize; 2],
+    ) -> Result<()> {
+        self.copy_listed_blocks(src, from, dst, to, places, shape)
+    }
+
+    fn transpose_words(
+        &self,
+        src: &Buffer,
+        src_at: usize,
+        dst: &mut Buffer,
+        dst_at: usize,
+        shape: [usize; 2],
+        count: usize,
+    ) -> Result<()> {
+        self.transpose_matrices((src, src_at), (dst, dst_at), shape, count)
+    }
+
     fn words(&self, buf: &Buffer) -> usize {
         buf.words()
     }

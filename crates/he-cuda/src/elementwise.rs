@@ -55,6 +55,36 @@ struct BlockArgs {
     aligned: u32,
 }
 
+#[repr(C)]
+#[derive(Clone, Copy, NoUninit)]
+struct PlaceArgs {
+    src: u64,
+    dst: u64,
+    places: u64,
+    src_step: u64,
+    dst_step: u64,
+    words: u64,
+    count: u32,
+    chunks: u32,
+    aligned: u32,
+    unused: u32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, NoUninit)]
+struct TransposeArgs {
+    src: u64,
+    dst: u64,
+    rows: u32,
+    columns: u32,
+    bands: u32,
+    chunks: u32,
+}
+
+/// The rows of a matrix that a thread reads a word of each: as many words of a row of its
+/// transpose.
+const BAND_ROWS: usize = 8;
+
 /// The words that one thread block copies.
 const CHUNK_WORDS: usize = 8 * ROW_THREADS as usize;
 
@@ -68,9 +98,11 @@ fn holds(ring: &CudaRing, buf: &Buffer, rows: Rows) -> bool {
     rows.at + rows.count() * ring.n() <= buf.words()
 }
 
-/// Whether a buffer holds an operand for these rows.
+/// Whether a buffer holds an operand for these rows, which may be a view of a larger batch.
 pub(crate) fn holds_operand(ring: &CudaRing, rows: Rows, x: Operand<'_, Buffer>) -> bool {
-    (x.batch == 1 || x.batch == rows.batch) && holds(ring, x.buf, Rows { batch: x.batch, ..rows }.at(x.at))
+    let taken = if x.batch == 1 { 1 } else { rows.batch };
+    let end = rows.span.limbs().checked_sub(1).map_or(0, |last| last * x.batch + taken);
+    x.batch >= taken && x.at + end * ring.n() <= x.buf.words()
 }
 
 impl Cuda {
@@ -106,6 +138,76 @@ impl Cuda {
         let grid = [(chunks * count) as u32, 1, 1];
         // SAFETY: the buffers are live and hold the blocks, as just checked.
         unsafe { self.launch(op, Entry::CopyBlocks, grid, ROW_THREADS, 0, &args) }
+    }
+
+    /// Blocks from places to places, in every run, in one launch.
+    pub(crate) fn copy_listed_blocks(
+        &self,
+        src: &Buffer,
+        from: Blocks,
+        dst: &mut Buffer,
+        to: Blocks,
+        places: &[[usize; 2]],
+        [words, runs]: [usize; 2],
+    ) -> Result<()> {
+        let op = "copy_places";
+        if words == 0 || runs == 0 || places.is_empty() {
+            return Ok(());
+        }
+        let end = |of: usize| words * (1 + places.iter().map(|place| place[of]).max().unwrap_or(0));
+        assert!(
+            from.block(runs - 1) + end(0) <= src.words() && to.block(runs - 1) + end(1) <= dst.words(),
+            "{op}: a buffer is too small"
+        );
+        let list: Vec<u64> = places.iter().flatten().map(|&place| place as u64).collect();
+        let list = self.upload_words(op, &list)?;
+        let even = [from.at, from.step, to.at, to.step, words];
+        let chunks = words.div_ceil(CHUNK_WORDS);
+        let args = PlaceArgs {
+            src: at(src, from.at),
+            dst: at(dst, to.at),
+            places: list.address(),
+            src_step: from.step as u64,
+            dst_step: to.step as u64,
+            words: words as u64,
+            count: places.len() as u32,
+            chunks: chunks as u32,
+            aligned: u32::from(even.iter().all(|place| place.is_multiple_of(2))),
+            unused: 0,
+        };
+        let grid = [(chunks * places.len() * runs) as u32, 1, 1];
+        // SAFETY: the buffers are live and hold the blocks, as just checked.
+        unsafe { self.launch(op, Entry::CopyPlaces, grid, ROW_THREADS, 0, &args) }
+    }
+
+    /// The transposes of matrices of words, in one launch.
+    pub(crate) fn transpose_matrices(
+        &self,
+        (src, src_at): (&Buffer, usize),
+        (dst, dst_at): (&mut Buffer, usize),
+        [rows, columns]: [usize; 2],
+        count: usize,
+    ) -> Result<()> {
+        let (op, words) = ("transpose_words", count * rows * columns);
+        if words == 0 {
+            return Ok(());
+        }
+        assert!(
+            src_at + words <= src.words() && dst_at + words <= dst.words(),
+            "{op}: a buffer is too small"
+        );
+        let (bands, chunks) = (rows.div_ceil(BAND_ROWS), columns.div_ceil(ROW_THREADS as usize));
+        let args = TransposeArgs {
+            src: at(src, src_at),
+            dst: at(dst, dst_at),
+            rows: rows as u32,
+            columns: columns as u32,
+            bands: bands as u32,
+            chunks: chunks as u32,
+        };
+        let grid = [(count * bands * chunks) as u32, 1, 1];
+        // SAFETY: the buffers are live and hold the matrices, as just checked.
+        unsafe { self.launch(op, Entry::TransposeWords, grid, ROW_THREADS, 0, &args) }
     }
 }
 
@@ -288,5 +390,15 @@ mod tests {
         ];
         assert_eq!(at, [0, 8, 16, 24, 32, 40, 44]);
         assert_eq!(size_of::<BlockArgs>(), 48);
+        let at = [
+            offset_of!(PlaceArgs, places),
+            offset_of!(PlaceArgs, src_step),
+            offset_of!(PlaceArgs, words),
+            offset_of!(PlaceArgs, count),
+            offset_of!(PlaceArgs, aligned),
+        ];
+        assert_eq!((at, size_of::<PlaceArgs>()), ([16, 24, 40, 48, 56], 64));
+        let at = [offset_of!(TransposeArgs, rows), offset_of!(TransposeArgs, chunks)];
+        assert_eq!((at, size_of::<TransposeArgs>()), ([16, 28], 32));
     }
 }

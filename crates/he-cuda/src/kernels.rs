@@ -107,6 +107,8 @@ entries! {
     AutomorphismValues = "elementwise"."automorphism_values" 0;
     AutomorphismCoefficients = "elementwise"."automorphism_coefficients" 0;
     CopyBlocks = "elementwise"."copy_blocks" 0;
+    CopyPlaces = "elementwise"."copy_places" 0;
+    TransposeWords = "elementwise"."transpose_words" 0;
     FftForward = "embedding"."fft_forward" tile(12);
     FftInverse = "embedding"."fft_inverse" tile(12);
     FftInverseRound = "embedding"."fft_inverse_round" tile(12);

@@ -167,6 +167,52 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
     ) -> Result<()> {
         (0..count).try_for_each(|i| self.copy(src, from.block(i), dst, to.block(i), words))
     }
+    /// Copies blocks of `words` words each from listed places to listed places within the device,
+    /// in each of `runs` runs, whose first words are those of `from` and `to`: for each `[f, t]` of
+    /// `places`, the block at f `words` words of a run goes to t `words` words of the same run of
+    /// the destination. No two go to the same place. Places are public. The provided body copies
+    /// the blocks one by one.
+    ///
+    /// # Errors
+    /// Device errors.
+    fn copy_places(
+        &self,
+        src: &Self::Buf,
+        from: Blocks,
+        dst: &mut Self::Buf,
+        to: Blocks,
+        places: &[[usize; 2]],
+        [words, runs]: [usize; 2],
+    ) -> Result<()> {
+        (0..runs).flat_map(|run| places.iter().map(move |place| (run, place))).try_for_each(
+            |(run, [f, t])| {
+                self.copy(src, from.block(run) + f * words, dst, to.block(run) + t * words, words)
+            },
+        )
+    }
+    /// Transposes `count` matrices of words within the device, which lie one behind the other from
+    /// word `src_at` and then `dst_at` on: word j of row i becomes word i of row j. The provided
+    /// body copies row by row.
+    ///
+    /// # Errors
+    /// Device errors.
+    fn transpose_words(
+        &self,
+        src: &Self::Buf,
+        src_at: usize,
+        dst: &mut Self::Buf,
+        dst_at: usize,
+        [rows, columns]: [usize; 2],
+        count: usize,
+    ) -> Result<()> {
+        (0..count).flat_map(|matrix| (0..rows).map(move |row| (matrix * rows * columns, row))).try_for_each(
+            |(matrix, row)| {
+                let from = Blocks { at: src_at + matrix + row * columns, step: 1 };
+                let to = Blocks { at: dst_at + matrix + row, step: rows };
+                self.copy_blocks(src, from, dst, to, 1, columns)
+            },
+        )
+    }
     /// The number of words.
     fn words(&self, buf: &Self::Buf) -> usize;
     /// Keeps the first `words` words, without copying.

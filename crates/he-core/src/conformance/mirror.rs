@@ -244,6 +244,34 @@ impl<L: Backend, R: Backend> Backend for Mirror<L, R> {
         self.compare("copy_blocks", 0, dst)
     }
 
+    fn copy_places(
+        &self,
+        src: &Self::Buf,
+        from: Blocks,
+        dst: &mut Self::Buf,
+        to: Blocks,
+        places: &[[usize; 2]],
+        shape: [usize; 2],
+    ) -> Result<()> {
+        self.left.copy_places(&src.left, from, &mut dst.left, to, places, shape)?;
+        self.right.copy_places(&src.right, from, &mut dst.right, to, places, shape)?;
+        self.compare("copy_places", 0, dst)
+    }
+
+    fn transpose_words(
+        &self,
+        src: &Self::Buf,
+        src_at: usize,
+        dst: &mut Self::Buf,
+        dst_at: usize,
+        shape: [usize; 2],
+        count: usize,
+    ) -> Result<()> {
+        self.left.transpose_words(&src.left, src_at, &mut dst.left, dst_at, shape, count)?;
+        self.right.transpose_words(&src.right, src_at, &mut dst.right, dst_at, shape, count)?;
+        self.compare("transpose_words", 0, dst)
+    }
+
     /// The words of the left buffer; the next comparison reports another number on the right.
     fn words(&self, buf: &Self::Buf) -> usize {
         self.left.words(&buf.left)

@@ -15,8 +15,6 @@ use std::borrow::Borrow;
 pub struct PlainMatrix<B: RingOps = Cpu> {
     matrix: rlwe::PlainMatrix<B>,
     plain_modulus: u64,
-    /// log2 of the greatest sum of magnitudes of a row.
-    gain_log2: f64,
 }
 
 impl<B: RingOps> PlainMatrix<B> {
@@ -51,11 +49,8 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
         }
         let centred = |&number: &i64| plain.center(plain.modulus().reduce_i64(number));
         let numbers: Vec<i64> = numbers.iter().map(centred).collect();
-        let rows = numbers.chunks(shape[1].max(1));
-        let sums = rows.map(|row| row.iter().map(|number| number.unsigned_abs() as f64).sum());
-        let gain_log2 = libm::log2(sums.fold(1.0, f64::max));
         let matrix = rlwe::PlainMatrix::from_integers(&self.ring, level + 1, shape, &numbers)?;
-        Ok(PlainMatrix { matrix, plain_modulus: plain.value(), gain_log2 })
+        Ok(PlainMatrix { matrix, plain_modulus: plain.value() })
     }
 
     /// U times a batch of ciphertexts M: entry i of the result is sum_j U_ij (entry j) modulo t,
@@ -83,7 +78,8 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
         }
         let ct = self.at_primes(ct, matrix.matrix.primes())?;
         let ct: &Ciphertext<S, B> = ct.borrow();
-        let meta = self.params.checked(Meta { noise: ct.meta.noise.scale(matrix.gain_log2), ..ct.meta })?;
+        let gain_log2 = libm::log2(matrix.matrix.row_sum().max(1.0));
+        let meta = self.params.checked(Meta { noise: ct.meta.noise.scale(gain_log2), ..ct.meta })?;
         self.finish(matrix.matrix.multiply(&ct.pair)?, meta)
     }
 }

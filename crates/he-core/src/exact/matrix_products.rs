@@ -4,7 +4,7 @@ use super::ciphertext::Meta;
 use super::{Ciphertext, Evaluator, Noise, NoiseModel, Scheme};
 use crate::backend::RingOps;
 use crate::error::{Error, Result};
-use crate::rlwe::{EvaluationKeys, Paths};
+use crate::rlwe::{EvaluationKeys, Paths, powered};
 use std::borrow::Borrow;
 
 impl<S: Scheme, B: RingOps> Evaluator<S, B> {
@@ -26,6 +26,50 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
         let noise = self.params.noise().transposed(ct.meta.noise, ct.meta.primes, paths.longest());
         let meta = self.params.checked(Meta { noise, ..ct.meta })?;
         Ok(Ciphertext::with_meta(ct.pair.transposed(&paths, keys)?, meta))
+    }
+
+    /// The trace modulo t of a matrix of up to N x N residues, a row in the
+    /// [coefficients](super::Encoder::encode_coefficients) of each ciphertext: coefficient 0 of the
+    /// result, whose others are sums along other diagonals. No key is needed, and noises add: see
+    /// [`RlweCiphertext::trace`](crate::rlwe::RlweCiphertext::trace).
+    ///
+    /// # Errors
+    /// [`Error::MatrixRows`] for more than N rows; [`Error::BudgetSpent`]; mismatch of ring or
+    /// parameters; device errors.
+    pub fn trace(&self, ct: &Ciphertext<S, B>) -> Result<Ciphertext<S, B>> {
+        self.check_ciphertext(ct)?;
+        let noise = ct.meta.noise.total(ct.batch() as u64);
+        let meta = self.params.checked(Meta { noise, ..ct.meta })?;
+        Ok(Ciphertext::with_meta(ct.pair.trace()?, meta))
+    }
+
+    /// The product M M' modulo t of a matrix of N x N residues and one of N rows, both a row in the
+    /// coefficients of each ciphertext: a [`transpose`](Self::transpose), and a
+    /// [`transposed_product`](Self::transposed_product) by its result.
+    ///
+    /// # Errors
+    /// The same as for both.
+    pub fn matrix_product(
+        &self,
+        a: &Ciphertext<S, B>,
+        b: &Ciphertext<S, B>,
+        keys: &EvaluationKeys<B>,
+    ) -> Result<Ciphertext<S, B>> {
+        self.transposed_product(&self.transpose(a, keys)?, b, keys)
+    }
+
+    /// The power M^k modulo t of a matrix of N x N residues for k >= 1, by squares and products, of
+    /// a depth of log2(k), rounded up.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for k = 0; the same as for [`matrix_product`](Self::matrix_product).
+    pub fn matrix_power(
+        &self,
+        ct: &Ciphertext<S, B>,
+        k: u32,
+        keys: &EvaluationKeys<B>,
+    ) -> Result<Ciphertext<S, B>> {
+        powered(ct.duplicate()?, k, |a, b| self.matrix_product(a, b, keys))
     }
 
     /// The product M^T M' modulo t of two encrypted matrices of m rows, a row in the

@@ -355,6 +355,59 @@ impl<D: Domain, B: RingOps> Poly<D, B> {
         Ok(part)
     }
 
+    /// Copies the entries of a batch in these places, in their order. Places are public.
+    ///
+    /// # Errors
+    /// [`Error::BatchRange`] for no places, or one outside the batch; device errors.
+    pub(crate) fn gather_batch(&self, entries: &[usize]) -> Result<Self> {
+        self.check_places(entries)?;
+        let mut part = Self::scratch(&self.ring, self.span, entries.len())?;
+        let places: Vec<[usize; 2]> = entries.iter().enumerate().map(|(to, &from)| [from, to]).collect();
+        self.copy_places(&places, &mut part)?;
+        Ok(part)
+    }
+
+    /// Overwrites the entries of a batch in these places by those of another batch over the same
+    /// primes, in its order. No two places are the same.
+    ///
+    /// # Errors
+    /// The same as for [`gather_batch`](Self::gather_batch); [`Error::BatchMismatch`] for another
+    /// number of entries.
+    pub(crate) fn scatter_batch(&mut self, entries: &[usize], images: &Self) -> Result<()> {
+        self.check_places(entries)?;
+        if images.batch != entries.len() {
+            return Err(Error::BatchMismatch { left: entries.len(), right: images.batch });
+        }
+        let places: Vec<[usize; 2]> =
+            entries.iter().copied().enumerate().map(|(from, to)| [from, to]).collect();
+        images.copy_places(&places, self)
+    }
+
+    fn check_places(&self, entries: &[usize]) -> Result<()> {
+        let past = entries.iter().max().map_or(0, |most| most + 1);
+        match (1..=self.batch).contains(&past) {
+            true => Ok(()),
+            false => Err(Error::BatchRange { start: 0, end: past, batch: self.batch }),
+        }
+    }
+
+    /// Copies entries from places to places of another batch.
+    fn copy_places(&self, places: &[[usize; 2]], to: &mut Self) -> Result<()> {
+        let (n, limbs) = (self.ring.n(), self.span.limbs());
+        let runs = |batch: usize, at: usize| Blocks { at: at * n, step: batch * n };
+        let backend = self.backend();
+        match *places {
+            [[f, t]] => {
+                let (from, into) = (runs(self.batch, f), runs(to.batch, t));
+                backend.copy_blocks(&self.buf, from, &mut to.buf, into, n, limbs)
+            }
+            _ => {
+                let (from, into) = (runs(self.batch, 0), runs(to.batch, 0));
+                backend.copy_places(&self.buf, from, &mut to.buf, into, places, [n, limbs])
+            }
+        }
+    }
+
     /// Concatenates batches, in order.
     ///
     /// # Errors

@@ -109,14 +109,15 @@ impl Rows {
 }
 
 /// A read-only operand with the limbs of the [`Rows`] that it goes with: at word `at`, with as many
-/// batch entries as those, or with a single one that serves all of them.
+/// batch entries as those, with a single one that serves all of them, or with more, of which it is
+/// as many as the rows have: a view of a larger batch, which begins at word 0 of the buffer.
 #[derive(Debug)]
 pub struct Operand<'a, T> {
     /// The buffer.
     pub buf: &'a T,
     /// First word.
     pub at: usize,
-    /// Batch entries: those of the rows, or 1.
+    /// Batch entries from one limb to the next: those of the rows, 1, or more in a view.
     pub batch: usize,
 }
 
@@ -132,6 +133,11 @@ impl<'a, T> Operand<'a, T> {
     /// An operand from the start of a buffer.
     pub const fn new(buf: &'a T, batch: usize) -> Self {
         Self { buf, at: 0, batch }
+    }
+
+    /// An entry of a batch of polynomials of `n` words from the start of a buffer, or the only one.
+    pub const fn entry(buf: &'a T, batch: usize, entry: usize, n: usize) -> Self {
+        Self { buf, at: if batch == 1 { 0 } else { entry * n }, batch }
     }
 
     /// An operand at a word of a buffer.

@@ -76,6 +76,17 @@ impl<B: RingOps> RlweCiphertext<B> {
         Ok(Self { c: [f(&self.c[0])?, f(&self.c[1])?], key_set: self.key_set })
     }
 
+    /// Copies the entries of the batch in these places, in their order.
+    pub(crate) fn gather(&self, entries: &[usize]) -> Result<Self> {
+        self.map(|part| part.gather_batch(entries))
+    }
+
+    /// Overwrites the entries in these places by those of another ciphertext, in its order.
+    pub(crate) fn scatter(&mut self, entries: &[usize], images: &Self) -> Result<()> {
+        let parts = self.c.iter_mut().zip(&images.c);
+        parts.into_iter().try_for_each(|(part, images)| part.scatter_batch(entries, images))
+    }
+
     /// Makes a copy on the same device.
     ///
     /// # Errors
@@ -302,6 +313,12 @@ impl<B: RingOps> RlweCiphertext<B> {
             return Err(Error::BatchMismatch { left: self.batch(), right: rhs.batch() });
         }
         Ok((a, b, common(OPERAND, rhs.key_set, self.key_set)?))
+    }
+
+    /// Both polynomials of an entry of the batch, or of the only one, as operands of the ring:
+    /// nothing is copied.
+    pub(crate) fn entry_operands(&self, entry: usize) -> [Operand<'_, B::Buf>; 2] {
+        self.c.each_ref().map(|part| Operand::entry(part.buf(), part.batch(), entry, part.ring().n()))
     }
 
     /// Both polynomials as operands of the ring.

@@ -3,11 +3,33 @@
 use super::transposition::Paths;
 use super::work::tell;
 use super::{EvaluationKeys, RlweCiphertext, RlweProduct};
-use crate::backend::{Blocks, LeftMatrix, MatrixNumbers, MatrixOps, MatrixProduct, RightMatrix, RingOps};
+use crate::backend::{LeftMatrix, MatrixNumbers, MatrixOps, MatrixProduct, RightMatrix, RingOps};
 use crate::error::{Error, Result};
 use crate::key_set::common;
 use crate::ring::{Eval, Poly};
 use crate::rlwe::OPERAND;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// x^k for k >= 1 in the least depth, log2(k) rounded up: x^k = x^h x^(k - h) with h = k / 2 rounded
+/// down, so that at most two powers are needed of each depth.
+///
+/// # Errors
+/// [`Error::Argument`] for k = 0; the errors of `times`.
+pub(crate) fn powered<T>(x: T, k: u32, times: impl Fn(&T, &T) -> Result<T>) -> Result<T> {
+    let mut needed = BTreeSet::from([k]);
+    let mut depth = vec![k];
+    while depth.iter().any(|&k| k > 1) {
+        depth = depth.iter().filter(|&&k| k > 1).flat_map(|&k| [k / 2, k - k / 2]).collect();
+        depth.dedup();
+        needed.extend(&depth);
+    }
+    let mut powers = BTreeMap::from([(1, x)]);
+    for k in needed.into_iter().filter(|&k| k > 1) {
+        let power = times(&powers[&(k - k / 2)], &powers[&(k / 2)])?;
+        powers.insert(k, power);
+    }
+    powers.remove(&k).ok_or_else(|| Error::domain("power of a matrix", "0", "give a power from 1 on"))
+}
 
 impl<B: RingOps> RlweCiphertext<B> {
     /// The product M^T M' of two encrypted matrices, a row in the coefficients of each ciphertext:
@@ -84,10 +106,6 @@ fn packed_transpose<B: RingOps>(part: &Poly<Eval, B>, product: &MatrixProduct) -
     let (backend, n) = (ring.backend(), ring.n());
     let coefficients = part.duplicate()?.into_coeff()?;
     let mut transpose = backend.scratch(product.left_words())?;
-    for (limb, j) in (0..product.limbs()).flat_map(|limb| (0..inner).map(move |j| (limb, j))) {
-        let from = Blocks { at: (limb * inner + j) * n, step: 1 };
-        let to = Blocks { at: limb * n * inner + j, step: inner };
-        backend.copy_blocks(coefficients.buf(), from, &mut transpose, to, 1, n)?;
-    }
+    backend.transpose_words(coefficients.buf(), 0, &mut transpose, 0, [inner, n], product.limbs())?;
     ring.prepared().pack_left(product, &transpose, 0)
 }

@@ -36,6 +36,7 @@ pub use gadget_key::{EvaluationKey, GadgetKey, SwitchSource};
 pub use key_switch::Decomposed;
 pub(crate) use key_switch::KEY;
 pub use keys::{EvaluationKeys, KeyTable, rotation_path};
+pub(crate) use matrix_product::powered;
 pub use params::RlweParams;
 pub use plain_matrix::PlainMatrix;
 pub use requirements::KeyRequirements;

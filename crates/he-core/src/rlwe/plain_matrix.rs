@@ -20,6 +20,7 @@ use derive_where::derive_where;
 pub struct PlainMatrix<B: RingOps = Cpu> {
     ring: Ring<B>,
     left: LeftMatrix<B::Buf>,
+    row_sum: f64,
 }
 
 impl<B: RingOps> std::fmt::Debug for PlainMatrix<B> {
@@ -44,7 +45,8 @@ impl<B: RingOps> PlainMatrix<B> {
         check_shape([rows, columns], numbers.len())?;
         let word = |bytes: &[i8]| bytes.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte as u8));
         let words: Vec<u64> = numbers.chunks(8).map(word).collect();
-        Self::packed(ring, MatrixNumbers::SignedBytes, primes, [rows, columns], &words)
+        let row_sum = row_sum(numbers, columns, |&byte| f64::from(byte).abs());
+        Self::packed(ring, MatrixNumbers::SignedBytes, primes, [rows, columns], &words, row_sum)
     }
 
     /// A matrix of any integers, row by row, likewise; they are packed as bytes if all lie in
@@ -56,19 +58,39 @@ impl<B: RingOps> PlainMatrix<B> {
         let bytes: Option<Vec<i8>> = numbers.iter().map(|&number| i8::try_from(number).ok()).collect();
         match bytes {
             Some(bytes) => Self::from_bytes(ring, primes, shape, &bytes),
-            None => Self::from_residues(ring, primes, shape, numbers, |q, &number| q.reduce_i64(number)),
+            None => {
+                let row_sum = row_sum(numbers, shape[1], |number| number.unsigned_abs() as f64);
+                Self::from_residues(ring, primes, shape, numbers, row_sum, |q, &number| q.reduce_i64(number))
+            }
         }
+    }
+
+    /// A matrix of real numbers, rounded by `residue` to integers, as residues modulo each prime;
+    /// its [row sum](Self::row_sum) is that of the numbers.
+    ///
+    /// # Errors
+    /// The same as for [`from_bytes`](Self::from_bytes).
+    pub(crate) fn from_reals(
+        ring: &Ring<B>,
+        primes: usize,
+        shape: [usize; 2],
+        numbers: &[f64],
+        residue: impl Fn(&Modulus, &f64) -> u64,
+    ) -> Result<Self> {
+        let row_sum = row_sum(numbers, shape[1], |number| number.abs());
+        Self::from_residues(ring, primes, shape, numbers, row_sum, residue)
     }
 
     /// A matrix of numbers by their residues modulo each prime.
     ///
     /// # Errors
     /// The same as for [`from_bytes`](Self::from_bytes).
-    pub(crate) fn from_residues<T>(
+    fn from_residues<T>(
         ring: &Ring<B>,
         primes: usize,
         shape: [usize; 2],
         numbers: &[T],
+        row_sum: f64,
         residue: impl Fn(&Modulus, &T) -> u64,
     ) -> Result<Self> {
         check_shape(shape, numbers.len())?;
@@ -76,7 +98,7 @@ impl<B: RingOps> PlainMatrix<B> {
         let words: Vec<u64> = moduli
             .flat_map(|q| numbers.iter().map(|number| residue(q, number)).collect::<Vec<_>>())
             .collect();
-        Self::packed(ring, MatrixNumbers::Residues, primes, shape, &words)
+        Self::packed(ring, MatrixNumbers::Residues, primes, shape, &words, row_sum)
     }
 
     fn packed(
@@ -85,11 +107,12 @@ impl<B: RingOps> PlainMatrix<B> {
         primes: usize,
         [rows, columns]: [usize; 2],
         words: &[u64],
+        row_sum: f64,
     ) -> Result<Self> {
         let span = Poly::<Eval, B>::rows_of(ring, Span::chain(primes), rows)?.span;
         let product = MatrixProduct::new(numbers(span), rows, columns, ring.n())?;
         let left = ring.prepared().pack_left(&product, &ring.backend().upload(words)?, 0)?;
-        Ok(Self { ring: ring.clone(), left })
+        Ok(Self { ring: ring.clone(), left, row_sum })
     }
 
     /// The rows, which are those of a product.
@@ -105,6 +128,11 @@ impl<B: RingOps> PlainMatrix<B> {
     /// The primes of the ciphertexts that it multiplies.
     pub fn primes(&self) -> usize {
         self.left.product().limbs()
+    }
+
+    /// The greatest sum of magnitudes of a row, by which the noise of a product grows at most.
+    pub const fn row_sum(&self) -> f64 {
+        self.row_sum
     }
 
     /// U times a batch of ciphertexts: entry i of the result has the phase sum_j U_ij (phase of
@@ -138,6 +166,12 @@ impl<B: RingOps> PlainMatrix<B> {
         ring.prepared().multiply_matrices(self.left.as_ref(), right.as_ref(), false, 0, &mut sums)?;
         Ok(Poly::from_buf(ring, polys.span(), self.rows(), sums))
     }
+}
+
+/// The greatest sum of magnitudes of a row of this many numbers.
+fn row_sum<T>(numbers: &[T], columns: usize, magnitude: impl Fn(&T) -> f64) -> f64 {
+    let sums = numbers.chunks(columns.max(1)).map(|row| row.iter().map(&magnitude).sum::<f64>());
+    sums.fold(0.0, f64::max)
 }
 
 /// Checks that a matrix has entries, and as many as its sizes say.

@@ -143,30 +143,34 @@ impl Paths {
         self.paths.values().map(Vec::len).max().unwrap_or(0)
     }
 
-    /// The images of ciphertexts under one automorphism each, those that take the same next step
-    /// together.
+    /// The image of each entry under the automorphism of its element: entries whose paths have the
+    /// same step take it together, in one key switch of a batch.
     fn apply<B: RingOps>(
         &self,
-        mut pending: Vec<(u64, RlweCiphertext<B>)>,
+        elements: &[u64],
+        mut rows: RlweCiphertext<B>,
         keys: &EvaluationKeys<B>,
-    ) -> Result<BTreeMap<u64, RlweCiphertext<B>>> {
-        for depth in 0..self.longest() {
-            let mut groups: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
-            for (index, (g, _)) in pending.iter().enumerate() {
-                if let Some(&element) = self.paths.get(g).and_then(|path| path.get(depth)) {
-                    groups.entry(element).or_default().push(index);
-                }
-            }
-            for (element, group) in groups {
-                let key = keys.galois(element).ok_or_else(|| missing(element))?;
-                let members: Vec<&RlweCiphertext<B>> = group.iter().map(|&index| &pending[index].1).collect();
-                let images = RlweCiphertext::concat(&members)?.apply_automorphism(key, element)?;
-                for (entry, index) in group.into_iter().enumerate() {
-                    pending[index].1 = images.slice_batch(entry..entry + 1)?;
-                }
+    ) -> Result<RlweCiphertext<B>> {
+        for (step, members) in self.steps(elements) {
+            let key = keys.galois(step).ok_or_else(|| missing(step))?;
+            let images = rows.gather(&members)?.apply_automorphism(key, step)?;
+            rows.scatter(&members, &images)?;
+        }
+        Ok(rows)
+    }
+
+    /// The steps of all paths, each with the entries that take it; a step that paths have several
+    /// times comes as often. Their order does not matter: automorphisms commute.
+    fn steps(&self, elements: &[u64]) -> Vec<(u64, Vec<usize>)> {
+        let mut members: BTreeMap<(u64, usize), Vec<usize>> = BTreeMap::new();
+        for (entry, g) in elements.iter().enumerate() {
+            let path = self.paths.get(g).map_or(&[][..], Vec::as_slice);
+            for (at, step) in path.iter().enumerate() {
+                let before = path[..at].iter().filter(|other| *other == step).count();
+                members.entry((*step, before)).or_default().push(entry);
             }
         }
-        Ok(pending.into_iter().collect())
+        members.into_iter().map(|((step, _), members)| (step, members)).collect()
     }
 
     /// The inverse of an element.
@@ -176,14 +180,36 @@ impl Paths {
 }
 
 impl<B: RingOps> RlweCiphertext<B> {
+    /// The trace of a matrix of coefficients of up to N rows, a row in each ciphertext: one
+    /// ciphertext, whose phase is sum_i X^(-i) m_i with the phases m_i = sum_j M_ij X^j of the
+    /// entries. Its coefficient 0 is sum_i M_ii; the others are sums along other diagonals. Exact,
+    /// without a key; noises add. Constant time.
+    ///
+    /// # Errors
+    /// [`Error::MatrixRows`] for more than N rows; device errors.
+    pub fn trace(&self) -> Result<Self> {
+        let (n, rows) = (self.ring().n(), self.batch());
+        if rows > n {
+            return Err(Error::MatrixRows { found: rows, needed: n });
+        }
+        let exponents: Vec<usize> = (0..rows).map(|row| (2 * n - row) % (2 * n)).collect();
+        let moved = times_monomials(self, &exponents)?;
+        let mut sum = moved.slice_batch(0..1)?;
+        for row in 1..rows {
+            sum = sum.add(&moved.slice_batch(row..row + 1)?)?;
+        }
+        Ok(sum)
+    }
+
     /// The transpose of a matrix of N x N coefficients: entry j of the result has the phase
     /// sum_i M_ij X^i, where entry i of this batch has sum_j M_ij X^j. Exact but for the noise of N
     /// key switches that each entry gets, those of all automorphisms.
     ///
-    /// Takes a key switch for each of the N automorphisms that has a key of its own; with keys for
-    /// [rotations](super::KeyRequirements::rotations) by powers of two and the
+    /// Takes a key switch for each of the N automorphisms that has a key of its own, one by one;
+    /// with keys for [rotations](super::KeyRequirements::rotations) by powers of two and the
     /// [conjugation](super::KeyRequirements::conjugation) alone, log2(N) keys, up to log2(N) for
-    /// each, about N log2(N) / 2 in all. Constant time.
+    /// each, about N log2(N) / 2 in all, and those by one key as a batch: few large operations,
+    /// which devices prefer. Constant time.
     ///
     /// # Errors
     /// [`Error::MatrixRows`] unless the batch is N; [`Error::MissingGaloisKey`],
@@ -205,13 +231,13 @@ impl<B: RingOps> RlweCiphertext<B> {
                 sums = sums.split()?;
             }
             let exponents = sums.exponents;
-            let row = |(i, &exponent): (usize, &usize)| {
-                Ok((paths.inverse(exponent), sums.rows.slice_batch(i..i + 1)?))
-            };
-            let rows = exponents.iter().enumerate().map(row).collect::<Result<_>>()?;
-            let images = paths.apply(rows, keys)?;
-            let rows: Vec<&Self> = exponents.iter().filter_map(|&g| images.get(&(g as u64))).collect();
-            let mut values = Remainders { rows: Self::concat(&rows)?, exponents };
+            let elements: Vec<u64> = exponents.iter().map(|&exponent| paths.inverse(exponent)).collect();
+            let images = paths.apply(&elements, sums.rows, keys)?;
+            let places: BTreeMap<u64, usize> =
+                elements.iter().enumerate().map(|(place, &g)| (g, place)).collect();
+            let order: Vec<usize> =
+                exponents.iter().filter_map(|&g| places.get(&(g as u64)).copied()).collect();
+            let mut values = Remainders { rows: images.gather(&order)?, exponents };
             while values.exponents.len() > 1 {
                 values = values.joined()?;
             }

@@ -90,6 +90,29 @@ fn transposes_and_products_are_exact() {
     }
 }
 
+fn raises<S: Scheme>(rng: &mut ChaCha20Rng) {
+    let (n, t) = (8, 97);
+    let world = World::<S>::new(ExactSpec::from_bits(3, &[50, 50, 50, 50], &[51], t).unwrap(), rng);
+    let needs = KeyRequirements::new().relinearisation().rotations([1, 2]).conjugation();
+    let keys = EvaluationKeys::generate(&world.secret, &world.ring, needs, rng).unwrap();
+    let x = world.random(n, rng);
+    let ct = world.encrypt(&x, rng);
+    let trace = world.decrypt(world.ev.trace(&ct));
+    assert_eq!((trace.len(), trace[0][0]), (1, (0..n).map(|i| x[i][i]).sum::<u64>() % t), "{}", S::NAME);
+    let square = product(&transpose(&x), &x, t);
+    let cube = product(&transpose(&square), &x, t);
+    assert_eq!(world.decrypt(world.ev.matrix_power(&ct, 3, &keys)), cube, "{}", S::NAME);
+    let found = world.ev.matrix_power(&ct, 0, &keys);
+    assert!(matches!(found, Err(Error::Argument { .. })), "{found:?}");
+}
+
+#[test]
+fn traces_and_powers_are_exact() {
+    let mut rng = seeded();
+    raises::<Bfv>(&mut rng);
+    raises::<Bgv>(&mut rng);
+}
+
 #[test]
 fn a_product_that_has_no_room_is_refused() {
     let mut rng = seeded();

@@ -2,7 +2,7 @@
 
 use crate::common::{World, numbers, params, seeded};
 use he_core::Error;
-use he_core::ckks::CkksParams;
+use he_core::ckks::{Ciphertext, CkksParams};
 use he_core::rlwe::{EvaluationKeys, KeyRequirements, SecretKey};
 use rand::{RngExt, rngs::ChaCha20Rng};
 
@@ -85,6 +85,45 @@ fn operations_compose() {
     world.assert_within_noise(&found, &product(&transpose(&combined), &b));
 }
 
+/// A B by plain sums.
+fn times(a: &[Vec<f64>], b: &[Vec<f64>]) -> Vec<Vec<f64>> {
+    product(&transpose(a), b)
+}
+
+#[test]
+fn traces_and_powers() {
+    let mut rng = seeded();
+    let world = World::new(params(3, &[55, 45, 45, 45], &[56], 45.0), &mut rng);
+    let keys = world.keys(powers(3).relinearisation(), &mut rng);
+    for rows in [1, 5, 8] {
+        let x = matrix(rows, 8, &mut rng);
+        let found = world.ev.trace(&world.encrypt(&x, false, &mut rng)).unwrap();
+        assert_eq!((found.batch(), found.level()), (1, 3));
+        // Coefficient k is the sum along diagonal k, which comes back below with the other sign.
+        let diagonal =
+            |k: usize| (0..rows).map(|i| if i + k < 8 { x[i][i + k] } else { -x[i][i + k - 8] }).sum();
+        world.assert_within_noise(&found, &[(0..8).map(diagonal).collect()]);
+    }
+    let x = matrix(8, 8, &mut rng);
+    let ct = world.encrypt(&x, false, &mut rng);
+    let mut power = x.clone();
+    for (k, depth) in [(1, 0), (2, 1), (3, 2), (4, 2), (5, 3)] {
+        if k > 1 {
+            power = times(&power, &x);
+        }
+        let found = world.ev.matrix_power(&ct, k, &keys).unwrap();
+        assert_eq!(found.level(), 3 - depth, "power {k}");
+        world.assert_within_noise(&found, &power);
+    }
+    let found = world.ev.matrix_power(&ct, 0, &keys);
+    assert!(matches!(found, Err(Error::Argument { .. })), "{found:?}");
+    let found = world.ev.matrix_power(&ct, 9, &keys);
+    assert!(matches!(found, Err(Error::LevelExhausted { .. })), "{found:?}");
+    let wide = matrix(9, 8, &mut rng);
+    let found = world.ev.trace(&world.encrypt(&wide, false, &mut rng));
+    assert!(matches!(found, Err(Error::MatrixRows { found: 9, needed: 8 })), "{found:?}");
+}
+
 #[test]
 fn what_does_not_fit_is_refused() {
     let mut rng = seeded();
@@ -114,4 +153,31 @@ fn what_does_not_fit_is_refused() {
     let keys = EvaluationKeys::generate(&stranger, &world.ring, needs, &mut rng).unwrap();
     let found = world.ev.transposed_product(&eight, &eight, &keys);
     assert!(matches!(found, Err(Error::KeyMismatch { .. })), "{found:?}");
+}
+
+#[test]
+fn sums_over_a_batch_have_the_words_of_sums_of_its_entries() {
+    let mut rng = seeded();
+    let world = World::new(small(4), &mut rng);
+    let keys = world.keys(KeyRequirements::new().relinearisation(), &mut rng);
+    for count in [1, 2, 5] {
+        let [x, y] = [(); 2].map(|()| {
+            let rows = matrix(count, 16, &mut rng);
+            world.encrypt(&rows, rng.random(), &mut rng)
+        });
+        let y = world.ev.mod_switch_to(&y, 1).unwrap();
+        let found = world.ev.sum_over_batch(&x, &y, &keys).unwrap();
+        let entries = |ct: &Ciphertext| -> Vec<Ciphertext> {
+            (0..count).map(|at| ct.slice_batch(at..at + 1).unwrap()).collect()
+        };
+        let (x, y) = (entries(&x), entries(&y));
+        let pairs: Vec<[&Ciphertext; 2]> = x.iter().zip(&y).map(|(x, y)| [x, y]).collect();
+        let expected = world.ev.sum_of_products(&pairs, &keys).unwrap();
+        let words = |ct: &Ciphertext| ct.pair().parts().map(|part| part.to_words().unwrap());
+        assert_eq!(words(&found), words(&expected), "{count}");
+        assert_eq!((found.level(), found.scale()), (expected.level(), expected.scale()));
+        let more = Ciphertext::concat(&[&x[0]; 6]).unwrap();
+        let found = world.ev.sum_over_batch(&more, &y[0], &keys);
+        assert!(matches!(found, Err(Error::BatchMismatch { left: 6, right: 1 })), "{found:?}");
+    }
 }

@@ -115,7 +115,7 @@ impl GroupRing {
     fn operands<'h>(
         &self,
         held: &'h Held,
-        span: Span,
+        rows: Rows,
         xs: &[Operand<'_, GroupBuf>],
         split: bool,
     ) -> Result<Vec<Vec<Operand<'h, Buffer>>>> {
@@ -125,9 +125,11 @@ impl GroupRing {
         }
         let mut on_device: Vec<Vec<_>> = self.parts.iter().map(|_| Vec::with_capacity(xs.len())).collect();
         for &x in xs {
-            let (parts, before) = self.placed(held, span, x)?;
+            // A view lies as far behind the beginning of each limb of its batch.
+            let behind = if x.batch > rows.batch { x.at % (x.batch * self.n()) } else { 0 };
+            let (parts, before) = self.placed(held, rows.span, Operand { at: x.at - behind, ..x })?;
             for ((operands, part), ring) in on_device.iter_mut().zip(parts).zip(&self.parts) {
-                operands.push(Operand::at(part, x.batch, before.own_words(ring.share())));
+                operands.push(Operand::at(part, x.batch, before.own_words(ring.share()) + behind));
             }
         }
         Ok(on_device)
@@ -147,7 +149,7 @@ impl GroupRing {
             true => a.layout_for(self.spec(), rows.span, rows.batch * self.n(), rows.at),
             false => None,
         };
-        let xs = self.operands(&held, rows.span, xs, layout.is_some())?;
+        let xs = self.operands(&held, rows, xs, layout.is_some())?;
         let Some((layout, skip)) = layout else { return f(self.lead(), rows, a.whole_mut()?, &xs[0]) };
         let before = layout.head(skip);
         for ((ring, a), xs) in self.parts.iter().zip(a.limbs_mut(layout)?).zip(&xs) {
@@ -164,7 +166,7 @@ impl GroupRing {
         f: impl Fn(&CudaRing, Rows, &[Operand<'_, Buffer>]) -> Result<[Buffer; K]>,
     ) -> Result<[GroupBuf; K]> {
         let held = Held::default();
-        let xs = self.operands(&held, rows.span, xs, self.is_split())?;
+        let xs = self.operands(&held, rows, xs, self.is_split())?;
         let made = self.parts.iter().zip(&xs).map(|(ring, xs)| f(ring, ring.own(rows), xs));
         Ok(self.joined(rows, made.collect::<Result<_>>()?))
     }

@@ -174,6 +174,22 @@ fn for_pieces<const K: usize>(
     }
 }
 
+/// The columns of a matrix that become rows of its transpose together: a line of the cache of each
+/// row is read once.
+const TRANSPOSED_COLUMNS: usize = 8;
+
+/// The transpose of a matrix of words.
+fn transpose(src: &[u64], dst: &mut [u64], [rows, columns]: [usize; 2]) {
+    dst.par_chunks_mut(TRANSPOSED_COLUMNS * rows).enumerate().for_each(|(tile, dst)| {
+        let first = tile * TRANSPOSED_COLUMNS;
+        for (i, row) in src.chunks_exact(columns).enumerate() {
+            for (to, word) in dst[i..].iter_mut().step_by(rows).zip(&row[first..]) {
+                *to = *word;
+            }
+        }
+    });
+}
+
 impl Backend for Cpu {
     type Buf = CpuBuf;
     type Ring = CpuRing;
@@ -207,6 +223,24 @@ impl Backend for Cpu {
 
     fn copy(&self, src: &CpuBuf, src_at: usize, dst: &mut CpuBuf, dst_at: usize, words: usize) -> Result<()> {
         dst[dst_at..][..words].copy_from_slice(&src[src_at..][..words]);
+        Ok(())
+    }
+
+    fn transpose_words(
+        &self,
+        src: &CpuBuf,
+        src_at: usize,
+        dst: &mut CpuBuf,
+        dst_at: usize,
+        [rows, columns]: [usize; 2],
+        count: usize,
+    ) -> Result<()> {
+        let words = rows * columns;
+        let (src, dst) = (&src[src_at..][..count * words], &mut dst[dst_at..][..count * words]);
+        if words > 0 {
+            let matrices = dst.chunks_exact_mut(words).zip(src.chunks_exact(words));
+            matrices.for_each(|(dst, src)| transpose(src, dst, [rows, columns]));
+        }
         Ok(())
     }
 

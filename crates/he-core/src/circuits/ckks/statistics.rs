@@ -8,7 +8,6 @@ use crate::circuits::{Requirements, doubling_steps};
 use crate::ckks::{Ciphertext, Evaluator};
 use crate::error::{Error, Result};
 use crate::rlwe::{EvaluationKeys, KeyRequirements};
-use std::borrow::Borrow;
 
 /// The statistics that can be computed from columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -112,14 +111,7 @@ fn dot_vectors<B: RingOps>(
     b: &Ciphertext<B>,
     keys: &EvaluationKeys<B>,
 ) -> Result<Ciphertext<B>> {
-    let [lower_a, lower_b] = ev.product_operands(a, b)?;
-    let [a, b]: [&Ciphertext<B>; 2] = [lower_a.borrow(), lower_b.borrow()];
-    let entry = |at: usize| ev.tensor(&a.slice_batch(at..at + 1)?, &b.slice_batch(at..at + 1)?);
-    let mut products = entry(0)?;
-    for at in 1..a.batch() {
-        ev.add_products(&mut products, &entry(at)?)?;
-    }
-    ev.inner_sum(&ev.relinearize_rescale(&products, keys)?, a.slots().max(b.slots()), keys)
+    ev.inner_sum(&ev.sum_over_batch(a, b, keys)?, a.slots().max(b.slots()), keys)
 }
 
 /// The variance of a population of `count` values, `E[x^2] - E[x]^2`: zeros in the padding add

@@ -53,8 +53,6 @@ pub struct PlainMatrix<B: RingOps = Cpu> {
     matrix: rlwe::PlainMatrix<B>,
     level: usize,
     factor: Factor,
-    /// The greatest sum of magnitudes of a row, of the numbers before any factor.
-    row_sum: f64,
 }
 
 impl<B: RingOps> PlainMatrix<B> {
@@ -74,12 +72,6 @@ impl<B: RingOps> PlainMatrix<B> {
     }
 }
 
-/// The greatest sum of magnitudes of a row of this many numbers.
-fn row_sum<T: Copy>(numbers: &[T], columns: usize, magnitude: impl Fn(T) -> f64) -> f64 {
-    let sums = numbers.chunks(columns.max(1)).map(|row| row.iter().map(|&x| magnitude(x)).sum::<f64>());
-    sums.fold(0.0, f64::max)
-}
-
 impl<B: RingOps> Evaluator<B> {
     /// Prepares a plain matrix of this shape, rows and columns, for products with batches of
     /// ciphertexts on a level. The numbers are public.
@@ -96,23 +88,16 @@ impl<B: RingOps> Evaluator<B> {
         level: usize,
     ) -> Result<PlainMatrix<B>> {
         let primes = self.params.level(level)?.primes;
-        let byte = |byte: i8| f64::from(byte).abs();
         let bytes = |bytes| rlwe::PlainMatrix::from_bytes(&self.ring, primes, shape, bytes);
-        let (matrix, factor, row_sum) = match weights {
-            MatrixWeights::Integers(numbers) => {
-                (bytes(numbers)?, Factor::None, row_sum(numbers, shape[1], byte))
-            }
+        let (matrix, factor) = match weights {
+            MatrixWeights::Integers(numbers) => (bytes(numbers)?, Factor::None),
             MatrixWeights::Quantized { bytes: numbers, unit } => {
                 let factor = Factor::Unit(unit, self.unit_residues(unit, level)?);
-                (bytes(numbers)?, factor, row_sum(numbers, shape[1], byte))
+                (bytes(numbers)?, factor)
             }
-            MatrixWeights::Real(numbers) => (
-                self.real_matrix(shape, numbers, level)?,
-                Factor::Within,
-                row_sum(numbers, shape[1], f64::abs),
-            ),
+            MatrixWeights::Real(numbers) => (self.real_matrix(shape, numbers, level)?, Factor::Within),
         };
-        Ok(PlainMatrix { matrix, level, factor, row_sum })
+        Ok(PlainMatrix { matrix, level, factor })
     }
 
     /// The residues of a unit at a level's multiplier scale, of which it has at least 10 bits.
@@ -135,7 +120,7 @@ impl<B: RingOps> Evaluator<B> {
         let scale = self.params.exact_multiplier_scale(level)?;
         let greatest = numbers.iter().fold(0.0, |most: f64, number| most.max(number.abs()));
         self.check_rounded(greatest * scale.to_f64(), level)?;
-        rlwe::PlainMatrix::from_residues(&self.ring, self.primes_at(level), shape, numbers, |q, &number| {
+        rlwe::PlainMatrix::from_reals(&self.ring, self.primes_at(level), shape, numbers, |q, &number| {
             q.reduce_i128(self.scaled_constant(number, scale).to_i128())
         })
     }
@@ -204,10 +189,11 @@ impl<B: RingOps> Evaluator<B> {
         let (scale_log2, n) = (meta.scale_log2(), self.params.noise().n());
         let multiplier = self.params.multiplier_scale(matrix.level).unwrap_or(1.0);
         let factor_log2 = libm::log2(multiplier);
-        let sum_log2 = libm::log2(matrix.row_sum);
+        let row_sum = matrix.matrix.row_sum();
+        let sum_log2 = libm::log2(row_sum);
         let noise = meta.noise.map(|noise| match matrix.factor {
             Factor::None => noise.shifted(sum_log2).revalued(sum_log2),
-            Factor::Within => noise.combined(scale_log2, matrix.row_sum, matrix.columns(), factor_log2, n),
+            Factor::Within => noise.combined(scale_log2, row_sum, matrix.columns(), factor_log2, n),
             Factor::Unit(unit, _) => {
                 noise.shifted(sum_log2).revalued(sum_log2).times(scale_log2, unit, factor_log2, n)
             }

@@ -5,7 +5,7 @@ use crate::backend::RingOps;
 use crate::ckks::Ciphertext;
 use crate::ckks::ciphertext::Meta;
 use crate::error::Result;
-use crate::rlwe::{EvaluationKeys, Paths};
+use crate::rlwe::{EvaluationKeys, Paths, powered};
 use std::borrow::Borrow;
 
 impl<B: RingOps> Evaluator<B> {
@@ -30,6 +30,52 @@ impl<B: RingOps> Evaluator<B> {
         let noise = ct.meta.noise.map(|noise| model.transposed(noise, primes, paths.longest()));
         let pair = ct.pair.transposed(&paths, keys)?;
         Ok(Ciphertext { pair, meta: Meta { slots: self.params.slots(), noise, ..ct.meta } })
+    }
+
+    /// The trace of a matrix of up to N x N numbers, a row in the
+    /// [coefficients](crate::ckks::Encoder::encode_coefficients) of each ciphertext: coefficient 0
+    /// of the result, whose others are sums along other diagonals. Level and scale stay, no key is
+    /// needed, and noises add: see [`RlweCiphertext::trace`](crate::rlwe::RlweCiphertext::trace).
+    ///
+    /// # Errors
+    /// [`Error::MatrixRows`](crate::Error::MatrixRows) for more than N rows; mismatch of ring;
+    /// device errors.
+    pub fn trace(&self, ct: &Ciphertext<B>) -> Result<Ciphertext<B>> {
+        self.check_ciphertext(ct)?;
+        let count_log2 = libm::log2(ct.batch() as f64);
+        let noise = ct.meta.noise.map(|noise| noise.shifted(count_log2).revalued(count_log2));
+        Ok(Ciphertext { pair: ct.pair.trace()?, meta: Meta { slots: self.params.slots(), noise, ..ct.meta } })
+    }
+
+    /// The product M M' of a matrix of N x N numbers and one of N rows, both a row in each
+    /// ciphertext, `a` in [coefficients](crate::ckks::Encoder::encode_coefficients): a
+    /// [`transpose`](Self::transpose), and a [`transposed_product`](Self::transposed_product) by its
+    /// result. One level.
+    ///
+    /// # Errors
+    /// The same as for both.
+    pub fn matrix_product(
+        &self,
+        a: &Ciphertext<B>,
+        b: &Ciphertext<B>,
+        keys: &EvaluationKeys<B>,
+    ) -> Result<Ciphertext<B>> {
+        self.transposed_product(&self.transpose(a, keys)?, b, keys)
+    }
+
+    /// The power M^k of a matrix of N x N numbers for k >= 1: log2(k) levels, rounded up, with at
+    /// most two products on each.
+    ///
+    /// # Errors
+    /// [`Error::Argument`](crate::Error::Argument) for k = 0; the same as for
+    /// [`matrix_product`](Self::matrix_product).
+    pub fn matrix_power(
+        &self,
+        ct: &Ciphertext<B>,
+        k: u32,
+        keys: &EvaluationKeys<B>,
+    ) -> Result<Ciphertext<B>> {
+        powered(ct.duplicate()?, k, |a, b| self.matrix_product(a, b, keys))
     }
 
     /// The product M^T M' of two encrypted matrices of m rows, a row in each ciphertext: N

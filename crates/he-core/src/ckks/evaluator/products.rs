@@ -2,11 +2,11 @@
 
 use super::scales::{level_of, same_scale};
 use super::{Evaluator, product_noise};
-use crate::backend::{PolyOps, RingOps};
+use crate::backend::{Pair, PolyOps, RingOps};
 use crate::ckks::ciphertext::{Meta, check_scale, scale_mismatch};
 use crate::ckks::{Ciphertext, Product};
 use crate::error::{Error, Result};
-use crate::key_set::common_of;
+use crate::key_set::{KeySetId, common_of};
 use crate::ring::{Poly, Rows, Span};
 use crate::rlwe::{Aligned, EvaluationKeys, OPERAND, RlweProduct};
 use std::borrow::Borrow;
@@ -159,12 +159,50 @@ impl<B: RingOps> Evaluator<B> {
         let noises = aligned.chunks_exact(2).map(|pair| product_noise(&pair[0].meta, &pair[1].meta));
         let scale = self.scale_at(level) * self.scale_at(level);
         let meta = Meta { level, scale, slots, noise: super::sum(noises.collect()) };
-        let meta = self.rescaled(self.key_switched(meta, 1))?;
         let rows = Rows::new(Span::chain(self.primes_at(level)), batch);
         let pairs: Vec<_> =
             aligned.chunks_exact(2).map(|pair| [pair[0].pair.operands(), pair[1].pair.operands()]).collect();
+        self.relinearised_sum(rows, &pairs, (meta, key_set), keys)
+    }
+
+    /// a_1 b_1 + a_2 b_2 + ... over the entries of two batches of one size, relinearised and
+    /// rescaled once: the batch of one of the [sum of products](Self::sum_of_products), with the
+    /// same words, without a copy of any entry.
+    ///
+    /// # Errors
+    /// [`Error::BatchMismatch`]; the same as for [`mul`](Self::mul).
+    pub fn sum_over_batch(
+        &self,
+        a: &Ciphertext<B>,
+        b: &Ciphertext<B>,
+        keys: &EvaluationKeys<B>,
+    ) -> Result<Ciphertext<B>> {
+        keys.check(self.params.rlwe(), &self.ring)?;
+        if a.batch() != b.batch() {
+            return Err(Error::BatchMismatch { left: a.batch(), right: b.batch() });
+        }
+        let [a, b] = self.product_operands(a, b)?;
+        let (a, b): (&Ciphertext<B>, &Ciphertext<B>) = (a.borrow(), b.borrow());
+        let one = self.product_meta(a.meta, b.meta, a.meta.slots.max(b.meta.slots))?;
+        let noises = vec![one.noise; a.batch()];
+        let key_set = common_of(OPERAND, [a, b].map(Ciphertext::key_set))?;
+        let rows = Rows::new(Span::chain(self.primes_at(one.level)), 1);
+        let pairs: Vec<_> =
+            (0..a.batch()).map(|at| [a.pair.entry_operands(at), b.pair.entry_operands(at)]).collect();
+        self.relinearised_sum(rows, &pairs, (Meta { noise: super::sum(noises), ..one }, key_set), keys)
+    }
+
+    /// A sum of products, relinearised and rescaled; its state is that before.
+    fn relinearised_sum(
+        &self,
+        rows: Rows,
+        pairs: &[[Pair<'_, B::Buf>; 2]],
+        (meta, key_set): (Meta, Option<KeySetId>),
+        keys: &EvaluationKeys<B>,
+    ) -> Result<Ciphertext<B>> {
+        let meta = self.rescaled(self.key_switched(meta, 1))?;
         self.ring.backend().batched(|| {
-            let d = self.ring.prepared().tensor_sum(rows, &pairs, &[], &[], &[])?;
+            let d = self.ring.prepared().tensor_sum(rows, pairs, &[], &[], &[])?;
             let d = d.map(|buf| Poly::from_buf(&self.ring, rows.span, rows.batch, buf));
             let pair = RlweProduct { d, key_set }.relinearize(keys.relin()?, self.primes_at(meta.level))?;
             Ok(Ciphertext { pair, meta })

@@ -28,6 +28,7 @@ fn tensor_case<B: RingOps>(lab: &Lab<B>, rows: Rows, fills: [Fill; 4]) -> Result
     // A square.
     lab.ring.tensor(rows, pairs[0], pairs[0])?;
     sum_case(lab, rows, operand)?;
+    view_case(lab, rows, fills)?;
     for b in [[operand(1), operand(3)], [operand(2), operand(2)]] {
         lab.ring.add_pairs(rows, pairs[0], b)?;
         lab.ring.sub_pairs(rows, pairs[0], b)?;
@@ -35,6 +36,18 @@ fn tensor_case<B: RingOps>(lab: &Lab<B>, rows: Rows, fills: [Fill; 4]) -> Result
         lab.ring.mul_add(rows, operand(3), b[0], b[1])?;
     }
     Ok(())
+}
+
+/// Operands that are entries of a larger batch.
+fn view_case<B: RingOps>(lab: &Lab<B>, rows: Rows, fills: [Fill; 4]) -> Result<()> {
+    let batch = rows.batch + 2;
+    let bufs =
+        fills.iter().map(|&fill| lab.buffer(Rows { batch, ..rows }, fill)).collect::<Result<Vec<_>>>()?;
+    let view = |i: usize| Operand::entry(&bufs[i], batch, i % 3, lab.n);
+    sum_case(lab, rows, view)?;
+    let mut sum = lab.buffer(rows, fills[0])?;
+    lab.ring.add_assign(rows, &mut sum, view(1))?;
+    lab.ring.mul_add_assign(rows, &mut sum, view(2), view(3))
 }
 
 /// Sums of products and of multiples of four operands, with and without factors and constants, and

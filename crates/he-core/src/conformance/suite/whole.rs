@@ -57,6 +57,9 @@ pub fn memory<B: RingOps>(backend: &B, _log_n: u32) -> Result<()> {
                 }
             }
 
+            places(&lab, &original)?;
+            transposes(&lab, &original)?;
+
             let left = words.div_ceil(2);
             backend.truncate(&mut buf, left);
             lab.expect("truncate", "the number given", &[backend.words(&buf) as u64], &[left as u64])?;
@@ -94,6 +97,56 @@ pub fn memory<B: RingOps>(backend: &B, _log_n: u32) -> Result<()> {
         lab.ring.neg_assign(rows, &mut scaled)?;
         let expected = &lab.words(rows, Fill::Paint(1))[..words];
         lab.expect("scale_assign", "-(-a)", &lab.read(&scaled)?, expected)?;
+    }
+    Ok(())
+}
+
+/// Blocks that go to other places in every run, all of them or some, at odd words and even ones.
+fn places<B: RingOps>(lab: &Lab<B>, original: &[u64]) -> Result<()> {
+    let (backend, all) = (&lab.backend, original.len());
+    for (words, count, runs) in [(1, 7, 1), (all / 40, 5, 3), ((all / 40) & !1, 8, 2), (3, 0, 2), (0, 3, 1)] {
+        let step = count * words + 1 + (words & 1);
+        let (from, to) = (Blocks { at: 0, step }, Blocks { at: words & 1, step });
+        if to.block(runs) > all {
+            continue;
+        }
+        for taken in [count, count / 2] {
+            let places: Vec<[usize; 2]> = (0..taken).map(|i| [(3 * i + 1) % count, count - 1 - i]).collect();
+            let mut expected: Vec<u64> = (0..all).map(|i| paint(3, i)).collect();
+            let (src, mut dst) = (backend.upload(original)?, backend.upload(&expected)?);
+            backend.copy_places(&src, from, &mut dst, to, &places, [words, runs])?;
+            for run in 0..runs {
+                for [f, t] in &places {
+                    let block = &original[from.block(run) + f * words..][..words];
+                    expected[to.block(run) + t * words..][..words].copy_from_slice(block);
+                }
+            }
+            lab.expect("copy_places", "the words copied", &lab.read(&dst)?, &expected)?;
+        }
+    }
+    Ok(())
+}
+
+/// Matrices of all kinds of shapes, at odd words and even ones.
+fn transposes<B: RingOps>(lab: &Lab<B>, original: &[u64]) -> Result<()> {
+    let (backend, all) = (&lab.backend, original.len());
+    for (rows, columns, count) in
+        [(1, 1, 1), (1, 5, 1), (5, 1, 2), (8, 16, 1), (17, 9, 3), (64, 300, 1), (257, 129, 2), (0, 3, 1)]
+    {
+        for at in [0, 1, 2] {
+            let words = count * rows * columns;
+            if at + words > all {
+                continue;
+            }
+            let mut expected: Vec<u64> = (0..all).map(|i| paint(4, i)).collect();
+            let (src, mut dst) = (backend.upload(original)?, backend.upload(&expected)?);
+            backend.transpose_words(&src, at, &mut dst, at, [rows, columns], count)?;
+            for k in 0..words {
+                let (matrix, i, j) = (k / (rows * columns), k / columns % rows, k % columns);
+                expected[at + (matrix * columns + j) * rows + i] = original[at + k];
+            }
+            lab.expect("transpose_words", "the transposes", &lab.read(&dst)?, &expected)?;
+        }
     }
     Ok(())
 }
