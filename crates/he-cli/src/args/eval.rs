@@ -152,6 +152,7 @@ fn option(command: Command, parameter: &Parameter) -> Command {
         }
         Domain::Whole => arg.value_parser(value_parser!(usize)),
         Domain::Matrix => arg.allow_hyphen_values(true),
+        Domain::Column => arg,
         Domain::TwoColumns => arg.value_delimiter(',').action(ArgAction::Append),
         Domain::Width => arg.value_parser(value::width),
         Domain::Entries => {
@@ -168,7 +169,7 @@ fn given(parameter: &Parameter, matches: &ArgMatches) -> Option<Given> {
     Some(match parameter.domain {
         Domain::Any { .. } | Domain::Unit { .. } | Domain::Positive => Given::Number(*matches.get_one(name)?),
         Domain::Whole => Given::Whole(*matches.get_one::<usize>(name)? as u64),
-        Domain::Matrix => Given::Text(matches.get_one::<String>(name)?.clone()),
+        Domain::Matrix | Domain::Column => Given::Text(matches.get_one::<String>(name)?.clone()),
         Domain::TwoColumns => Given::Texts(matches.get_many::<String>(name)?.cloned().collect()),
         Domain::Width => Given::Whole(u64::from(*matches.get_one::<u32>(name)?)),
         Domain::Entries => return None,

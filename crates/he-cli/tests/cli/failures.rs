@@ -134,7 +134,7 @@ fn wrong_kinds_of_files_are_named() {
             "t.he",
             &*keys.eval,
             "t.he is an encrypted table, and blur is for images".to_owned(),
-            "tables have add, sub, mul, sum, mean, variance and dot",
+            "tables have add, sub, mul, sum, mean, variance, covariance, regression and dot",
         ),
     ] {
         in_folder(&dir, &["eval", "blur", input, "-k", key, "-o", "y.he"]).fails(1, &error, hint);

@@ -188,6 +188,10 @@ impl Files {
         };
         let column = |f: &dyn Fn(&[f64]) -> f64| -> Columns { a.iter().map(|a| vec![f(a)]).collect() };
         let mean = |x: &[f64]| x.iter().sum::<f64>() / x.len() as f64;
+        let covariance = |x: &[f64], y: &[f64]| {
+            let centre = mean(x);
+            mean(&x.iter().zip(y).map(|(x, y)| (x - centre) * y).collect::<Vec<_>>())
+        };
         let filtered = |kernel: &[&[f64]]| {
             Planes { width: self.size.0, height: self.size.1, channels: a.clone() }.convolved(kernel).channels
         };
@@ -226,6 +230,15 @@ impl Files {
             "sum" => column(&|a| a.iter().sum()),
             "mean" => column(&mean),
             "variance" => column(&|a| a.iter().map(|x| (x - mean(a)).powi(2)).sum::<f64>() / a.len() as f64),
+            "covariance" => {
+                let pairs = (0..a.len()).flat_map(|x| (x..a.len()).map(move |y| (x, y)));
+                pairs.map(|(x, y)| vec![covariance(&a[x], &a[y])]).collect()
+            }
+            "regression" => {
+                let [x, y] = &a[..] else { panic!("two columns") };
+                let slope = covariance(x, y) / covariance(x, x);
+                vec![vec![slope], vec![mean(y) - slope * mean(x)]]
+            }
             "dot" => a.iter().zip(&b).map(|(a, b)| vec![a.iter().zip(b).map(|(a, b)| a * b).sum()]).collect(),
             "count" => {
                 let counts = "column,category,count\nparty,blue,1\nparty,red,2\n";

@@ -128,6 +128,98 @@ fn statistics_match_float64() {
     }
 }
 
+/// Covariances and fits of columns that share vectors, that do not, and that lie over several.
+#[test]
+fn covariances_and_regressions_match_float64() {
+    for (rows, unpacked) in [(7usize, false), (100, true), (5000, false)] {
+        let mut next = noise(rows as u64);
+        let mut column = |low: f64, high: f64| -> Vec<f64> {
+            (0..rows).map(|_| low + (high - low) * (next() % 10_000) as f64 / 10_000.0).collect()
+        };
+        // The pressure has an offset.
+        let (u, v) = (column(-2.0, 3.0), column(1000.0, 1020.0));
+        let error = column(-0.1, 0.1);
+        let target = |row: usize| 2.0 * u[row] - 0.5 * v[row] + 7.0 + error[row];
+        let y: Vec<f64> = (0..rows).map(target).collect();
+        let columns = [&u, &y, &v];
+        let line = |row: usize| columns.map(|c| c[row].to_string()).join(",") + "\n";
+        let text = "u,y,v\n".to_owned() + &(0..rows).map(line).collect::<String>();
+        let flags: &[&str] = if unpacked { &["--unpacked"] } else { &[] };
+        let what = format!("{rows} rows, unpacked: {unpacked}");
+
+        let mean = |c: &[f64]| c.iter().sum::<f64>() / rows as f64;
+        let covariance = |a: &[f64], b: &[f64]| {
+            let (x, y) = (mean(a), mean(b));
+            mean(&a.iter().zip(b).map(|(a, b)| (a - x) * (b - y)).collect::<Vec<_>>())
+        };
+        let found = round(&text, &["covariance"], flags);
+        let mut lines = found.lines();
+        assert_eq!(lines.next(), Some("u u,u y,u v,y y,y v,v v"), "{what}");
+        let pairs = [(0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)];
+        let expected = pairs.map(|(a, b)| covariance(columns[a], columns[b]));
+        for (found, expected) in numbers(lines.next().unwrap()).iter().zip(expected) {
+            assert!((found - expected).abs() < 1e-3, "{what}: {found}, not {expected}");
+        }
+        assert_eq!(lines.next(), None, "{what}");
+
+        // The normal equations of two features, by Cramer's rule.
+        let [uu, uv, vv] = [(&u, &u), (&u, &v), (&v, &v)].map(|(a, b)| covariance(a, b));
+        let (uy, vy) = (covariance(&u, &y), covariance(&v, &y));
+        let determinant = uu * vv - uv * uv;
+        let of_u = (uy * vv - vy * uv) / determinant;
+        let of_v = (vy * uu - uy * uv) / determinant;
+        let intercept = mean(&y) - of_u * mean(&u) - of_v * mean(&v);
+        for of in ["y", "2"] {
+            let found = round(&text, &["regression", "--target", of], flags);
+            let mut lines = found.lines();
+            assert_eq!(lines.next(), Some("u,v,intercept"), "{what}");
+            let found = numbers(lines.next().unwrap());
+            assert!((found[0] - of_u).abs() < 1e-3 && (found[1] - of_v).abs() < 1e-3, "{what}: {found:?}");
+            assert!((found[2] - intercept).abs() < 1.0, "{what}: {found:?}, not {intercept}");
+        }
+    }
+}
+
+#[test]
+fn regressions_refuse_what_has_no_fit() {
+    let (keys, dir) = (Keys::usual(), folder());
+    let path = |name: &str| dir.path().join(name);
+    let key = &*keys.eval;
+    for (text, error, hint) in [
+        (
+            "x\n1\n2\n",
+            "the table has one column, and a regression explains one by others",
+            "encrypt the columns of all features in one table with it",
+        ),
+        (
+            "x,y\n1,2\n",
+            "a regression needs at least 2 rows, and the table has 1",
+            "encrypt a table of more rows or fewer columns",
+        ),
+    ] {
+        fs::write(path("x.csv"), text).unwrap();
+        encrypt(keys, &path("x.csv"), &path("x.he"), &["--header"]);
+        let call = ["eval", "regression", "x.he", "-k", key, "-o", "y.he"];
+        he(call).at(dir.path()).fails(1, error, hint);
+        fs::remove_file(path("x.he")).unwrap();
+    }
+    // The second feature is twice the first.
+    fs::write(path("x.csv"), "x,z,y\n1,2,2\n3,6,5\n4,8,5\n-1,-2,3\n").unwrap();
+    encrypt(keys, &path("x.csv"), &path("x.he"), &[]);
+    eval(keys, &["regression"], &path("x.he"), &path("y.he"));
+    he(["decrypt", "y.he", "-k", &keys.secret, "-o", "-"]).at(dir.path()).fails(
+        1,
+        "the features of y.he are constant, or depend on each other linearly, as far as the precision tells",
+        "leave out columns that follow from others, or encrypt with more precision",
+    );
+    // The result of a statistic is not a table of rows.
+    he(["eval", "covariance", "y.he", "-k", key, "-o", "z.he"]).at(dir.path()).fails(
+        1,
+        "y.he is the result of regression already",
+        "compute from the encrypted original",
+    );
+}
+
 #[test]
 fn cents_add_up() {
     let text = "price,amount\n12.34,1\n999.99,1000000\n-0.1,3\n5,-70000\n";

@@ -273,6 +273,18 @@ errors! {
         /// A table has no numbers.
         NoNumbers { name: String }:
             ("{name} has no column of numbers"), ("categories can be counted");
+        /// A table has no column beside the one that a regression explains.
+        NoFeatures:
+            ("the table has one column, and a regression explains one by others"),
+            ("encrypt the columns of all features in one table with it");
+        /// A table has too few rows for a regression.
+        FewRows { rows: u64, needed: u64 }:
+            ("a regression needs at least {needed} rows, and the table has {rows}"),
+            ("encrypt a table of more rows or fewer columns");
+        /// Features are linearly dependent as far as can be told.
+        Dependent { name: String }:
+            ("the features of {name} are constant, or depend on each other linearly, as far as the precision tells"),
+            ("leave out columns that follow from others, or encrypt with more precision");
         /// A table has no rows.
         NoRows: ("the table has no rows"), ("{DAMAGED}");
         /// A table lacks columns.

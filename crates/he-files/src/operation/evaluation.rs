@@ -9,7 +9,7 @@ use crate::contents::images::Filter;
 use crate::contents::integers::Aggregate;
 use crate::contents::over_rows::OverRows;
 use crate::contents::pairwise::Pair;
-use crate::contents::tables::Statistic;
+use crate::contents::tables::{Moments, Statistic};
 use crate::data::table::column_number;
 use crate::error::{ContentError, Error, OperationError, Result};
 use crate::file_start::FileFormat;
@@ -161,6 +161,7 @@ enum Job {
     /// A filter, with the second image if there is one.
     Filter(Filter, Option<Box<CipherReader<Ckks>>>),
     Statistic(Statistic),
+    Moments(Moments),
 }
 
 /// Filters of images, and statistics of tables of real numbers.
@@ -179,6 +180,10 @@ fn real(operation: &Operation, key: KeyFile<Ckks>, input: Input, other: Option<I
             Job::Statistic(statistic) => {
                 let keys = key.evaluation(&team.lead().ring)?;
                 statistic.evaluate(&team, &keys, reader, &payload, lower, output)
+            }
+            Job::Moments(moments) => {
+                let keys = key.evaluation(&team.lead().ring)?;
+                moments.evaluate(&team, &keys, reader, &payload, lower, output)
             }
         }
     }))
@@ -205,6 +210,13 @@ fn job(
         (Operation::Sum { .. }, _) => Job::Statistic(Statistic::Sum),
         (Operation::Mean { .. }, _) => Job::Statistic(Statistic::Mean),
         (Operation::Variance { .. }, _) => Job::Statistic(Statistic::Variance),
+        (Operation::Covariance { .. }, _) => Job::Moments(Moments::covariances()),
+        (Operation::Regression { target, .. }, _) => {
+            let note = table_note(reader, operation)?;
+            let (last, name) = (note.columns.len() - 1, |i: usize| note.columns[i].name.as_deref());
+            let number = |target| column_number(last + 1, name, target);
+            Job::Moments(Moments::regression(target.as_deref().map_or(Ok(last), number)?))
+        }
         (Operation::Dot { .. }, Some(other)) => {
             Job::Statistic(Statistic::DotTables(Box::new(owned(other, key)?)))
         }
@@ -222,6 +234,9 @@ fn described(job: &Job, operation: &Operation, reader: &CipherReader<Ckks>) -> R
     match job {
         Job::Statistic(statistic) => {
             Ok(Content::Table(statistic.describe(reader, &table_note(reader, operation)?)?))
+        }
+        Job::Moments(moments) => {
+            Ok(Content::Table(moments.describe(reader, &table_note(reader, operation)?)?))
         }
         Job::Filter(filter, other) => {
             let note = image_note(reader, operation)?;

@@ -162,6 +162,21 @@ pub enum Operation {
         #[serde(default, skip_serializing_if = "Levels::is_auto")]
         levels: Levels,
     },
+    /// The population covariances of all pairs of columns.
+    Covariance {
+        /// Levels to keep in the result.
+        #[serde(default, skip_serializing_if = "Levels::is_auto")]
+        levels: Levels,
+    },
+    /// The linear regression of a column on all others, with an intercept.
+    Regression {
+        /// The column, by its name or number; the first is 1. Without it, the last one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        target: Option<String>,
+        /// Levels to keep in the result.
+        #[serde(default, skip_serializing_if = "Levels::is_auto")]
+        levels: Levels,
+    },
     /// The inner product of two columns of a table, or of each column with that of another table.
     Dot {
         /// Two columns, by their names or numbers; the first is 1. Without them there is another
@@ -223,6 +238,8 @@ impl Operation {
             | Self::Count { levels }
             | Self::Mean { levels }
             | Self::Variance { levels }
+            | Self::Covariance { levels }
+            | Self::Regression { levels, .. }
             | Self::Dot { levels, .. } => Some(*levels),
             _ => None,
         }
@@ -309,6 +326,8 @@ mod tests {
             (r#"{"name":"kernel","matrix":"0 1 0"}"#, "kernel", 1),
             (r#"{"name":"refresh"}"#, "refresh", 1),
             (r#"{"name":"variance","levels":"keep"}"#, "variance", 1),
+            (r#"{"name":"covariance"}"#, "covariance", 1),
+            (r#"{"name":"regression","target":"y"}"#, "regression", 1),
             (r#"{"name":"dot"}"#, "dot", 2),
             (r#"{"name":"dot","columns":["a","2"]}"#, "dot", 1),
         ] {

@@ -130,6 +130,8 @@ pub enum Domain {
     Whole,
     /// A matrix: rows separated by semicolons.
     Matrix,
+    /// A column, by its name or number; it may be left out.
+    Column,
     /// Two columns, by their names or numbers; they may be left out.
     TwoColumns,
     /// Integers in decimal digits, of a public table.
@@ -161,7 +163,7 @@ impl Domain {
             }
             Self::Positive => json!({ "type": "number", "exclusiveMinimum": 0 }),
             Self::Whole => json!({ "type": "integer", "minimum": 0 }),
-            Self::Matrix => json!({ "type": "string" }),
+            Self::Matrix | Self::Column => json!({ "type": "string" }),
             Self::TwoColumns => {
                 json!({ "type": "array", "items": { "type": "string" }, "minItems": 2, "maxItems": 2 })
             }

@@ -237,6 +237,30 @@ table! {
         about: "the population variance of each column",
         ..STATISTIC
     },
+    Covariance: Row {
+        name: "covariance",
+        tables: REAL,
+        about: "the population covariance of each pair of columns",
+        more: "The result has a column for each pair, which is named after both: n (n + 1) / 2 of n columns. \
+               All columns are in memory at once.",
+        ..STATISTIC
+    },
+    Regression: Row {
+        name: "regression",
+        tables: REAL,
+        about: "the least squares fit of a column by all others, with an intercept",
+        more: "The result holds the means and the covariances of all columns, encrypted. decrypt solves for \
+               the coefficients, one for each column but the target, and the intercept; whoever has the \
+               secret key can learn all means and covariances from the file. All columns are in memory at \
+               once.",
+        parameters: &[Parameter {
+            name: "target",
+            value: "COLUMN",
+            about: "The column to fit, by its name or number; the first is 1 [default: the last]",
+            domain: Domain::Column,
+        }],
+        ..STATISTIC
+    },
     Dot: Row {
         name: "dot",
         tables: REFRESHED,
@@ -322,6 +346,7 @@ mod tests {
             Domain::Positive => (numbers(&[0.5, 3.0]), numbers(&[0.0, -1.0, f64::NAN, f64::INFINITY])),
             Domain::Whole => (sizes(&[0, 1, 7]), numbers(&[-1.0, 0.5])),
             Domain::Matrix => (texts(&["2", "0 -1 0; -1 5 -1; 0 -1 0"]), texts(&["", "1 2", "1; 2 3; x"])),
+            Domain::Column => (texts(&["a", "2"]), numbers(&[1.5])),
             Domain::TwoColumns => (lists(&[&["a", "2"]]), lists(&[&["a"], &["a", "b", "c"]])),
             Domain::Entries => (lists(&[&["1", "-2"]]), lists(&[&["x"], &["1", ""], &["1.5"]])),
             Domain::Width => (sizes(&WIDTHS.map(u64::from)), sizes(&[0, 1, 12, 512])),

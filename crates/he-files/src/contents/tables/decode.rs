@@ -2,7 +2,8 @@
 
 use super::describe::title;
 use super::precision::{FINEST, error_log2, round_to_noise};
-use super::statistic::STATISTICS;
+use super::regression::{self, Bounded};
+use super::statistic::{REGRESSION, STATISTICS};
 use crate::contents::clear::Plain;
 use crate::contents::packing::Places;
 use crate::contents::unpack::{Opened, Unpack};
@@ -55,6 +56,7 @@ impl<S: Real> Unpack<Complex64> for TableUnpacker<'_, S> {
     fn finish(self: Box<Self>) -> Result<Plain> {
         let Self { file: Opened { params, name, history, watch, .. }, note, mut columns, .. } = *self;
         let statistic = history.last().map(String::as_str).filter(|name| STATISTICS.contains(name));
+        let mut moments = Vec::new();
         for (i, (column, about)) in columns.iter_mut().zip(&note.columns).enumerate() {
             // Results of products over many rows are larger than one by at most their count.
             if column.iter().any(|x| x.is_nan() || x.abs() > 4.0 * about.count as f64) {
@@ -68,6 +70,11 @@ impl<S: Real> Unpack<Complex64> for TableUnpacker<'_, S> {
                 return Err(ContentError::Overflow { name }.into());
             }
             *column = values.iter().map(|&x| round_to_noise(x, error_log2)).collect();
+            if statistic == Some(REGRESSION) {
+                let error = error_log2.exp2();
+                moments.extend(values.iter().map(|&value| Bounded { value, error }));
+                continue;
+            }
             if let (Some(statistic), [value]) = (statistic, values.as_slice()) {
                 let variance = statistic == "variance";
                 // A variance is never negative.
@@ -79,9 +86,24 @@ impl<S: Real> Unpack<Complex64> for TableUnpacker<'_, S> {
                 }
             }
         }
+        if statistic == Some(REGRESSION) {
+            return fitted(&note, &moments, name);
+        }
         let names: Option<Vec<String>> = note.columns.iter().map(|about| about.name.clone()).collect();
         Table::new(names, columns).map(Plain::Table)
     }
+}
+
+/// The fit of a regression from its moments: a coefficient for each feature, and the intercept.
+fn fitted(note: &TableNote, moments: &[Bounded], name: String) -> Result<Plain> {
+    let columns = regression::columns_of(moments.len()).ok_or(ContentError::Mismatch)?;
+    let (means, covariances) = moments.split_at(columns);
+    let fit = regression::solve(means, covariances).ok_or(ContentError::Dependent { name })?;
+    let features = &note.columns[..columns - 1];
+    let names: Option<Vec<String>> = features.iter().map(|about| about.name.clone()).collect();
+    let names = names.map(|names| names.into_iter().chain(["intercept".to_owned()]).collect());
+    let rounded = |number: &Bounded| vec![round_to_noise(number.value, number.error.log2())];
+    Table::new(names, fit.iter().map(rounded).collect()).map(Plain::Table)
 }
 
 /// The error of a result that is lost in errors of up to 2^error_log2.

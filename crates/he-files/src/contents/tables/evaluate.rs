@@ -2,7 +2,7 @@
 
 use super::describe::batches;
 use super::statistic::Statistic;
-use super::totals::{Shifts, Totals};
+use super::totals::{Shifts, Totals, check_sums};
 use crate::cipher_file::CipherReader;
 use crate::contents::over_rows::{OverRows, Rows};
 use crate::contents::packing::{Places, Weights};
@@ -12,8 +12,6 @@ use crate::scheme::engine::Engine;
 use crate::scheme::{Ckks, Scheme};
 use crate::watch::{Meter, Stage};
 use he::Device;
-use he_any::layout::check_magnitude;
-use he_any::rlwe::capacity;
 use he_core::ckks::{Ciphertext, CkksParams, Evaluator};
 use he_core::rlwe::EvaluationKeys;
 use he_core::wire::Wire;
@@ -87,12 +85,7 @@ impl Statistic {
     /// Checks that a sum of this magnitude fits the modulus: beyond that, results are meaningless
     /// without an error.
     fn check_range(&self, params: &CkksParams, rows: u64, bound: u64, level: usize) -> Result<()> {
-        let Some(level) = level.checked_sub(self.depth()) else {
-            // The operation itself reports that there is no level left.
-            return Ok(());
-        };
-        let limit = capacity(params, level, params.level(level)?.scale);
-        check_magnitude(bound as f64, limit).map_err(|_| ContentError::Sums { rows, limit }.into())
+        check_sums(params, rows, bound, level.checked_sub(self.depth()))
     }
 
     /// Computes tables in which every column has vectors of its own. `bounds` and `shifts` are

@@ -3,14 +3,17 @@
 mod decode;
 mod describe;
 mod evaluate;
+mod moments;
 mod offset;
 mod pack;
 mod pair;
 mod precision;
+mod regression;
 mod statistic;
 mod table;
 mod totals;
 
+pub use self::moments::Moments;
 pub use self::statistic::Statistic;
 pub use self::table::RealTable;
 use super::unpack::{Opened, Unpack};

@@ -8,8 +8,10 @@ use crate::note::{ColumnNote, Content, EXPONENT, TableNote, pair_name};
 use crate::scheme::Ckks;
 use he_core::ckks::CkksParams;
 
-/// Operations whose results hold one number in all slots.
-pub(super) const STATISTICS: [&str; 4] = ["sum", "mean", "variance", "dot"];
+/// The operation whose result is solved for coefficients when it is decrypted.
+pub(super) const REGRESSION: &str = "regression";
+/// Operations whose results hold one number for each column.
+pub(super) const STATISTICS: [&str; 6] = ["sum", "mean", "variance", "dot", "covariance", REGRESSION];
 
 /// The statistics of a table.
 pub enum Statistic {
@@ -154,7 +156,7 @@ impl Statistic {
 pub(super) type Operands<'a> = (&'a ColumnNote, Option<(&'a TableNote, &'a ColumnNote)>);
 
 /// Checks that a table is not the result of a statistic, which holds one number in all slots.
-fn check_original(reader: &CipherReader<Ckks>) -> Result<()> {
+pub(super) fn check_original(reader: &CipherReader<Ckks>) -> Result<()> {
     let statistic = |operation: &&String| STATISTICS.contains(&operation.as_str());
     match reader.payload.history.iter().find(statistic) {
         None => Ok(()),

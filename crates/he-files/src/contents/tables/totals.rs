@@ -3,8 +3,10 @@
 use crate::contents::packing::{Weights, weighted};
 use crate::error::{ContentError, Result};
 use he::Device;
+use he_any::layout::check_magnitude;
+use he_any::rlwe::capacity;
 use he_core::circuits::ckks::{dot, sum};
-use he_core::ckks::{Ciphertext, Evaluator};
+use he_core::ckks::{Ciphertext, CkksParams, Evaluator};
 use he_core::rlwe::EvaluationKeys;
 
 /// The terms that the public offsets a of x and b of y add to an inner product:
@@ -110,4 +112,13 @@ impl Total {
     pub(super) fn finish(self) -> Result<Ciphertext<Device>> {
         Ok(self.0.ok_or(ContentError::NoRows)?)
     }
+}
+
+/// Checks that a sum over rows of this magnitude fits the modulus of its level: beyond that,
+/// results are meaningless without an error. Nothing is checked without a level, which the
+/// operation itself reports.
+pub(super) fn check_sums(params: &CkksParams, rows: u64, bound: u64, level: Option<usize>) -> Result<()> {
+    let Some(level) = level else { return Ok(()) };
+    let limit = capacity(params, level, params.level(level)?.scale);
+    check_magnitude(bound as f64, limit).map_err(|_| ContentError::Sums { rows, limit }.into())
 }

@@ -1,0 +1,241 @@
+//! Second moments of the columns of a table: the covariances of all pairs, and with the means all
+//! that a linear regression needs.
+
+use super::describe::batches;
+use super::pair::with_noises;
+use super::statistic::{Statistic, check_original};
+use super::totals::{Totals, check_sums};
+use crate::cipher_file::CipherReader;
+use crate::contents::over_rows::{OverRows, Rows};
+use crate::error::{ContentError, Result};
+use crate::note::{ColumnNote, EXPONENT, TableNote, pair_name};
+use crate::scheme::engine::Engine;
+use crate::scheme::{Ckks, Scheme};
+use crate::watch::{Meter, Stage};
+use he::Device;
+use he_core::ckks::{Ciphertext, CkksParams, Evaluator};
+use he_core::rlwe::EvaluationKeys;
+use he_core::wire::Wire;
+
+type Ct = Ciphertext<Device>;
+type Keys = EvaluationKeys<Device>;
+
+/// The moments of a population of rows: E[x y] - E[x] E[y] of each pair of columns, from the first
+/// with itself to the last with itself, and before them, for a regression, the mean of each column.
+///
+/// They take two levels, a rotation for each column that shares vectors with others, and for each
+/// pair one product and its sum. All columns of the table are in memory at once.
+pub struct Moments {
+    /// The column that a regression explains by all others.
+    target: Option<usize>,
+}
+
+/// A number of the result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Moment {
+    /// The mean of a column.
+    Mean(usize),
+    /// The covariance of two columns.
+    Covariance(usize, usize),
+}
+
+impl Moments {
+    /// The covariances of all pairs of columns.
+    pub const fn covariances() -> Self {
+        Self { target: None }
+    }
+
+    /// The means and covariances for the regression of a column on all others; it is the last in
+    /// the result.
+    pub const fn regression(target: usize) -> Self {
+        Self { target: Some(target) }
+    }
+
+    /// The numbers of the result, of a table of so many columns.
+    fn of(&self, columns: usize) -> Vec<Moment> {
+        let others = (0..columns).filter(|&column| Some(column) != self.target);
+        let order: Vec<usize> = others.chain(self.target).collect();
+        let means = order.iter().map(|&column| Moment::Mean(column)).filter(|_| self.target.is_some());
+        let pairs = order
+            .iter()
+            .enumerate()
+            .flat_map(|(at, &x)| order[at..].iter().map(move |&y| Moment::Covariance(x, y)));
+        means.chain(pairs).collect()
+    }
+
+    /// The description of the result.
+    ///
+    /// # Errors
+    /// [`ContentError::Statistic`] for a table that is a result already;
+    /// [`ContentError::FewRows`] and [`ContentError::NoFeatures`] for a regression on too small a
+    /// table; [`ContentError::Exponent`] for results that would be too large or too small for any
+    /// number.
+    pub fn describe(&self, reader: &CipherReader<Ckks>, note: &TableNote) -> Result<TableNote> {
+        check_original(reader)?;
+        self.result(&reader.params, note)
+    }
+
+    fn result(&self, params: &CkksParams, note: &TableNote) -> Result<TableNote> {
+        if self.target.is_some() {
+            check_regression(note)?;
+        }
+        let moments = self.of(note.columns.len());
+        let columns: Result<Vec<ColumnNote>> = moments.iter().map(|moment| moment.described(note)).collect();
+        let noises: Vec<f64> = moments.iter().map(|moment| moment.noise(params, note)).collect();
+        Ok(TableNote { rows: 1, packed: None, ..with_noises(note, columns?, &noises) })
+    }
+}
+
+impl OverRows<Ckks> for Moments {
+    fn other(&mut self) -> Option<&mut CipherReader<Ckks>> {
+        None
+    }
+
+    fn compute(&mut self, rows: Rows<'_, Ckks>) -> Result<()> {
+        let Rows { team, keys, reader, note, lower, writer } = rows;
+        let engine = team.lead();
+        let ev = &engine.evaluator;
+        let moments = self.of(note.columns.len());
+        let result = self.result(&engine.params, note)?;
+        let columns = read(engine, keys, reader, note)?;
+        let progress = Meter::new(team.watch(), Stage::Computing, moments.len() as u64);
+        let (block, share) = (note.packed.map(|block| block as usize), 1.0 / note.rows as f64);
+        let mean = |column: &Vec<Ct>| {
+            let mut totals = Totals::new(block);
+            column.iter().try_for_each(|part| totals.add_sum(ev, part, keys))?;
+            Ok(ev.mul_scalar(&totals.left.finish()?, share)?)
+        };
+        let means = columns.iter().map(mean).collect::<Result<Vec<Ct>>>()?;
+        for (moment, about) in moments.iter().zip(&result.columns) {
+            let ct = match *moment {
+                Moment::Mean(x) => means[x].duplicate()?,
+                Moment::Covariance(x, y) => {
+                    let products = products(ev, block, &columns[x], &columns[y], keys)?;
+                    let products = ev.mul_scalar(&products, share)?;
+                    ev.sub(&products, &ev.mul(&means[x], &means[y], keys)?)?
+                }
+            };
+            let ct = if lower { Ckks::lowered(engine, &ct, about.count as f64)? } else { ct };
+            writer.send(ct.to_frame(&engine.params)?.seal())?;
+            progress.inc(1);
+        }
+        progress.finish();
+        Ok(())
+    }
+}
+
+/// Checks that a regression has features, and more rows than numbers to find.
+fn check_regression(note: &TableNote) -> Result<()> {
+    let (rows, columns) = (note.rows, note.columns.len());
+    if columns < 2 {
+        return Err(ContentError::NoFeatures.into());
+    }
+    if rows < columns as u64 {
+        return Err(ContentError::FewRows { rows, needed: columns as u64 }.into());
+    }
+    Ok(())
+}
+
+/// The sum of the products of two columns.
+fn products(ev: &Evaluator<Device>, block: Option<usize>, x: &[Ct], y: &[Ct], keys: &Keys) -> Result<Ct> {
+    let mut totals = Totals::new(block);
+    x.iter().zip(y).try_for_each(|(x, y)| totals.add_dot(ev, x, y, false, keys))?;
+    totals.products.finish()
+}
+
+/// The parts of every column: a column that shares vectors is moved to the first block of its own.
+fn read(
+    engine: &Engine<Ckks>,
+    keys: &Keys,
+    reader: &mut CipherReader<Ckks>,
+    note: &TableNote,
+) -> Result<Vec<Vec<Ct>>> {
+    let fits = |ct: Ct| {
+        check_range(&engine.params, note, ct.level())?;
+        Ok(ct)
+    };
+    let Some(places) = note.places() else {
+        let slots = note.slots as usize;
+        let part = |range: std::ops::Range<usize>, reader: &mut CipherReader<Ckks>| {
+            fits(reader.next(&engine.ring, range.len().div_ceil(slots))?)
+        };
+        let column = |_| batches(note).map(|range| part(range, reader)).collect::<Result<Vec<Ct>>>();
+        return (0..note.columns.len()).map(column).collect();
+    };
+    let mut columns = Vec::new();
+    for vector in &places.vectors {
+        let ct = fits(reader.next(&engine.ring, 1)?)?;
+        for &column in vector {
+            columns.push(vec![match places.of[column].slot {
+                0 => ct.duplicate()?,
+                slot => engine.evaluator.rotate(&ct, slot as i64, keys)?,
+            }]);
+        }
+    }
+    Ok(columns)
+}
+
+/// Checks that the sums of the products of all pairs fit the modulus.
+fn check_range(params: &CkksParams, note: &TableNote, level: usize) -> Result<()> {
+    let largest = note.largest();
+    let sums = largest.saturating_mul(largest).saturating_mul(note.packed.unwrap_or(note.rows));
+    check_sums(params, note.rows, sums, level.checked_sub(1))
+}
+
+impl Moment {
+    /// The description of its column.
+    fn described(self, note: &TableNote) -> Result<ColumnNote> {
+        // Between the blocks of columns that share vectors stand sums over parts of two.
+        let blocks = note.packed.unwrap_or(note.rows).div_ceil(note.rows);
+        let most = |column: &ColumnNote| column.count.saturating_mul(blocks);
+        let (name, exponent, offset, count) = match self {
+            Self::Mean(x) => {
+                let x = &note.columns[x];
+                (x.name.clone(), x.exponent, x.offset, most(x))
+            }
+            Self::Covariance(x, y) => {
+                let (x, y) = (&note.columns[x], &note.columns[y]);
+                let parts = if note.packed.is_some() { 2 } else { 1 };
+                let count = most(x).saturating_mul(most(y)).saturating_mul(parts);
+                // The covariances of a single row are 0, whatever the noise.
+                let exponent = if note.rows == 1 { *EXPONENT.start() } else { x.exponent + y.exponent };
+                (pair_name(&x.name, &y.name), exponent, 0.0, count)
+            }
+        };
+        if !EXPONENT.contains(&exponent) {
+            return Err(ContentError::Exponent { exponent }.into());
+        }
+        Ok(ColumnNote { name, exponent, count, offset, precision_bits: None })
+    }
+
+    /// The error bound, before the exponent: that of the mean or variance of the noisier and the
+    /// larger of the columns.
+    fn noise(self, params: &CkksParams, note: &TableNote) -> f64 {
+        match self {
+            Self::Mean(x) => Statistic::Mean.noise(params, note, &note.columns[x], None),
+            Self::Covariance(x, y) => {
+                let (x, y) = (&note.columns[x], &note.columns[y]);
+                let bits = note.bits(x).min(note.bits(y));
+                let worse =
+                    ColumnNote { count: x.count.max(y.count), precision_bits: Some(bits), ..x.clone() };
+                Statistic::Variance.noise(params, note, &worse, None)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_is_the_last_and_pairs_are_in_order() {
+        use Moment::{Covariance, Mean};
+        assert_eq!(Moments::covariances().of(2), [Covariance(0, 0), Covariance(0, 1), Covariance(1, 1)]);
+        let found = Moments::regression(0).of(2);
+        assert_eq!(found, [Mean(1), Mean(0), Covariance(1, 1), Covariance(1, 0), Covariance(0, 0)]);
+        for columns in 1..6 {
+            assert_eq!(Moments::covariances().of(columns).len(), columns * (columns + 1) / 2);
+        }
+    }
+}
