@@ -14,7 +14,7 @@ Examples
 array(3.604)
 """
 
-from he import files, linear, search
+from he import files, linear, moments, search
 from he._he import (
     AesKey,
     BootstrapKeys,
@@ -51,6 +51,7 @@ from he._he import (
 )
 from he.files import EncryptedFile
 from he.linear import LinearRegression, LogisticRegression
+from he.moments import LeastSquares, cov, lstsq
 from he.party import Party
 from he.search import Index
 
@@ -76,6 +77,7 @@ __all__ = [
     "InternalError",
     "KeySetError",
     "Keys",
+    "LeastSquares",
     "LinearRegression",
     "LogisticRegression",
     "Model",
@@ -90,9 +92,12 @@ __all__ = [
     "TranscipherKey",
     "__version__",
     "concatenate",
+    "cov",
     "devices",
     "files",
     "linear",
+    "lstsq",
+    "moments",
     "search",
     "stack",
 ]

@@ -10,6 +10,7 @@ import numpy as np
 
 from he import _he
 from he._he import Ciphertext
+from he.moments import cov
 
 
 def _name(function: Any) -> str:
@@ -106,6 +107,8 @@ _INSTEAD: dict[str, str] = {
     "allclose": "decrypted arrays",
     "array_equal": "decrypted arrays",
     "vdot": "x.conjugate() @ y",
+    "lstsq": "he.lstsq(a, b), whose solution the owner of the key computes",
+    "corrcoef": "he.cov(x), and divide by the deviations after decryption",
 }
 
 
@@ -240,6 +243,15 @@ def _outer(a: Any, b: Any, out: Any = None) -> Any:
         raise _refused(np.outer, "vectors of one dimension are expected")
     column = a.reshape(-1, 1) if isinstance(a, Ciphertext) else np.reshape(a, (-1, 1))
     return column * b
+
+
+@_is("cov")
+def _cov(
+    m: Any, y: Any = None, rowvar: Any = True, bias: Any = False, ddof: Any = None,
+    fweights: Any = None, aweights: Any = None, *, dtype: Any = None,
+) -> Any:  # fmt: skip
+    _check_options(np.cov, {"y": y, "fweights": fweights, "aweights": aweights, "dtype": dtype})
+    return cov(_encrypted(m, "cov"), rowvar=bool(rowvar), bias=bool(bias), ddof=ddof)
 
 
 @_is("average")

@@ -226,8 +226,8 @@ class EncryptedFile:
             - Images: ``blur`` (`radius`, `sigma`), ``sharpen``, ``edges``, ``kernel`` (`matrix`),
               ``brightness`` and ``contrast`` (`by`), ``invert``, ``grayscale``, and ``blend``
               (`alpha`) with `other`.
-            - Tables: ``sum``, ``mean``, ``variance``, ``dot`` (two `columns`, or `other`), and
-              ``count`` under BFV and BGV.
+            - Tables: ``sum``, ``mean``, ``variance``, ``covariance``, ``regression`` (`target`),
+              ``dot`` (two `columns`, or `other`), and ``count`` under BFV and BGV.
             - Both: ``add``, ``sub`` and ``mul`` with `other`, and ``refresh`` under CKKS, BFV and
               BGV.
             - Integers of TFHE: ``add``, ``sub``, ``mul``, ``lt``, ``eq``, ``min`` and ``max`` with
@@ -320,6 +320,18 @@ class EncryptedFile:
     def variance(self, key: Place, **to: Any) -> EncryptedFile:
         """Compute the variance of each column of a table."""
         return self.evaluate("variance", key, **to)
+
+    def covariance(self, key: Place, **to: Any) -> EncryptedFile:
+        """Compute the covariance of each pair of columns of a table."""
+        return self.evaluate("covariance", key, **to)
+
+    def regression(self, key: Place, *, target: str | None = None, **to: Any) -> EncryptedFile:
+        """Fit a column by all others, by default the last one.
+
+        The result holds means and covariances, encrypted, from which `decrypt` computes the
+        coefficients and the intercept.
+        """
+        return self.evaluate("regression", key, target=target, **to)
 
     def count(self, key: Place, **to: Any) -> EncryptedFile:
         """Count the categories of each column of words."""

@@ -93,6 +93,10 @@ class Step:
         """Compute the variance of each column."""
         return self.evaluate("variance", **parameters)
 
+    def covariance(self, **parameters: Any) -> Step:
+        """Compute the covariance of each pair of columns."""
+        return self.evaluate("covariance", **parameters)
+
     def count(self, **parameters: Any) -> Step:
         """Count the categories of each column of words."""
         return self.evaluate("count", **parameters)

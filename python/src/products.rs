@@ -57,10 +57,7 @@ impl PyCiphertext {
         let (left, right) = (self.layout.shape(), other.layout.shape());
         match (left.len(), right.len()) {
             (0, _) | (_, 0) => Err(do_not_multiply(&left, &right)),
-            (2, 2) => Err(PyTypeError::new_err(
-                "the product of two encrypted matrices; multiply by the columns of the right one, one after the \
-                 other: x @ y[:, 0]",
-            )),
+            (2, 2) if left[1] == right[0] => self.matrix_by_matrix(py, other, [left[0], left[1], right[1]]),
             (1, 2) if left[0] == right[0] => {
                 other.with_layout(py, other.layout.transposed())?.inner_product(py, self)
             }
@@ -78,6 +75,27 @@ impl PyCiphertext {
                 })
             }
             _ => Err(do_not_multiply(&left, &right)),
+        }
+    }
+
+    /// The product of two encrypted matrices of m x k and of k x n values.
+    fn matrix_by_matrix(&self, py: Python<'_>, other: &Self, [m, k, n]: [usize; 3]) -> PyResult<Self> {
+        let reshaped =
+            |of: &Self, shape: &[usize]| of.with_layout(py, of.layout.reshaped(shape).map_err(Fault::from)?);
+        match (m, k, n) {
+            // NumPy's broadcasting of a column and a row.
+            (_, 1, _) => self.with_cipher(py, other, Op::Mul),
+            (1, _, 1) => {
+                let sum = reshaped(self, &[k])?.inner_product(py, &reshaped(other, &[k])?)?;
+                reshaped(&sum, &[1, 1])
+            }
+            (1, ..) => reshaped(&reshaped(self, &[k])?.inner_product(py, other)?, &[1, n]),
+            (.., 1) => reshaped(&self.inner_product(py, &reshaped(other, &[k])?)?, &[m, 1]),
+            _ => self.run(py, || {
+                let (engine, keys) = (self.engine()?, self.switching()?);
+                let (a, b) = ((&self.cipher, &self.layout), (&other.cipher, &other.layout));
+                Ok(arrays::product(engine, keys.get()?, a, b)?)
+            }),
         }
     }
 

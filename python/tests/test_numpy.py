@@ -31,6 +31,52 @@ def check(keys: he.Keys, found: Any, expected: Any, atol: float = ATOL) -> None:
     np.testing.assert_allclose(keys.decrypt(found), expected, rtol=1e-4, atol=atol)
 
 
+# Products of encrypted matrices, and what is made of them.
+
+
+@pytest.mark.parametrize("left", ["rows", "columns"])
+@pytest.mark.parametrize("right", ["rows", "columns"])
+def test_encrypted_matrices_multiply(small: Setup, left: Any, right: Any) -> None:
+    _, keys = small
+    rng = np.random.default_rng(5)
+    for m, k, n in [(2, 3, 4), (2, 1, 3), (1, 3, 2)]:
+        a, b = rng.normal(size=(m, k)), rng.normal(size=(k, n))
+        x, y = keys.encrypt(a, layout=left), keys.encrypt(b, layout=right)
+        if m == 1 and right == "rows":
+            with pytest.raises(ValueError, match="layout"):
+                x @ y
+            continue
+        check(keys, x @ y, a @ b)
+    with pytest.raises(ValueError, match="do not fit"):
+        keys.encrypt(np.ones((2, 3))) @ keys.encrypt(np.ones((2, 3)))
+
+
+def test_covariances_and_least_squares_are_those_of_numpy() -> None:
+    context = he.Context(he.Params.for_depth(3), device="cpu")
+    keys = context.keygen()
+    rng = np.random.default_rng(6)
+    table = rng.normal(size=(40, 3)) @ rng.normal(size=(3, 3)) + [3.0, -1.0, 5.0]
+    x = keys.encrypt(table)
+    check(keys, he.cov(x, rowvar=False), np.cov(table, rowvar=False))
+    check(keys, np.cov(x.T, bias=True), np.cov(table.T, bias=True))
+    few = table[:4]
+    check(keys, he.cov(keys.encrypt(few), rowvar=False), np.cov(few, rowvar=False))
+    target = table @ [0.5, -2.0, 1.0] + rng.normal(size=40)
+    fit = he.lstsq(x, keys.encrypt(target))
+    expected = np.linalg.lstsq(table, target)[0]
+    np.testing.assert_allclose(fit.solve(keys), expected, atol=1e-3)
+    np.testing.assert_allclose((fit + fit).solve(keys), expected, atol=1e-3)
+    with pytest.raises(TypeError, match="he.lstsq"):
+        np.linalg.lstsq(x, keys.encrypt(target))
+    twice = keys.encrypt(np.column_stack([target, 2 * target]))
+    with pytest.raises(np.linalg.LinAlgError, match="follow from others"):
+        he.lstsq(twice, keys.encrypt(target)).solve(keys)
+    with pytest.raises(ValueError, match="freedom"):
+        he.cov(x, rowvar=False, ddof=40)
+    with pytest.raises(ValueError, match="shapes"):
+        he.lstsq(x, keys.encrypt(target[:9]))
+
+
 # Ranges.
 
 

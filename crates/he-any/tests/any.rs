@@ -137,6 +137,12 @@ fn rows_times_a_matrix() {
         let bytes = |ct| world.any.encode(&Value::Rlwe(ct)).unwrap();
         assert_eq!(bytes(product.slice_batch(at..at + 1).unwrap()), bytes(sum));
     }
+    let (y, of) = bgv.encrypt(&numbers, &[20, 3], Packing::Columns);
+    let integers = [vec![1, 0, -2], vec![3, -1, 4]];
+    let sums = arrays::integer_combinations(bgv.engine(), &y, &integers).unwrap();
+    assert_eq!(bgv.decrypt(&sums, &Layout { entries: Some(2), ..of }), expected);
+    assert!(arrays::integer_combinations(bgv.engine(), &y, &[vec![1; 4]]).is_err());
+    assert!(arrays::integer_combinations(world.engine(), &x, &integers).is_err());
     // A column of another length, a level that is not there, and another scheme.
     assert!(arrays::combinations(world.engine(), &x, &[vec![1.0; 4]]).is_err());
     let mut low = product;
@@ -146,6 +152,35 @@ fn rows_times_a_matrix() {
     assert!(arrays::combinations(world.engine(), &low, &[vec![1.0; 2]]).is_err());
     let (other, _) = bgv.encrypt(&numbers, &[20, 3], Packing::Columns);
     assert!(arrays::combinations(bgv.engine(), &other, &columns).is_err());
+}
+
+/// The product of two encrypted matrices, however each of them lies.
+#[test]
+fn matrices_multiply_in_every_layout() {
+    let [ckks, _, _] = worlds();
+    let bfv = bfv::presets::bfv_n13_d4().unwrap();
+    for mut world in [ckks, World::new(bfv, 4)] {
+        let (m, k, n) = (2, 3, 5);
+        let a: Vec<i64> = (0..m * k).map(|i| (i * i % 7) as i64 - 3).collect();
+        let b: Vec<i64> = (0..k * n).map(|i| (5 * i % 11) as i64 - 4).collect();
+        let entry = |at: usize| (0..k).map(|j| a[at / n * k + j] * b[j * n + at % n]).sum();
+        let expected: Vec<i64> = (0..m * n).map(entry).collect();
+        for (left, right) in [
+            (Packing::Rows, Packing::Columns),
+            (Packing::Rows, Packing::Rows),
+            (Packing::Columns, Packing::Rows),
+            (Packing::Columns, Packing::Columns),
+        ] {
+            let (x, of_x) = world.encrypt(&a, &[m, k], left);
+            let (y, of_y) = world.encrypt(&b, &[k, n], right);
+            let (product, of) =
+                arrays::product(world.engine(), &world.keys, (&x, &of_x), (&y, &of_y)).unwrap();
+            assert_eq!(of.shape(), [m, n]);
+            assert_eq!(world.decrypt(&product, &of), expected, "{left:?} by {right:?}");
+            let bounds = of.bounds.unwrap();
+            assert!(expected.iter().all(|&x| bounds.hold(x as f64)), "{bounds:?}");
+        }
+    }
 }
 
 /// The padding after sums of a batch is as many times what it was.

@@ -7,6 +7,7 @@
 
 mod encoding;
 mod functions;
+mod matrices;
 mod places;
 mod products;
 mod sums;
@@ -14,6 +15,7 @@ mod values;
 
 pub use encoding::{PIECE, encoded, encrypted};
 pub use functions::{polynomial, with_slots};
+pub use matrices::product;
 pub use places::{gathered, side_by_side};
 pub use products::{combinations, dot, dot_plain, integer_combinations, matmul};
 pub use sums::{cleaned, mean, spread, sum, variance};

@@ -3,7 +3,6 @@
 use super::{Keys, cleaned, of_ckks, sum};
 use crate::error::{Error, Result};
 use crate::layout::{Bounds, Dim, Layout};
-use crate::number::Number;
 use crate::rlwe::{Cipher, Engine};
 use he_core::circuits::ckks::{self as statistics, LinearTransform, inner_product};
 use he_core::ckks::MatrixWeights;
@@ -68,26 +67,14 @@ pub fn combinations(engine: &Engine, ct: &Cipher, columns: &[Vec<f64>]) -> Resul
     Ok(Cipher::Ckks(sums?))
 }
 
-/// Sums of the entries of a batch, one for each column of integers.
+/// Sums of the entries of a batch, one for each column of integers, of BFV and BGV: the product
+/// with a plain matrix ([`Evaluator::mul_matrix`](he_core::exact::Evaluator::mul_matrix)).
 ///
 /// # Errors
-/// [`Error::Nothing`] for a column without weights; the noise budget is spent; the device fails.
+/// Columns of other lengths than the batch, or none; the noise budget is spent; a ciphertext of
+/// CKKS; the device fails.
 pub fn integer_combinations(engine: &Engine, ct: &Cipher, columns: &[Vec<i64>]) -> Result<Cipher> {
-    let sums = columns
-        .iter()
-        .map(|weights| {
-            let mut sum: Option<Cipher> = None;
-            for (at, &weight) in weights.iter().enumerate() {
-                let term = engine.mul_number(&ct.slice_batch(at..at + 1)?, Number::Integer(weight))?;
-                sum = Some(match sum {
-                    None => term,
-                    Some(sum) => engine.add(&sum, &term)?,
-                });
-            }
-            sum.ok_or(Error::Nothing { what: "a matrix without rows" })
-        })
-        .collect::<Result<Vec<_>>>()?;
-    Ok(Cipher::concat(&sums.iter().collect::<Vec<_>>())?)
+    Ok(engine.mul_integers([columns.len(), ct.batch()], &columns.concat(), ct)?)
 }
 
 /// The product with a matrix of `columns` columns, a row per value, of CKKS.

@@ -119,6 +119,19 @@ impl Engine {
         })
     }
 
+    /// The product with a plain matrix of integers, rows by entries of the batch, of BFV and BGV.
+    ///
+    /// # Errors
+    /// Other numbers than the shape says, or another batch; the noise budget is spent; CKKS, whose
+    /// matrices are of real numbers; the device fails.
+    pub fn mul_integers(&self, shape: [usize; 2], numbers: &[i64], a: &Cipher) -> Result<Cipher> {
+        computed!((self, a), ckks (_engine, _) => Err(mixed()),
+        exact (engine, a) => {
+            let matrix = engine.ev.plain_matrix(shape, numbers, a.level())?;
+            engine.ev.mul_matrix(&matrix, a)
+        })
+    }
+
     /// Slots rotated left.
     ///
     /// # Errors
