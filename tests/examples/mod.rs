@@ -16,6 +16,7 @@ examples! {
     aes_stream: "../../examples/aes_stream.rs",
     auction: "../../examples/auction.rs",
     client_server: "../../examples/client_server.rs",
+    covariance: "../../examples/covariance.rs",
     gpu_batch: "../../examples/gpu_batch.rs",
     image_filter: "../../examples/image_filter.rs",
     interest: "../../examples/interest.rs",
