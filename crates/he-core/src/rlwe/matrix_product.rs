@@ -10,8 +10,8 @@ use crate::ring::{Eval, Poly};
 use crate::rlwe::OPERAND;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// x^k for k >= 1 in the least depth, log2(k) rounded up: x^k = x^h x^(k - h) with h = k / 2 rounded
-/// down, so that at most two powers are needed of each depth.
+/// x^k for k >= 1 in the least depth, log2(k) rounded up: x^k = x^h x^(k - h) with h = k / 2,
+/// rounded down, so that at most two powers are needed of each depth.
 ///
 /// # Errors
 /// [`Error::Argument`] for k = 0; the errors of `times`.
