@@ -98,11 +98,12 @@ fn holds(ring: &CudaRing, buf: &Buffer, rows: Rows) -> bool {
     rows.at + rows.count() * ring.n() <= buf.words()
 }
 
-/// Whether a buffer holds an operand for these rows, which may be a view of a larger batch.
+/// Whether a buffer holds an operand for these rows, which may be a view of a larger batch. Of no
+/// limbs, as on some devices of a group, nothing is read.
 pub(crate) fn holds_operand(ring: &CudaRing, rows: Rows, x: Operand<'_, Buffer>) -> bool {
     let taken = if x.batch == 1 { 1 } else { rows.batch };
-    let end = rows.span.limbs().checked_sub(1).map_or(0, |last| last * x.batch + taken);
-    x.batch >= taken && x.at + end * ring.n() <= x.buf.words()
+    let Some(last) = rows.span.limbs().checked_sub(1) else { return true };
+    x.batch >= taken && x.at + (last * x.batch + taken) * ring.n() <= x.buf.words()
 }
 
 impl Cuda {
