@@ -98,8 +98,8 @@ fn holds(ring: &CudaRing, buf: &Buffer, rows: Rows) -> bool {
     rows.at + rows.count() * ring.n() <= buf.words()
 }
 
-/// Whether a buffer holds an operand for these rows, which may be a view of a larger batch. Of no
-/// limbs, as on some devices of a group, nothing is read.
+/// Whether a buffer holds an operand for these rows, which may be a view of a larger batch. Without
+/// limbs, as on some devices of a group, it reads nothing.
 pub(crate) fn holds_operand(ring: &CudaRing, rows: Rows, x: Operand<'_, Buffer>) -> bool {
     let taken = if x.batch == 1 { 1 } else { rows.batch };
     let Some(last) = rows.span.limbs().checked_sub(1) else { return true };
