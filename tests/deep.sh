@@ -2,7 +2,8 @@
 # The checks that take longer than a change can wait for, run before a release. They take hours.
 #
 #   tests/deep.sh               every step, in order
-#   tests/deep.sh STEP ...      some of them: tests, ignored, onnx, encoders, sql, sanitizers, reproducible
+#   tests/deep.sh STEP ...      some of them: tests, ignored, onnx, encoders, sql, sanitizers,
+#                               reproducible, aarch64
 #
 # A step that fails does not stop the others; the list at the end names it. docs/reliability.md has
 # the last results.
@@ -31,8 +32,11 @@ encoders() { tests/encoders.sh; }
 sql() { tests/sql.sh; }
 sanitizers() { tests/sanitizers.sh miri && tests/sanitizers.sh address && tests/sanitizers.sh thread; }
 reproducible() { tests/reproducible.sh; }
+# Another ten minutes of compilation, which a usual run has no time for: it only checks that the
+# loops for NEON compile.
+aarch64() { tests/aarch64.sh; }
 
-all=(tests ignored onnx encoders sql sanitizers reproducible)
+all=(tests ignored onnx encoders sql sanitizers reproducible aarch64)
 steps=("$@")
 [ "$#" -gt 0 ] || steps=("${all[@]}")
 for step in "${steps[@]}"; do

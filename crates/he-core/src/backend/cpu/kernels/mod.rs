@@ -4,11 +4,11 @@
 //! compiled.
 
 #[cfg(target_arch = "x86_64")]
-mod avx2;
-#[cfg(target_arch = "x86_64")]
 mod avx512;
 mod permutation;
 mod portable;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+mod quads;
 mod roots;
 #[cfg(test)]
 mod tests;
@@ -16,6 +16,8 @@ mod tests;
 use crate::arith::{Modulus, ShoupFactor};
 #[cfg(target_arch = "x86_64")]
 use crate::lanes::Avx2;
+#[cfg(target_arch = "aarch64")]
+use crate::lanes::Neon;
 use crate::ring::BaseConversion;
 
 pub(super) use permutation::Permutation;
@@ -32,6 +34,9 @@ pub(super) enum Kernels {
     /// Eight words at a time, with products of 52 bits if the prime allows it.
     #[cfg(target_arch = "x86_64")]
     Avx512(avx512::Avx512),
+    /// Four words at a time, in doubles if the prime allows it.
+    #[cfg(target_arch = "aarch64")]
+    Neon(Neon),
 }
 
 /// The row of one digit, and the rows of both parts of the key by which it is multiplied.
@@ -97,9 +102,11 @@ macro_rules! dispatch {
             match self {
                 Self::Portable => portable::$name($($argument),*),
                 #[cfg(target_arch = "x86_64")]
-                Self::Avx2(simd) => avx2::$name(simd, $($argument),*),
+                Self::Avx2(simd) => quads::$name(simd, $($argument),*),
                 #[cfg(target_arch = "x86_64")]
                 Self::Avx512(simd) => avx512::$name(simd, $($argument),*),
+                #[cfg(target_arch = "aarch64")]
+                Self::Neon(simd) => quads::$name(simd, $($argument),*),
             }
         }
     )*};
@@ -110,7 +117,9 @@ impl Kernels {
     pub(super) fn all() -> impl DoubleEndedIterator<Item = Self> {
         #[cfg(target_arch = "x86_64")]
         let vector = [Avx2::detect().map(Self::Avx2), avx512::Avx512::detect().map(Self::Avx512)];
-        #[cfg(not(target_arch = "x86_64"))]
+        #[cfg(target_arch = "aarch64")]
+        let vector = [Some(Self::Neon(Neon))];
+        #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
         let vector = [];
         [Some(Self::Portable)].into_iter().chain(vector).flatten()
     }
@@ -136,6 +145,8 @@ impl Kernels {
             Self::Avx2(_) => "AVX2",
             #[cfg(target_arch = "x86_64")]
             Self::Avx512(_) => "AVX-512",
+            #[cfg(target_arch = "aarch64")]
+            Self::Neon(_) => "NEON",
         }
     }
 

@@ -16,7 +16,7 @@ pub(in crate::backend::cpu) struct NttRoots {
 /// Eight consecutive roots, then their quotients: 52 bits of them for a prime below 2^50, else 64.
 #[derive(Debug)]
 #[repr(align(128))]
-#[cfg_attr(not(target_arch = "x86_64"), expect(dead_code))]
+#[cfg_attr(not(any(target_arch = "x86_64", target_arch = "aarch64")), expect(dead_code))]
 pub(super) struct RootLine(pub [u64; 16]);
 
 impl NttRoots {
@@ -37,7 +37,7 @@ impl NttRoots {
 
     /// The roots and the inverse roots in groups of eight, each followed by their quotients, for
     /// N >= 8.
-    #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code))]
+    #[cfg_attr(not(any(target_arch = "x86_64", target_arch = "aarch64")), expect(dead_code))]
     pub(super) fn interleaved(&self) -> &[Vec<RootLine>; 2] {
         self.interleaved.get_or_init(|| {
             let unused_bits = if self.modulus().bits() <= 50 { 12 } else { 0 };
@@ -57,7 +57,7 @@ impl NttRoots {
     /// The centred roots and inverse roots as doubles, for primes below 2^53 and N >= 16. In the
     /// second half, whose roots are the children in the last level, the four even ones of each
     /// eight stand before the odd ones.
-    #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code))]
+    #[cfg_attr(not(any(target_arch = "x86_64", target_arch = "aarch64")), expect(dead_code))]
     pub(super) fn doubles(&self) -> &[Vec<f64>; 2] {
         self.doubles.get_or_init(|| {
             [self.table.roots(), self.table.inverse_roots()].map(|roots| {

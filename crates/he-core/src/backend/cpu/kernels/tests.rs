@@ -5,7 +5,7 @@ use crate::arith::{Modulus, ShoupFactor, ntt_primes_below};
 use crate::ring::{Automorphism, BaseConversion, NttTable};
 use rand::{RngExt, SeedableRng, rngs::ChaCha20Rng};
 
-const BITS: [u32; 10] = [20, 30, 40, 46, 47, 49, 50, 51, 60, 61];
+const BITS: [u32; 11] = [20, 30, 40, 46, 47, 48, 49, 50, 51, 60, 61];
 const SEED: u64 = 17;
 
 /// All vector kernels, or a message that there is nothing to test.
@@ -272,6 +272,34 @@ fn permutations() {
             for &kernels in &vector {
                 same(kernels, "permute", &q, [&src], |k, [out]| k.permute(&permutation, 0, &src, out));
             }
+        }
+    }
+}
+
+/// Calls of one loop on rows of 2^13 words, whose instructions `tests/aarch64.sh count` counts:
+/// `HE_COUNTED` has the kernels, the loop, the bits of the prime and the number of calls.
+#[test]
+#[ignore = "counted from outside"]
+fn counted() {
+    let what = std::env::var("HE_COUNTED").unwrap();
+    let [name, what, bits, calls] = what.split(' ').collect::<Vec<_>>()[..] else { panic!("{what}") };
+    let kernels = Kernels::all().find(|kernels| kernels.name() == name).unwrap();
+    let (q, mut rng) = (prime(bits.parse().unwrap(), 13).unwrap(), ChaCha20Rng::seed_from_u64(SEED));
+    let table = NttRoots::new(NttTable::new(q, 13).unwrap());
+    let [mut a, b, c] = std::array::from_fn(|_| rows(&mut rng, &q, 1 << 13).swap_remove(0));
+    let key = [&b, &c].map(|row| KeyRow::flat(row));
+    let digits: Vec<_> = (0..8).map(|i| DigitRows { digit: if i % 2 == 0 { &b } else { &c }, key }).collect();
+    let mut sums = [a.clone(), a.clone()];
+    // The layouts of the roots are made once.
+    kernels.ntt(&table, &mut a);
+    kernels.intt(&table, &mut a);
+    for _ in 0..calls.parse().unwrap() {
+        match what {
+            "ntt" => kernels.ntt(&table, &mut a),
+            "intt" => kernels.intt(&table, &mut a),
+            "mul" => kernels.mul(&q, &mut a, &b),
+            "key_product" => kernels.key_product(&q, &digits, sums.each_mut().map(Vec::as_mut_slice)),
+            _ => panic!("no loop is called {what}"),
         }
     }
 }

@@ -1,5 +1,7 @@
 //! How the numbers of a product are cut, multiplied and put together.
 
+#[cfg(target_arch = "aarch64")]
+use super::neon;
 use super::portable;
 #[cfg(target_arch = "x86_64")]
 use super::{avx2, avx512};
@@ -27,6 +29,9 @@ enum Unit {
     /// Bytes, four of whose products are added to a sum at a time.
     #[cfg(target_arch = "x86_64")]
     Bytes,
+    /// Pieces as those of portable code, two products at a time.
+    #[cfg(target_arch = "aarch64")]
+    Neon,
 }
 
 /// A number in pieces of so many bits, from the lowest on; the last piece is the rest.
@@ -80,6 +85,8 @@ impl Plan {
             Kernels::Avx512(_) if !residues && avx512::has_bytes() => Unit::Bytes,
             #[cfg(target_arch = "x86_64")]
             Kernels::Avx512(_) => Unit::Avx512,
+            #[cfg(target_arch = "aarch64")]
+            Kernels::Neon(_) => Unit::Neon,
         };
         let (left, right) = match unit {
             #[cfg(target_arch = "x86_64")]
@@ -122,6 +129,8 @@ impl Plan {
             Unit::Fused => avx512::FUSED_ROWS,
             #[cfg(target_arch = "x86_64")]
             Unit::Bytes => avx512::BYTE_ROWS,
+            #[cfg(target_arch = "aarch64")]
+            Unit::Neon => neon::ROWS,
         }
     }
 
@@ -139,6 +148,8 @@ impl Plan {
             Unit::Fused => avx512::FUSED_COLUMNS,
             #[cfg(target_arch = "x86_64")]
             Unit::Bytes => avx512::BYTE_COLUMNS,
+            #[cfg(target_arch = "aarch64")]
+            Unit::Neon => neon::COLUMNS,
         }
     }
 
@@ -335,6 +346,8 @@ impl Plan {
             Unit::Split => avx512::multiply_split(a, part(0), sums),
             #[cfg(target_arch = "x86_64")]
             Unit::Fused => avx512::multiply_fused(a, part(0), sums),
+            #[cfg(target_arch = "aarch64")]
+            Unit::Neon => neon::multiply(counts, a, part(0), sums),
             #[cfg(target_arch = "x86_64")]
             Unit::Bytes => {
                 sums.fill(0);

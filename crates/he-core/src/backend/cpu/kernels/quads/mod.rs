@@ -1,7 +1,8 @@
-//! The loops with AVX2 and FMA, four words at a time: in doubles for primes below 2^50, since fused
-//! multiply-adds are the widest multipliers where there are no 52-bit ones; in words for transforms
-//! modulo wider primes; and in portable code, compiled for AVX2, for other loops modulo those.
-//! Residues are canonical at the end of each loop, and therefore the same words as everywhere.
+//! The loops four words at a time, with AVX2 and FMA or with NEON: in doubles for primes below
+//! 2^50, since fused multiply-adds are the widest multipliers where there are no 52-bit ones; in
+//! words for transforms modulo wider primes; and in portable code, compiled for these instructions,
+//! for other loops modulo those. Residues are canonical at the end of each loop, and therefore the
+//! same words as everywhere.
 
 mod butterflies;
 mod convert;
@@ -13,19 +14,19 @@ mod words;
 
 use super::{CHUNK, DigitRows, NttRoots, Permutation, Target, portable};
 use crate::arith::{Modulus, ShoupFactor};
-use crate::lanes::Avx2;
 use crate::ring::BaseConversion;
+use words::WordLanes;
 
 /// Whether residues, and sums of a few, are integers that doubles hold exactly.
 fn is_narrow(q: &Modulus) -> bool {
     q.bits() <= 50
 }
 
-/// Functions that use the loop in doubles under a condition, and otherwise the portable one, in
-/// both cases with AVX2.
+/// Functions that use the loop of four words under a condition, and otherwise the portable one, in
+/// both cases with the instructions of the lanes.
 macro_rules! loops {
     ($(fn $name:ident($($argument:ident: $type:ty),* $(,)?) if $condition:expr => $float:path;)*) => {$(
-        pub(super) fn $name(simd: Avx2, $($argument: $type),*) {
+        pub(super) fn $name<L: WordLanes>(simd: L, $($argument: $type),*) {
             if $condition {
                 simd.run(#[inline(always)] |l| $float(l, $($argument),*));
             } else {
@@ -34,7 +35,7 @@ macro_rules! loops {
         }
     )*};
     ($(fn $name:ident($($argument:ident: $type:ty),* $(,)?);)*) => {$(
-        pub(super) fn $name(simd: Avx2, $($argument: $type),*) {
+        pub(super) fn $name<L: WordLanes>(simd: L, $($argument: $type),*) {
             simd.run(#[inline(always)] |_| portable::$name($($argument),*));
         }
     )*};
@@ -67,7 +68,13 @@ loops! {
     fn permute(permutation: &Permutation, at: usize, src: &[u64], out: &mut [u64]);
 }
 
-pub(super) fn ntt_signed(simd: Avx2, table: &NttRoots, coefficients: &[u64], _most: u64, out: &mut [u64]) {
+pub(super) fn ntt_signed<L: WordLanes>(
+    simd: L,
+    table: &NttRoots,
+    coefficients: &[u64],
+    _most: u64,
+    out: &mut [u64],
+) {
     out.copy_from_slice(coefficients);
     reduce_signed(simd, table.modulus(), out);
     ntt(simd, table, out);

@@ -5,12 +5,12 @@
 //! Node k of the tree of butterflies multiplies by root k; its children are 2 k and 2 k + 1.
 
 use super::butterflies::Butterflies;
-use super::field::Field;
+use super::field::{Field, grows_within};
 use super::is_narrow;
 use super::wide::Wide;
+use super::words::WordLanes;
 use crate::arith::ShoupFactor;
 use crate::backend::cpu::kernels::NttRoots;
-use crate::lanes::Avx2;
 use crate::ring::NttTable;
 
 /// Whether these transforms apply to the table.
@@ -66,10 +66,11 @@ macro_rules! fours {
     };
 }
 
-/// Node w\[0\] and its children.
+/// Node w\[0\] and its children. Without REDUCE, values grow over all levels.
 #[inline(always)]
-fn split4<F: Butterflies>(f: F, [a, b, c, d]: [F::V; 4], w: [F::Factor; 3]) -> [F::V; 4] {
-    let ((a, c), (b, d)) = (f.split(f.before(a), c, w[0]), f.split(b, d, w[0]));
+fn split4<F: Butterflies, const REDUCE: bool>(f: F, [a, b, c, d]: [F::V; 4], w: [F::Factor; 3]) -> [F::V; 4] {
+    let a = if REDUCE { f.before(a) } else { a };
+    let ((a, c), (b, d)) = (f.split(a, c, w[0]), f.split(b, d, w[0]));
     let ((a, b), (c, d)) = (f.split(a, b, w[1]), f.split(c, d, w[2]));
     [a, b, c, d]
 }
@@ -98,9 +99,9 @@ fn roots<F: Butterflies>(f: F, w: &F::Roots, k: usize) -> [F::Factor; 3] {
 
 /// The two levels of node k, above the last four.
 #[inline(always)]
-fn pass<F: Butterflies>(f: F, w: &F::Roots, k: usize, a: &mut [u64]) {
+fn pass<F: Butterflies, const REDUCE: bool>(f: F, w: &F::Roots, k: usize, a: &mut [u64]) {
     let w = roots(f, w, k);
-    fours!(f, a: load, store, x => split4(f, x, w));
+    fours!(f, a: load, store, x => split4::<_, REDUCE>(f, x, w));
 }
 
 #[inline(always)]
@@ -111,11 +112,11 @@ fn inverse_pass<F: Butterflies>(f: F, w: &F::Roots, k: usize, a: &mut [u64]) {
 
 /// All levels of node k, which has 16 words.
 #[inline(always)]
-fn leaf<F: Butterflies>(f: F, w: &F::Roots, k: usize, a: &mut [u64; 16]) {
+fn leaf<F: Butterflies, const REDUCE: bool>(f: F, w: &F::Roots, k: usize, a: &mut [u64; 16]) {
     let quads = a.as_chunks_mut::<4>().0;
     let x = [f.load(&quads[0]), f.load(&quads[1]), f.load(&quads[2]), f.load(&quads[3])];
-    let x = f.transpose(split4(f, x, roots(f, w, k)));
-    let [a, b, c, d] = split4(f, x, f.leaf_roots(w, k));
+    let x = f.transpose(split4::<_, REDUCE>(f, x, roots(f, w, k)));
+    let [a, b, c, d] = split4::<_, REDUCE>(f, x, f.leaf_roots(w, k));
     let x = f.transpose([f.canonical(a), f.canonical(b), f.canonical(c), f.canonical(d)]);
     for (x, quad) in x.into_iter().zip(quads) {
         f.store_words(x, quad);
@@ -135,16 +136,16 @@ fn inverse_leaf<F: Butterflies>(f: F, w: &F::Roots, k: usize, a: &mut [u64; 16])
 
 /// All levels of node k, which is above the last four levels.
 #[inline(always)]
-fn block<F: Butterflies>(f: F, w: &F::Roots, k: usize, a: &mut [u64]) {
+fn block<F: Butterflies, const REDUCE: bool>(f: F, w: &F::Roots, k: usize, a: &mut [u64]) {
     let mut nodes = 1;
     while a.len() / nodes > 16 {
         for (i, a) in a.chunks_exact_mut(a.len() / nodes).enumerate() {
-            pass(f, w, k * nodes + i, a);
+            pass::<_, REDUCE>(f, w, k * nodes + i, a);
         }
         nodes *= 4;
     }
     for (i, a) in a.as_chunks_mut().0.iter_mut().enumerate() {
-        leaf(f, w, k * nodes + i, a);
+        leaf::<_, REDUCE>(f, w, k * nodes + i, a);
     }
 }
 
@@ -164,40 +165,42 @@ fn inverse_block<F: Butterflies>(f: F, w: &F::Roots, k: usize, a: &mut [u64]) {
 
 /// [`NttTable::forward`], if the table [fits](is_fit).
 #[inline(always)]
-pub(super) fn forward(simd: Avx2, roots: &NttRoots, a: &mut [u64]) {
+pub(super) fn forward<L: WordLanes>(simd: L, roots: &NttRoots, a: &mut [u64]) {
     let (table, q) = (roots.table(), roots.modulus());
-    if is_narrow(q) {
-        forward_by(Field::new(simd, q), &roots.doubles()[0][..], table.log_n(), a);
+    if grows_within(q) {
+        forward_by::<_, false>(Field::new(simd, q), &roots.doubles()[0][..], table.log_n(), a);
+    } else if is_narrow(q) {
+        forward_by::<_, true>(Field::new(simd, q), &roots.doubles()[0][..], table.log_n(), a);
     } else {
-        forward_by(Wide::new(simd, q), &roots.interleaved()[0][..], table.log_n(), a);
+        forward_by::<_, true>(Wide::new(simd, q), &roots.interleaved()[0][..], table.log_n(), a);
     }
 }
 
 #[inline(always)]
-fn forward_by<F: Butterflies>(f: F, w: &F::Roots, log_n: u32, a: &mut [u64]) {
+fn forward_by<F: Butterflies, const REDUCE: bool>(f: F, w: &F::Roots, log_n: u32, a: &mut [u64]) {
     let mut nodes = if log_n % 2 == 1 {
         let w = f.root(w, 1);
         pairs!(f, a: load_words, store, x => <[F::V; 2]>::from(f.split(x[0], x[1], w)));
         2
     } else {
         let w = roots(f, w, 1);
-        fours!(f, a: load_words, store, x => split4(f, x, w));
+        fours!(f, a: load_words, store, x => split4::<_, REDUCE>(f, x, w));
         4
     };
     while a.len() / nodes > BLOCK {
         for (i, a) in a.chunks_exact_mut(a.len() / nodes).enumerate() {
-            pass(f, w, nodes + i, a);
+            pass::<_, REDUCE>(f, w, nodes + i, a);
         }
         nodes *= 4;
     }
     for (i, a) in a.chunks_exact_mut(a.len() / nodes).enumerate() {
-        block(f, w, nodes + i, a);
+        block::<_, REDUCE>(f, w, nodes + i, a);
     }
 }
 
 /// [`NttTable::inverse`], if the table [fits](is_fit).
 #[inline(always)]
-pub(super) fn inverse(simd: Avx2, roots: &NttRoots, a: &mut [u64]) {
+pub(super) fn inverse<L: WordLanes>(simd: L, roots: &NttRoots, a: &mut [u64]) {
     let table = roots.table();
     let (q, last) = (table.modulus(), [table.n_inverse(), table.n_inverse_last()]);
     if is_narrow(q) {
