@@ -1193,6 +1193,8 @@ class Reader:
                 self.sealed(name, data)
             elif data[:8] == b"HE-MODEL":
                 self.model(name, data)
+            elif data[:8] == b"HE-TRACE":
+                self.trace(name, data)
             elif data[:8] == b"HEAESCTR":
                 self.sensor_file(name, data)
 
@@ -1408,6 +1410,46 @@ class Reader:
         need(len(frames) == 1 and frames[0].kind == {0: 1, 1: 35}[kind], "the parameters of a model")
         params = self.PARAMS[frames[0].kind](frames[0])
         self.say(f"{name} model of degree {params.n}")
+
+    def trace(self, name, data):
+        """Computes the root again; every value is there before it is used."""
+        fields = Fields(data)
+        need(fields.take(8) == b"HE-TRACE" and fields.number(4) == 1, "not a trace")
+        root, long = fields.take(32), lambda number: number.to_bytes(8, "little")
+        digests = lambda: [fields.take(32) for _ in range(fields.number(4))]
+        values = lambda: [(fields.number(1), fields.number(4), fields.number(4)) for _ in range(fields.number(4))]
+        listed = lambda many: long(len(many)) + b"".join(many)
+        derived = lambda what, material: derive_key(f"he-files 2026-11 trace: {what}, version 1", material)
+        kind = fields.number(1)
+        need(kind < 2, "the program of a trace")
+        json_or_model = fields.take(fields.number(4)) if kind == 0 else fields.take(32)
+        text = long(kind) + (long(len(json_or_model)) if kind == 0 else b"") + json_or_model
+        files = [(fields.number(1), digests()) for _ in range(fields.number(4))]
+        text += long(len(files)) + b"".join(long(role) + listed(frames) for role, frames in files)
+        context, made, row, names = derived("program and files", text), [], [], []
+
+        def value(kind, a, b):
+            need(kind < 2 and (b >= 2 or kind), "a value of a trace")
+            found = made[a][b] if kind else files[a][1][b]
+            return long(kind) + long(a) + long(b), found
+
+        for index in range(fields.number(4)):
+            named, of, results = fields.take(fields.number(4)), values(), digests()
+            need(of and results, "an operation of a trace")
+            text = context + long(index) + long(len(named)) + named + long(len(of))
+            text += b"".join(b"".join(value(*one)) for one in of) + listed(results)
+            row.append(derived("operation", text))
+            made.append(results)
+            names.append(named.decode())
+        while len(row) > 1:
+            pairs = [row[at : at + 2] for at in range(0, len(row), 2)]
+            row = [derived("node", b"".join(pair)) if len(pair) == 2 else pair[0] for pair in pairs]
+        head, result = [fields.take(32), fields.take(32)], values()
+        fields.end()
+        text = context + long(len(made)) + (row[0] if row else bytes(32)) + listed(head) + long(len(result))
+        text += b"".join(value(*one)[0] for one in result)
+        need(root == derived("root", text), "the root of a trace")
+        self.say(f"{name} trace of {len(made)} operations: {', '.join(names)}")
 
     def container(self, name, data):
         user = self.aes_key

@@ -1,5 +1,6 @@
 //! The command line: a module per command, and one for each group of options that several share.
 
+mod audit;
 #[cfg(feature = "bench")]
 pub mod bench;
 mod decrypt;
@@ -27,6 +28,7 @@ mod table;
 mod transcipher;
 mod value;
 
+pub use audit::{Audit, ComputedFrom, Dispute};
 pub use decrypt::Decrypt;
 pub use demo::Demo;
 pub use device::DeviceFlag;
@@ -245,6 +247,21 @@ pub enum Command {
     #[command(after_help = "Example:\n  \
         he-cli infer x.he --model model.plan -k model/eval.key -o y.he")]
     Infer(Infer),
+    /// Check the trace of a computation: compute some of its operations again, on the CPU
+    ///
+    /// Whoever computes records a trace, which is bound to every operation by its root. An auditor
+    /// with the inputs and the evaluation key, and no secret, computes operations again that it
+    /// draws at random. The same words come out on every device, so one other word is a wrong one.
+    #[command(after_help = "Example, by whoever computes, and by an auditor:\n  \
+        he-cli eval blur photo.he -k keys/eval.key -o blurred.he --record blurred.trace\n  \
+        he-cli audit blurred.trace --input photo.he -k keys/eval.key --result blurred.he\n\n  \
+        he-cli infer x.he --model model.plan -k model/eval.key -o y.he --record y.trace --keep values/\n  \
+        he-cli audit y.trace --input x.he -k model/eval.key --model model.plan --values values/ -n 5")]
+    Audit(Audit),
+    /// Find the first operation in which two traces of one computation differ, and say who is right
+    #[command(after_help = "Example:\n  \
+        he-cli dispute mine.trace theirs.trace --input photo.he -k keys/eval.key")]
+    Dispute(Dispute),
     /// Search among encrypted vectors by an encrypted query
     ///
     /// An index is a folder of encrypted vectors and payloads. Whoever has it and an evaluation key

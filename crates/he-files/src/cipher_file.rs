@@ -15,6 +15,7 @@ use crate::file_start::{FileFormat, check_start, read_start};
 use crate::io::input::Input;
 use crate::io::output::Output;
 use crate::key_file::END_MARK;
+use crate::listing::{Checksum, Listed, Listing};
 use crate::note::{self, Note, Payload};
 use decoder::Spares;
 use he_core::rlwe::Fingerprint;
@@ -140,6 +141,20 @@ pub struct Written {
     pub facts: Map<String, Value>,
     /// A text about how much can still be computed.
     pub left: String,
+    /// The checksums of its frames, without that of the end mark.
+    pub frames: Vec<Checksum>,
+}
+
+/// The checksums of parameters and description, with which a file begins.
+///
+/// # Errors
+/// The description is too long.
+pub fn head<F: FileFormat>(params: &F::Params, payload: &Payload<F::Content>) -> Result<Vec<Checksum>> {
+    let listing = Listing::default();
+    let mut frames = FrameWriter::new(Listed::new(std::io::sink(), listing.clone()));
+    frames.write(&params.to_frame())?;
+    frames.write(&note::payload_frame(params.fingerprint(), payload)?)?;
+    Ok(listing.checksums())
 }
 
 /// An encrypted file being written, frame by frame: without its name until it is complete.
@@ -147,7 +162,7 @@ pub struct FileWriter {
     fingerprint: Fingerprint,
     bytes: u64,
     facts: Map<String, Value>,
-    frames: FrameWriter<Output>,
+    frames: FrameWriter<Listed<Output>>,
     name: String,
 }
 
@@ -162,7 +177,7 @@ impl FileWriter {
         payload: &Payload<F::Content>,
     ) -> Result<Self> {
         let (fingerprint, name) = (params.fingerprint(), output.name());
-        let mut frames = FrameWriter::new(output);
+        let mut frames = FrameWriter::new(Listed::new(output, Listing::default()));
         let mut bytes = frames.write(&params.to_frame()).in_output(&name)?;
         bytes += frames.write(&note::payload_frame(fingerprint, payload)?).in_output(&name)?;
         let facts = [
@@ -196,10 +211,12 @@ impl FileWriter {
         left: String,
     ) -> Result<Written> {
         let Self { fingerprint, bytes, facts: mut all, frames, name } = self;
-        frames.finish(fingerprint).in_output(&name)?.commit()?;
+        let (output, listing) = frames.finish(fingerprint).in_output(&name)?.into_parts();
+        output.commit()?;
+        let frames = listing.checksums();
         let bytes = bytes + Frame::size(END_MARK);
         all.insert("bytes".to_owned(), json!(bytes));
         all.extend(facts.into_iter().map(|(name, value)| (name.to_owned(), value)));
-        Ok(Written { bytes, facts: all, left })
+        Ok(Written { bytes, facts: all, left, frames })
     }
 }

@@ -86,7 +86,9 @@
 pub mod aes_file;
 #[cfg(not(target_family = "wasm"))]
 pub mod archive;
+pub mod audit;
 pub mod bootstrap;
+pub mod chosen;
 pub mod cipher_file;
 pub mod contents;
 pub mod data;
@@ -96,6 +98,7 @@ pub mod info;
 pub mod io;
 pub mod key_file;
 pub mod key_set;
+pub mod listing;
 pub mod models;
 pub mod needs;
 pub mod note;
@@ -113,6 +116,7 @@ pub mod seal;
 pub mod search;
 pub mod team;
 pub mod tfhe;
+pub mod trace;
 pub mod transcipher;
 pub mod units;
 pub mod watch;

@@ -1,5 +1,6 @@
 //! Several engines that share the work of a file: streams of one device, or of several.
 
+use crate::chosen::Chosen;
 use crate::error::{Error, Result};
 use crate::scheme::engine::Engine;
 use crate::scheme::{KeyMaker, Scheme};
@@ -15,6 +16,7 @@ const STREAMS: usize = 3;
 pub struct Team<S: Scheme> {
     engines: Vec<Engine<S>>,
     watch: Arc<dyn Watch>,
+    chosen: Chosen,
 }
 
 impl<S: Scheme> Team<S> {
@@ -29,13 +31,24 @@ impl<S: Scheme> Team<S> {
         if engines.is_empty() {
             return Err(Error::NoDevice);
         }
-        Ok(Self { engines, watch: Arc::new(()) })
+        Ok(Self { engines, watch: Arc::new(()), chosen: Chosen::default() })
     }
 
     /// Reports the progress of the work to `watch`.
     #[must_use]
     pub fn watched(self, watch: Arc<dyn Watch>) -> Self {
         Self { watch, ..self }
+    }
+
+    /// Computes these parts of results alone.
+    #[must_use]
+    pub fn choosing(self, chosen: Chosen) -> Self {
+        Self { chosen, ..self }
+    }
+
+    /// Whether a frame of the result is computed.
+    pub fn computes(&self, frame: usize) -> bool {
+        self.chosen.has(frame)
     }
 
     /// The receiver of progress reports.

@@ -5,6 +5,7 @@ use crate::error::{Error, Result};
 use crate::layers::Kind;
 use crate::levels::Action;
 use crate::places::{Arrangement, PreparedMap};
+use crate::program::Made;
 use he_core::backend::{Cpu, RingOps};
 use he_core::circuits::ckks::Refresher;
 use he_core::ckks::{Ciphertext, Evaluator};
@@ -71,7 +72,7 @@ impl CompiledModel {
         refresher: &impl Refresher<B>,
         done: &mut dyn FnMut(u64),
     ) -> Result<Vec<Ciphertext<B>>> {
-        self.run(ev, inputs, keys, refresher, &BTreeMap::new(), done)
+        self.run(ev, inputs, keys, refresher, &BTreeMap::new(), &mut only_work(done))
     }
 
     /// The work of an inference on one ciphertext of examples, in butterflies of transforms: what
@@ -83,7 +84,7 @@ impl CompiledModel {
         Ok(self.work_of_actions()?.iter().sum())
     }
 
-    fn check_params<B: RingOps>(&self, ev: &Evaluator<B>) -> Result<()> {
+    pub(crate) fn check_params<B: RingOps>(&self, ev: &Evaluator<B>) -> Result<()> {
         match ev.params() == self.parameters.params() {
             true => Ok(()),
             false => Err(Error::Parameters { why: "the evaluator has others than the model".to_owned() }),
@@ -97,7 +98,7 @@ impl CompiledModel {
         keys: &EvaluationKeys<B>,
         refresher: &impl Refresher<B>,
         prepared: &BTreeMap<usize, PreparedMap<B>>,
-        done: &mut dyn FnMut(u64),
+        made: &mut dyn FnMut(Made<'_, B>) -> Result<()>,
     ) -> Result<Vec<Ciphertext<B>>> {
         self.check_params(ev)?;
         self.requirements()?.keys.check(keys)?;
@@ -125,11 +126,12 @@ impl CompiledModel {
         values[0] = self.places.inputs(inputs)?;
         let last_use = |id: usize| self.layers.list.iter().rposition(|layer| layer.inputs.contains(&id));
         let last_use: Vec<Option<usize>> = (0..values.len()).map(last_use).collect();
-        for (action, work) in self.actions.iter().zip(self.work_of_actions()?) {
-            match *action {
+        for (step, (action, work)) in self.actions.iter().zip(self.work_of_actions()?).enumerate() {
+            let of = match *action {
                 Action::Refresh(id) => {
                     let fresh = values[id].iter().map(|ct| refresher.refresh_real(ct));
                     values[id] = fresh.collect::<he_core::Result<_>>()?;
+                    id
                 }
                 Action::Run { layer, level } => {
                     values[layer] = self.layer(layer, level, &values, ev, keys, prepared)?;
@@ -138,16 +140,21 @@ impl CompiledModel {
                             values[input] = Vec::new();
                         }
                     }
+                    layer
                 }
-            }
-            done(work);
+            };
+            made(Made { step, work, value: &values[of] })?;
         }
         let outputs = values.pop().ok_or_else(|| Error::Graph { why: "computes nothing".to_owned() })?;
-        Ok(self.places.outputs(outputs)?)
+        let outputs = self.places.outputs(outputs)?;
+        if self.arrangement() == Arrangement::Stacks {
+            made(Made { step: self.actions.len(), work: 0, value: &outputs })?;
+        }
+        Ok(outputs)
     }
 
     /// The value of a layer, computed on a level.
-    fn layer<B: RingOps>(
+    pub(crate) fn layer<B: RingOps>(
         &self,
         id: usize,
         level: usize,
@@ -186,6 +193,14 @@ impl CompiledModel {
             },
         };
         Ok(computed?.into_iter().map(|ct| with_all_slots(ev, ct)).collect::<he_core::Result<_>>()?)
+    }
+}
+
+/// A call after each step with its work alone.
+fn only_work<B: RingOps>(done: &mut dyn FnMut(u64)) -> impl FnMut(Made<'_, B>) -> Result<()> {
+    |made| {
+        done(made.work);
+        Ok(())
     }
 }
 
@@ -231,7 +246,24 @@ impl<B: RingOps> PreparedModel<'_, B> {
         refresher: &impl Refresher<B>,
         done: &mut dyn FnMut(u64),
     ) -> Result<Vec<Ciphertext<B>>> {
-        self.model.run(ev, inputs, keys, refresher, &self.maps, done)
+        self.infer_recorded(ev, inputs, keys, refresher, &mut only_work(done))
+    }
+
+    /// Runs [`infer`](Self::infer) with a call after each step of the
+    /// [`program`](CompiledModel::program), which sees its value. An error of the call ends the
+    /// inference.
+    ///
+    /// # Errors
+    /// The errors of [`CompiledModel::infer`] and of `made`.
+    pub fn infer_recorded(
+        &self,
+        ev: &Evaluator<B>,
+        inputs: &[Ciphertext<B>],
+        keys: &EvaluationKeys<B>,
+        refresher: &impl Refresher<B>,
+        made: &mut dyn FnMut(Made<'_, B>) -> Result<()>,
+    ) -> Result<Vec<Ciphertext<B>>> {
+        self.model.run(ev, inputs, keys, refresher, &self.maps, made)
     }
 
     /// The [work](CompiledModel::work) of an inference on one ciphertext of examples.

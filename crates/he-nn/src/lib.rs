@@ -72,6 +72,7 @@ mod pairs;
 mod parameters;
 mod places;
 mod plain;
+pub mod program;
 mod stacks;
 mod transformers;
 mod work;

@@ -16,6 +16,7 @@ pub mod sensor;
 pub mod table;
 #[path = "../target.rs"]
 pub mod target;
+pub mod trace;
 pub mod transcript;
 mod world;
 
@@ -43,5 +44,6 @@ targets!(
     sealed,
     sensor,
     table,
+    trace,
     transcript
 );

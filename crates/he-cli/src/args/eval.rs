@@ -33,6 +33,9 @@ pub struct EvalFiles {
     #[arg(help_heading = COMMON, long, value_enum, value_name = "auto|keep|drop", default_value_t)]
     #[arg(hide_possible_values = true, hide_default_value = true)]
     levels: LevelsFlag,
+    /// A trace of the computation to write, for he-cli audit
+    #[arg(help_heading = COMMON, long, value_name = "FILE")]
+    pub record: Option<PathBuf>,
     #[command(flatten)]
     pub device: DeviceFlag,
     #[cfg(feature = "client")]

@@ -71,6 +71,13 @@ pub struct Infer {
     /// The encrypted outputs to write
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
+    /// A trace of the computation to write, for he-cli audit
+    #[arg(long, value_name = "FILE")]
+    pub record: Option<PathBuf>,
+    /// A folder to keep all values between the steps in, so that an audit computes single steps
+    #[arg(long, value_name = "FOLDER", requires = "record")]
+    #[cfg_attr(feature = "client", arg(conflicts_with = "server"))]
+    pub keep: Option<PathBuf>,
     #[command(flatten)]
     pub device: DeviceFlag,
     #[cfg(feature = "client")]

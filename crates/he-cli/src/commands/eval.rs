@@ -1,10 +1,12 @@
 //! `eval`: computations on encrypted files.
 
+use super::audit;
 use crate::args::{EvalFiles, Operation};
 use crate::error::Result;
 use crate::progress::Shown;
 use crate::stdio::{self, Text, stdin_once};
 use crate::summary::{Summary, shown, time};
+use he_files::audit::RecordedEvaluation;
 use he_files::io::cancel::Cancel;
 use he_files::io::input::Input;
 use he_files::io::output::{Output, OutputOptions};
@@ -27,11 +29,23 @@ pub(super) fn run(args: &Operation) -> Result<Summary> {
         input: Input::open(&files.input)?,
         others: paths(args).map(Input::open).collect::<he_files::error::Result<_>>()?,
     };
-    let evaluation = Evaluation::new(&operation, sources, &Cancel::default())?;
     check_levels(files, &operation)?;
-    let output = output(files, &inputs)?;
-    let devices = files.device.open()?;
-    let written = evaluation.evaluate(devices.all(), Arc::new(Shown::default()), output)?;
+    let devices = || files.device.open();
+    let watch = Arc::new(Shown::default());
+    let (written, devices, trace) = match &files.record {
+        None => {
+            let evaluation = Evaluation::new(&operation, sources, &Cancel::default())?;
+            let (output, devices) = (output(files, &inputs)?, devices()?);
+            (evaluation.evaluate(devices.all(), watch, output)?, devices, None)
+        }
+        Some(path) => {
+            let evaluation = RecordedEvaluation::new(&operation, sources, &Cancel::default())?;
+            let record = audit::output(path, files.force, &inputs)?;
+            let (output, devices) = (output(files, &inputs)?, devices()?);
+            let (written, trace) = evaluation.evaluate(devices.all(), watch, output)?;
+            (written, devices, Some((trace, record, path)))
+        }
+    };
 
     let (name, size, time) = (shown(&files.output), units::bytes(written.bytes), time());
     let summary = Summary::new("eval")
@@ -41,7 +55,11 @@ pub(super) fn run(args: &Operation) -> Result<Summary> {
         .fact("device", devices.name())
         .line(format!("{name}: {size}, in {time}; left: {}", written.left))
         .facts(written.facts);
-    Ok(with_others(args, summary))
+    let summary = with_others(args, summary);
+    match trace {
+        None => Ok(summary),
+        Some((trace, record, path)) => audit::recorded(&trace, record, path, summary),
+    }
 }
 
 /// Computes on a service.
@@ -51,6 +69,7 @@ fn there(args: &Operation, url: &str) -> Result<Summary> {
     use crate::remote::{Remote, Upload};
     use he_files::scan::Scanned;
     let files = args.files();
+    audit::only_here(files.record.as_deref())?;
     let inputs = inputs(args);
     stdin_once(inputs.iter().copied())?;
     let operation = args.without_files()?;

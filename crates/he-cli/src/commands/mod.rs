@@ -1,5 +1,6 @@
 //! One module per command.
 
+mod audit;
 #[cfg(feature = "bench")]
 mod bench;
 mod bootstrap;
@@ -38,6 +39,8 @@ pub fn run(command: Command) -> Result<()> {
         Command::Keygen(args) => keygen::run(&args)?.tell(),
         Command::Encrypt(args) => encrypt::run(&args)?.tell(),
         Command::Eval(args) => eval::run(&args.operation)?.tell(),
+        Command::Audit(args) => audit::audit(&args)?.tell(),
+        Command::Dispute(args) => audit::dispute(&args)?.tell(),
         Command::Transcipher(args) => transcipher::run(&args)?.tell(),
         Command::Decrypt(args) => decrypt::run(&args)?.tell(),
         Command::Info(args) => info::run(&args),

@@ -1,11 +1,12 @@
 //! `compile`, `infer`, and what `keygen` and `encrypt` do for a model.
 
-use super::keygen;
+use super::{audit, keygen};
 use crate::args::{Compile, CsvFlags, Encrypt, Infer, Keygen};
 use crate::error::{CliError, IoContext, Result, warn};
 use crate::progress::Shown;
 use crate::stdio::{self, Text, stdin_once};
 use crate::summary::{Summary, growth, shown, time};
+use he_files::audit::{InferenceFiles, RecordedInference};
 use he_files::bootstrap::{self, keys::KeyFile as BootstrapFile};
 use he_files::cipher_file::CipherReader;
 use he_files::io::input::Input;
@@ -288,28 +289,48 @@ pub(super) fn infer(args: &Infer) -> Result<Summary> {
     let model = ModelFile::open(Input::open(path)?)?;
     let options = OutputOptions { force: args.force, ..OutputOptions::default() };
     let output = stdio::create(&args.output, options, Text::No, &[&args.input, path, &args.key])?;
-    let inference = Inference::new(&model, CipherReader::new(Input::open(&args.input)?)?)?;
     let bootstrap = match (&args.bootstrap_key, model.bootstrapping()) {
         (_, None) => None,
-        (Some(path), _) => Some(BootstrapFile::open(Input::open(path)?)?),
-        (None, _) => {
-            let beside = args.key.with_file_name(bootstrap::KEY_NAME);
-            Some(BootstrapFile::open(Input::open(&beside)?)?)
+        (Some(path), _) => Some(Input::open(path)?),
+        (None, _) => Some(Input::open(args.key.with_file_name(bootstrap::KEY_NAME))?),
+    };
+    let watch: Arc<dyn Watch> = Arc::new(Shown::default());
+    let (written, devices, trace) = match &args.record {
+        None => {
+            let inference = Inference::new(&model, CipherReader::new(Input::open(&args.input)?)?)?;
+            let bootstrap = bootstrap.map(BootstrapFile::open).transpose()?;
+            let key = ckks(&args.key, "an evaluation key", None)?;
+            let devices = args.device.open()?;
+            let device = devices.lead().clone();
+            (inference.evaluate(key, bootstrap, device, &watch, output)?, devices, None)
+        }
+        Some(record) => {
+            let (examples, key) = (Input::open(&args.input)?, Input::open(&args.key)?);
+            let files = InferenceFiles { examples, key, bootstrap };
+            let mut inference = RecordedInference::new(&model, files)?;
+            if let Some(folder) = &args.keep {
+                let made = create_dir(folder)?;
+                inference = inference.keeping(made.path());
+                made.keep();
+            }
+            let file = audit::output(record, args.force, &[&args.input, path, &args.key])?;
+            let devices = args.device.open()?;
+            let (written, trace) = inference.evaluate(devices.lead().clone(), &watch, output)?;
+            (written, devices, Some((trace, file, record)))
         }
     };
-    let key = ckks(&args.key, "an evaluation key", None)?;
-    let devices = args.device.open()?;
-    let device = devices.lead().clone();
-    let watch: Arc<dyn Watch> = Arc::new(Shown::default());
-    let written = inference.evaluate(key, bootstrap, device, &watch, output)?;
     let size = units::bytes(written.bytes);
     let line = format!("{}: {size}, in {}; {} left", shown(&args.output), time(), written.left);
-    Ok(Summary::new("infer")
+    let summary = Summary::new("infer")
         .path("input", &args.input)
         .output(&args.output)
         .fact("device", devices.name())
         .facts(written.facts)
-        .line(line))
+        .line(line);
+    match trace {
+        None => Ok(summary),
+        Some((trace, file, record)) => audit::recorded(&trace, file, record, summary),
+    }
 }
 
 /// Computes the encrypted outputs by a model of a service.
@@ -317,6 +338,7 @@ pub(super) fn infer(args: &Infer) -> Result<Summary> {
 fn infer_there(args: &Infer, url: &str) -> Result<Summary> {
     use crate::remote::{Remote, Upload};
     use he_files::scan::Scanned;
+    audit::only_here(args.record.as_deref())?;
     stdin_once([&*args.input, &*args.key])?;
     let mut key = Upload::open(&args.key, Scanned::EvaluationKeys)?;
     let mut examples = [Upload::open(&args.input, Scanned::Encrypted)?];

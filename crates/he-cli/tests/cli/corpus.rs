@@ -55,5 +55,6 @@ replay!(
     sealed,
     sensor,
     table,
+    trace,
     transcript
 );

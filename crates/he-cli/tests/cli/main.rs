@@ -5,6 +5,7 @@
 mod aes;
 mod approximate;
 mod archives;
+mod audit;
 #[cfg(feature = "bench")]
 mod bench;
 mod bootstrap;

@@ -264,12 +264,10 @@ fn pictures_of_a_folder_are_examples() {
     assert!(!dir.path().join("x.he").exists());
 }
 
-/// More layers than levels, at insecure parameters: keygen makes the keys of refreshes, and infer
-/// finds them.
-#[test]
-fn models_that_need_refreshes_run() {
-    let dir = folder();
-    let at = |args: &[&str]| he(args.iter().copied()).at(dir.path());
+/// A model with refreshes of an insecure toy, deep.plan, with its keys, and examples under them,
+/// x.he.
+pub fn deep_model(folder: &Path) -> (Graph, Vec<Vec<f64>>) {
+    let at = |args: &[&str]| he(args.iter().copied()).at(folder);
     let mut onnx = Model::new(&[0, 6]);
     for layer in 0..6 {
         let name = |kind: &str, layer: usize| format!("{kind}{layer}");
@@ -289,13 +287,23 @@ fn models_that_need_refreshes_run() {
     let parameters = Parameters::Refreshed(BootstrapParams::insecure(toy).unwrap());
     let model = CompiledModel::compile_for(graph.clone(), &examples, Options::default(), parameters).unwrap();
     assert!(model.facts().unwrap().refreshes > 0);
-    fs::write(dir.path().join("deep.plan"), model.to_bytes().unwrap()).unwrap();
+    fs::write(folder.join("deep.plan"), model.to_bytes().unwrap()).unwrap();
     let row = |row: &Vec<f64>| row.iter().map(f64::to_string).collect::<Vec<_>>().join(",");
     let table: Vec<String> = examples.iter().map(row).collect();
-    fs::write(dir.path().join("x.csv"), table.join("\n") + "\n").unwrap();
+    fs::write(folder.join("x.csv"), table.join("\n") + "\n").unwrap();
 
     at(&["keygen", "deep.plan", "-o", "keys"]).ok();
     at(&["encrypt", "x.csv", "--model", "deep.plan", "-k", "keys/public.key", "-o", "x.he"]).ok();
+    (graph, examples)
+}
+
+/// More layers than levels, at insecure parameters: keygen makes the keys of refreshes, and infer
+/// finds them.
+#[test]
+fn models_that_need_refreshes_run() {
+    let dir = folder();
+    let at = |args: &[&str]| he(args.iter().copied()).at(dir.path());
+    let (graph, examples) = deep_model(dir.path());
     let infer = ["infer", "x.he", "--model", "deep.plan", "-k", "keys/eval.key", "-o", "y.he"];
     at(&infer).ok();
     at(&["decrypt", "y.he", "-k", "keys/secret.key", "-o", "y.csv"]).ok();

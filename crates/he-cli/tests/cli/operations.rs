@@ -2,7 +2,7 @@
 //! plain numbers give, and is refused on all others, with a hint that the table gives.
 
 use crate::pictures::Planes;
-use crate::process::{Keys, bootstrap_key, decrypt, decrypt_text, encrypt, eval, folder};
+use crate::process::{Keys, bootstrap_key, decrypt, decrypt_text, encrypt, eval, folder, he};
 use he_files::io::cancel::Cancel;
 use he_files::io::input::Input;
 use he_files::operation::{ComputedBy, Domain, Evaluation, Given, Kind, Operation, Row, Sources, TABLE};
@@ -146,18 +146,33 @@ impl Files {
             }
         }
         let result = self.path("result.he");
-        match row.key {
-            ComputedBy::Evaluation => eval(self.keys, &call, &inputs[0], &result),
-            ComputedBy::Bootstrapping => crate::process::refresh(self.keys, &inputs[0], &result),
-        }
+        let key = match row.key {
+            ComputedBy::Evaluation => self.keys.eval.clone(),
+            ComputedBy::Bootstrapping => bootstrap_key(self.keys),
+        };
+        self.audited(&call, &inputs, &key, &result);
         self.compares(row.name, kind, &result, &what);
         fs::remove_file(&result).unwrap();
         if row.name == "dot" {
-            eval(self.keys, &["dot", "--columns", "p,2"], &inputs[0], &result);
+            let key = &self.keys.eval;
+            self.audited(&["dot", "--columns", "p,2"], &inputs[..1], key, &result);
             let [p, q] = &numbers(kind, self.scheme, "a")[..] else { panic!("two columns") };
             self.near(&result, &[p.iter().zip(q).map(|(p, q)| p * q).sum()], &what);
             fs::remove_file(&result).unwrap();
         }
+    }
+
+    /// Computes, and computes all of it again by the trace.
+    fn audited(&self, call: &[&str], inputs: &[PathBuf], key: &str, result: &Path) {
+        let (trace, result) = (self.path("trace"), result.to_str().unwrap());
+        let (trace, inputs) = (trace.to_str().unwrap(), inputs.iter().map(|path| path.to_str().unwrap()));
+        let files = [inputs.clone().next().unwrap(), "-k", key, "-o", result, "--record", trace];
+        self.keys.on(he(["eval"].iter().chain(call).chain(&files))).ok();
+        let files: Vec<&str> = ["audit", trace, "--input"].into_iter().chain(inputs).collect();
+        let told = he([&files[..], &["-k", key, "--result", result, "--all", "--json"]].concat()).ok();
+        let told: serde_json::Value = serde_json::from_slice(&told).unwrap();
+        assert!(told["computed"].as_u64() > Some(0) && told["computed"] == told["operations"], "{told}");
+        fs::remove_file(trace).unwrap();
     }
 
     /// The numbers of a decrypted table are these.

@@ -2,6 +2,7 @@
 
 use super::Refreshing;
 use super::keys::KeyFile;
+use crate::chosen::Chosen;
 use crate::cipher_file::{CipherReader, CipherWriter, Written};
 use crate::error::Result;
 use crate::io::input::Input;
@@ -23,6 +24,7 @@ pub struct Refresh<P: Refreshing> {
     /// Its first ciphertexts, not yet verified, which say what is left.
     first: SealedFrame,
     payload: Payload,
+    chosen: Chosen,
 }
 
 impl<P: Refreshing> Refresh<P> {
@@ -40,7 +42,22 @@ impl<P: Refreshing> Refresh<P> {
         let first = reader.frame()?;
         let header = <P::Scheme as Scheme>::header(&reader.params, first.unverified())?;
         keys.params.check_left(header.state)?;
-        Ok(Self { keys, reader, first, payload })
+        Ok(Self { keys, reader, first, payload, chosen: Chosen::default() })
+    }
+
+    /// The number of frames, each of which is refreshed by itself.
+    ///
+    /// # Errors
+    /// The geometry is impossible.
+    pub fn frames(&self) -> Result<usize> {
+        let slots = <P::Scheme as Scheme>::slots(&self.reader.params);
+        Ok(self.payload.content.batches(slots)?.count())
+    }
+
+    /// Refreshes these frames alone.
+    #[must_use]
+    pub fn choosing(self, chosen: Chosen) -> Self {
+        Self { chosen, ..self }
     }
 
     /// Loads the keys, and refreshes batch after batch.
@@ -48,7 +65,7 @@ impl<P: Refreshing> Refresh<P> {
     /// # Errors
     /// A file is damaged; the output cannot be written; the device fails.
     pub fn evaluate(self, device: Device, watch: &Arc<dyn Watch>, output: Output) -> Result<Written> {
-        let Self { keys, mut reader, first, payload } = self;
+        let Self { keys, mut reader, first, payload, chosen } = self;
         let boot = keys.params.clone();
         let steps = Steps::new(watch);
         let device = device.overseen(Arc::clone(&steps) as _);
@@ -61,11 +78,14 @@ impl<P: Refreshing> Refresh<P> {
         let batches: Vec<(usize, usize)> = payload.content.batches(slots)?.collect();
         let all: u64 = batches.iter().map(|&(_, count)| count as u64).sum();
         let (decoder, mut first, mut progress) = (reader.decoder(), Some(first), None);
-        for (_, count) in batches {
+        for (at, (_, count)) in batches.into_iter().enumerate() {
             let frame = match first.take() {
                 Some(frame) => frame,
                 None => reader.frame()?,
             };
+            if !chosen.has(at) {
+                continue;
+            }
             let ct = decoder.decode(&ring, frame, count)?;
             if progress.is_none() {
                 // A batch takes as much longer as it has ciphertexts.

@@ -6,7 +6,7 @@ use crate::note::KeyId;
 use crate::scheme::{OfKeySet, Scheme};
 use he::Device;
 use he_core::ring::Ring;
-use he_core::wire::SealedFrame;
+use he_core::wire::{Frame, SealedFrame};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The decoder of frames of a file to ciphertexts, on any engine.
@@ -48,12 +48,26 @@ impl<S: Scheme> Decoder<S> {
     /// The frame is damaged, or of another size.
     pub fn decode(&self, ring: &Ring<Device>, sealed: SealedFrame, batch: usize) -> Result<S::Ciphertext> {
         let mut frame = sealed.open().in_file(&self.name)?;
-        let ct = S::decode(&self.params, ring, &frame).in_file(&self.name)?.of(&self.key_id);
+        let ct = self.decode_open(ring, &frame, batch)?;
         self.spares.keep(std::mem::take(&mut frame.body));
+        Ok(ct)
+    }
+
+    /// The same from a frame that was opened.
+    ///
+    /// # Errors
+    /// The frame is of another size.
+    pub fn decode_open(&self, ring: &Ring<Device>, frame: &Frame, batch: usize) -> Result<S::Ciphertext> {
+        let ct = S::decode(&self.params, ring, frame).in_file(&self.name)?.of(&self.key_id);
         if S::shape(&ct) != (batch, self.slots) {
             return Err(wrong_number(&self.name, "other"));
         }
         Ok(ct)
+    }
+
+    /// The key set of its ciphertexts.
+    pub fn key_id(&self) -> &KeyId {
+        &self.key_id
     }
 }
 

@@ -6,6 +6,7 @@ use crate::cipher_file::{CipherReader, CipherWriter, Written};
 use crate::contents::clear::{Plain, View};
 use crate::contents::numbers::Numbers;
 use crate::contents::pairing::Pairing;
+use crate::contents::uses::{self, Uses};
 use crate::data::picture::metadata::Metadata;
 use crate::data::picture::{Channels, Picture, PictureBuilder};
 use crate::error::{ContentError, Error, HaloRemedy, Result};
@@ -527,6 +528,27 @@ impl Filter {
         Ok(result)
     }
 
+    /// The frames of the one or two images that each frame of the result is computed from.
+    ///
+    /// # Errors
+    /// The geometry is impossible.
+    pub fn uses(&self, note: &ImageNote, params: &CkksParams) -> Result<Uses> {
+        let layout = note.layout(params.slots())?;
+        let (channels, files) = (note.format()?.0, 1 + usize::from(matches!(self, Self::Blend(_))));
+        let per_band = batches(&layout, note.batch as usize).count();
+        let Self::Grayscale = self else {
+            return Ok(uses::each(layout.bands() * channels.count() * per_band, files));
+        };
+        let frames = |first: usize| {
+            let gray = (0..per_band).map(move |at| {
+                uses::of(1, (0..channels.light()).map(|channel| first + channel * per_band + at))
+            });
+            let opacity = channels.light() * per_band..channels.count() * per_band;
+            gray.chain(opacity.map(move |at| uses::of(1, [first + at])))
+        };
+        Ok((0..layout.bands()).flat_map(|band| frames(band * channels.count() * per_band)).collect())
+    }
+
     /// Filters an image batch by batch, with the `other` image if there is one, into a file of the
     /// description `payload`, which follows from [`describe`](Self::describe).
     ///
@@ -553,6 +575,11 @@ impl Filter {
             Meter::new(team.watch(), Stage::Computing, (layout.bands() * channels.count() * per_band) as u64);
         let decoder = reader.decoder();
         let source = |jobs: &mut Jobs<'_, Batch>| {
+            let mut frame = 0..;
+            let mut give = |batch: Batch| match frame.next() {
+                Some(frame) if team.computes(frame) => jobs.give(batch),
+                _ => Ok(()),
+            };
             for _ in 0..layout.bands() {
                 let mut channel = 0;
                 if let Self::Grayscale = self {
@@ -562,7 +589,7 @@ impl Filter {
                         colours.iter_mut().try_for_each(|frames| reader.frame().map(|f| frames.push(f)))?;
                     }
                     for (frames, range) in colours.into_iter().zip(batches(&layout, note.batch as usize)) {
-                        jobs.give(Batch { frames, count: range.len(), light: true })?;
+                        give(Batch { frames, count: range.len(), light: true })?;
                     }
                     channel = channels.light();
                 }
@@ -573,7 +600,7 @@ impl Filter {
                             frames.push(other.frame()?);
                         }
                         let light = channel < channels.light();
-                        jobs.give(Batch { frames, count: range.len(), light })?;
+                        give(Batch { frames, count: range.len(), light })?;
                     }
                 }
             }

@@ -17,6 +17,7 @@ pub mod pairwise;
 pub mod samples;
 pub mod tables;
 pub mod unpack;
+pub mod uses;
 pub mod view;
 
 use self::clear::Clear;

@@ -3,6 +3,7 @@
 use super::Contents;
 use crate::cipher_file::{CipherReader, CipherWriter, Written};
 use crate::contents::pairing::Pairing;
+use crate::contents::uses::{self, Uses};
 use crate::error::{ContentError, Result};
 use crate::io::output::Output;
 use crate::note::Content;
@@ -39,6 +40,15 @@ impl<S: Contents> Pair<S> {
             .find(|last| operations.contains(last))
     }
 
+    /// The frames of the two files that each frame of the result is computed from.
+    ///
+    /// # Errors
+    /// The geometry is impossible.
+    pub fn uses(&self) -> Result<Uses> {
+        let batches = self.left.payload.content.batches(S::slots(&self.left.params))?;
+        Ok(uses::each(batches.count(), 2))
+    }
+
     /// Combines the files batch by batch into another. `lower` drops levels that are not needed any
     /// more.
     ///
@@ -62,8 +72,11 @@ impl<S: Contents> Pair<S> {
         let decoders = [left.decoder(), right.decoder()];
         type Job = ([SealedFrame; 2], usize, usize);
         let source = |jobs: &mut Jobs<'_, Job>| {
-            for (part, count) in content.batches(slots)? {
-                jobs.give(([left.frame()?, right.frame()?], part, count))?;
+            for (frame, (part, count)) in content.batches(slots)?.enumerate() {
+                let frames = [left.frame()?, right.frame()?];
+                if team.computes(frame) {
+                    jobs.give((frames, part, count))?;
+                }
             }
             left.end()?;
             right.end()

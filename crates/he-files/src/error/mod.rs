@@ -14,6 +14,7 @@ mod operations;
 mod parties;
 mod seal;
 mod search;
+mod traces;
 mod transcipher;
 
 pub use contents::{ContentError, HaloRemedy};
@@ -28,6 +29,7 @@ pub use operations::OperationError;
 pub use parties::PartyError;
 pub use seal::SealError;
 pub use search::SearchError;
+pub use traces::TraceError;
 pub use transcipher::TranscipherError;
 
 use files::SAME_SET;
@@ -168,6 +170,9 @@ pub enum Error {
     /// Bytes are not a file of SEAL that is read, or SEAL has none for an object.
     #[error(transparent)]
     Seal(#[from] SealError),
+    /// A trace cannot be read, or is not of what it should be of.
+    #[error(transparent)]
+    Trace(#[from] TraceError),
     /// A model cannot be read, compiled or computed.
     #[error(transparent)]
     Nn(he_nn::Error),
@@ -210,6 +215,7 @@ impl Error {
             Self::Party(error) => error.hint(),
             Self::SearchFile(error) => error.hint(),
             Self::Seal(error) => error.hint(),
+            Self::Trace(error) => error.hint(),
             Self::Nn(error) => error.hint(),
             Self::Search(error) => error.hint(),
         }
@@ -231,6 +237,7 @@ impl Error {
             Self::Party(error) => error.is_request(),
             Self::SearchFile(error) => error.is_request(),
             Self::Seal(error) => error.is_request(),
+            Self::Trace(error) => error.is_request(),
             Self::Search(error) => error.is_request(),
             _ => false,
         }

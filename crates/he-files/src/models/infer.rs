@@ -8,15 +8,15 @@ use crate::error::{ContentError, Error, ModelError, Result};
 use crate::io::output::Output;
 use crate::key_file::{Key, KeyFile};
 use crate::models::examples::Examples;
+use crate::models::refreshes::Refreshes;
 use crate::note::{Content, ExamplesNote, Payload};
 use crate::scheme::engine::Engine;
 use crate::scheme::{Ckks, Encrypt, Scheme};
 use crate::watch::{Meter, Stage, Steps, Watch};
 use he::Device;
-use he_core::bootstrapping::Bootstrapper;
-use he_core::circuits::ckks::NeverRefresh;
 use he_core::ckks::{Ciphertext, Complex64};
-use he_core::wire::Wire;
+use he_core::wire::{SealedFrame, Wire};
+use he_nn::program::Made;
 use rand::SeedableRng;
 use rand::rngs::ChaCha20Rng;
 use std::sync::Arc;
@@ -117,6 +117,9 @@ pub fn encrypt(
     writer.commit()
 }
 
+/// A call that sees the value of each step.
+type MadeStep<'a> = dyn FnMut(Made<'_, Device>) -> he_nn::Result<()> + 'a;
+
 /// Encrypted examples about to be computed on.
 pub struct Inference<'m> {
     model: &'m ModelFile,
@@ -155,18 +158,57 @@ impl<'m> Inference<'m> {
         Ok(Self { model, reader, note, payload })
     }
 
+    /// The description of the examples.
+    pub fn note(&self) -> &ExamplesNote {
+        &self.note
+    }
+
+    /// The rest of the file of examples, and the description of the result.
+    pub fn into_parts(self) -> (CipherReader<Ckks>, Payload) {
+        (self.reader, self.payload)
+    }
+
     /// Computes batch after batch.
     ///
     /// # Errors
     /// Keys are missing or of another key set; a file is damaged; the output cannot be written; the
     /// device fails.
     pub fn evaluate(
+        self,
+        key: KeyFile<Ckks>,
+        bootstrap: Option<BootstrapFile>,
+        device: Device,
+        watch: &Arc<dyn Watch>,
+        output: Output,
+    ) -> Result<Written> {
+        self.run(key, bootstrap, device, watch, output, None)
+    }
+
+    /// Does the same, and hands over the value of each step of the model's
+    /// [`program`](he_nn::CompiledModel::program), batch after batch.
+    ///
+    /// # Errors
+    /// The errors of [`evaluate`](Self::evaluate) and of `record`.
+    pub fn evaluate_recorded(
+        self,
+        key: KeyFile<Ckks>,
+        bootstrap: Option<BootstrapFile>,
+        device: Device,
+        watch: &Arc<dyn Watch>,
+        output: Output,
+        record: &mut dyn FnMut(&[SealedFrame]) -> Result<()>,
+    ) -> Result<Written> {
+        self.run(key, bootstrap, device, watch, output, Some(record))
+    }
+
+    fn run(
         mut self,
         key: KeyFile<Ckks>,
         bootstrap: Option<BootstrapFile>,
         device: Device,
         watch: &Arc<dyn Watch>,
         output: Output,
+        record: Option<&mut dyn FnMut(&[SealedFrame]) -> Result<()>>,
     ) -> Result<Written> {
         key.check_owner(&self.reader.params, &self.reader.payload.key_id, &self.reader.name)?;
         let steps = Steps::new(watch);
@@ -175,25 +217,11 @@ impl<'m> Inference<'m> {
         let writer = CipherWriter::new::<Ckks>(output, &engine.params, &self.payload)?;
         let model = self.model;
         let prepared = model.model.prepare(&engine.evaluator)?;
-        let refreshing = match (model.bootstrapping(), bootstrap) {
-            (None, _) => None,
-            (Some(_), None) => return Err(ModelError::NoBootstrapKey { model: model.name.clone() }.into()),
-            (Some(params), Some(file)) => {
-                let file = file.ckks(&self.reader.name)?;
-                file.check_owner(&self.reader.params, &self.reader.payload.key_id, &self.reader.name)?;
-                Some((Bootstrapper::new(params, &engine.ring)?, file.keys(&engine.ring, &**watch)?))
-            }
+        let refreshes = Refreshes::load(model, bootstrap, &self.reader, &engine, &**watch)?;
+        let run = |inputs: &[Ciphertext<Device>], made: &mut MadeStep<'_>| {
+            refreshes.infer(&prepared, &engine.evaluator, inputs, &keys, made)
         };
-        let run = |inputs: &[Ciphertext<Device>], done: &mut dyn FnMut(u64)| {
-            let ev = &engine.evaluator;
-            match &refreshing {
-                None => prepared.infer_watched(ev, inputs, &keys, &NeverRefresh, done),
-                Some((bootstrapper, own)) => {
-                    prepared.infer_watched(ev, inputs, &keys, &bootstrapper.with_keys(own), done)
-                }
-            }
-        };
-        self.batches(&engine, writer, prepared.work()?, &steps, run)
+        self.batches(&engine, writer, prepared.work()?, &steps, run, record)
     }
 
     /// The work that a device tells for each butterfly of the plan: that of a refresh, which the
@@ -215,7 +243,8 @@ impl<'m> Inference<'m> {
         mut writer: CipherWriter,
         work: u64,
         steps: &Steps,
-        run: impl Fn(&[Ciphertext<Device>], &mut dyn FnMut(u64)) -> he_nn::Result<Vec<Ciphertext<Device>>>,
+        run: impl Fn(&[Ciphertext<Device>], &mut MadeStep<'_>) -> he_nn::Result<Vec<Ciphertext<Device>>>,
+        mut record: Option<&mut dyn FnMut(&[SealedFrame]) -> Result<()>>,
     ) -> Result<Written> {
         let (batch, groups) = (self.note.batch as usize, self.note.groups());
         let decoder = self.reader.decoder();
@@ -232,14 +261,26 @@ impl<'m> Inference<'m> {
                 let total = (work as f64 * groups as f64 * rate) as u64;
                 progress = Some((steps.begin(Stage::Computing, total), rate));
             }
-            let mut done = |work: u64| {
+            let mut failed = None;
+            let mut made = |made: Made<'_, Device>| {
                 if let Some((progress, rate)) = &progress {
                     // A batch takes as much longer as it has ciphertexts.
-                    reached += work as f64 * count as f64 * rate;
+                    reached += made.work as f64 * count as f64 * rate;
                     progress.reach(reached as u64);
                 }
+                let Some(record) = &mut record else { return Ok(()) };
+                let frames = made.value.iter().map(|ct| Ok(ct.to_frame(&engine.params)?.seal()));
+                let recorded = frames.collect::<Result<Vec<_>>>().and_then(|frames| record(&frames));
+                recorded.map_err(|error| {
+                    failed = Some(error);
+                    he_nn::Error::Core(he_core::Error::Cancelled)
+                })
             };
-            for output in run(&inputs, &mut done)? {
+            let outputs = run(&inputs, &mut made);
+            if let Some(error) = failed {
+                return Err(error);
+            }
+            for output in outputs? {
                 writer.send(output.to_frame(&engine.params)?.seal())?;
             }
         }

@@ -3,8 +3,10 @@
 
 pub mod examples;
 mod infer;
+mod refreshes;
 
 pub use infer::{Encryption, Inference, NAME, encrypt};
+pub use refreshes::Refreshes;
 
 use crate::bootstrap::Refreshing;
 use crate::error::{ContentError, Error, ModelError, Result};

@@ -4,12 +4,14 @@ use super::row::{BIGCKKS, CKKS, Kind};
 use super::{Levels, Operation, table, two};
 use crate::bootstrap;
 use crate::bootstrap::refresh::Refresh;
+use crate::chosen::Chosen;
 use crate::cipher_file::{CipherReader, Written};
 use crate::contents::images::Filter;
 use crate::contents::integers::Aggregate;
 use crate::contents::over_rows::OverRows;
 use crate::contents::pairwise::Pair;
 use crate::contents::tables::{Moments, Statistic};
+use crate::contents::uses::{self, Uses};
 use crate::data::table::column_number;
 use crate::error::{ContentError, Error, OperationError, Result};
 use crate::file_start::FileFormat;
@@ -42,11 +44,27 @@ pub struct Sources {
 }
 
 /// The part of an evaluation that devices do.
-type Work = Box<dyn FnOnce(&[Device], Arc<dyn Watch>, Output) -> Result<Written>>;
+type Work = Box<dyn FnOnce(&[Device], Arc<dyn Watch>, &Chosen, Output) -> Result<Written>>;
+
+/// An operation that is ready, and the frames that each frame of its result is computed from.
+struct Prepared {
+    work: Work,
+    uses: Uses,
+}
+
+impl Prepared {
+    fn new(
+        uses: Uses,
+        work: impl FnOnce(&[Device], Arc<dyn Watch>, &Chosen, Output) -> Result<Written> + 'static,
+    ) -> Self {
+        Self { work: Box::new(work), uses }
+    }
+}
 
 /// An operation on files that fit it, and each other.
 pub struct Evaluation {
-    work: Work,
+    prepared: Prepared,
+    chosen: Chosen,
     cancel: Cancel,
 }
 
@@ -75,8 +93,20 @@ impl Evaluation {
             others: sources.others.into_iter().map(|other| other.cancelled_by(cancel)).collect(),
             key: sources.key.cancelled_by(cancel),
         };
-        let work = ended_by(cancel, prepared(operation, sources))?;
-        Ok(Self { work, cancel: cancel.clone() })
+        let prepared = ended_by(cancel, prepared(operation, sources))?;
+        Ok(Self { prepared, chosen: Chosen::default(), cancel: cancel.clone() })
+    }
+
+    /// The frames of ciphertexts that each frame of the result is computed from, of the files in
+    /// the order in which the operation takes them.
+    pub fn uses(&self) -> &Uses {
+        &self.prepared.uses
+    }
+
+    /// Computes these frames of the result alone: each is the same as in the whole.
+    #[must_use]
+    pub fn choosing(self, chosen: Chosen) -> Self {
+        Self { chosen, ..self }
     }
 
     /// Computes on the devices, and writes the result. Devices share the work of operations whose
@@ -89,9 +119,9 @@ impl Evaluation {
         if devices.is_empty() {
             return Err(Error::NoDevice);
         }
-        let Self { work, cancel } = self;
+        let Self { prepared: Prepared { work, .. }, chosen, cancel } = self;
         let devices: Vec<Device> = devices.iter().map(|device| cancel.oversee(device)).collect();
-        ended_by(&cancel, work(&devices, watch, output.cancelled_by(&cancel)))
+        ended_by(&cancel, work(&devices, watch, &chosen, output.cancelled_by(&cancel)))
     }
 }
 
@@ -100,7 +130,7 @@ fn ended_by<T>(cancel: &Cancel, result: Result<T>) -> Result<T> {
     result.map_err(|error| if cancel.is_cancelled() { Error::Cancelled } else { error })
 }
 
-fn prepared(operation: &Operation, sources: Sources) -> Result<Work> {
+fn prepared(operation: &Operation, sources: Sources) -> Result<Prepared> {
     let Sources { input, others, key } = sources;
     if matches!(operation, Operation::Refresh {}) {
         return refresh(input, key);
@@ -114,8 +144,8 @@ fn prepared(operation: &Operation, sources: Sources) -> Result<Work> {
         (key, Some(operator), Some(other)) => on_scheme!(key.scheme(NEEDED)?, key => {
             let pair = Pair::new(operator, opened(operation, input, &key)?, owned(other, &key)?)?;
             let lower = operation.lowers();
-            Ok(Box::new(move |devices, watch, output| {
-                let team = Team::new(&key.params, devices)?.watched(watch);
+            Ok(Prepared::new(pair.uses()?, move |devices, watch, chosen, output| {
+                let team = Team::new(&key.params, devices)?.watched(watch).choosing(chosen.clone());
                 let keys = team.share(&key.evaluation(&team.lead().ring)?)?;
                 let statistic = pair.result_of(&table::statistics()).map(str::to_owned);
                 let written = pair.evaluate(&team, &keys, lower, output);
@@ -135,12 +165,15 @@ fn prepared(operation: &Operation, sources: Sources) -> Result<Work> {
 }
 
 /// New levels, or a new noise budget, for a file.
-fn refresh(input: Input, key: Input) -> Result<Work> {
+fn refresh(input: Input, key: Input) -> Result<Prepared> {
     let (reader, params, id, name) = bootstrap::keys::KeyFile::open(key)?.into_parts();
     on_refreshing!(params, params => {
         let keys = bootstrap::keys::KeyFile::read_rest(reader, params, id, &name);
         let refresh = Refresh::new(keys, input).map_err(too_late)?;
-        Ok(Box::new(move |devices, watch, output| refresh.evaluate(devices[0].clone(), &watch, output)))
+        let uses = uses::each(refresh.frames()?, 1);
+        Ok(Prepared::new(uses, move |devices, watch, chosen, output| {
+            refresh.choosing(chosen.clone()).evaluate(devices[0].clone(), &watch, output)
+        }))
     })
 }
 
@@ -165,13 +198,17 @@ enum Job {
 }
 
 /// Filters of images, and statistics of tables of real numbers.
-fn real(operation: &Operation, key: KeyFile<Ckks>, input: Input, other: Option<Input>) -> Result<Work> {
+fn real(operation: &Operation, key: KeyFile<Ckks>, input: Input, other: Option<Input>) -> Result<Prepared> {
     let reader = opened(operation, input, &key)?;
     let job = job(operation, &key, &reader, other)?;
     let payload = reader.payload.after(operation.name(), described(&job, operation, &reader)?);
     let lower = operation.lowers();
-    Ok(Box::new(move |devices, watch, output| {
-        let team = Team::new(&key.params, devices)?.watched(watch);
+    let uses = match &job {
+        Job::Filter(filter, _) => filter.uses(&image_note(&reader, operation)?, &reader.params)?,
+        Job::Statistic(statistic) => statistic.uses(&table_note(&reader, operation)?),
+    };
+    Ok(Prepared::new(uses, move |devices, watch, chosen, output| {
+        let team = Team::new(&key.params, devices)?.watched(watch).choosing(chosen.clone());
         match job {
             Job::Filter(filter, other) => {
                 let keys = team.share(&key.evaluation(&team.lead().ring)?)?;
@@ -259,7 +296,7 @@ fn integers<E: Taken>(
     key: KeyFile<E>,
     input: Input,
     other: Option<Input>,
-) -> Result<Work> {
+) -> Result<Prepared> {
     let reader = opened(operation, input, &key)?;
     let aggregate = match (operation, other) {
         (Operation::Sum { .. }, _) => Aggregate::Sum,
@@ -272,11 +309,13 @@ fn integers<E: Taken>(
         }
         _ => return Err(has_no(operation, <E as Scheme>::NAME)),
     };
-    let result = aggregate.describe(&reader, &integers_note(&reader, operation)?)?;
+    let note = integers_note(&reader, operation)?;
+    let result = aggregate.describe(&reader, &note)?;
+    let uses = aggregate.uses(&note, <E as Scheme>::slots(&reader.params))?;
     let payload = reader.payload.after(operation.name(), Content::Integers(result));
     let lower = operation.lowers();
-    Ok(Box::new(move |devices, watch, output| {
-        let team = Team::new(&key.params, devices)?.watched(watch);
+    Ok(Prepared::new(uses, move |devices, watch, chosen, output| {
+        let team = Team::new(&key.params, devices)?.watched(watch).choosing(chosen.clone());
         let keys = key.evaluation(&team.lead().ring)?;
         aggregate.evaluate(&team, &keys, reader, &payload, lower, output)
     }))
@@ -288,7 +327,7 @@ fn columns(
     key: tfhe::keys::KeyFile,
     input: Input,
     others: Vec<Input>,
-) -> Result<Work> {
+) -> Result<Prepared> {
     use tfhe::eval::{Job, Operator};
     if operation.levels() == Some(Levels::Drop) {
         return Err(operation.no_levels());
@@ -337,12 +376,13 @@ fn on_columns(
     job: tfhe::eval::Job,
     left: tfhe::file::Reader,
     key: tfhe::keys::KeyFile,
-) -> Result<Work> {
+) -> Result<Prepared> {
     let name = operation.name();
     let payload = left.payload.after(name, job.describe(&left, name)?);
-    Ok(Box::new(move |devices, watch, output| {
+    let uses = uses::each(left.payload.content.columns.len(), job.files());
+    Ok(Prepared::new(uses, move |devices, watch, chosen, output| {
         let writer = tfhe::file::Writer::new(output, &key.params, &payload)?;
-        job.apply(&devices[0], key.evaluation()?, left, writer, &watch)
+        job.apply(&devices[0], key.evaluation()?, left, writer, (&watch, chosen))
     }))
 }
 

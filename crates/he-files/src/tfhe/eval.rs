@@ -4,6 +4,7 @@ use super::entries::Entries;
 use super::file::{Column, Reader, Writer};
 use super::note::{ColumnsNote, Integers};
 use super::sort;
+use crate::chosen::Chosen;
 use crate::cipher_file::Written;
 use crate::error::{ContentError, Result};
 use crate::note::pair_name;
@@ -221,12 +222,12 @@ impl Job {
         key: &BootstrapKey,
         left: Reader,
         writer: Writer,
-        watch: &Arc<dyn Watch>,
+        (watch, chosen): (&Arc<dyn Watch>, &Chosen),
     ) -> Result<Written> {
         if left.payload.content.signed {
-            self.apply_to::<Signed>(device, key, left, writer, watch)
+            self.apply_to::<Signed>(device, key, left, writer, (watch, chosen))
         } else {
-            self.apply_to::<Unsigned>(device, key, left, writer, watch)
+            self.apply_to::<Unsigned>(device, key, left, writer, (watch, chosen))
         }
     }
 
@@ -244,13 +245,32 @@ impl Job {
         Ok(Work { kind, width: width as usize, rows: note.rows as usize })
     }
 
+    /// The files that it takes.
+    pub fn files(&self) -> usize {
+        match self {
+            Self::Pair(..) => 2,
+            Self::Select(_) => 3,
+            Self::Sort | Self::Sum | Self::Lookup(_) => 1,
+        }
+    }
+
+    /// Passes over a column of each file.
+    fn pass(&mut self, left: &mut Reader) -> Result<()> {
+        left.frame()?;
+        match self {
+            Self::Pair(_, right) => right.frame().map(drop),
+            Self::Select(choices) => choices.iter_mut().try_for_each(|choice| choice.frame().map(drop)),
+            _ => Ok(()),
+        }
+    }
+
     fn apply_to<S: Signedness>(
         mut self,
         device: &Device,
         key: &BootstrapKey,
         mut left: Reader,
         mut writer: Writer,
-        watch: &Arc<dyn Watch>,
+        (watch, chosen): (&Arc<dyn Watch>, &Chosen),
     ) -> Result<Written> {
         let note = left.payload.content.clone();
         // A column may take hours: the steps are its lookups, which are equal.
@@ -259,7 +279,11 @@ impl Job {
         let device = &device.overseen(Arc::clone(&steps) as _);
         let evaluator = IntegerEvaluator::new(device, key, CARRY)?;
         let progress = steps.begin(Stage::Computing, total);
-        for _ in &note.columns {
+        for column in 0..note.columns.len() {
+            if !chosen.has(column) {
+                self.pass(&mut left)?;
+                continue;
+            }
             let result = match &mut self {
                 Self::Select(choices) => {
                     let [yes, no] = &mut **choices;

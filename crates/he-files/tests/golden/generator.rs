@@ -29,6 +29,7 @@ use he_files::scheme::{BigCkks, Ckks, OfKeySet, Rotations, Scheme, Taken};
 use he_files::search::{IndexFolder, Record, Wanted, answer, append};
 use he_files::team::Team;
 use he_files::tfhe::{self, columns, file::Column, keys::Encryptor, note::Integers};
+use he_files::trace::{self, Parts, Program, Role, Trace, Value};
 use he_files::transcipher;
 use he_nn::graph::{Decision, Dense, Graph, Node, Op};
 use he_nn::{Arrangement, CompiledModel, Options, Parameters};
@@ -318,6 +319,35 @@ fn model() -> Vec<File> {
         .into()
 }
 
+/// A trace of three operations: the digests are hashes of names, because traces hold no others.
+fn trace() -> File {
+    let digest = |name: &str| *blake3::hash(name.as_bytes()).as_bytes();
+    let file =
+        |role, frames: &[&str]| trace::File { role, frames: frames.iter().map(|f| digest(f)).collect() };
+    let operation = |name: &str, of: &[Value], results: &[&str]| trace::Operation {
+        name: name.to_owned(),
+        of: of.to_vec(),
+        results: results.iter().map(|result| digest(result)).collect(),
+    };
+    let frame = |file, frame| Value::Frame { file, frame };
+    let result = |operation, part| Value::Result { operation, part };
+    let parts = Parts {
+        program: Program::Model(digest("model")),
+        files: vec![
+            file(Role::Input, &["parameters", "description", "first", "second"]),
+            file(Role::Key, &["parameters", "key set", "key"]),
+        ],
+        operations: vec![
+            operation("one", &[frame(0, 2), frame(0, 3)], &["x"]),
+            operation("two", &[result(0, 0)], &["y", "z"]),
+            operation("three", &[result(1, 1), result(0, 0)], &["w"]),
+        ],
+        head: ["parameters", "result"].map(digest),
+        result: vec![result(2, 0), result(1, 0)],
+    };
+    ("trace.he".to_owned(), Trace::new(parts).unwrap().to_bytes().unwrap())
+}
+
 /// The vectors of an index, the second of which is deleted, and a query.
 pub const VECTORS: [[f64; 2]; 4] = [[3.0, 4.0], [1.0, 0.0], [-2.0, 0.0], [1.0, 1.0]];
 
@@ -417,6 +447,7 @@ pub fn files() -> Vec<File> {
     files.extend(tfhe());
     files.extend(transcipher());
     files.extend(model());
+    files.push(trace());
     files.extend(aes());
     files.extend(search());
     files

@@ -8,12 +8,13 @@ use he_core::wire::{FrameKind, WireError};
 use he_files::Error;
 use he_files::aes_file::Sealed;
 use he_files::cipher_file::CipherReader;
-use he_files::error::{NoteError, PassphraseError, TranscipherError};
+use he_files::error::{NoteError, PassphraseError, TraceError, TranscipherError};
 use he_files::key_file::AnyKey;
 use he_files::models::ModelFile;
 use he_files::passphrase::{Passphrase, Purpose};
 use he_files::scheme::{BigCkks, Ckks};
 use he_files::tfhe;
+use he_files::trace::Trace;
 use he_files::transcipher::SensorFile;
 
 /// The fields of a frame: 48 bytes of header, the body, 32 bytes of checksum.
@@ -206,6 +207,8 @@ fn other_files_of_other_versions() {
     assert!(matches!(error, Error::Container(ContainerError::Version { found: 2 })), "{error}");
     let error = cause(ModelFile::from_bytes("golden", &changed("model_plan.he", 8, 4)));
     assert!(matches!(error, Error::Nn(he_nn::Error::Version { found: 4, supported: 3 })), "{error}");
+    let error = Trace::from_bytes(&changed("trace.he", 8, 2)).map(drop);
+    assert!(matches!(cause(error), Error::Trace(TraceError::Version { found: 2, supported: 1 })));
     // The good ones are read.
     let model = ModelFile::from_bytes("golden", &committed("model_plan.he")).unwrap();
     model.engine(Device::cpu()).unwrap();

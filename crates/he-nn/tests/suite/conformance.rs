@@ -42,7 +42,7 @@ fn gpu_or_skip() -> Option<Cuda> {
 }
 
 /// A convolution and fully connected layers, with a tangent after each but the last.
-fn network(hidden: &[usize]) -> Graph {
+pub fn network(hidden: &[usize]) -> Graph {
     let mut model = Model::new(&[0, 1, 4, 4])
         .with(tensor("w", &[2, 1, 3, 3], &weights(1, 18)))
         .with(tensor("b", &[2], &weights(2, 2)))
@@ -72,7 +72,7 @@ fn network(hidden: &[usize]) -> Graph {
     Graph::from_onnx(&model.bytes()).unwrap()
 }
 
-fn options() -> Options {
+pub fn options() -> Options {
     Options { bits: 6, margin: 0.25 }
 }
 

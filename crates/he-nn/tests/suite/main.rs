@@ -10,5 +10,6 @@ mod inference;
 mod learning;
 mod models;
 mod opsets;
+mod program;
 mod reading;
 mod stacks;

@@ -4,6 +4,7 @@ use super::pair::{beyond, check_shapes};
 use crate::cipher_file::CipherReader;
 use crate::contents::over_rows::{OverRows, Rows};
 use crate::contents::packing::Places;
+use crate::contents::uses::{self, Uses};
 use crate::error::{ContentError, Result};
 use crate::note::{Content, IntegerColumnNote, IntegersNote, check_range, pair_name, title};
 use crate::scheme::{Scheme, Taken};
@@ -102,6 +103,40 @@ impl<E: Taken> Aggregate<E> {
         Ok(result)
     }
 
+    /// The frames of the one or two tables that each frame of the result is computed from.
+    ///
+    /// # Errors
+    /// The geometry is impossible.
+    pub fn uses(&self, note: &IntegersNote, slots: usize) -> Result<Uses> {
+        let files = 1 + usize::from(matches!(self, Self::DotTables(_)));
+        let taken = |column: usize| files == 2 || self.takes(&note.columns[column]);
+        if let Some(places) = note.places(slots) {
+            return Ok(match *self {
+                Self::DotColumns(a, b) => {
+                    let mut vectors = vec![places.of[a].vector, places.of[b].vector];
+                    vectors.dedup();
+                    vec![uses::of(1, vectors)]
+                }
+                _ => {
+                    let vectors = places.vectors.iter().enumerate().filter(|(_, columns)| taken(columns[0]));
+                    vectors.map(|(vector, _)| uses::of(files, [vector])).collect()
+                }
+            });
+        }
+        let content = Content::Integers(note.clone());
+        let parts: Vec<usize> = content.batches(slots)?.map(|(column, _)| column).collect();
+        let frames = |column: usize| (0..parts.len()).filter(|&frame| parts[frame] == column).collect();
+        let frames: Vec<Vec<usize>> = (0..note.columns.len()).map(frames).collect();
+        Ok(match *self {
+            Self::DotColumns(a, b) if a == b => vec![uses::of(1, frames[a].clone())],
+            Self::DotColumns(a, b) => vec![uses::of(1, [&frames[a][..], &frames[b]].concat())],
+            _ => {
+                let columns = (0..frames.len()).filter(|&column| taken(column) && !frames[column].is_empty());
+                columns.map(|column| uses::of(files, frames[column].clone())).collect()
+            }
+        })
+    }
+
     /// Whether the sum is over this kind of column.
     fn takes(&self, column: &IntegerColumnNote) -> bool {
         column.categories.is_some() == matches!(self, Self::Count)
@@ -157,9 +192,16 @@ impl<E: Taken> OverRows<E> for Aggregate<E> {
             }
             finish(total, 1)?;
         } else {
+            let mut result = 0..;
             for (index, column) in note.columns.iter().enumerate() {
                 let mut total = None;
+                let taken = matches!(self, Self::DotTables(_)) || self.takes(column);
+                let left_out = taken && !result.next().is_some_and(|result| team.computes(result));
                 for count in batches(index)? {
+                    if left_out {
+                        self.pass(reader)?;
+                        continue;
+                    }
                     let ct = reader.next(&engine.ring, count)?;
                     match self {
                         Self::DotTables(other) => {
@@ -182,6 +224,15 @@ impl<E: Taken> OverRows<E> for Aggregate<E> {
 }
 
 impl<E: Taken> Aggregate<E> {
+    /// Passes over a frame of each file.
+    fn pass(&mut self, reader: &mut CipherReader<E>) -> Result<()> {
+        reader.frame()?;
+        match self {
+            Self::DotTables(other) => other.frame().map(drop),
+            _ => Ok(()),
+        }
+    }
+
     /// For columns that share vectors, computes all columns of a vector at once.
     fn apply_packed(
         &mut self,
@@ -210,7 +261,13 @@ impl<E: Taken> Aggregate<E> {
             return send(sum_block(ev, ev.mul(x, y, keys)?, 1, rows, keys)?);
         }
         let progress = Meter::new(team.watch(), Stage::Computing, places.vectors.len() as u64);
+        let mut result = 0..;
         for columns in &places.vectors {
+            let taken = matches!(self, Self::DotTables(_)) || self.takes(&note.columns[columns[0]]);
+            if taken && !result.next().is_some_and(|result| team.computes(result)) {
+                self.pass(reader)?;
+                continue;
+            }
             let ct = reader.next(&engine.ring, 1)?;
             let with = match self {
                 Self::DotTables(other) => Some(other.next(&engine.ring, 1)?),

@@ -6,6 +6,7 @@ use super::totals::{Shifts, Totals, check_sums};
 use crate::cipher_file::CipherReader;
 use crate::contents::over_rows::{OverRows, Rows};
 use crate::contents::packing::{Places, Weights};
+use crate::contents::uses::{self, Uses};
 use crate::error::{ContentError, Result};
 use crate::note::{Content, TableNote};
 use crate::scheme::engine::Engine;
@@ -57,7 +58,7 @@ impl OverRows<Ckks> for Statistic {
                     engine,
                     keys,
                     (reader, &progress),
-                    note,
+                    (note, &|vector| team.computes(vector)),
                     &places,
                     (largest, &shifts),
                     &mut send,
@@ -65,7 +66,15 @@ impl OverRows<Ckks> for Statistic {
             }
             None => {
                 let mut send = |column: usize, ct| send(ct, result.columns[column].count);
-                self.apply_by_column(engine, keys, (reader, &progress), note, (&bounds, &shifts), &mut send)?;
+                let computes = |column| team.computes(column);
+                self.apply_by_column(
+                    engine,
+                    keys,
+                    (reader, &progress),
+                    (note, &computes),
+                    (&bounds, &shifts),
+                    &mut send,
+                )?;
             }
         }
         progress.finish();
@@ -74,6 +83,30 @@ impl OverRows<Ckks> for Statistic {
 }
 
 impl Statistic {
+    /// The frames of the one or two tables that each frame of the result is computed from.
+    pub fn uses(&self, note: &TableNote) -> Uses {
+        let files = 1 + usize::from(matches!(self, Self::DotTables(_)));
+        match note.places() {
+            Some(places) => match *self {
+                Self::DotColumns(a, b) => {
+                    let mut vectors = vec![places.of[a].vector, places.of[b].vector];
+                    vectors.dedup();
+                    vec![uses::of(1, vectors)]
+                }
+                _ => uses::each(places.vectors.len(), files),
+            },
+            None => {
+                let parts = batches(note).count();
+                let frames = |column: usize| column * parts..(column + 1) * parts;
+                match *self {
+                    Self::DotColumns(a, b) if a == b => vec![uses::of(1, frames(a))],
+                    Self::DotColumns(a, b) => vec![uses::of(1, frames(a).chain(frames(b)))],
+                    _ => (0..note.columns.len()).map(|column| uses::of(files, frames(column))).collect(),
+                }
+            }
+        }
+    }
+
     /// The level below a column's at which its sum stands.
     fn depth(&self) -> usize {
         match self {
@@ -95,7 +128,7 @@ impl Statistic {
         engine: &Engine<Ckks>,
         keys: &EvaluationKeys<Device>,
         (reader, progress): (&mut CipherReader<Ckks>, &Meter<'_>),
-        note: &TableNote,
+        (note, computes): (&TableNote, &dyn Fn(usize) -> bool),
         (bounds, shifts): (&[u64], &[(f64, f64)]),
         send: &mut dyn FnMut(usize, Ciphertext<Device>) -> Result<()>,
     ) -> Result<()> {
@@ -132,6 +165,12 @@ impl Statistic {
             return send(0, totals.dot(ev, shifts[0].as_ref())?);
         }
         for (column, (&bound, shifts)) in bounds.iter().zip(&shifts).enumerate() {
+            if !computes(column) {
+                for _ in &ranges {
+                    self.pass(reader)?;
+                }
+                continue;
+            }
             let mut totals = Totals::new(None);
             for range in &ranges {
                 let ct = next(reader, range)?;
@@ -156,7 +195,7 @@ impl Statistic {
         engine: &Engine<Ckks>,
         keys: &EvaluationKeys<Device>,
         (reader, progress): (&mut CipherReader<Ckks>, &Meter<'_>),
-        note: &TableNote,
+        (note, computes): (&TableNote, &dyn Fn(usize) -> bool),
         places: &Places,
         (bound, shifts): (u64, &[(f64, f64)]),
         send: &mut dyn FnMut(Ciphertext<Device>) -> Result<()>,
@@ -187,7 +226,11 @@ impl Statistic {
             totals.add_dot(ev, x, y, shifts.is_some(), keys)?;
             return send(totals.dot(ev, shifts.as_ref())?);
         }
-        for columns in &places.vectors {
+        for (vector, columns) in places.vectors.iter().enumerate() {
+            if !computes(vector) {
+                self.pass(reader)?;
+                continue;
+            }
             let ct = reader.next(&engine.ring, 1)?;
             self.check_range(&engine.params, note.rows, bound, ct.level())?;
             let weights = |side: fn(&(f64, f64)) -> f64| Weights::Blocks {
@@ -205,6 +248,15 @@ impl Statistic {
             progress.inc(1);
         }
         Ok(())
+    }
+
+    /// Passes over a frame of each file.
+    fn pass(&mut self, reader: &mut CipherReader<Ckks>) -> Result<()> {
+        reader.frame()?;
+        match self {
+            Self::DotTables(other) => other.frame().map(drop),
+            _ => Ok(()),
+        }
     }
 
     /// Adds what a part of a column, or of two, contributes.

@@ -1,0 +1,170 @@
+//! `audit` and `dispute`, and the traces that `eval` and `infer` record.
+
+use crate::args::{Audit, ComputedFrom, Dispute};
+use crate::error::{CliError, IoContext, Result};
+use crate::progress::Shown;
+use crate::stdio::{self, Text, stdin_once};
+use crate::summary::{Summary, shown, time};
+use he_files::audit::{self, Choice, InferenceFiles, Report};
+use he_files::bootstrap;
+use he_files::io::input::Input;
+use he_files::io::output::{Output, OutputOptions};
+use he_files::models::ModelFile;
+use he_files::operation::Sources;
+use he_files::scheme::engine::rng;
+use he_files::trace::{self, Program, Trace};
+use serde_json::{Value, json};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The shares of operations for which the report of an audit says how likely it was to find them.
+const SHARES: [f64; 3] = [0.01, 0.1, 0.5];
+
+/// A file for a trace, which a command is about to record.
+pub(super) fn output(path: &Path, force: bool, inputs: &[&Path]) -> Result<Output> {
+    stdio::create(path, OutputOptions { force, ..OutputOptions::default() }, Text::No, inputs)
+}
+
+/// A service has its own record of a job.
+#[cfg(feature = "client")]
+pub(super) fn only_here(record: Option<&Path>) -> Result<()> {
+    match record {
+        None => Ok(()),
+        Some(_) => Err(CliError::usage("--record is for computations on this machine")
+            .hint("leave it out; the service has the trace of each job")),
+    }
+}
+
+/// Writes a trace, and adds its root to the summary of the command that recorded it.
+pub(super) fn recorded(trace: &Trace, mut output: Output, path: &Path, summary: Summary) -> Result<Summary> {
+    output.write_all(&trace.to_bytes()?).writing(output.name())?;
+    output.commit()?;
+    let (root, count) = (trace::hex(&trace.root()), trace.operations().len());
+    let line = format!("{}: {count} operations, root {root}", shown(path));
+    Ok(summary.path("trace", path).fact("root", root).fact("operations", count).line(line))
+}
+
+/// Reads a trace.
+fn open(path: &Path) -> Result<Trace> {
+    Ok(Trace::read(Input::open(path)?)?)
+}
+
+/// The program of a trace, for people.
+fn program(trace: &Trace) -> String {
+    match trace.program() {
+        Program::Operation(json) => format!("the operation {json}"),
+        Program::Model(hash) => format!("the model {}", trace::hex(hash)),
+    }
+}
+
+/// Everything that is read.
+fn read<'a>(traces: &[&'a Path], files: &'a ComputedFrom) -> Vec<&'a Path> {
+    let files = files.inputs.iter().chain([&files.key]).chain(&files.model).chain(&files.bootstrap_key);
+    traces.iter().copied().chain(files.map(PathBuf::as_path)).collect()
+}
+
+/// Computes operations of a trace again.
+fn recompute(trace: &Trace, files: &ComputedFrom, choice: &Choice) -> Result<Report> {
+    let rng = &mut rng()?;
+    let key = Input::open(&files.key)?;
+    let Some(model) = &files.model else {
+        let mut inputs = files.inputs.iter().map(Input::open).collect::<he_files::Result<Vec<_>>>()?;
+        let sources = Sources { input: inputs.remove(0), others: inputs, key };
+        return Ok(audit::evaluation(trace, sources, choice, Arc::new(Shown::default()), rng)?);
+    };
+    let [examples] = files.inputs.as_slice() else {
+        return Err(CliError::usage("an inference has one input").hint("give one file with --input"));
+    };
+    let model = ModelFile::open(Input::open(model)?)?;
+    let beside = files.key.with_file_name(bootstrap::KEY_NAME);
+    let bootstrap = files.bootstrap_key.as_ref().unwrap_or(&beside);
+    let bootstrap = model.bootstrapping().map(|_| Input::open(bootstrap)).transpose()?;
+    let opened = InferenceFiles { examples: Input::open(examples)?, key, bootstrap };
+    let kept = files.values.as_deref();
+    Ok(audit::inference(trace, &model, opened, kept, choice, &Shown::default(), rng)?)
+}
+
+/// Computes some operations of a trace again, and says what follows.
+pub(super) fn audit(args: &Audit) -> Result<Summary> {
+    stdin_once(read(&[&args.trace], &args.files).into_iter().chain(args.result.as_deref()))?;
+    let trace = open(&args.trace)?;
+    if let Some(result) = &args.result {
+        audit::check_result(&trace, Input::open(result)?)?;
+    }
+    let choice = if args.all { Choice::All } else { Choice::Random(args.operations as usize) };
+    let report = recompute(&trace, &args.files, &choice)?;
+    if let Some(&first) = report.wrong.first() {
+        let (name, count) = (&trace.operations()[first].name, report.wrong.len());
+        let message = format!("operation {first} of the trace, {name}, has another result than is stated");
+        let hint = format!(
+            "the result is not what the program computes from the inputs, or these are others: {count} of {} \
+             operations that were computed again are wrong",
+            report.computed.len()
+        );
+        return Err(CliError::new(message).hint(hint));
+    }
+    let (all, chosen) = (trace.operations().len(), report.chosen.len());
+    let cheated = |share: f64| (share * all as f64).ceil() as usize;
+    let caught = |share: f64| audit::caught(all, cheated(share), chosen);
+    let mut summary = Summary::new("audit")
+        .path("trace", &args.trace)
+        .fact("root", trace::hex(&trace.root()))
+        .fact("program", program(&trace))
+        .fact("operations", all)
+        .fact("chosen", chosen)
+        .fact("computed", report.computed.len())
+        .fact("caught", SHARES.map(|share| json!({ "share": share, "probability": caught(share) })).to_vec())
+        .fact("result_checked", args.result.is_some())
+        .line(format!("{}: {}, root {}", shown(&args.trace), program(&trace), trace::hex(&trace.root())))
+        .line(format!(
+            "{chosen} of {all} operations are as recorded ({} computed, in {})",
+            report.computed.len(),
+            time()
+        ));
+    for share in SHARES.into_iter().filter(|_| chosen < all) {
+        let (wrong, percent, found) = (cheated(share), 100.0 * share, 100.0 * caught(share));
+        summary = summary.line(format!(
+            "if {percent} % of them ({wrong}) had been wrong, one would have been found with probability {found:.1} %"
+        ));
+    }
+    Ok(summary)
+}
+
+/// Finds the first operation in which two traces differ, and judges it.
+pub(super) fn dispute(args: &Dispute) -> Result<Summary> {
+    let traces = [args.first.as_path(), &args.second];
+    match &args.files {
+        Some(files) => stdin_once(read(&traces, files))?,
+        None => stdin_once(traces)?,
+    }
+    let (first, second) = (open(&args.first)?, open(&args.second)?);
+    let summary = Summary::new("dispute").path("first", &args.first).path("second", &args.second);
+    let Some(found) = audit::first_difference(&first, &second)? else {
+        let line = format!("{} and {} are equal", shown(&args.first), shown(&args.second));
+        return Ok(summary.fact("operation", Value::Null).line(line));
+    };
+    let (operation, all) = (found.leaf, first.operations().len());
+    let name = &first.operations()[operation].name;
+    let line = format!(
+        "operation {operation} of {all}, {name}, is the first in which they differ: {} questions",
+        found.questions
+    );
+    let summary = summary
+        .fact("operation", operation)
+        .fact("name", name.clone())
+        .fact("questions", found.questions)
+        .line(line);
+    let Some(files) = &args.files else { return Ok(summary) };
+    let report = recompute(&first, files, &Choice::These(vec![operation]))?;
+    let right = |trace: &Trace| report.computed.iter().all(|computed| computed.agrees(trace));
+    let (line, right) = match (right(&first), right(&second)) {
+        (true, _) => (format!("{} is right there", shown(&args.first)), json!("first")),
+        (_, true) => (format!("{} is right there", shown(&args.second)), json!("second")),
+        _ => ("neither is right".to_owned(), Value::Null),
+    };
+    Ok(summary
+        .fact("right", right)
+        .fact("computed", report.computed.len())
+        .line(format!("{line}, in {}", time())))
+}

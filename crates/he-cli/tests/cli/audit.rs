@@ -1,0 +1,314 @@
+//! Traces of computations: the same on any number of threads, true where nothing was altered, and
+//! found wrong wherever something was.
+
+use crate::models::deep_model;
+use crate::pictures::eight;
+use crate::process::{Call, Keys, encrypt, folder, he, names};
+use he_core::wire::{Frame, FrameReader, FrameWriter};
+use he_files::io::input::Input;
+use he_files::listing::{Checksum, Listed, Listing};
+use he_files::trace::{File, Parts, Program, Role, Trace, Value};
+use rand::rngs::ChaCha20Rng;
+use rand::{RngExt, SeedableRng};
+use serde_json::Value as Json;
+use std::fs;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+
+/// Two encrypted pictures of three channels, their sum, and its trace.
+struct Sum {
+    dir: TempDir,
+    keys: &'static Keys,
+}
+
+impl Sum {
+    fn new() -> Self {
+        let sum = Self { dir: folder(), keys: Keys::toy() };
+        for (seed, name) in ["a", "b"].into_iter().enumerate() {
+            let picture = sum.path("in.png");
+            eight(6, 5, 3, seed as u64).save(&picture).unwrap();
+            encrypt(sum.keys, &picture, &sum.path(name), &[]);
+        }
+        sum.record("c", "c.trace", &[]).ok();
+        sum
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    fn at(&self, args: &[&str]) -> Call {
+        he(args.iter().copied()).at(self.dir.path())
+    }
+
+    fn record(&self, result: &str, trace: &str, more: &[&str]) -> Call {
+        let key = &self.keys.eval;
+        let call = ["eval", "add", "a", "--with", "b", "-k", key, "-o", result, "--record", trace];
+        self.at(&[&call[..], more].concat())
+    }
+
+    fn audit(&self, trace: &str, more: &[&str]) -> Call {
+        let call = ["audit", trace, "--input", "a", "b", "-k", &self.keys.eval];
+        self.at(&[&call[..], more].concat())
+    }
+
+    fn trace(&self, name: &str) -> Trace {
+        Trace::read(Input::open(self.path(name)).unwrap()).unwrap()
+    }
+
+    /// Writes an altered trace, whose root is right again.
+    fn altered(&self, name: &str, alter: impl FnOnce(&mut Parts)) -> Trace {
+        let mut parts = self.trace("c.trace").into_parts();
+        alter(&mut parts);
+        let trace = Trace::new(parts).unwrap();
+        fs::write(self.path(name), trace.to_bytes().unwrap()).unwrap();
+        trace
+    }
+}
+
+fn json(bytes: &[u8]) -> Json {
+    serde_json::from_slice(bytes).unwrap()
+}
+
+/// A generator with a random seed, which a failed test shows.
+fn rng() -> ChaCha20Rng {
+    let seed = he_core::rand::rng().random();
+    println!("seed {seed}");
+    ChaCha20Rng::seed_from_u64(seed)
+}
+
+/// The file with one bit of one frame of ciphertexts flipped and all checksums right again, as a
+/// device leaves it that computes one wrong word; and the checksums.
+fn flipped(from: &Path, to: &Path, frame: usize, rng: &mut ChaCha20Rng) -> Vec<Checksum> {
+    let mut reader = FrameReader::new(BufReader::new(fs::File::open(from).unwrap()));
+    let listing = Listing::default();
+    let mut writer = FrameWriter::new(Listed::new(fs::File::create(to).unwrap(), listing.clone()));
+    let mut fingerprint = None;
+    let frames = std::iter::from_fn(|| reader.next_frame(|_, _| u64::MAX).unwrap());
+    for (at, mut found) in frames.enumerate() {
+        fingerprint = Some(found.fingerprint);
+        if at == 2 + frame {
+            // Words are packed at the end of a body.
+            let bit = rng.random_range(0..found.body.len() * 4) + found.body.len() * 4;
+            found.body[bit / 8] ^= 1 << (bit % 8);
+        }
+        let Frame { kind, fingerprint, .. } = found;
+        writer.write(&Frame { kind, fingerprint, body: std::mem::take(&mut found.body) }).unwrap();
+    }
+    writer.finish(fingerprint.unwrap()).unwrap();
+    listing.checksums()
+}
+
+/// The same files give the same trace, byte by byte.
+#[test]
+fn one_computation_has_one_trace() {
+    let sum = Sum::new();
+    for threads in ["1", "2", "3"] {
+        sum.record("other", "other.trace", &["--threads", threads, "--force"]).ok();
+        assert_eq!(fs::read(sum.path("other.trace")).unwrap(), fs::read(sum.path("c.trace")).unwrap());
+    }
+    let told = json(&sum.audit("c.trace", &["--result", "c", "-n", "2", "--json"]).ok());
+    assert_eq!((&told["operations"], &told["chosen"], &told["computed"]), (&3.into(), &2.into(), &2.into()));
+    assert_eq!(told["caught"][0]["probability"].as_f64().map(|p| (p * 3.0).round()), Some(2.0));
+    assert_eq!(told["program"], "the operation {\"name\":\"add\"}");
+    let trace = sum.trace("c.trace");
+    assert_eq!(
+        trace.files().iter().map(|file| file.role).collect::<Vec<_>>(),
+        [Role::Input, Role::Input, Role::Key]
+    );
+    assert_eq!(trace.tree().leaves(), 3);
+    // From pipes, too.
+    let (a, key) = (fs::read(sum.path("a")).unwrap(), &sum.keys.eval);
+    let call = ["eval", "add", "-", "--with", "b", "-k", key, "-o", "-", "--record", "piped.trace"];
+    sum.at(&call).stdin(&a).ok();
+    assert_eq!(sum.trace("piped.trace").root(), trace.root());
+}
+
+/// Whatever is altered in a trace is found by an audit of all operations.
+#[test]
+fn alterations_are_found() {
+    let (sum, rng) = (Sum::new(), &mut rng());
+    sum.at(&["eval", "sub", "a", "--with", "b", "-k", &sum.keys.eval, "-o", "d", "--record", "d.trace"]).ok();
+    let other = sum.trace("d.trace").into_parts();
+    let (bit, at) = (rng.random_range(0..8), rng.random_range(0..32));
+    let operation = rng.random_range(0..3);
+    type Alter<'a> = Box<dyn Fn(&mut Parts) + 'a>;
+    let alterations: Vec<(&str, &str, Alter<'_>)> = vec![
+        ("a result", "has another result", Box::new(|p| p.operations[operation].results[0][at] ^= 1 << bit)),
+        ("a name", "is not the one that the program has", Box::new(|p| p.operations[1].name.push('x'))),
+        (
+            "an operand",
+            "is not the one that",
+            Box::new(|p| p.operations[1].of[0] = Value::Frame { file: 0, frame: 2 }),
+        ),
+        ("one operand less", "is not the one that", Box::new(|p| drop(p.operations[0].of.pop()))),
+        (
+            "an operation dropped",
+            "is not the one that",
+            Box::new(|p| {
+                p.operations.pop();
+                p.result.pop();
+            }),
+        ),
+        (
+            "the first one dropped",
+            "is not the one that",
+            Box::new(|p| {
+                p.operations.remove(0);
+                p.result.pop();
+            }),
+        ),
+        (
+            "an operation more",
+            "is not the one that",
+            Box::new(|p| p.operations.push(p.operations[2].clone())),
+        ),
+        ("operations in another order", "is not the one that", Box::new(|p| p.operations.swap(0, 2))),
+        ("another program", "is not the one that", Box::new(|p| p.program = other.program.clone())),
+        (
+            "results of another program",
+            "has another result",
+            Box::new(|p| {
+                p.operations = other
+                    .operations
+                    .iter()
+                    .zip(&p.operations)
+                    .map(|(o, p)| he_files::trace::Operation { results: o.results.clone(), ..p.clone() })
+                    .collect()
+            }),
+        ),
+        (
+            "no program",
+            "there is no such operation",
+            Box::new(|p| p.program = Program::Operation("{}".to_owned())),
+        ),
+        (
+            "a program in other words",
+            "there is no such operation",
+            Box::new(|p| p.program = Program::Operation("{ \"name\":\"add\"}".to_owned())),
+        ),
+        ("a model", "the inference of a model", Box::new(|p| p.program = Program::Model([1; 32]))),
+        ("an input", "is not input file 1 of the trace", Box::new(|p| p.files[0].frames[2][at] ^= 1 << bit)),
+        (
+            "the description of an input",
+            "is not input file 2",
+            Box::new(|p| p.files[1].frames[1][at] ^= 1 << bit),
+        ),
+        ("inputs in another order", "is not input file 1", Box::new(|p| p.files.swap(0, 1))),
+        (
+            "a part of the key",
+            "is not key file 1",
+            Box::new(|p| p.files[2].frames.last_mut().unwrap()[at] ^= 1 << bit),
+        ),
+        (
+            "a key more",
+            "names 2 key files",
+            Box::new(|p| p.files.push(File { role: Role::Key, frames: vec![[0; 32]; 2] })),
+        ),
+        ("the parts of the result", "is not the one that", Box::new(|p| p.result.swap(0, 1))),
+        (
+            "the description of the result",
+            "is not the result of the trace",
+            Box::new(|p| p.head[1][at] ^= 1 << bit),
+        ),
+    ];
+    let root = sum.trace("c.trace").root();
+    for (what, error, alter) in alterations {
+        let trace = sum.altered("bad.trace", alter);
+        assert_ne!(trace.root(), root, "{what}");
+        let said = sum.audit("bad.trace", &["--all"]).refuses();
+        assert!(said.contains(error), "{what}: {said}");
+    }
+    // A root that is not that of the rest.
+    let mut bytes = fs::read(sum.path("c.trace")).unwrap();
+    bytes[20] ^= 1;
+    fs::write(sum.path("bad.trace"), bytes).unwrap();
+    assert!(sum.audit("bad.trace", &["--all"]).refuses().contains("root"));
+    // Other files than those of the trace: another input, another key set, another result.
+    let said = sum.at(&["audit", "c.trace", "--input", "a", "a", "-k", &sum.keys.eval]).refuses();
+    assert!(said.contains("is not input file 2"), "{said}");
+    sum.at(&["audit", "c.trace", "--input", "a", "b", "-k", &Keys::toy_other().eval]).refuses();
+    assert!(sum.audit("c.trace", &["--result", "d"]).refuses().contains("not the result"));
+}
+
+/// A device that flips one bit of a result is found, by an audit and in a dispute, which says who
+/// is right.
+#[test]
+fn a_flipped_bit_is_found() {
+    let (sum, rng) = (Sum::new(), &mut rng());
+    let frame = rng.random_range(0..3);
+    let frames = flipped(&sum.path("c"), &sum.path("wrong"), frame, rng);
+    sum.altered("wrong.trace", |parts| parts.operations[frame].results[0] = frames[2 + frame]);
+    let said = sum.audit("wrong.trace", &["--all", "--result", "wrong"]).refuses();
+    assert!(said.contains(&format!("operation {frame} of the trace, add {frame}")), "{said}");
+    for (traces, right) in [(["c.trace", "wrong.trace"], "first"), (["wrong.trace", "c.trace"], "second")] {
+        let call = ["dispute", traces[0], traces[1], "--input", "a", "b", "-k", &sum.keys.eval, "--json"];
+        let told = json(&sum.at(&call).ok());
+        let found = (&told["operation"], &told["questions"], &told["right"], &told["computed"]);
+        assert_eq!(found, (&frame.into(), &2.into(), &right.into(), &1.into()));
+    }
+    // Without the files the operation is found, and nobody judges.
+    let told = json(&sum.at(&["dispute", "c.trace", "wrong.trace", "--json"]).ok());
+    assert_eq!((&told["operation"], told.get("right")), (&frame.into(), None));
+    let told = json(&sum.at(&["dispute", "c.trace", "c.trace", "--json"]).ok());
+    assert!(told["operation"].is_null());
+    // Traces that differ before any operation cannot be compared.
+    sum.altered("bad.trace", |parts| parts.files[0].frames[2][0] ^= 1);
+    let said = sum.at(&["dispute", "c.trace", "bad.trace"]).refuses();
+    assert!(said.contains("inputs or keys"), "{said}");
+}
+
+/// The steps of an inference with refreshes, from values that were kept and from the beginning.
+#[test]
+fn inferences_are_audited_step_by_step() {
+    let (dir, rng) = (folder(), &mut rng());
+    let at = |args: &[&str]| he(args.iter().copied()).at(dir.path());
+    deep_model(dir.path());
+    let infer = ["infer", "x.he", "--model", "deep.plan", "-k", "keys/eval.key", "-o", "y.he"];
+    at(&[&infer[..], &["--record", "y.trace", "--keep", "values"]].concat()).ok();
+    let call =
+        ["audit", "y.trace", "--input", "x.he", "-k", "keys/eval.key", "--model", "deep.plan", "--json"];
+    let audit = |more: &[&str]| at(&[&call[..], more].concat());
+    let told = json(&audit(&["--all", "--result", "y.he"]).ok());
+    let all = told["operations"].as_u64().unwrap() as usize;
+    assert!(all > 4 && told["computed"] == told["operations"], "{told}");
+    let told = json(&audit(&["--values", "values", "-n", "2"]).ok());
+    assert_eq!((&told["chosen"], &told["computed"]), (&2.into(), &2.into()));
+
+    let read = || Trace::read(Input::open(dir.path().join("y.trace")).unwrap()).unwrap();
+    let names = names(&dir.path().join("values"));
+    let results = read()
+        .operations()
+        .iter()
+        .flat_map(|operation| operation.results.clone())
+        .map(|r| he_files::trace::hex(&r))
+        .collect::<std::collections::BTreeSet<_>>();
+    assert!(names.iter().eq(results.iter()), "{names:?}");
+    // One wrong word: the server goes on with it, so that all else is consistent, and keeps it.
+    let refreshes = (0..all).filter(|&at| read().operations()[at].name.contains("refresh"));
+    let refreshes: Vec<usize> = refreshes.collect();
+    let wrong = refreshes[rng.random_range(0..refreshes.len())];
+    let mut parts = read().into_parts();
+    parts.operations[wrong].results[0][3] ^= 16;
+    fs::write(dir.path().join("bad.trace"), Trace::new(parts).unwrap().to_bytes().unwrap()).unwrap();
+    let said = at(&[&["audit", "bad.trace"], &call[2..8], &["--all"]].concat()).refuses();
+    assert!(said.contains(&format!("operation {wrong} of the trace")), "{said}");
+    // Its values are not there, and a value under a wrong name is none.
+    let said =
+        at(&[&["audit", "bad.trace"], &call[2..8], &["--all", "--values", "values"]].concat()).refuses();
+    assert!(said.contains("is not there"), "{said}");
+    let call =
+        ["dispute", "bad.trace", "y.trace", "--input", "x.he", "-k", "keys/eval.key", "--model", "deep.plan"];
+    let told = json(&at(&[&call[..], &["--values", "values", "--json"]].concat()).ok());
+    assert_eq!(
+        (&told["operation"], &told["right"], &told["computed"]),
+        (&wrong.into(), &"second".into(), &1.into())
+    );
+    let one = dir.path().join("values").join(&names[0]);
+    let mut bytes = fs::read(&one).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(&one, bytes).unwrap();
+    audit(&["--all", "--values", "values"]).refuses();
+}

@@ -1,0 +1,302 @@
+//! Inferences: recorded, and their steps computed again.
+
+use super::plan::{HEAD, Plan, batches};
+use super::{Choice, Computed, Recording, Report, values};
+use crate::bootstrap::keys::KeyFile as BootstrapFile;
+use crate::cipher_file::{self, CipherReader, Decoder, Written};
+use crate::error::{InFile, KeyError, Result, TraceError};
+use crate::io::input::Input;
+use crate::io::output::Output;
+use crate::key_file::{AnyKey, KeyFile};
+use crate::listing::Checksum;
+use crate::models::{Inference, ModelFile, Refreshes};
+use crate::note::ExamplesNote;
+use crate::scheme::engine::Engine;
+use crate::scheme::{Ckks, OfKeySet, OneOf, Scheme};
+use crate::trace::{Operation, Role, Trace, Value};
+use crate::watch::{Meter, Stage, Watch};
+use he::Device;
+use he_core::ckks::Ciphertext;
+use he_core::rlwe::EvaluationKeys;
+use he_core::wire::{Frame, SealedFrame, Wire};
+use rand::Rng;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The files of an inference.
+pub struct InferenceFiles {
+    /// The encrypted examples.
+    pub examples: Input,
+    /// The evaluation key.
+    pub key: Input,
+    /// The bootstrapping key, of models that refresh.
+    pub bootstrap: Option<Input>,
+}
+
+/// The same files, opened and listed.
+struct Opened<'m> {
+    inference: Inference<'m>,
+    key: KeyFile<Ckks>,
+    bootstrap: Option<BootstrapFile>,
+    recording: Recording,
+}
+
+impl<'m> Opened<'m> {
+    fn new(model: &'m ModelFile, files: InferenceFiles) -> Result<Self> {
+        let mut recording = Recording::default();
+        let reader = CipherReader::new(recording.listed(Role::Input, files.examples))?;
+        let inference = Inference::new(model, reader)?;
+        let key = evaluation_key(recording.listed(Role::Key, files.key))?;
+        let bootstrap = files.bootstrap.filter(|_| model.bootstrapping().is_some());
+        let bootstrap = bootstrap.map(|file| BootstrapFile::open(recording.listed(Role::Key, file)));
+        Ok(Self { inference, key, bootstrap: bootstrap.transpose()?, recording })
+    }
+}
+
+fn evaluation_key(input: Input) -> Result<KeyFile<Ckks>> {
+    const NEEDED: &str = "an evaluation key";
+    let name = input.name().to_owned();
+    match AnyKey::read(input, NEEDED, None)?.scheme(NEEDED)? {
+        OneOf::Ckks(key) => Ok(key),
+        _ => Err(KeyError::Other { name: "the examples".to_owned(), key: name }.into()),
+    }
+}
+
+/// An [`Inference`] that is recorded.
+pub struct RecordedInference<'m> {
+    opened: Opened<'m>,
+    plan: Plan,
+    folder: Option<PathBuf>,
+}
+
+impl<'m> RecordedInference<'m> {
+    /// Checks that the examples and keys belong to the model.
+    ///
+    /// # Errors
+    /// The errors of [`Inference::new`]; a key is another one.
+    pub fn new(model: &'m ModelFile, files: InferenceFiles) -> Result<Self> {
+        let opened = Opened::new(model, files)?;
+        let plan = Plan::of_inference(model, opened.inference.note())?;
+        Ok(Self { opened, plan, folder: None })
+    }
+
+    /// Keeps every value between steps in a folder, each in a file that has its digest as its name:
+    /// an audit then computes no other steps than those that it has chosen.
+    #[must_use]
+    pub fn keeping(self, folder: impl Into<PathBuf>) -> Self {
+        Self { folder: Some(folder.into()), ..self }
+    }
+
+    /// Computes like [`Inference::evaluate`], and returns the trace as well.
+    ///
+    /// # Errors
+    /// The errors of [`Inference::evaluate`]; a value cannot be kept.
+    pub fn evaluate(
+        self,
+        device: Device,
+        watch: &Arc<dyn Watch>,
+        output: Output,
+    ) -> Result<(Written, Trace)> {
+        let Self { opened: Opened { inference, key, bootstrap, recording }, plan, folder } = self;
+        let mut made: Vec<Vec<Checksum>> = Vec::new();
+        let mut record = |frames: &[SealedFrame]| {
+            if let Some(folder) = &folder {
+                frames.iter().try_for_each(|frame| values::keep(folder, frame))?;
+            }
+            made.push(frames.iter().map(values::checksum).collect());
+            Ok(())
+        };
+        let written = inference.evaluate_recorded(key, bootstrap, device, watch, output, &mut record)?;
+        let trace = plan.trace(recording.files(), made, &written.frames)?;
+        Ok((written, trace))
+    }
+}
+
+/// Computes steps of an inference again on the CPU, from the files that the trace names. `kept`
+/// is a folder of the values between them, as [`RecordedInference::keeping`] wrote it; without
+/// it, all steps are computed that lead to the chosen ones.
+///
+/// # Errors
+/// [`TraceError`] if the trace is of another model, of other files, or has other operations than
+/// the model has, and for values that are not there; those of [`Inference`]. Wrong results are not
+/// errors: the report has them.
+pub fn inference(
+    trace: &Trace,
+    model: &ModelFile,
+    files: InferenceFiles,
+    kept: Option<&Path>,
+    choice: &Choice,
+    watch: &dyn Watch,
+    rng: &mut impl Rng,
+) -> Result<Report> {
+    let Opened { inference, key, bootstrap, recording } = Opened::new(model, files)?;
+    let note = inference.note().clone();
+    let plan = Plan::of_inference(model, &note)?;
+    plan.check(trace)?;
+    let chosen = choice.of(plan.len(), rng)?;
+    let wanted = match kept {
+        Some(_) => chosen.clone(),
+        None => leading_to(trace, &chosen),
+    };
+    let (mut reader, payload) = inference.into_parts();
+    key.check_owner(&reader.params, &reader.payload.key_id, &reader.name)?;
+    let used = wanted.iter().flat_map(|&operation| &trace.operations()[operation].of);
+    let used: BTreeSet<usize> = used.filter_map(place_of_frame).collect();
+    let (decoder, frames) = (reader.decoder(), frames(&mut reader, &used, &note)?);
+    let engine = model.engine(Device::cpu())?;
+    let keys = key.evaluation(&engine.ring)?;
+    let refreshes = Refreshes::load(model, bootstrap, &reader, &engine, watch)?;
+    recording.check(trace)?;
+    if cipher_file::head::<Ckks>(&engine.params, &payload)? != trace.result_frames()[..HEAD] {
+        return Err(TraceError::Result { name: "the description in the trace".to_owned() }.into());
+    }
+    let batches = batches(&note);
+    let mut steps = Steps {
+        trace,
+        model,
+        engine,
+        keys,
+        refreshes,
+        kept,
+        decoder,
+        frames,
+        batches,
+        made: BTreeMap::new(),
+    };
+    let meter = Meter::new(watch, Stage::Computing, wanted.len() as u64);
+    let mut computed = Vec::new();
+    for (at, &operation) in wanted.iter().enumerate() {
+        let found = steps.compute(operation)?;
+        let agrees = found.agrees(trace);
+        computed.push(found);
+        meter.inc(1);
+        if kept.is_none() && !agrees {
+            // Nothing is known of the values that follow a wrong one.
+            break;
+        }
+        steps.forget(&wanted[at + 1..]);
+    }
+    meter.finish();
+    Ok(Report::new(trace, chosen, computed))
+}
+
+/// The operations that these need, and these, in order.
+fn leading_to(trace: &Trace, chosen: &[usize]) -> Vec<usize> {
+    let (mut wanted, mut open) = (BTreeSet::new(), chosen.to_vec());
+    while let Some(operation) = open.pop() {
+        if wanted.insert(operation) {
+            open.extend(trace.operations()[operation].of.iter().filter_map(|value| match *value {
+                Value::Result { operation, .. } => Some(operation as usize),
+                Value::Frame { .. } => None,
+            }));
+        }
+    }
+    wanted.into_iter().collect()
+}
+
+/// The place of a frame of examples among those of ciphertexts.
+fn place_of_frame(value: &Value) -> Option<usize> {
+    match *value {
+        Value::Frame { frame, .. } => (frame as usize).checked_sub(HEAD),
+        Value::Result { .. } => None,
+    }
+}
+
+/// The frames of examples that are used, each with its place; the whole file is listed.
+fn frames(
+    reader: &mut CipherReader<Ckks>,
+    used: &BTreeSet<usize>,
+    note: &ExamplesNote,
+) -> Result<BTreeMap<usize, Frame>> {
+    let mut frames = BTreeMap::new();
+    for place in 0..batches(note).len() * note.parts as usize {
+        let sealed = reader.frame()?;
+        if used.contains(&place) {
+            frames.insert(place, sealed.open().in_file(&reader.name)?);
+        }
+    }
+    reader.end()?;
+    Ok(frames)
+}
+
+/// Steps of a trace that are computed again.
+struct Steps<'a> {
+    trace: &'a Trace,
+    model: &'a ModelFile,
+    engine: Engine<Ckks>,
+    keys: EvaluationKeys<Device>,
+    refreshes: Refreshes,
+    kept: Option<&'a Path>,
+    decoder: Decoder<Ckks>,
+    /// The frames of examples, until they are used.
+    frames: BTreeMap<usize, Frame>,
+    /// The groups of examples of each batch.
+    batches: Vec<usize>,
+    /// The values of operations that were computed, while they are needed.
+    made: BTreeMap<usize, Vec<Ciphertext<Device>>>,
+}
+
+impl Steps<'_> {
+    fn compute(&mut self, operation: usize) -> Result<Computed> {
+        let per_batch = self.trace.operations().len() / self.batches.len();
+        let (batch, step) = (operation / per_batch, operation % per_batch);
+        let stated: &Operation = &self.trace.operations()[operation];
+        // The values of a step are one after the other.
+        let mut of = stated.of.iter();
+        let mut values = Vec::new();
+        for planned in &self.model.model.program(self.batches[batch])[step].of {
+            let ciphertexts = match *planned {
+                he_nn::program::Value::Input => self.model.model.ciphertexts(),
+                he_nn::program::Value::Made(made) => {
+                    self.trace.operations()[batch * per_batch + made].results.len()
+                }
+            };
+            let cts = of.by_ref().take(ciphertexts).map(|&value| self.value(value, batch, operation));
+            values.push(cts.collect::<Result<Vec<_>>>()?);
+        }
+        let Self { engine, keys, model, .. } = self;
+        let found = self.refreshes.recompute(&model.model, &engine.evaluator, step, &values, keys)?;
+        let frames = found.iter().map(|ct| Ok(values::checksum(&ct.to_frame(&engine.params)?.seal())));
+        let results = frames.collect::<Result<_>>()?;
+        if self.kept.is_none() {
+            self.made.insert(operation, found);
+        }
+        Ok(Computed { operation, results })
+    }
+
+    /// A value that an operation takes.
+    fn value(&self, value: Value, batch: usize, operation: usize) -> Result<Ciphertext<Device>> {
+        match (value, self.kept) {
+            (Value::Frame { .. }, _) => {
+                let frame = place_of_frame(&value).and_then(|place| self.frames.get(&place));
+                let frame = frame.ok_or(TraceError::Steps { operation })?;
+                self.decoder.decode_open(&self.engine.ring, frame, self.batches[batch])
+            }
+            (Value::Result { operation: made, part }, None) => {
+                let found = self.made.get(&(made as usize)).and_then(|made| made.get(part as usize));
+                Ok(found.ok_or(TraceError::Steps { operation })?.duplicate()?)
+            }
+            (_, Some(folder)) => {
+                let digest = self.trace.digest(value).unwrap_or_default();
+                let frame = values::kept(folder, &digest, operation)?;
+                let ct = Ckks::decode(&self.engine.params, &self.engine.ring, &frame)?;
+                Ok(ct.of(self.decoder.key_id()))
+            }
+        }
+    }
+
+    /// Forgets the values that no further operation takes.
+    fn forget(&mut self, further: &[usize]) {
+        let operations = self.trace.operations();
+        let used: BTreeSet<usize> = further
+            .iter()
+            .flat_map(|&operation| &operations[operation].of)
+            .filter_map(|value| match *value {
+                Value::Result { operation, .. } => Some(operation as usize),
+                Value::Frame { .. } => None,
+            })
+            .collect();
+        self.made.retain(|operation, _| used.contains(operation));
+    }
+}

@@ -1,0 +1,105 @@
+//! Traces of what this crate computes: recording, checking by recomputation, and the first
+//! difference of two of them.
+//!
+//! [`Recording`] lists the frames of the files that a computation reads and writes, which have
+//! their checksums already, and makes the [`Trace`](crate::trace::Trace) of it. An auditor has the
+//! inputs, the evaluation keys and the program; [`evaluation`] and [`inference`] compare them with
+//! a trace, derive its operations from the program, and compute those that a [`Choice`] takes
+//! again. [`first_difference`] finds the operation that two parties have to settle.
+
+mod choice;
+mod evaluation;
+mod inference;
+mod plan;
+mod record;
+mod values;
+
+pub use choice::{Choice, caught};
+pub use evaluation::{RecordedEvaluation, evaluation};
+pub use inference::{InferenceFiles, RecordedInference, inference};
+pub use record::Recording;
+
+use crate::error::{InFile, Result, TraceError};
+use crate::io::input::Input;
+use crate::listing::{Checksum, Listed, Listing};
+use crate::trace::{Difference, Trace};
+use he_core::wire::FrameReader;
+use std::io::BufReader;
+
+/// An operation that was computed again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Computed {
+    /// Its place in the trace.
+    pub operation: usize,
+    /// The checksums of its results.
+    pub results: Vec<Checksum>,
+}
+
+impl Computed {
+    /// Whether a trace states the same results.
+    pub fn agrees(&self, trace: &Trace) -> bool {
+        trace.operations().get(self.operation).is_some_and(|stated| stated.results == self.results)
+    }
+}
+
+/// The findings of an audit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// The operations that were chosen, in order.
+    pub chosen: Vec<usize>,
+    /// The operations that were computed again: those that were chosen, and those before them
+    /// whose values were not kept.
+    pub computed: Vec<Computed>,
+    /// The places of those whose results are not the ones that the trace states.
+    pub wrong: Vec<usize>,
+}
+
+impl Report {
+    fn new(trace: &Trace, chosen: Vec<usize>, computed: Vec<Computed>) -> Self {
+        let wrong = computed.iter().filter(|computed| !computed.agrees(trace));
+        let wrong = wrong.map(|computed| computed.operation).collect();
+        Self { chosen, computed, wrong }
+    }
+}
+
+/// Checks that a file is undamaged, and the result that a trace ends in.
+///
+/// # Errors
+/// [`TraceError::Result`] if it is another one; it is damaged.
+pub fn check_result(trace: &Trace, file: Input) -> Result<()> {
+    let (name, listing) = (file.name().to_owned(), Listing::default());
+    let mut reader = FrameReader::new(BufReader::new(Listed::new(file, listing.clone())));
+    while let Some(mut frame) = reader.next_frame(|_, _| u64::MAX).in_file(&name)? {
+        reader.recycle(std::mem::take(&mut frame.body));
+    }
+    match listing.checksums() == trace.result_frames() {
+        true => Ok(()),
+        false => Err(TraceError::Result { name }.into()),
+    }
+}
+
+/// The first operation in which two traces of one program on the same files differ, in as many
+/// questions as the tree over the operations has rows; `None` if they are equal. Both parties agree
+/// on everything that it computes from.
+///
+/// # Errors
+/// [`TraceError::NotAlike`] if they differ before any operation does.
+pub fn first_difference(a: &Trace, b: &Trace) -> Result<Option<Difference>> {
+    let not_alike = |what| Err(TraceError::NotAlike { what }.into());
+    if a.root() == b.root() {
+        return Ok(None);
+    }
+    if a.program() != b.program() {
+        return not_alike("programs");
+    }
+    if a.context() != b.context() {
+        return not_alike("inputs or keys");
+    }
+    if a.tree().leaves() != b.tree().leaves() {
+        return not_alike("numbers of operations");
+    }
+    match a.tree().first_difference(b.tree()) {
+        None => not_alike("results, of the same operations"),
+        found => Ok(found),
+    }
+}

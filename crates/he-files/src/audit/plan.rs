@@ -1,0 +1,148 @@
+//! The operations of a program as an auditor derives them, who trusts no trace in that.
+
+use crate::contents::uses::Uses;
+use crate::error::{Result, TraceError};
+use crate::listing::Checksum;
+use crate::models::ModelFile;
+use crate::note::ExamplesNote;
+use crate::operation::Operation;
+use crate::trace::{File, Parts, Program, Trace, Value};
+use crate::{error, trace};
+
+/// The frames of parameters and description, before those of ciphertexts.
+pub const HEAD: usize = 2;
+
+/// An operation without its results, of which only the number is known.
+struct Planned {
+    name: String,
+    of: Vec<Value>,
+    results: usize,
+}
+
+/// All operations, and the values that the frames of the result hold.
+pub struct Plan {
+    program: Program,
+    operations: Vec<Planned>,
+    result: Vec<Value>,
+}
+
+/// A frame of ciphertexts of a file, by its place among those.
+fn frame(file: usize, frame: usize) -> Value {
+    Value::Frame { file: file as u32, frame: (HEAD + frame) as u32 }
+}
+
+fn results(operation: usize, count: usize) -> impl Iterator<Item = Value> {
+    (0..count as u32).map(move |part| Value::Result { operation: operation as u32, part })
+}
+
+/// The one line of JSON that stands for an operation.
+pub fn json(operation: &Operation) -> Result<String> {
+    serde_json::to_string(operation).map_err(|_| TraceError::NotATrace { why: "no operation" }.into())
+}
+
+/// The program of a model.
+pub fn model_program(model: &ModelFile) -> Result<Program> {
+    let hash = blake3::Hash::from_hex(&model.hash);
+    let hash = hash.map_err(|_| error::ModelError::NotCompiled { name: model.name.clone() })?;
+    Ok(Program::Model(*hash.as_bytes()))
+}
+
+impl Plan {
+    /// The plan of an operation on files: each frame of its result.
+    pub fn of_operation(operation: &Operation, uses: &Uses) -> Result<Self> {
+        let planned = |(index, uses): (usize, &Vec<crate::contents::uses::Use>)| Planned {
+            name: format!("{} {index}", operation.name()),
+            of: uses.iter().map(|of| frame(of.file, of.frame)).collect(),
+            results: 1,
+        };
+        let operations: Vec<Planned> = uses.iter().enumerate().map(planned).collect();
+        let result = (0..operations.len()).flat_map(|index| results(index, 1)).collect();
+        Ok(Self { program: Program::Operation(json(operation)?), operations, result })
+    }
+
+    /// The plan of an inference: the steps of the model, batch by batch.
+    pub fn of_inference(model: &ModelFile, note: &ExamplesNote) -> Result<Self> {
+        use he_nn::program::Value as Of;
+        let (parts, batches) = (note.parts as usize, batches(note));
+        let (mut operations, mut result) = (Vec::new(), Vec::new());
+        for (batch, count) in batches.into_iter().enumerate() {
+            let (first, steps) = (operations.len(), model.model.program(count));
+            for step in &steps {
+                let values = |of: &Of| -> Vec<Value> {
+                    match *of {
+                        Of::Input => (0..parts).map(|part| frame(0, batch * parts + part)).collect(),
+                        Of::Made(made) => results(first + made, steps[made].ciphertexts).collect(),
+                    }
+                };
+                operations.push(Planned {
+                    name: format!("batch {batch}: {}", step.name),
+                    of: step.of.iter().flat_map(values).collect(),
+                    results: step.ciphertexts,
+                });
+            }
+            if let Some(last) = steps.last() {
+                result.extend(results(operations.len() - 1, last.ciphertexts));
+            }
+        }
+        Ok(Self { program: model_program(model)?, operations, result })
+    }
+
+    /// The trace of this plan with these results, operation by operation, and the frames of the
+    /// result's file.
+    pub fn trace(self, files: Vec<File>, made: Vec<Vec<Checksum>>, frames: &[Checksum]) -> Result<Trace> {
+        let Some(&[first, second]) = frames.first_chunk() else {
+            return Err(TraceError::NotATrace { why: "the result has no description" }.into());
+        };
+        let operations = self.operations.into_iter().zip(made);
+        let operations = operations.map(|(planned, results)| trace::Operation {
+            name: planned.name,
+            of: planned.of,
+            results,
+        });
+        let operations = operations.collect();
+        let (program, head, result) = (self.program, [first, second], self.result);
+        Trace::new(Parts { program, files, operations, head, result })
+    }
+
+    /// The number of operations.
+    pub fn len(&self) -> usize {
+        self.operations.len()
+    }
+
+    /// Checks that a trace has this program, these operations on these values, and nothing else.
+    ///
+    /// # Errors
+    /// [`TraceError::Program`]; [`TraceError::Steps`] with the first operation that is another one.
+    pub fn check(&self, trace: &Trace) -> Result<()> {
+        if trace.program() != &self.program {
+            let (found, expected) = (told(trace.program()), told(&self.program));
+            return Err(TraceError::Program { found, expected }.into());
+        }
+        let same = |planned: &Planned, stated: &trace::Operation| {
+            planned.name == stated.name && planned.of == stated.of && planned.results == stated.results.len()
+        };
+        let (planned, stated) = (&self.operations, trace.operations());
+        let first = planned.iter().zip(stated).position(|(planned, stated)| !same(planned, stated));
+        if let Some(operation) = first {
+            return Err(TraceError::Steps { operation }.into());
+        }
+        if planned.len() != stated.len() || self.result != trace.result() {
+            return Err(TraceError::Steps { operation: planned.len().min(stated.len()) }.into());
+        }
+        Ok(())
+    }
+}
+
+/// A program for people.
+pub fn told(program: &Program) -> String {
+    match program {
+        Program::Operation(json) => json.clone(),
+        Program::Model(hash) => format!("model {}", trace::hex(hash)),
+    }
+}
+
+/// The groups of examples of each batch.
+pub fn batches(note: &ExamplesNote) -> Vec<usize> {
+    let (batch, groups) = (note.batch as usize, note.groups());
+    (0..groups).step_by(batch).map(|start| batch.min(groups - start)).collect()
+}

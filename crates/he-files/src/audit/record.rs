@@ -1,0 +1,65 @@
+//! Recording what files a computation reads.
+
+use crate::error::{Result, TraceError};
+use crate::io::input::Input;
+use crate::listing::{Listed, Listing};
+use crate::operation::Sources;
+use crate::trace::{File, Role, Trace};
+
+/// Lists the frames of the files that a computation reads, while it reads them: their checksums
+/// are in the files, so this costs nothing.
+#[derive(Debug, Default)]
+pub struct Recording {
+    files: Vec<(Role, String, Listing)>,
+}
+
+impl Recording {
+    /// The same input, listed as the next file of the computation. Inputs come before keys.
+    pub fn listed(&mut self, role: Role, input: Input) -> Input {
+        let (name, listing, known) = (input.name().to_owned(), Listing::default(), input.known_len());
+        self.files.push((role, name.clone(), listing.clone()));
+        let listed = Listed::new(input, listing);
+        match known {
+            Some(length) => Input::from_sized_reader(name, listed, length),
+            None => Input::from_reader(name, listed),
+        }
+    }
+
+    /// The same files of an evaluation, listed.
+    pub fn sources(&mut self, sources: Sources) -> Sources {
+        let Sources { input, others, key } = sources;
+        let input = self.listed(Role::Input, input);
+        let others = others.into_iter().map(|other| self.listed(Role::Input, other)).collect();
+        Sources { input, others, key: self.listed(Role::Key, key) }
+    }
+
+    /// The files, once they were read.
+    pub fn files(&self) -> Vec<File> {
+        let file =
+            |(role, _, listing): &(Role, String, Listing)| File { role: *role, frames: listing.checksums() };
+        self.files.iter().map(file).collect()
+    }
+
+    /// Checks that the files, once they were read, are those of a trace.
+    ///
+    /// # Errors
+    /// [`TraceError::Files`] or [`TraceError::File`].
+    pub fn check(&self, trace: &Trace) -> Result<()> {
+        for role in [Role::Input, Role::Key] {
+            let stated = trace.files().iter().filter(|file| file.role == role);
+            let found = self.files.iter().filter(|file| file.0 == role);
+            let (expected, count) = (stated.clone().count(), found.clone().count());
+            let role = if role == Role::Input { "input" } else { "key" };
+            if expected != count {
+                return Err(TraceError::Files { role, found: count, expected }.into());
+            }
+            for (place, (stated, (_, name, listing))) in stated.zip(found).enumerate() {
+                if stated.frames != listing.checksums() {
+                    let (name, place) = (name.clone(), place + 1);
+                    return Err(TraceError::File { name, role, place }.into());
+                }
+            }
+        }
+        Ok(())
+    }
+}
