@@ -206,6 +206,7 @@ fn real(operation: &Operation, key: KeyFile<Ckks>, input: Input, other: Option<I
     let uses = match &job {
         Job::Filter(filter, _) => filter.uses(&image_note(&reader, operation)?, &reader.params)?,
         Job::Statistic(statistic) => statistic.uses(&table_note(&reader, operation)?),
+        Job::Moments(moments) => moments.uses(&table_note(&reader, operation)?),
     };
     Ok(Prepared::new(uses, move |devices, watch, chosen, output| {
         let team = Team::new(&key.params, devices)?.watched(watch).choosing(chosen.clone());

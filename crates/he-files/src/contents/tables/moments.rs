@@ -7,6 +7,7 @@ use super::statistic::{Statistic, check_original};
 use super::totals::{Totals, check_sums};
 use crate::cipher_file::CipherReader;
 use crate::contents::over_rows::{OverRows, Rows};
+use crate::contents::uses::{self, Uses};
 use crate::error::{ContentError, Result};
 use crate::note::{ColumnNote, EXPONENT, TableNote, pair_name};
 use crate::scheme::engine::Engine;
@@ -75,6 +76,21 @@ impl Moments {
         self.result(&reader.params, note)
     }
 
+    /// The frames of the table that each frame of the result is computed from.
+    pub fn uses(&self, note: &TableNote) -> Uses {
+        let (places, parts) = (note.places(), batches(note).count());
+        let frames = |column: usize| match &places {
+            Some(places) => places.of[column].vector..places.of[column].vector + 1,
+            None => column * parts..(column + 1) * parts,
+        };
+        let used = |moment: &Moment| match *moment {
+            Moment::Mean(x) => uses::of(1, frames(x)),
+            Moment::Covariance(x, y) if frames(x) == frames(y) => uses::of(1, frames(x)),
+            Moment::Covariance(x, y) => uses::of(1, frames(x).chain(frames(y))),
+        };
+        self.of(note.columns.len()).iter().map(used).collect()
+    }
+
     fn result(&self, params: &CkksParams, note: &TableNote) -> Result<TableNote> {
         if self.target.is_some() {
             check_regression(note)?;
@@ -106,7 +122,10 @@ impl OverRows<Ckks> for Moments {
             Ok(ev.mul_scalar(&totals.left.finish()?, share)?)
         };
         let means = columns.iter().map(mean).collect::<Result<Vec<Ct>>>()?;
-        for (moment, about) in moments.iter().zip(&result.columns) {
+        for (frame, (moment, about)) in moments.iter().zip(&result.columns).enumerate() {
+            if !team.computes(frame) {
+                continue;
+            }
             let ct = match *moment {
                 Moment::Mean(x) => means[x].duplicate()?,
                 Moment::Covariance(x, y) => {
