@@ -28,7 +28,7 @@ mod table;
 mod transcipher;
 mod value;
 
-pub use audit::{Audit, ComputedFrom, Dispute};
+pub use audit::{Audit, Dispute, OfInference};
 pub use decrypt::Decrypt;
 pub use demo::Demo;
 pub use device::DeviceFlag;

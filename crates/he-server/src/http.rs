@@ -42,6 +42,7 @@ pub fn router(app: Arc<App>) -> Router {
         .route("/v1/objects/{id}", axum::routing::patch(files::append_object))
         .route("/v1/objects/{id}/content", get(files::content))
         .route("/v1/jobs/{id}/events", get(jobs::events))
+        .route("/v1/jobs/{id}/trace", get(jobs::trace))
         .layer(DefaultBodyLimit::disable());
     // The length of what is compressed tells of it: not where a token is.
     let secret = Router::new().route("/v1/sessions", post(sessions::create));

@@ -15,15 +15,13 @@ use crate::settings::{Config, JobTimes};
 use crate::store::Store;
 use crate::time_limits;
 use he::Device;
-use he_files::bootstrap::keys::KeyFile as BootstrapFile;
-use he_files::cipher_file::CipherReader;
+use he_files::audit::{InferenceFiles, RecordedEvaluation, RecordedInference};
+use he_files::cipher_file::Written;
 use he_files::io::cancel::Cancel;
 use he_files::io::input::Input;
 use he_files::io::output::Output;
-use he_files::key_file::AnyKey;
-use he_files::models::Inference;
-use he_files::operation::{Evaluation, Sources};
-use he_files::scheme::OneOf;
+use he_files::operation::Sources;
+use he_files::trace::Trace;
 use he_files::watch::{Progress, Watch};
 use serde_json::Value;
 use std::collections::HashMap;
@@ -266,7 +264,7 @@ async fn end(
     id: &str,
     active: &Active,
     state: JobState,
-    result: Option<&Object>,
+    result: Option<(&Object, Option<&Trace>)>,
     error: Option<&Cause>,
 ) -> Answer<Ended> {
     let Status { done, of, .. } = *active.status.borrow();
@@ -274,7 +272,9 @@ async fn end(
     let attempt = async || match jobs.db.end_job((tenant, id), state, (done, of), result, error).await? {
         // Perhaps by an attempt whose answer was lost.
         Ended::Already => Ok(match jobs.db.job(tenant, id).await? {
-            Some(job) if job.state == state && job.result.as_deref() == result.map(|object| &*object.id) => {
+            Some(job)
+                if job.state == state && job.result.as_deref() == result.map(|(object, _)| &*object.id) =>
+            {
                 Ended::Written
             }
             _ => Ended::Already,
@@ -323,22 +323,28 @@ async fn run(jobs: &Arc<Jobs>, owner: &Owner, id: &str) -> Answer<()> {
         Answer::Ok(if ended == Ended::Already { "cancelled" } else { "failed" })
     };
     let outcome = match (computed, active.stop.get()) {
-        (Ok(object), _) => match end(jobs, tenant, id, &active, JobState::Done, Some(&object), None).await? {
-            Ended::Written => "done",
-            Ended::Full => {
-                let problem = match jobs.db.room_for(&object).await? {
-                    Room::Full(full) => Problem::quota(&full),
-                    Room::Taken => Problem::conflict("there was no room for the result").hint("try again"),
-                };
-                let outcome = failed(&problem.cause).await?;
-                discard(jobs, &object.id).await;
-                outcome
+        (Ok((object, trace)), _) => {
+            match end(jobs, tenant, id, &active, JobState::Done, Some((&object, trace.as_ref())), None)
+                .await?
+            {
+                Ended::Written => "done",
+                Ended::Full => {
+                    let problem = match jobs.db.room_for(&object).await? {
+                        Room::Full(full) => Problem::quota(&full),
+                        Room::Taken => {
+                            Problem::conflict("there was no room for the result").hint("try again")
+                        }
+                    };
+                    let outcome = failed(&problem.cause).await?;
+                    discard(jobs, &object.id).await;
+                    outcome
+                }
+                Ended::Already => {
+                    discard(jobs, &object.id).await;
+                    "cancelled"
+                }
             }
-            Ended::Already => {
-                discard(jobs, &object.id).await;
-                "cancelled"
-            }
-        },
+        }
         (Err(_), Some(Stop::Cancelled)) => "cancelled",
         (Err(_), Some(Stop::Overdue)) => failed(&time_limits::exceeded(limit, owner)).await?,
         (Err(_), Some(Stop::Left)) => {
@@ -353,11 +359,11 @@ async fn run(jobs: &Arc<Jobs>, owner: &Owner, id: &str) -> Answer<()> {
 }
 
 /// Computes a job into the store; nothing is left of what fails.
-async fn stored(jobs: &Arc<Jobs>, job: &Job, active: &Arc<Active>) -> Answer<Object> {
+async fn stored(jobs: &Arc<Jobs>, job: &Job, active: &Arc<Active>) -> Answer<(Object, Option<Trace>)> {
     let result = ids::id()?;
     let computed = compute(jobs, job, active, &result).await;
     let adopted = match computed {
-        Ok(object) => jobs.store.adopt(&result).await.map(|()| object).map_err(Problem::from),
+        Ok(computed) => jobs.store.adopt(&result).await.map(|()| computed).map_err(Problem::from),
         Err(problem) => Err(problem),
     };
     if adopted.is_err() {
@@ -373,8 +379,18 @@ async fn discard(jobs: &Jobs, result: &str) {
     }
 }
 
-/// Computes a job into the staged file of `result`.
-async fn compute(jobs: &Arc<Jobs>, job: &Job, active: &Arc<Active>, result: &str) -> Answer<Object> {
+/// The trace of a computation that has one.
+fn recorded(done: he_files::Result<(Written, Trace)>) -> he_files::Result<(Written, Option<Trace>)> {
+    done.map(|(written, trace)| (written, Some(trace)))
+}
+
+/// Computes a job into the staged file of `result`. Answers to searches have no trace.
+async fn compute(
+    jobs: &Arc<Jobs>,
+    job: &Job,
+    active: &Arc<Active>,
+    result: &str,
+) -> Answer<(Object, Option<Trace>)> {
     let task = Task::parse(&job.request["operation"])?;
     let input = async |kind: Kind, id: &Value, name: &str| -> Answer<Input> {
         let id = id.as_str().unwrap_or_default();
@@ -410,25 +426,28 @@ async fn compute(jobs: &Arc<Jobs>, job: &Job, active: &Arc<Active>, result: &str
         let work = || match task {
             Task::Operation(operation) => {
                 let sources = Sources { input: first, others: others.collect(), key };
-                let evaluation = Evaluation::new(&operation, sources, &active.cancel)?;
-                evaluation.evaluate(&jobs.devices, watch, output(&staged)?)
+                let evaluation = RecordedEvaluation::new(&operation, sources, &active.cancel)?;
+                recorded(evaluation.evaluate(&jobs.devices, watch, output(&staged)?))
             }
-            Task::Infer { model } => infer(&jobs, &active, &model, first, key, bootstrap, &watch, &staged),
+            Task::Infer { model } => {
+                recorded(infer(&jobs, &active, &model, first, key, bootstrap, &watch, &staged))
+            }
             Task::Search { want } => {
                 let device = jobs.devices.first().ok_or(he_files::Error::NoDevice)?;
                 let index = index.ok_or_else(|| he_files::Error::Caller("there is no index".into()))?;
-                index.answer(want, [first, key], device, output(&staged)?, &*watch)
+                Ok((index.answer(want, [first, key], device, output(&staged)?, &*watch)?, None))
             }
         };
         // Hostile files end in errors; should one end in a panic after all, it ends its own job.
         let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
-        let written = match done {
-            Ok(written) => written?,
+        let (written, trace) = match done {
+            Ok(computed) => computed?,
             Err(_) => return Err(Problem::internal("a job has panicked")),
         };
         let info = describe::file(Input::open(&staged)?)?;
         let (kind, created) = (Kind::Object, clock::now());
-        Ok(Object { id, tenant, kind, ready: true, bytes: written.bytes, created, expires, info })
+        let bytes = written.bytes;
+        Ok((Object { id, tenant, kind, ready: true, bytes, created, expires, info }, trace))
     })
     .await?
 }
@@ -452,22 +471,16 @@ fn infer(
     bootstrap: Option<Input>,
     watch: &Arc<dyn Watch>,
     staged: &Path,
-) -> he_files::Result<he_files::cipher_file::Written> {
-    const NEEDED: &str = "an evaluation key";
+) -> he_files::Result<(Written, Trace)> {
     let missing = || he_files::Error::Caller(format!("there is no model {model}").into());
     let held = jobs.models.get(model).ok_or_else(missing)?;
     let model = &held.file;
     let cancel = &active.cancel;
-    let inference = Inference::new(model, CipherReader::new(input.cancelled_by(cancel))?)?;
-    let bootstrap = match model.bootstrapping() {
-        Some(_) => bootstrap.map(|key| BootstrapFile::open(key.cancelled_by(cancel))).transpose()?,
-        None => None,
-    };
-    let OneOf::Ckks(key) = AnyKey::read(key.cancelled_by(cancel), NEEDED, None)?.scheme(NEEDED)? else {
-        return Err(he_files::Error::Caller("models need a key set of ckks".into()));
-    };
+    let [examples, key] = [input, key].map(|input| input.cancelled_by(cancel));
+    let bootstrap = bootstrap.map(|key| key.cancelled_by(cancel));
+    let inference = RecordedInference::new(model, InferenceFiles { examples, key, bootstrap })?;
     let device = cancel.oversee(jobs.devices.first().ok_or(he_files::Error::NoDevice)?);
-    inference.evaluate(key, bootstrap, device, watch, output(staged)?.cancelled_by(cancel))
+    inference.evaluate(device, watch, output(staged)?.cancelled_by(cancel))
 }
 
 fn output(staged: &Path) -> he_files::Result<Output> {

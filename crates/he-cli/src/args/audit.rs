@@ -8,8 +8,14 @@ use std::path::PathBuf;
 pub struct Audit {
     /// The trace that eval --record or infer --record wrote
     pub trace: PathBuf,
+    /// The encrypted inputs, in the order in which the operation takes them
+    #[arg(long = "input", value_name = "FILE", required = true, num_args = 1..)]
+    pub inputs: Vec<PathBuf>,
+    /// The evaluation key; for eval refresh the bootstrapping key
+    #[arg(short, long, value_name = "FILE")]
+    pub key: PathBuf,
     #[command(flatten)]
-    pub files: ComputedFrom,
+    pub of: OfInference,
     /// The encrypted result, to see whether it is the one of the trace
     #[arg(long, value_name = "FILE")]
     pub result: Option<PathBuf>,
@@ -29,20 +35,20 @@ pub struct Dispute {
     pub first: PathBuf,
     /// The trace of the second party
     pub second: PathBuf,
-    /// The files to judge with; without them only the operation is found that the parties differ in
-    #[command(flatten)]
-    pub files: Option<ComputedFrom>,
-}
-
-/// The files that a computation read.
-#[derive(Debug, Args)]
-pub struct ComputedFrom {
-    /// The encrypted inputs, in the order in which the operation takes them
-    #[arg(long = "input", value_name = "FILE", required = true, num_args = 1..)]
+    /// The encrypted inputs, to judge with; without them only the operation is found that the
+    /// parties differ in
+    #[arg(long = "input", value_name = "FILE", num_args = 1.., requires = "key")]
     pub inputs: Vec<PathBuf>,
     /// The evaluation key; for eval refresh the bootstrapping key
-    #[arg(short, long, value_name = "FILE")]
-    pub key: PathBuf,
+    #[arg(short, long, value_name = "FILE", requires = "inputs")]
+    pub key: Option<PathBuf>,
+    #[command(flatten)]
+    pub of: OfInference,
+}
+
+/// The other files of an inference.
+#[derive(Debug, Args)]
+pub struct OfInference {
     /// The compiled model of an inference
     #[arg(long, value_name = "FILE")]
     pub model: Option<PathBuf>,

@@ -1,6 +1,6 @@
 //! `audit` and `dispute`, and the traces that `eval` and `infer` record.
 
-use crate::args::{Audit, ComputedFrom, Dispute};
+use crate::args::{Audit, Dispute, OfInference};
 use crate::error::{CliError, IoContext, Result};
 use crate::progress::Shown;
 use crate::stdio::{self, Text, stdin_once};
@@ -58,42 +58,52 @@ fn program(trace: &Trace) -> String {
     }
 }
 
-/// Everything that is read.
-fn read<'a>(traces: &[&'a Path], files: &'a ComputedFrom) -> Vec<&'a Path> {
-    let files = files.inputs.iter().chain([&files.key]).chain(&files.model).chain(&files.bootstrap_key);
-    traces.iter().copied().chain(files.map(PathBuf::as_path)).collect()
+/// The files that a computation read.
+struct Files<'a> {
+    inputs: &'a [PathBuf],
+    key: &'a Path,
+    of: &'a OfInference,
+}
+
+impl Files<'_> {
+    /// Everything that is read.
+    fn all(&self) -> impl Iterator<Item = &Path> {
+        let more = self.inputs.iter().chain(&self.of.model).chain(&self.of.bootstrap_key);
+        more.map(PathBuf::as_path).chain([self.key])
+    }
 }
 
 /// Computes operations of a trace again.
-fn recompute(trace: &Trace, files: &ComputedFrom, choice: &Choice) -> Result<Report> {
+fn recompute(trace: &Trace, files: &Files<'_>, choice: &Choice) -> Result<Report> {
     let rng = &mut rng()?;
-    let key = Input::open(&files.key)?;
-    let Some(model) = &files.model else {
+    let key = Input::open(files.key)?;
+    let Some(model) = &files.of.model else {
         let mut inputs = files.inputs.iter().map(Input::open).collect::<he_files::Result<Vec<_>>>()?;
         let sources = Sources { input: inputs.remove(0), others: inputs, key };
         return Ok(audit::evaluation(trace, sources, choice, Arc::new(Shown::default()), rng)?);
     };
-    let [examples] = files.inputs.as_slice() else {
+    let [examples] = files.inputs else {
         return Err(CliError::usage("an inference has one input").hint("give one file with --input"));
     };
     let model = ModelFile::open(Input::open(model)?)?;
     let beside = files.key.with_file_name(bootstrap::KEY_NAME);
-    let bootstrap = files.bootstrap_key.as_ref().unwrap_or(&beside);
+    let bootstrap = files.of.bootstrap_key.as_ref().unwrap_or(&beside);
     let bootstrap = model.bootstrapping().map(|_| Input::open(bootstrap)).transpose()?;
     let opened = InferenceFiles { examples: Input::open(examples)?, key, bootstrap };
-    let kept = files.values.as_deref();
+    let kept = files.of.values.as_deref();
     Ok(audit::inference(trace, &model, opened, kept, choice, &Shown::default(), rng)?)
 }
 
 /// Computes some operations of a trace again, and says what follows.
 pub(super) fn audit(args: &Audit) -> Result<Summary> {
-    stdin_once(read(&[&args.trace], &args.files).into_iter().chain(args.result.as_deref()))?;
+    let files = Files { inputs: &args.inputs, key: &args.key, of: &args.of };
+    stdin_once(files.all().chain([&*args.trace]).chain(args.result.as_deref()))?;
     let trace = open(&args.trace)?;
     if let Some(result) = &args.result {
         audit::check_result(&trace, Input::open(result)?)?;
     }
     let choice = if args.all { Choice::All } else { Choice::Random(args.operations as usize) };
-    let report = recompute(&trace, &args.files, &choice)?;
+    let report = recompute(&trace, &files, &choice)?;
     if let Some(&first) = report.wrong.first() {
         let (name, count) = (&trace.operations()[first].name, report.wrong.len());
         let message = format!("operation {first} of the trace, {name}, has another result than is stated");
@@ -134,10 +144,8 @@ pub(super) fn audit(args: &Audit) -> Result<Summary> {
 /// Finds the first operation in which two traces differ, and judges it.
 pub(super) fn dispute(args: &Dispute) -> Result<Summary> {
     let traces = [args.first.as_path(), &args.second];
-    match &args.files {
-        Some(files) => stdin_once(read(&traces, files))?,
-        None => stdin_once(traces)?,
-    }
+    let files = args.key.as_deref().map(|key| Files { inputs: &args.inputs, key, of: &args.of });
+    stdin_once(traces.into_iter().chain(files.iter().flat_map(Files::all)))?;
     let (first, second) = (open(&args.first)?, open(&args.second)?);
     let summary = Summary::new("dispute").path("first", &args.first).path("second", &args.second);
     let Some(found) = audit::first_difference(&first, &second)? else {
@@ -155,8 +163,8 @@ pub(super) fn dispute(args: &Dispute) -> Result<Summary> {
         .fact("name", name.clone())
         .fact("questions", found.questions)
         .line(line);
-    let Some(files) = &args.files else { return Ok(summary) };
-    let report = recompute(&first, files, &Choice::These(vec![operation]))?;
+    let Some(files) = files else { return Ok(summary) };
+    let report = recompute(&first, &files, &Choice::These(vec![operation]))?;
     let right = |trace: &Trace| report.computed.iter().all(|computed| computed.agrees(trace));
     let (line, right) = match (right(&first), right(&second)) {
         (true, _) => (format!("{} is right there", shown(&args.first)), json!("first")),

@@ -100,6 +100,9 @@ const GIVEN: &[(&str, &[&str])] = &[
             "he-cli encrypt inputs.csv --model model.plan -k model/public.key -o x.he",
         ],
     ),
+    ("he-cli audit", TRACED),
+    ("he-cli dispute", TRACED),
+    ("guide/src/traces.md", TRACED),
     (
         "he-cli decrypt",
         &[
@@ -129,6 +132,18 @@ const GIVEN: &[(&str, &[&str])] = &[
         "he-cli completions",
         &["mkdir -p ~/.local/share/bash-completion/completions ~/.zfunc ~/.config/fish/completions"],
     ),
+];
+
+/// An encrypted picture and encrypted examples of a model, and traces of two who have computed on
+/// the picture.
+const TRACED: &[&str] = &[
+    "he-cli keygen ckks -o keys/",
+    "he-cli encrypt photo.png -k keys/public.key -o photo.he",
+    "he-cli compile model.onnx --calibrate sample.csv -o model.plan",
+    "he-cli keygen model.plan -o model/",
+    "he-cli encrypt inputs.csv --model model.plan -k model/public.key -o x.he",
+    "he-cli eval invert photo.he -k keys/eval.key -o mine.he --record mine.trace",
+    "he-cli eval invert photo.he -k keys/eval.key -o theirs.he --record theirs.trace",
 ];
 
 /// An encrypted picture.

@@ -120,6 +120,9 @@ pub fn encrypt(
 /// A call that sees the value of each step.
 type MadeStep<'a> = dyn FnMut(Made<'_, Device>) -> he_nn::Result<()> + 'a;
 
+/// Takes the frames of the values that a step of the plan has made.
+type RecordStep<'a> = dyn FnMut(&[SealedFrame]) -> Result<()> + 'a;
+
 /// Encrypted examples about to be computed on.
 pub struct Inference<'m> {
     model: &'m ModelFile,
@@ -196,7 +199,7 @@ impl<'m> Inference<'m> {
         device: Device,
         watch: &Arc<dyn Watch>,
         output: Output,
-        record: &mut dyn FnMut(&[SealedFrame]) -> Result<()>,
+        record: &mut RecordStep<'_>,
     ) -> Result<Written> {
         self.run(key, bootstrap, device, watch, output, Some(record))
     }
@@ -208,7 +211,7 @@ impl<'m> Inference<'m> {
         device: Device,
         watch: &Arc<dyn Watch>,
         output: Output,
-        record: Option<&mut dyn FnMut(&[SealedFrame]) -> Result<()>>,
+        record: Option<&mut RecordStep<'_>>,
     ) -> Result<Written> {
         key.check_owner(&self.reader.params, &self.reader.payload.key_id, &self.reader.name)?;
         let steps = Steps::new(watch);
@@ -244,7 +247,7 @@ impl<'m> Inference<'m> {
         work: u64,
         steps: &Steps,
         run: impl Fn(&[Ciphertext<Device>], &mut MadeStep<'_>) -> he_nn::Result<Vec<Ciphertext<Device>>>,
-        mut record: Option<&mut dyn FnMut(&[SealedFrame]) -> Result<()>>,
+        mut record: Option<&mut RecordStep<'_>>,
     ) -> Result<Written> {
         let (batch, groups) = (self.note.batch as usize, self.note.groups());
         let decoder = self.reader.decoder();

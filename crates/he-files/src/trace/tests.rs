@@ -14,7 +14,7 @@ fn rng() -> ChaCha20Rng {
 
 /// A trace of so many operations, each of which computes from some values before it.
 fn random(operations: usize, rng: &mut ChaCha20Rng) -> Parts {
-    let mut digests =
+    let digests =
         |count: usize, rng: &mut ChaCha20Rng| -> Vec<Checksum> { (0..count).map(|_| rng.random()).collect() };
     let files = [Role::Input, Role::Input, Role::Key]
         .map(|role| File { role, frames: digests(rng.random_range(3..6), rng) })

@@ -10,7 +10,7 @@ const UNUSED: i64 = 30 * 60_000;
 
 /// Removes a tenant and what belongs to it, but objects.
 pub(super) async fn remove(tx: &mut AnyConnection, tenant: &str) -> Result<()> {
-    for table in ["tokens", "idempotency_keys", "long_requests", "jobs", "guests"] {
+    for table in ["tokens", "idempotency_keys", "long_requests", "traces", "jobs", "guests"] {
         let of = format!("DELETE FROM {table} WHERE tenant = $1");
         sqlx::query(&of).bind(tenant).execute(&mut *tx).await?;
     }

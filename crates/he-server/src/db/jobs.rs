@@ -4,6 +4,7 @@ use super::room::{self, Full, Room};
 use super::{Database, Object, Result, count, objects, whole};
 use crate::cause::Cause;
 use crate::clock;
+use he_files::trace::{self, Trace};
 use serde_json::{Value, json};
 use sqlx::Row;
 use sqlx::any::AnyRow;
@@ -62,6 +63,8 @@ pub struct Job {
     pub starts: u64,
     /// The object that it made.
     pub result: Option<String>,
+    /// The root of the trace of its computation, in hexadecimal.
+    pub root: Option<String>,
     /// The cause of its failure.
     pub error: Option<Cause>,
     /// When it was asked for, started last, and ended.
@@ -166,12 +169,23 @@ impl Job {
             "state": self.state.name(),
             "progress": { "done": self.done, "of": self.of },
             "result": self.result,
+            "root": self.root,
             "error": error,
             "created": clock::text(created),
             "started": started.map(clock::text),
             "finished": finished.map(clock::text),
         })
     }
+}
+
+/// Bytes in a column of text, which every database has.
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn from_hex(text: &str) -> Option<Vec<u8>> {
+    let pairs = text.as_bytes().chunks(2).map(|pair| std::str::from_utf8(pair).ok());
+    pairs.map(|pair| u8::from_str_radix(pair?, 16).ok()).collect()
 }
 
 fn job(row: &AnyRow) -> Result<Job> {
@@ -189,6 +203,7 @@ fn job(row: &AnyRow) -> Result<Job> {
         of: count(row, "steps")?,
         starts: count(row, "starts")?,
         result: row.try_get("result")?,
+        root: row.try_get("root")?,
         error: error.and_then(|error| serde_json::from_str(&error).ok()),
         times: (row.try_get("created")?, row.try_get("started")?, row.try_get("finished")?),
     })
@@ -272,6 +287,7 @@ impl Database {
             for statement in [
                 "DELETE FROM idempotency_keys WHERE job = $1",
                 "DELETE FROM long_requests WHERE job = $1",
+                "DELETE FROM traces WHERE job = $1",
                 "DELETE FROM jobs WHERE id = $1",
             ] {
                 sqlx::query(statement).bind(&id).execute(&mut *tx).await?;
@@ -371,26 +387,27 @@ impl Database {
         (tenant, id): (&str, &str),
         state: JobState,
         (done, of): (u64, u64),
-        result: Option<&Object>,
+        result: Option<(&Object, Option<&Trace>)>,
         error: Option<&Cause>,
     ) -> Result<Ended> {
         let mut tx = self.pool.begin().await?;
-        if let Some(object) = result
+        if let Some((object, _)) = result
             && objects::insert(&mut tx, &self.bounds, object).await? != Room::Taken
         {
             return Ok(Ended::Full);
         }
         let ended = sqlx::query(
-            "UPDATE jobs SET state = $1, done = $2, steps = $3, result = $4, error = $5, finished = $6
-             WHERE id = $7 AND finished IS NULL",
+            "UPDATE jobs SET state = $1, done = $2, steps = $3, result = $4, error = $5, finished = $6,
+             root = $7 WHERE id = $8 AND finished IS NULL",
         );
         let ended = ended
             .bind(state.name())
             .bind(whole(done))
             .bind(whole(of))
-            .bind(result.map(|object| object.id.clone()))
+            .bind(result.map(|(object, _)| object.id.clone()))
             .bind(error.and_then(|error| serde_json::to_string(&bounded(error)).ok()))
             .bind(clock::now())
+            .bind(result.and_then(|(_, trace)| trace).map(|trace| trace::hex(&trace.root())))
             .bind(id)
             .execute(&mut *tx)
             .await?;
@@ -399,11 +416,26 @@ impl Database {
             tx.rollback().await?;
             return Ok(Ended::Already);
         }
+        if let Some(trace) = result.and_then(|(_, trace)| trace?.to_bytes().ok()) {
+            let kept = sqlx::query("INSERT INTO traces VALUES ($1, $2, $3)").bind(id).bind(tenant);
+            kept.bind(hex(&trace)).execute(&mut *tx).await?;
+        }
         let given = sqlx::query("UPDATE tenants SET jobs = jobs - 1 WHERE id = $1");
         given.bind(tenant).execute(&mut *tx).await?;
         sqlx::query("DELETE FROM uses WHERE job = $1").bind(id).execute(&mut *tx).await?;
         tx.commit().await?;
         Ok(Ended::Written)
+    }
+
+    /// The bytes of the trace of a tenant's job, if it has one.
+    ///
+    /// # Errors
+    /// The database fails.
+    pub async fn trace_of(&self, tenant: &str, id: &str) -> Result<Option<Vec<u8>>> {
+        let row = sqlx::query("SELECT trace FROM traces WHERE job = $1 AND tenant = $2");
+        let row = row.bind(id).bind(tenant).fetch_optional(&self.readers).await?;
+        let text: Option<String> = row.map(|row| row.try_get("trace")).transpose()?;
+        Ok(text.and_then(|text| from_hex(&text)))
     }
 
     /// Forgets jobs that ended before this time, and their idempotency keys.
@@ -415,6 +447,7 @@ impl Database {
         for statement in [
             "DELETE FROM idempotency_keys WHERE job IN (SELECT id FROM jobs WHERE finished < $1)",
             "DELETE FROM long_requests WHERE job IN (SELECT id FROM jobs WHERE finished < $1)",
+            "DELETE FROM traces WHERE job IN (SELECT id FROM jobs WHERE finished < $1)",
             "DELETE FROM jobs WHERE finished < $1",
         ] {
             sqlx::query(statement).bind(before).execute(&mut *tx).await?;
@@ -428,6 +461,7 @@ mod tests {
     use super::*;
     use crate::db::{Bounds, Tenant};
     use crate::settings::Quota;
+    use he_files::trace::{Parts, Program};
 
     async fn add(db: &Database, tenant: &str, id: &str, key: Option<&str>) -> Added {
         db.add_job(NewJob { id, tenant, request: &Value::Null, key, uses: vec!["object"] }).await.unwrap()
@@ -460,7 +494,11 @@ mod tests {
             expires: None,
             info: Value::Null,
         };
-        assert_eq!(end(JobState::Done, Some(&object)).await, Ended::Already);
+        let (program, head) = (Program::Model([1; 32]), [[2; 32]; 2]);
+        let parts = Parts { program, files: vec![], operations: vec![], head, result: vec![] };
+        let trace = Trace::new(parts).unwrap();
+        assert_eq!(end(JobState::Done, Some((&object, Some(&trace)))).await, Ended::Already);
+        assert_eq!(db.trace_of("t", "1").await.unwrap(), None);
         assert_eq!(db.usage("t").await.unwrap(), (0, 0, 0));
         db.leave_job("1").await.unwrap();
         assert!(!db.start_job("1").await.unwrap() && db.unfinished_jobs().await.unwrap().is_empty());

@@ -10,7 +10,7 @@ use sqlx::{AnyConnection, Row};
 
 /// The statements of every version, the first of which is 1. Databases made before versions were
 /// counted are of version 1, which is why its statements may find their tables there.
-const VERSIONS: [&[&str]; 2] = [
+const VERSIONS: [&[&str]; 3] = [
     &[
         "CREATE TABLE IF NOT EXISTS tenants (
             id TEXT PRIMARY KEY, name TEXT NOT NULL, guest BIGINT NOT NULL, created BIGINT NOT NULL,
@@ -61,6 +61,12 @@ const VERSIONS: [&[&str]; 2] = [
         "CREATE TABLE guests (tenant TEXT PRIMARY KEY, address TEXT NOT NULL)",
         "CREATE INDEX guests_of_addresses ON guests (address)",
         "CREATE TABLE addresses (address TEXT PRIMARY KEY, turn BIGINT NOT NULL)",
+    ],
+    &[
+        // The root of the trace of a job, and the trace in hexadecimal.
+        "ALTER TABLE jobs ADD COLUMN root TEXT",
+        "CREATE TABLE traces (job TEXT PRIMARY KEY, tenant TEXT NOT NULL, trace TEXT NOT NULL)",
+        "CREATE INDEX traces_of_tenants ON traces (tenant)",
     ],
 ];
 

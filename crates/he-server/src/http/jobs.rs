@@ -12,7 +12,7 @@ use crate::problem::{Answer, Problem};
 use crate::request;
 use axum::Json;
 use axum::extract::{Path, State};
-use axum::http::{HeaderMap, HeaderName, StatusCode};
+use axum::http::{HeaderMap, HeaderName, StatusCode, header};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use futures_util::stream::{self, Stream};
 use serde::{Deserialize, Serialize};
@@ -147,6 +147,19 @@ fn now(app: &App, job: &mut Job) {
 /// `GET /v1/jobs/{id}`.
 pub async fn job(State(app): Shared, Who(tenant): Who, Path(id): Path<String>) -> Answer<Json<Value>> {
     Ok(Json(one(&app, &tenant.id, &id).await?.json()))
+}
+
+/// `GET /v1/jobs/{id}/trace`: the trace of a job that is done, as `he-cli audit` reads it.
+pub async fn trace(
+    State(app): Shared,
+    Who(tenant): Who,
+    Path(id): Path<String>,
+) -> Answer<([(HeaderName, &'static str); 1], Vec<u8>)> {
+    let job = one(&app, &tenant.id, &id).await?;
+    match app.db.trace_of(&tenant.id, &job.id).await? {
+        Some(trace) => Ok(([(header::CONTENT_TYPE, "application/octet-stream")], trace)),
+        None => Err(Problem::not_found("trace")),
+    }
 }
 
 /// `GET /v1/jobs`.

@@ -219,6 +219,11 @@ pub fn description() -> Value {
             }),
         ),
         (
+            "/v1/jobs/{id}/trace",
+            json!({ "get": operation("The trace of a job that is done, for audits", vec![id()], None,
+                vec![("200", json!({ "description": "The trace", "content": binary() }))]) }),
+        ),
+        (
             "/v1/models",
             json!({ "get": without_token(operation(
             "Lists the models of infer, and what keys for them need", vec![], None,
@@ -356,7 +361,7 @@ fn schemas() -> Value {
         },
         "Job": {
             "type": "object",
-            "required": ["id", "operation", "inputs", "key_set", "state", "progress", "result", "error",
+            "required": ["id", "operation", "inputs", "key_set", "state", "progress", "result", "root", "error",
                 "created", "started", "finished"],
             "properties": {
                 "id": text, "operation": schema("Any"), "inputs": { "type": "array", "items": text },
@@ -365,7 +370,7 @@ fn schemas() -> Value {
                     "type": "object", "required": ["done", "of"],
                     "properties": { "done": bytes(), "of": bytes() },
                 },
-                "result": maybe, "error": { "type": ["object", "null"] },
+                "result": maybe, "root": maybe, "error": { "type": ["object", "null"] },
                 "created": time, "started": maybe, "finished": maybe,
             },
         },

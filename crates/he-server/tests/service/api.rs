@@ -2,9 +2,14 @@
 
 use crate::client::{Client, TUS, read_answer};
 use crate::fixtures::{Service, evaluated, files};
+use he_files::audit::{self, Choice};
+use he_files::io::input::Input;
+use he_files::operation::Sources;
+use he_files::trace::{Trace, hex};
 use he_server::settings::Settings;
 use serde_json::{Value, json};
 use std::io::{BufReader, Read, Write};
+use std::sync::Arc;
 
 #[test]
 fn results_are_those_of_the_command_line() {
@@ -39,6 +44,33 @@ fn results_are_those_of_the_command_line() {
     assert_eq!((&info["state"], &info["kind"]), (&json!("ready"), &json!("object")));
     let jobs = guest.get("/v1/jobs").expect(200).json();
     assert_eq!(jobs["items"].as_array().unwrap().len(), 7);
+}
+
+/// The trace of a job is that of the same computation anywhere, and is there as long as the job.
+#[test]
+fn jobs_have_traces() {
+    let service = Service::start();
+    let (guest, other, files) = (service.guest(), service.guest(), files());
+    let keys = guest.upload("/v1/key-sets", &files.evaluation);
+    let image = guest.upload("/v1/objects", &files.image);
+    let id = guest.job(json!({ "name": "blend", "alpha": 0.25 }), &[&image, &image], &keys);
+    let job = guest.wait(&id);
+    let found = guest.get(&format!("/v1/jobs/{id}/trace")).expect(200).body;
+    let trace = Trace::from_bytes(&found).unwrap();
+    assert_eq!(job["root"], hex(&trace.root()));
+    let result = guest.content(job["result"].as_str().unwrap());
+    audit::check_result(&trace, Input::from_bytes("result", result)).unwrap();
+    let input = |bytes: &[u8]| Input::from_bytes("input", bytes.to_vec());
+    let image = || input(&files.image);
+    let sources = Sources { input: image(), others: vec![image()], key: input(&files.evaluation) };
+    let rng = &mut he_core::rand::rng();
+    let report = audit::evaluation(&trace, sources, &Choice::All, Arc::new(()), rng).unwrap();
+    assert!(report.wrong.is_empty() && report.computed.len() == trace.operations().len());
+    // Nobody else sees it, and a job that failed has none.
+    other.get(&format!("/v1/jobs/{id}/trace")).problem(404);
+    let failed = guest.job(json!({ "name": "sum" }), &[job["inputs"][0].as_str().unwrap()], &keys);
+    assert!(guest.wait(&failed)["root"].is_null());
+    guest.get(&format!("/v1/jobs/{failed}/trace")).problem(404);
 }
 
 #[test]
