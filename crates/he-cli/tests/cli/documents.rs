@@ -102,7 +102,7 @@ const GIVEN: &[(&str, &[&str])] = &[
     ),
     ("he-cli audit", TRACED),
     ("he-cli dispute", TRACED),
-    ("guide/src/traces.md", TRACED),
+    ("traces.md", TRACED),
     (
         "he-cli decrypt",
         &[

@@ -238,7 +238,7 @@ impl Database {
                 .execute(&mut *tx)
                 .await?;
         }
-        sqlx::query("INSERT INTO jobs VALUES ($1, $2, $3, $4, 0, 0, 0, NULL, NULL, $5, NULL, NULL)")
+        sqlx::query("INSERT INTO jobs VALUES ($1, $2, $3, $4, 0, 0, 0, NULL, NULL, $5, NULL, NULL, NULL)")
             .bind(new.id)
             .bind(new.tenant)
             .bind(short)

@@ -321,7 +321,7 @@ fn the_description_is_true() {
             }
         }
     }
-    assert_eq!(operations, 35);
+    assert_eq!(operations, 36);
     nobody.send("POST", "/v1/sessions", &[], b"").problem(403);
 }
 
