@@ -149,7 +149,7 @@ pub trait Operand<S: Signedness, B: LweOps>: sealed::Sealed {
     /// Calls `run` with the operand for these integers.
     ///
     /// # Errors
-    /// Those of `run`, those of [`IntegerEvaluator::constant`] for plain numbers.
+    /// The errors of `run`, and of [`IntegerEvaluator::constant`] for plain numbers.
     fn beside<T>(
         self,
         left: &FheInteger<S, B>,
