@@ -20,10 +20,20 @@ fn measured<S: Scheme>(world: &World<S>, ct: &Ciphertext<S, Cpu>) -> (f64, f64) 
 /// at N = 512, and 4096 coefficients by 2 %: together 4 %, .03 bits of the root, of which a fifth
 /// of a bit is six times as much.
 fn check<S: Scheme>(world: &World<S>, ct: &Ciphertext<S, Cpu>, slack: f64, what: &str) {
+    check_within(world, ct, slack, 0.2, what);
+}
+
+/// Likewise, of at most `above` bits more than what is predicted.
+///
+/// At each root of unity z, every product in a row multiplies the noise by |s(z)| of the one secret
+/// s. After two of them the mean of |s(z)|^4 over 256 pairs of roots scatters, and after three that
+/// of |s(z)|^6: in 3000 secrets the root mean square was beyond its mean by more than .39 and .97
+/// bits in one of 500, and by .5 and 1.5 at most.
+fn check_within<S: Scheme>(world: &World<S>, ct: &Ciphertext<S, Cpu>, slack: f64, above: f64, what: &str) {
     let (rms, greatest) = measured(world, ct);
     let Noise { rms_log2, peak_log2, .. } = ct.noise();
     let what = format!("{what}: {}, t = {}, N = {}", S::NAME, world.t(), world.n());
-    assert!(rms < rms_log2 + 0.2, "{what}: 2^{rms:.2}, predicted at most 2^{rms_log2:.2}");
+    assert!(rms < rms_log2 + above, "{what}: 2^{rms:.2}, predicted at most 2^{rms_log2:.2}");
     assert!(rms > rms_log2 - slack, "{what}: 2^{rms:.2}, predicted 2^{rms_log2:.2}");
     assert!(greatest < peak_log2, "{what}: greatest 2^{greatest:.2}");
     let real = world.decryptor.noise_budget(ct).unwrap();
@@ -61,9 +71,9 @@ fn statistics<S: Scheme>(rng: &mut ChaCha20Rng) {
             check(&world, &ev.mul(&a, &image, keys).unwrap(), 2.0, "product with its own image");
         }
         if let Ok(product) = ev.mul(&product, &square, keys) {
-            check(&world, &product, 4.0, "product of four");
+            check_within(&world, &product, 4.0, 0.8, "product of four");
             if let Ok(product) = ev.mul(&product, &product, keys) {
-                check(&world, &product, 10.0, "product of eight");
+                check_within(&world, &product, 10.0, 2.0, "product of eight");
             }
         }
         if world.params.has_slots() {
