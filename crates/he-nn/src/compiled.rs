@@ -312,17 +312,21 @@ impl CompiledModel {
     /// For a model that was read, those of linear maps whose weights exceed all numbers.
     pub fn requirements(&self) -> Result<Requirements> {
         let outlines = self.outlines()?;
-        let of_layer = |id: usize| match (&outlines[id], &self.functions[id]) {
+        let all = (0..self.layers.list.len()).map(|id| self.needs_of(id, outlines[id].as_ref()));
+        let union = all.fold(Requirements::default(), |all, one| all.union(&one));
+        Ok(Requirements { depth: self.parameters.params().max_level(), ..union })
+    }
+
+    /// The needs of a layer, whose map has this outline if it is linear.
+    pub(crate) fn needs_of(&self, id: usize, outline: Option<&Outline>) -> Requirements {
+        match (outline, &self.functions[id]) {
             (Some(outline), _) => outline.requirements.clone(),
             (_, Some(function)) => function.requirements(),
             _ => match self.layers.list[id].kind {
                 Kind::Product => Approximation::Square.requirements(),
                 _ => Requirements::default(),
             },
-        };
-        let all = (0..self.layers.list.len()).map(of_layer);
-        let union = all.fold(Requirements::default(), |all, one| all.union(&one));
-        Ok(Requirements { depth: self.parameters.params().max_level(), ..union })
+        }
     }
 
     /// How the numbers of examples lie in ciphertexts.

@@ -7,7 +7,7 @@ use crate::places::Arrangement;
 use he_core::backend::RingOps;
 use he_core::circuits::ckks::Refresher;
 use he_core::ckks::{Ciphertext, Evaluator};
-use he_core::rlwe::EvaluationKeys;
+use he_core::rlwe::{EvaluationKeys, KeyRequirements};
 use std::collections::BTreeMap;
 
 /// A value that a step computes from.
@@ -28,6 +28,8 @@ pub struct Step {
     pub of: Vec<Value>,
     /// The ciphertexts of its value.
     pub ciphertexts: usize,
+    /// Whether it is a refresh, with keys of its own.
+    pub refreshes: bool,
 }
 
 /// A step that was taken, of an inference on a batch.
@@ -71,13 +73,28 @@ impl CompiledModel {
                 }
             };
             newest[layer] = Value::Made(steps.len());
-            steps.push(Step { name, of, ciphertexts: ciphertexts(layer) });
+            let refreshes = matches!(action, Action::Refresh(_));
+            steps.push(Step { name, of, ciphertexts: ciphertexts(layer), refreshes });
         }
         if stacks {
             let of = vec![newest[newest.len() - 1]];
-            steps.push(Step { name: "outputs".to_owned(), of, ciphertexts: self.outputs().ciphertexts });
+            let (name, ciphertexts) = ("outputs".to_owned(), self.outputs().ciphertexts);
+            steps.push(Step { name, of, ciphertexts, refreshes: false });
         }
         steps
+    }
+
+    /// The evaluation keys that a step of the [`program`](Self::program) needs, those of refreshes
+    /// apart: with these alone, it leaves the words that it leaves with all keys.
+    ///
+    /// # Errors
+    /// Linear maps whose weights exceed all numbers.
+    pub fn keys_of(&self, step: usize) -> Result<KeyRequirements> {
+        let Some(&Action::Run { layer, .. }) = self.actions.get(step) else {
+            return Ok(KeyRequirements::default());
+        };
+        let outline = self.map(layer)?.map(|map| map.outline(self.parameters.params())).transpose()?;
+        Ok(self.needs_of(layer, outline.as_ref()).keys)
     }
 
     /// Takes a step of the [`program`](Self::program) by itself: the same words as in an inference,

@@ -267,15 +267,17 @@ fn inferences_are_audited_step_by_step() {
     deep_model(dir.path());
     let infer = ["infer", "x.he", "--model", "deep.plan", "-k", "keys/eval.key", "-o", "y.he"];
     at(&[&infer[..], &["--record", "y.trace", "--keep", "values"]].concat()).ok();
-    let call =
-        ["audit", "y.trace", "--input", "x.he", "-k", "keys/eval.key", "--model", "deep.plan", "--json"];
-    let (call_of_audit, _) = call.split_last_chunk::<1>().unwrap();
-    let audit = |more: &[&str]| at(&[&call[..], more].concat());
+    let files = ["--input", "x.he", "-k", "keys/eval.key", "--model", "deep.plan"];
+    let audit_of = |trace: &str, more: &[&str]| at(&[&["audit", trace], &files[..], more].concat());
+    let audit = |more: &[&str]| audit_of("y.trace", &[more, &["--json"]].concat());
     let told = json(&audit(&["--all", "--result", "y.he"]).ok());
     let all = told["operations"].as_u64().unwrap() as usize;
     assert!(all > 4 && told["computed"] == told["operations"], "{told}");
-    let told = json(&audit(&["--values", "values", "-n", "2"]).ok());
-    assert_eq!((&told["chosen"], &told["computed"]), (&2.into(), &2.into()));
+    // Each with no more keys than the steps need.
+    for count in [1, 1, 1, 1, 1, 2] {
+        let told = json(&audit(&["--values", "values", "-n", &count.to_string()]).ok());
+        assert_eq!((&told["chosen"], &told["computed"]), (&count.into(), &count.into()));
+    }
 
     let read = || Trace::read(Input::open(dir.path().join("y.trace")).unwrap()).unwrap();
     let names = names(&dir.path().join("values"));
@@ -293,15 +295,13 @@ fn inferences_are_audited_step_by_step() {
     let mut parts = read().into_parts();
     parts.operations[wrong].results[0][3] ^= 16;
     fs::write(dir.path().join("bad.trace"), Trace::new(parts).unwrap().to_bytes().unwrap()).unwrap();
-    let said = at(&[&["audit", "bad.trace"], &call[2..8], &["--all"]].concat()).refuses();
+    let said = audit_of("bad.trace", &["--all"]).refuses();
     assert!(said.contains(&format!("operation {wrong} of the trace")), "{said}");
     // Its values are not there, and a value under a wrong name is none.
-    let said =
-        at(&[&["audit", "bad.trace"], &call[2..8], &["--all", "--values", "values"]].concat()).refuses();
+    let said = audit_of("bad.trace", &["--all", "--values", "values"]).refuses();
     assert!(said.contains("is not there"), "{said}");
-    let call =
-        ["dispute", "bad.trace", "y.trace", "--input", "x.he", "-k", "keys/eval.key", "--model", "deep.plan"];
-    let told = json(&at(&[&call[..], &["--values", "values", "--json"]].concat()).ok());
+    let (traces, more) = (["dispute", "bad.trace", "y.trace"], ["--values", "values", "--json"]);
+    let told = json(&at(&[&traces[..], &files, &more].concat()).ok());
     assert_eq!(
         (&told["operation"], &told["right"], &told["computed"]),
         (&wrong.into(), &"second".into(), &1.into())
@@ -313,5 +313,5 @@ fn inferences_are_audited_step_by_step() {
     let middle = bytes.len() / 2;
     bytes[middle] ^= 1;
     fs::write(&one, bytes).unwrap();
-    at(&[&call_of_audit[..], &["--all", "--values", "values"]].concat()).refuses();
+    audit_of("y.trace", &["--all", "--values", "values"]).refuses();
 }

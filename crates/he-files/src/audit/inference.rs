@@ -7,17 +7,17 @@ use crate::cipher_file::{self, CipherReader, Decoder, Written};
 use crate::error::{InFile, KeyError, Result, TraceError};
 use crate::io::input::Input;
 use crate::io::output::Output;
-use crate::key_file::{AnyKey, KeyFile};
+use crate::key_file::{AnyKey, Key, KeyFile};
 use crate::listing::Checksum;
 use crate::models::{Inference, ModelFile, Refreshes};
 use crate::note::ExamplesNote;
 use crate::scheme::engine::Engine;
-use crate::scheme::{Ckks, OfKeySet, OneOf, Scheme};
+use crate::scheme::{Ckks, KeyPart, OfKeySet, OneOf, Scheme};
 use crate::trace::{Operation, Role, Trace, Value};
 use crate::watch::{Meter, Stage, Watch};
 use he::Device;
 use he_core::ckks::Ciphertext;
-use he_core::rlwe::EvaluationKeys;
+use he_core::rlwe::{EvaluationKeys, KeyRequirements};
 use he_core::wire::{Frame, SealedFrame, Wire};
 use rand::Rng;
 use std::collections::{BTreeMap, BTreeSet};
@@ -130,7 +130,7 @@ pub fn inference(
     watch: &dyn Watch,
     rng: &mut impl Rng,
 ) -> Result<Report> {
-    let Opened { inference, key, bootstrap, recording } = Opened::new(model, files)?;
+    let Opened { inference, key, bootstrap, mut recording } = Opened::new(model, files)?;
     let note = inference.note().clone();
     let plan = Plan::of_inference(model, &note)?;
     plan.check(trace)?;
@@ -145,8 +145,15 @@ pub fn inference(
     let used: BTreeSet<usize> = used.filter_map(place_of_frame).collect();
     let (decoder, frames) = (reader.decoder(), frames(&mut reader, &used, &note)?);
     let engine = model.engine(Device::cpu())?;
+    let key = if wanted.len() < plan.len() { needed(key, model, &note, &plan, &wanted)? } else { key };
     let keys = key.evaluation(&engine.ring)?;
-    let refreshes = Refreshes::load(model, bootstrap, &reader, &engine, watch)?;
+    let refreshes = match (plan.refreshes(&wanted), &bootstrap) {
+        (false, Some(_)) => {
+            recording.only_begun();
+            Refreshes::default()
+        }
+        _ => Refreshes::load(model, bootstrap, &reader, &engine, watch)?,
+    };
     recording.check(trace)?;
     if cipher_file::head::<Ckks>(&engine.params, &payload)? != trace.result_frames()[..HEAD] {
         return Err(TraceError::Result { name: "the description in the trace".to_owned() }.into());
@@ -193,6 +200,31 @@ fn leading_to(trace: &Trace, chosen: &[usize]) -> Vec<usize> {
         }
     }
     wanted.into_iter().collect()
+}
+
+/// The keys that some operations need, of all evaluation keys.
+fn needed(
+    mut key: KeyFile<Ckks>,
+    model: &ModelFile,
+    note: &ExamplesNote,
+    plan: &Plan,
+    wanted: &[usize],
+) -> Result<KeyFile<Ckks>> {
+    let per_batch = plan.len() / batches(note).len();
+    let steps: BTreeSet<usize> = wanted.iter().map(|operation| operation % per_batch).collect();
+    let mut needs = KeyRequirements::new();
+    for step in steps {
+        needs = needs.union(&model.model.keys_of(step)?);
+    }
+    let elements = needs.galois_elements(key.params.rlwe().ring().log_n());
+    if let Key::Evaluation(frames) = &mut key.key {
+        frames.retain(|frame| match Ckks::key_part(frame) {
+            Some(KeyPart::Relin) => needs.needs_relinearisation(),
+            // A Galois key starts with its element.
+            _ => frame.body.first_chunk().is_some_and(|g| elements.contains(&u64::from_le_bytes(*g))),
+        });
+    }
+    Ok(key)
 }
 
 /// The place of a frame of examples among those of ciphertexts.

@@ -17,6 +17,8 @@ struct Planned {
     name: String,
     of: Vec<Value>,
     results: usize,
+    /// Whether it takes the keys of refreshes of a model.
+    refreshes: bool,
 }
 
 /// All operations, and the values that the frames of the result hold.
@@ -54,6 +56,7 @@ impl Plan {
             name: format!("{} {index}", operation.name()),
             of: uses.iter().map(|of| frame(of.file, of.frame)).collect(),
             results: 1,
+            refreshes: false,
         };
         let operations: Vec<Planned> = uses.iter().enumerate().map(planned).collect();
         let result = (0..operations.len()).flat_map(|index| results(index, 1)).collect();
@@ -78,6 +81,7 @@ impl Plan {
                     name: format!("batch {batch}: {}", step.name),
                     of: step.of.iter().flat_map(values).collect(),
                     results: step.ciphertexts,
+                    refreshes: step.refreshes,
                 });
             }
             if let Some(last) = steps.last() {
@@ -102,6 +106,11 @@ impl Plan {
         let operations = operations.collect();
         let (program, head, result) = (self.program, [first, second], self.result);
         Trace::new(Parts { program, files, operations, head, result })
+    }
+
+    /// Whether one of these operations takes the keys of refreshes.
+    pub fn refreshes(&self, operations: &[usize]) -> bool {
+        operations.iter().any(|&operation| self.operations[operation].refreshes)
     }
 
     /// The number of operations.

@@ -1,5 +1,6 @@
 //! Recording what files a computation reads.
 
+use super::plan::HEAD;
 use crate::error::{Result, TraceError};
 use crate::io::input::Input;
 use crate::listing::{Listed, Listing};
@@ -11,6 +12,8 @@ use crate::trace::{File, Role, Trace};
 #[derive(Debug, Default)]
 pub struct Recording {
     files: Vec<(Role, String, Listing)>,
+    /// Whether the last file was only begun, because nothing takes the rest.
+    begun: bool,
 }
 
 impl Recording {
@@ -40,6 +43,11 @@ impl Recording {
         self.files.iter().map(file).collect()
     }
 
+    /// The last file is not read to its end, because nothing takes the rest of it.
+    pub fn only_begun(&mut self) {
+        self.begun = true;
+    }
+
     /// Checks that the files, once they were read, are those of a trace.
     ///
     /// # Errors
@@ -54,7 +62,12 @@ impl Recording {
                 return Err(TraceError::Files { role, found: count, expected }.into());
             }
             for (place, (stated, (_, name, listing))) in stated.zip(found).enumerate() {
-                if stated.frames != listing.checksums() {
+                let (found, is_last) = (listing.checksums(), place + 1 == count && role == "key");
+                let same = match self.begun && is_last {
+                    true => found.len() >= HEAD && stated.frames.starts_with(&found),
+                    false => stated.frames == found,
+                };
+                if !same {
                     let (name, place) = (name.clone(), place + 1);
                     return Err(TraceError::File { name, role, place }.into());
                 }

@@ -120,8 +120,8 @@ pub fn encrypt(
 /// A call that sees the value of each step.
 type MadeStep<'a> = dyn FnMut(Made<'_, Device>) -> he_nn::Result<()> + 'a;
 
-/// Takes the frames of the values that a step of the plan has made.
-type RecordStep<'a> = dyn FnMut(&[SealedFrame]) -> Result<()> + 'a;
+/// A call that takes the frames of the value of each step.
+pub type Record<'a> = dyn FnMut(&[SealedFrame]) -> Result<()> + 'a;
 
 /// Encrypted examples about to be computed on.
 pub struct Inference<'m> {
@@ -199,7 +199,7 @@ impl<'m> Inference<'m> {
         device: Device,
         watch: &Arc<dyn Watch>,
         output: Output,
-        record: &mut RecordStep<'_>,
+        record: &mut Record<'_>,
     ) -> Result<Written> {
         self.run(key, bootstrap, device, watch, output, Some(record))
     }
@@ -211,7 +211,7 @@ impl<'m> Inference<'m> {
         device: Device,
         watch: &Arc<dyn Watch>,
         output: Output,
-        record: Option<&mut RecordStep<'_>>,
+        record: Option<&mut Record<'_>>,
     ) -> Result<Written> {
         key.check_owner(&self.reader.params, &self.reader.payload.key_id, &self.reader.name)?;
         let steps = Steps::new(watch);
@@ -247,7 +247,7 @@ impl<'m> Inference<'m> {
         work: u64,
         steps: &Steps,
         run: impl Fn(&[Ciphertext<Device>], &mut MadeStep<'_>) -> he_nn::Result<Vec<Ciphertext<Device>>>,
-        mut record: Option<&mut RecordStep<'_>>,
+        mut record: Option<&mut Record<'_>>,
     ) -> Result<Written> {
         let (batch, groups) = (self.note.batch as usize, self.note.groups());
         let decoder = self.reader.decoder();

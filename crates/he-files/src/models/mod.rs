@@ -5,7 +5,7 @@ pub mod examples;
 mod infer;
 mod refreshes;
 
-pub use infer::{Encryption, Inference, NAME, encrypt};
+pub use infer::{Encryption, Inference, NAME, Record, encrypt};
 pub use refreshes::Refreshes;
 
 use crate::bootstrap::Refreshing;

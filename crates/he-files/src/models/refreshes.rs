@@ -15,7 +15,8 @@ use he_core::rlwe::EvaluationKeys;
 use he_nn::program::Made;
 use he_nn::{CompiledModel, PreparedModel};
 
-/// The refreshes of a model on a device.
+/// The refreshes of a model on a device; none by default.
+#[derive(Default)]
 pub struct Refreshes(Option<(Bootstrapper<Device>, BootstrapKeys<Device>)>);
 
 impl Refreshes {
