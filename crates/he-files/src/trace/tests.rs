@@ -96,7 +96,8 @@ fn the_root_stands_for_everything() {
     let rng = &mut rng();
     let parts = random(6, rng);
     let root = Trace::new(parts.clone()).unwrap().root();
-    let alterations: Vec<(&str, fn(&mut Parts))> = vec![
+    type Alter = fn(&mut Parts);
+    let alterations: Vec<(&str, Alter)> = vec![
         ("operation", |p| p.program = Program::Operation(r#"{"name":"sub"}"#.to_owned())),
         ("model", |p| p.program = Program::Model([0; 32])),
         ("frame of an input", |p| p.files[0].frames[2][5] ^= 1),
