@@ -980,6 +980,7 @@ def _file_evaluate(
     key: _Place,
     others: list[_Place],
     output: str | None,
+    record: str | None,
     device: str,
     force: bool,
     progress: _Progress | None,

@@ -209,6 +209,7 @@ class EncryptedFile:
         *,
         otherwise: EncryptedFile | None = None,
         output: str | os.PathLike[str] | None = None,
+        record: str | os.PathLike[str] | None = None,
         device: str = "auto",
         force: bool = False,
         progress: Progress | None = None,
@@ -240,6 +241,8 @@ class EncryptedFile:
             The second operand, and the third.
         output : path, optional
             The file to write; without one the result is in memory.
+        record : path, optional
+            The file of the trace, which ``he-cli audit`` checks: a commitment to each operation.
         device, force
             As for `keygen`.
         progress : callable, optional
@@ -252,8 +255,9 @@ class EncryptedFile:
         request = encoded(requested(operation, parameters))
         to = None if output is None else os.fspath(output)
         others = [file.source for file in (other, otherwise) if file is not None]
+        trace = None if record is None else os.fspath(record)
         made = _he._file_evaluate(
-            request, self.source, key, others, to, device, force, progress
+            request, self.source, key, others, to, trace, device, force, progress
         )
         return EncryptedFile(_kept(made, to))
 

@@ -12,6 +12,7 @@ use he_any::on_params;
 use he_core::aes::container::Cost;
 use he_core::exact;
 use he_core::wire::FrameReader;
+use he_files::audit::RecordedEvaluation;
 use he_files::cipher_file::{CipherReader, Written};
 use he_files::contents::clear::{Clear, Plain, View};
 use he_files::contents::images;
@@ -519,19 +520,21 @@ pub fn operations() -> String {
 
 /// Computes on an encrypted file: an operation in its serde form.
 #[pyfunction]
-#[pyo3(name = "_file_evaluate", signature = (operation, source, key, others, output, device, force, progress))]
+#[pyo3(name = "_file_evaluate", signature = (operation, source, key, others, output, record, device, force, progress))]
 pub fn evaluate<'py>(
     operation: &str,
     source: Place,
     key: Place,
     others: Vec<Place>,
     output: Option<PathBuf>,
+    record: Option<PathBuf>,
     device: &str,
     force: bool,
     progress: Option<Py<PyAny>>,
     py: Python<'py>,
 ) -> PyResult<Option<Bound<'py, PyBytes>>> {
     let goal = Goal::new(output, force, false);
+    let trace = record.map(|path| Goal::new(Some(path), force, false));
     let work = || {
         let operation = requested(operation)?;
         let inputs: Vec<&Place> = [&source, &key].into_iter().chain(&others).collect();
@@ -540,9 +543,18 @@ pub fn evaluate<'py>(
             others: others.iter().map(|other| other.input("other")).collect::<Result<_, _>>()?,
             key: key.input("key")?,
         };
-        let evaluation = Evaluation::new(&operation, sources, &Cancel::default())?;
-        let output = goal.output(&inputs)?;
-        Ok(evaluation.evaluate(&[opened(device)?], interruptible(), output).map(drop)?)
+        let Some(trace) = &trace else {
+            let evaluation = Evaluation::new(&operation, sources, &Cancel::default())?;
+            let output = goal.output(&inputs)?;
+            return Ok(evaluation.evaluate(&[opened(device)?], interruptible(), output).map(drop)?);
+        };
+        let evaluation = RecordedEvaluation::new(&operation, sources, &Cancel::default())?;
+        let (output, mut record) = (goal.output(&inputs)?, trace.output(&inputs)?);
+        let (_, trace) = evaluation.evaluate(&[opened(device)?], interruptible(), output)?;
+        record
+            .write_all(&trace.to_bytes()?)
+            .map_err(|error| he_files::Error::io(error, "write", record.name()))?;
+        Ok(record.commit()?)
     };
     interrupt::told(progress, || detached(py, work))?;
     Ok(goal.bytes(py))

@@ -101,6 +101,18 @@ def test_counts(keys: dict[str, Path]) -> None:
     assert any(int(column[0]) == 123 for column in ages.values() if not isinstance(column[0], str))
 
 
+def test_traces(keys: dict[str, Path], tmp_path: Path) -> None:
+    folder = keys["ckks"]
+    image = files.encrypt(picture(), folder / "public.key", device="cpu")
+    traces = [tmp_path / "first.trace", tmp_path / "second.trace"]
+    for trace in traces:
+        image.invert(folder / "eval.key", record=trace, device="cpu")
+    first, second = (trace.read_bytes() for trace in traces)
+    assert first.startswith(b"HE-TRACE") and first == second
+    with pytest.raises(FileExistsError, match="exists"):
+        image.invert(folder / "eval.key", record=traces[0], device="cpu")
+
+
 def test_what_files_refuse(keys: dict[str, Path], tmp_path: Path) -> None:
     folder = keys["ckks"]
     image = files.encrypt(picture(), folder / "public.key", device="cpu")
