@@ -2,9 +2,9 @@
 //! difference of two of them.
 //!
 //! [`Recording`] lists the frames of the files that a computation reads and writes, which have
-//! their checksums already, and makes the [`Trace`] of it. An auditor has the inputs, the evaluation
-//! keys and the program; [`evaluation`] and [`inference`] compare them with a trace, derive its
-//! operations from the program, and compute those that a [`Choice`] takes again.
+//! their checksums already, and makes the [`Trace`] of it. An auditor has the inputs, the
+//! evaluation keys and the program; [`evaluation`] and [`inference`] compare them with a trace,
+//! derive its operations from the program, and compute those that a [`Choice`] takes again.
 //! [`first_difference`] finds the operation that two parties have to settle.
 
 mod choice;
