@@ -10,4 +10,7 @@ pub(crate) use double_double::DoubleDouble;
 pub(crate) use modulus::mul_wide;
 pub use modulus::{Modulus, ShoupFactor};
 pub use primes::{is_prime, nearest_ntt_primes, ntt_primes_below, primitive_root_2n};
-pub(crate) use rounding::{ROUND, mul_add, round, round_i64, round_i128, round_wide};
+pub(crate) use rounding::{ROUND, round_i64, round_i128, round_wide};
+// For lanes in portable code.
+#[cfg(any(test, not(target_arch = "aarch64")))]
+pub(crate) use rounding::{mul_add, round};

@@ -50,6 +50,7 @@ pub(crate) fn round_i128(x: f64) -> i128 {
 
 /// a b + c, rounded once to nearest. The magnitudes of the operands lie below 2^500, and those of a
 /// b and c that are not 0 above 2^-800; a zero result may have either sign.
+#[cfg_attr(target_arch = "aarch64", allow(dead_code))]
 #[inline(always)]
 pub(crate) fn mul_add(a: f64, b: f64, c: f64) -> f64 {
     #[cfg(any(target_feature = "fma", target_arch = "aarch64"))]

@@ -6,6 +6,8 @@ mod avx2;
 mod avx512;
 #[cfg(target_arch = "aarch64")]
 mod neon;
+// With NEON it is needed as an oracle only.
+#[cfg(any(test, not(target_arch = "aarch64")))]
 mod portable;
 
 #[cfg(target_arch = "x86_64")]
@@ -14,9 +16,11 @@ pub(crate) use avx2::Avx2;
 pub(crate) use avx512::Avx512;
 #[cfg(target_arch = "aarch64")]
 pub(crate) use neon::{Neon, WordPairs, both, load_pairs, store_pairs};
+#[cfg(any(test, not(target_arch = "aarch64")))]
 pub(crate) use portable::Portable;
 
 /// 2^52.
+#[cfg(any(test, not(target_arch = "aarch64")))]
 const MANTISSA: f64 = 4_503_599_627_370_496.0;
 
 /// Four doubles in a register. Every operation is one correctly rounded IEEE 754 operation per
