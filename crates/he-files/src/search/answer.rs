@@ -1,7 +1,7 @@
 //! The side without secrets: queries are answered.
 
-use super::description::other_owner;
-use super::{StoredIndex, check_key, note_of, other_part, segment, write};
+use super::description::{note_of, other_owner, other_part};
+use super::{StoredIndex, check_key, segment, write};
 use crate::cipher_file::{CipherReader, Written};
 use crate::error::{Result, SearchError};
 use crate::io::output::Output;

@@ -1,10 +1,9 @@
 //! The public description of an index.
 
-use super::{note_of, other_part};
 use crate::cipher_file::CipherReader;
 use crate::error::{Error, Result, SearchError};
 use crate::io::input::Input;
-use crate::note::{KeyId, MAX_SEGMENTS, OccupancyNote, PlanNote, SearchPart};
+use crate::note::{Content, KeyId, MAX_SEGMENTS, OccupancyNote, PlanNote, SearchNote, SearchPart};
 use crate::scheme::Ckks;
 use he_search::{Params, Plan, Position};
 use serde::{Deserialize, Serialize};
@@ -274,6 +273,22 @@ pub(super) fn open(index: &dyn StoredIndex, at: usize) -> Result<CipherReader<Ck
         return Err(other_owner(&reader.name, &reader.payload.key_id, &index.name(), described.key_set()));
     }
     Ok(reader)
+}
+
+/// The description of a part of a search in a file.
+pub(super) fn note_of(reader: &CipherReader<Ckks>, needed: &'static str) -> Result<SearchNote> {
+    match &reader.payload.content {
+        Content::Search(note) => Ok(note.clone()),
+        other => {
+            let (name, found) = (reader.name.clone(), other.name().to_owned());
+            Err(SearchError::Part { name, found, needed }.into())
+        }
+    }
+}
+
+/// A file that holds another part than the one that is needed.
+pub(super) fn other_part(name: &str, note: &SearchNote, needed: &'static str) -> Error {
+    SearchError::Part { name: name.to_owned(), found: note.shape(), needed }.into()
 }
 
 /// Keys or records of another key set than those of an index.

@@ -21,8 +21,8 @@ pub use read::{Found, read};
 
 pub use he_search::Position;
 
-use crate::cipher_file::{CipherReader, CipherWriter, Written};
-use crate::error::{Error, Result, SearchError};
+use crate::cipher_file::{CipherWriter, Written};
+use crate::error::{Result, SearchError};
 use crate::io::output::Output;
 use crate::key_file::KeyFile;
 use crate::note::{Content, KeyId, Payload, PlanNote, SearchNote, SearchPart};
@@ -51,22 +51,6 @@ fn check_key(params: &Params, key: &KeyFile<Ckks>, index: &str) -> Result<()> {
         true => Ok(()),
         false => Err(SearchError::OtherKeys { key: key.name.clone(), index: index.to_owned() }.into()),
     }
-}
-
-/// The description of a part of a search in a file.
-fn note_of(reader: &CipherReader<Ckks>, needed: &'static str) -> Result<SearchNote> {
-    match &reader.payload.content {
-        Content::Search(note) => Ok(note.clone()),
-        other => {
-            let (name, found) = (reader.name.clone(), other.name().to_owned());
-            Err(SearchError::Part { name, found, needed }.into())
-        }
-    }
-}
-
-/// A file that holds another part than the one that is needed.
-fn other_part(name: &str, note: &SearchNote, needed: &'static str) -> Error {
-    SearchError::Part { name: name.to_owned(), found: note.shape(), needed }.into()
 }
 
 /// Writes ciphertexts as a part of a search.

@@ -1,6 +1,7 @@
 //! The owner's side: answers are decrypted.
 
-use super::{check_key, engine, note_of, other_part};
+use super::description::{note_of, other_part};
+use super::{check_key, engine};
 use crate::cipher_file::{CipherReader, wrong_number};
 use crate::data::table::guarded;
 use crate::error::{Error, Result, SearchError};

@@ -3,7 +3,7 @@
 mod decode;
 mod describe;
 mod evaluate;
-mod moments;
+pub mod moments;
 mod offset;
 mod pack;
 mod pair;
@@ -13,7 +13,6 @@ mod statistic;
 mod table;
 mod totals;
 
-pub use self::moments::Moments;
 pub use self::statistic::Statistic;
 pub use self::table::RealTable;
 use super::unpack::{Opened, Unpack};
