@@ -42,7 +42,8 @@ def test_encrypted_matrices_multiply(small: Setup, left: Any, right: Any) -> Non
     for m, k, n in [(2, 3, 4), (2, 1, 3), (1, 3, 2)]:
         a, b = rng.normal(size=(m, k)), rng.normal(size=(k, n))
         x, y = keys.encrypt(a, layout=left), keys.encrypt(b, layout=right)
-        if m == 1 and right == "rows":
+        # A single row by rows does not meet a column, nor a single column in slots a row.
+        if (m == 1 and right == "rows") or (k == 1 and left == "columns"):
             with pytest.raises(ValueError, match="layout"):
                 x @ y
             continue

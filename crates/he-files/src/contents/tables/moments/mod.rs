@@ -13,8 +13,9 @@ use crate::note::{ColumnNote, EXPONENT, TableNote, pair_name};
 use crate::scheme::Ckks;
 use he_core::ckks::CkksParams;
 
-/// The moments of a population of rows: E[x y] - E[x] E[y] of each pair of columns, from the first
-/// with itself to the last with itself, and before them, for a regression, the mean of each column.
+/// The moments of a population of rows: `E[x y] - E[x] E[y]` of each pair of columns, from the
+/// first with itself to the last with itself, and before them, for a regression, the mean of each
+/// column.
 ///
 /// They take two levels, a rotation for each column that shares vectors with others, and for each
 /// pair one product and its sum. All columns of the table are in memory at once.
