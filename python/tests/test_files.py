@@ -80,8 +80,8 @@ def test_tables(keys: dict[str, Path]) -> None:
     both = encrypted.dot(folder / "eval.key", columns=("x", "y"), device="cpu")
     assert abs(next(iter(both.decrypt(folder / "secret.key", device="cpu").values()))[0] + 7.5) < 0.05
     pairs = encrypted.covariance(folder / "eval.key", device="cpu").decrypt(folder / "secret.key", device="cpu")
-    expected = np.cov([[1.5, -3, 6], [2, 4, 0.25]], bias=True)
-    np.testing.assert_allclose([pairs["x x"][0], pairs["x y"][0]], expected[0], atol=0.05)
+    matrix = np.cov([[1.5, -3, 6], [2, 4, 0.25]], bias=True)
+    np.testing.assert_allclose([pairs["x x"][0], pairs["x y"][0]], matrix[0], atol=0.05)
     fit = encrypted.regression(folder / "eval.key", target="x", device="cpu")
     line = fit.decrypt(folder / "secret.key", device="cpu")
     slope, intercept = np.polyfit([2, 4, 0.25], [1.5, -3, 6], 1)

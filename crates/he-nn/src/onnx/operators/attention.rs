@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::graph::{Affine, Contract, LayerNorm, Op, Public, Table};
 
 /// The most products of numbers of one operator.
-const MOST_PRODUCTS: usize = 1 << 32;
+const MOST_PRODUCTS: u64 = 1 << 32;
 
 /// The input of integers that a value comes from without arithmetic, if it does.
 fn public(reader: &Reader<'_>, mut id: usize) -> Option<usize> {
@@ -125,7 +125,8 @@ pub fn product<'a>(reader: &mut Reader<'a>, view: &View<'a>, a: usize, b: usize)
         ));
     }
     let groups: usize = lead.iter().product();
-    let products = [groups, rows, inner, columns].into_iter().try_fold(1usize, usize::checked_mul);
+    let dimensions = [groups, rows, inner, columns];
+    let products = dimensions.into_iter().try_fold(1u64, |all, length| all.checked_mul(length as u64));
     if products.is_none_or(|products| products > MOST_PRODUCTS) {
         return Err(view.unsupported(
             format!("it multiplies {groups} pairs of matrices, {rows} x {inner} by {inner} x {columns}"),
