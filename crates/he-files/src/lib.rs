@@ -111,8 +111,8 @@ pub mod publication;
 mod random;
 pub mod scan;
 pub mod scheme;
-#[cfg(not(target_family = "wasm"))]
 pub mod seal;
+#[cfg(not(target_family = "wasm"))]
 pub mod search;
 pub mod team;
 pub mod tfhe;
