@@ -22,3 +22,8 @@ fn keys(params: &TfheParams, seed: u64) -> (TfheSecretKey, BootstrapKey, ChaCha2
 }
 
 const CPU: fn() -> Cpu = Cpu::new;
+
+/// The first of two sizes, or with `HE_DEEP=1`, which `tests/deep.sh` sets, the second.
+fn sized<T>(quick: T, deep: T) -> T {
+    if std::env::var_os("HE_DEEP").is_some_and(|value| value == "1") { deep } else { quick }
+}

@@ -1,6 +1,6 @@
 //! Compares the operations of integers, signed or not, with those of big integers.
 
-use super::{CPU, keys};
+use super::{CPU, keys, sized};
 use he::Error;
 use he::backend::Cpu;
 use he::tfhe::{
@@ -232,14 +232,14 @@ fn all_operations<S: Kind>(seed: u64, carry: Carry, widths: &[(usize, usize)]) {
 
 #[test]
 fn unsigned_integers() {
-    all_operations::<Unsigned>(41, Carry::Ripple, &[(8, 2), (14, 2)]);
-    all_operations::<Unsigned>(42, Carry::Prefix, &[(10, 2), (18, 2)]);
+    all_operations::<Unsigned>(41, Carry::Ripple, &sized([(8, 2), (14, 2)], [(8, 8), (14, 4)]));
+    all_operations::<Unsigned>(42, Carry::Prefix, &sized([(10, 2), (18, 2)], [(10, 4), (32, 2)]));
 }
 
 #[test]
 fn signed_integers() {
-    all_operations::<Signed>(43, Carry::Prefix, &[(8, 2), (10, 2)]);
-    all_operations::<Signed>(44, Carry::Ripple, &[(14, 2)]);
+    all_operations::<Signed>(43, Carry::Prefix, &sized([(8, 2), (10, 2)], [(8, 8), (14, 4)]));
+    all_operations::<Signed>(44, Carry::Ripple, &sized([(14, 2)], [(18, 2)]));
 }
 
 /// The widest integers, whose columns and prefixes are the longest, and whose carries pass all of
@@ -248,7 +248,7 @@ fn signed_integers() {
 fn wide_integers() {
     let (case, mut rng) = Case::new(&presets::insecure_small().unwrap(), 45, Carry::Prefix);
     let x = values::<Signed>(256, 0, &mut rng);
-    case.unary::<Signed>(&x[2..3], 256, &mut rng);
+    case.unary::<Signed>(&x[sized(2..3, 2..4)], 256, &mut rng);
     let (a, b) = (&x[2..3], &x[4..5]);
     let sealed = [a, b].map(|x| Signed::seal(&case, x, 256, &mut rng));
     case.same(&case.ev.mul(&sealed[0], &sealed[1]).unwrap(), a.iter().zip(b).map(|(x, y)| x * y));

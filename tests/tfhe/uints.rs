@@ -1,6 +1,6 @@
 //! Compares integers with native ones.
 
-use super::{CPU, keys};
+use super::{CPU, keys, sized};
 use he::backend::Cpu;
 use he::tfhe::{Carry, EncryptedFlags, EncryptedUint, IntegerEvaluator, LweBatch, TfheSecretKey, presets};
 use he::{Error, Publisher};
@@ -73,7 +73,9 @@ fn small_parameters_all_widths() {
     for (seed, carry, widest) in [(1, Carry::Ripple, 256), (2, Carry::Prefix, 100)] {
         let (secret, key, mut rng) = keys(&presets::insecure_small().unwrap(), seed);
         let case = Case { secret, ev: IntegerEvaluator::new(&CPU(), &key, carry).unwrap() };
-        for (bits, random) in [(8, 6), (10, 3), (14, 3), (32, 3), (widest, 3)] {
+        let quick = vec![(8, 6), (10, 3), (14, 3), (32, 3), (widest, 3)];
+        let deep = vec![(8, 20), (10, 6), (14, 4), (32, 4), (64, 3), (widest, 3)];
+        for (bits, random) in sized(quick, deep) {
             let x = values(bits, random, &mut rng);
             let mut y = values(bits, random, &mut rng);
             y.rotate_left(bits % 3);
