@@ -15,6 +15,7 @@ use crate::party::Outline;
 use crate::passphrase::{self, Passphrases};
 use crate::scheme::{KeyPart, OneOf, Scheme, Start, State, Taken};
 use crate::tfhe::{self, note::ColumnsNote};
+use crate::trace::{self, Trace};
 use crate::transcipher::{self, SensorFile};
 use crate::units;
 use crate::{on_refreshing, on_scheme};
@@ -52,8 +53,8 @@ impl Description {
     }
 }
 
-/// Describes a file: a key, an encrypted file of any scheme, a file under AES, or a transcript of a
-/// party. All of a file of frames is read and its checksums are verified. A sealed key is opened if
+/// Describes a file: a key, an encrypted file of any scheme, a file under AES, a transcript of a
+/// party, or a trace. All of a file of frames is read and its checksums are verified. A sealed key is opened if
 /// there is a passphrase.
 ///
 /// With a secret key, the noise budget of a file of BFV or BGV is measured, which takes variable
@@ -69,7 +70,10 @@ pub fn describe(
 ) -> Result<Description> {
     let start = input.peek(SNIFF_LEN)?;
     let is_other = [aes_file::is_container, transcipher::is_sensor_file, passphrase::is_sealed];
+    let is_trace = start.starts_with(trace::MAGIC);
     match (is_other.iter().any(|is| is(start)), key) {
+        (_, None) if is_trace => describe_trace(input),
+        (_, Some(_)) if is_trace => Err(no_budget(input.name().to_owned())),
         (false, key) if Outline::is_of(&mut input)? => match key {
             None => describe_transcript(input),
             Some(_) => Err(no_budget(input.name().to_owned())),
@@ -129,6 +133,23 @@ fn describe_transcript(input: Input) -> Result<Description> {
     ];
     facts.extend(size.map(size_fact));
     Ok(Description { params: Some(params), facts })
+}
+
+/// Describes the operations to which a trace binds whoever computed them.
+fn describe_trace(input: Input) -> Result<Description> {
+    let size = input.known_len();
+    let trace = Trace::read(input)?;
+    let (program, root) = (trace.program().to_string(), trace::hex(&trace.root()));
+    let (files, operations) = (trace.files().len(), trace.operations().len());
+    let mut facts = vec![
+        ("file", json!("trace"), "trace".to_owned()),
+        ("program", json!(program), program),
+        ("inputs", json!(files), format!("{files} files, keys among them")),
+        ("operations", json!(operations), operations.to_string()),
+        ("root", json!(root), root),
+    ];
+    facts.extend(size.map(size_fact));
+    Ok(Description { params: None, facts })
 }
 
 /// A file of frames; the key measures its noise budget.

@@ -12,7 +12,7 @@ use he_files::io::output::{Output, OutputOptions};
 use he_files::models::ModelFile;
 use he_files::operation::Sources;
 use he_files::scheme::engine::rng;
-use he_files::trace::{self, Program, Trace};
+use he_files::trace::{self, Trace};
 use serde_json::{Value, json};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -48,14 +48,6 @@ pub(super) fn recorded(trace: &Trace, mut output: Output, path: &Path, summary: 
 /// Reads a trace.
 fn open(path: &Path) -> Result<Trace> {
     Ok(Trace::read(Input::open(path)?)?)
-}
-
-/// The program of a trace, for people.
-fn program(trace: &Trace) -> String {
-    match trace.program() {
-        Program::Operation(json) => format!("the operation {json}"),
-        Program::Model(hash) => format!("the model {}", trace::hex(hash)),
-    }
 }
 
 /// The files that a computation read.
@@ -120,13 +112,13 @@ pub(super) fn audit(args: &Audit) -> Result<Summary> {
     let mut summary = Summary::new("audit")
         .path("trace", &args.trace)
         .fact("root", trace::hex(&trace.root()))
-        .fact("program", program(&trace))
+        .fact("program", trace.program().to_string())
         .fact("operations", all)
         .fact("chosen", chosen)
         .fact("computed", report.computed.len())
         .fact("caught", SHARES.map(|share| json!({ "share": share, "probability": caught(share) })).to_vec())
         .fact("result_checked", args.result.is_some())
-        .line(format!("{}: {}, root {}", shown(&args.trace), program(&trace), trace::hex(&trace.root())))
+        .line(format!("{}: {}, root {}", shown(&args.trace), trace.program(), trace::hex(&trace.root())))
         .line(format!(
             "{chosen} of {all} operations are as recorded ({} computed, in {})",
             report.computed.len(),

@@ -118,6 +118,11 @@ fn one_computation_has_one_trace() {
         [Role::Input, Role::Input, Role::Key]
     );
     assert_eq!(trace.tree().leaves(), 3);
+    let described = json(&sum.at(&["info", "c.trace", "--json"]).ok());
+    let named = ["file", "program", "root"].map(|name| described[name].as_str().unwrap());
+    let root = he_files::trace::hex(&trace.root());
+    assert_eq!(named, ["trace", "the operation {\"name\":\"add\"}", root.as_str()]);
+    assert_eq!((&described["inputs"], &described["operations"]), (&3.into(), &3.into()));
     // From pipes, too.
     let (a, key) = (fs::read(sum.path("a")).unwrap(), &sum.keys.eval);
     let call = ["eval", "add", "-", "--with", "b", "-k", key, "-o", "-", "--record", "piped.trace"];

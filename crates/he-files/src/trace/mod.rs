@@ -20,6 +20,7 @@ pub use tree::{Difference, Tree};
 use crate::error::{Result, TraceError};
 use crate::io::input::Input;
 use crate::listing::Checksum;
+use std::fmt;
 
 /// A digest as 64 hexadecimal digits.
 pub fn hex(digest: &Checksum) -> String {
@@ -35,6 +36,15 @@ pub enum Program {
     Model(Checksum),
 }
 
+impl fmt::Display for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Operation(json) => write!(f, "the operation {json}"),
+            Self::Model(hash) => write!(f, "the model {}", hex(hash)),
+        }
+    }
+}
+
 /// The purpose of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
@@ -44,8 +54,8 @@ pub enum Role {
     Key,
 }
 
-impl std::fmt::Display for Role {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Input => "input",
             Self::Key => "key",
