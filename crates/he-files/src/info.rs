@@ -54,8 +54,8 @@ impl Description {
 }
 
 /// Describes a file: a key, an encrypted file of any scheme, a file under AES, a transcript of a
-/// party, or a trace. All of a file of frames is read and its checksums are verified. A sealed key is opened if
-/// there is a passphrase.
+/// party, or a trace. All of a file of frames is read and its checksums are verified. A sealed key
+/// is opened if there is a passphrase.
 ///
 /// With a secret key, the noise budget of a file of BFV or BGV is measured, which takes variable
 /// time.
