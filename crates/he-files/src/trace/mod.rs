@@ -22,9 +22,9 @@ use crate::io::input::Input;
 use crate::listing::Checksum;
 use std::fmt;
 
-/// A digest as 64 hexadecimal digits.
-pub fn hex(digest: &Checksum) -> String {
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+/// Bytes in hexadecimal: 64 digits of a digest.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The computation.

@@ -178,11 +178,7 @@ impl Job {
     }
 }
 
-/// Bytes in a column of text, which every database has.
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
+/// Bytes of a column of text, which every database has.
 fn from_hex(text: &str) -> Option<Vec<u8>> {
     let pairs = text.as_bytes().chunks(2).map(|pair| std::str::from_utf8(pair).ok());
     pairs.map(|pair| u8::from_str_radix(pair?, 16).ok()).collect()
@@ -418,7 +414,7 @@ impl Database {
         }
         if let Some(trace) = result.and_then(|(_, trace)| trace?.to_bytes().ok()) {
             let kept = sqlx::query("INSERT INTO traces VALUES ($1, $2, $3)").bind(id).bind(tenant);
-            kept.bind(hex(&trace)).execute(&mut *tx).await?;
+            kept.bind(trace::hex(&trace)).execute(&mut *tx).await?;
         }
         let given = sqlx::query("UPDATE tenants SET jobs = jobs - 1 WHERE id = $1");
         given.bind(tenant).execute(&mut *tx).await?;

@@ -3,6 +3,7 @@
 use super::client::Client;
 use he::Device;
 use he_core::ckks::CkksParams;
+use he_files::cipher_file::CipherReader;
 use he_files::contents::clear::Clear;
 use he_files::contents::options::TableFlags;
 use he_files::contents::{Contents, encrypt, images};
@@ -19,8 +20,9 @@ use he_files::team::Team;
 use he_server::app::App;
 use he_server::serve::Server;
 use he_server::settings::{Config, Settings};
+use std::io::{self, Write};
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
@@ -65,7 +67,7 @@ fn wide() -> Vec<u8> {
 
 fn encrypted(team: &Team<Ckks>, keys: &KeySet<Ckks>, data: Vec<u8>, path: &Path) -> Vec<u8> {
     let params = &team.lead().params;
-    let input = Input::from_reader("data", std::io::Cursor::new(data));
+    let input = Input::from_reader("data", io::Cursor::new(data));
     let clear = Clear::read::<Ckks>(input, TableFlags::default(), None, &()).unwrap();
     let content = Ckks::describe(&clear, params, None, &()).unwrap();
     let payload = Payload { key_id: keys.id.clone(), history: Vec::new(), content };
@@ -110,7 +112,7 @@ pub fn files() -> &'static Files {
 
 /// The result of `he-cli eval` for these files: the same code, and the same bytes.
 pub fn evaluated(operation: &str, input: &[u8], other: Option<&[u8]>) -> Vec<u8> {
-    let open = |bytes: &[u8]| Input::from_reader("file", std::io::Cursor::new(bytes.to_vec()));
+    let open = |bytes: &[u8]| Input::from_reader("file", io::Cursor::new(bytes.to_vec()));
     let operation: Operation = serde_json::from_str(operation).unwrap();
     let sources = Sources {
         input: open(input),
@@ -248,4 +250,31 @@ impl Drop for Service {
     fn drop(&mut self) {
         self.end();
     }
+}
+
+/// Bytes that an output writes and a test reads.
+#[derive(Clone, Default)]
+struct Bytes(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Bytes {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The bytes that are written to an output.
+pub fn written(write: impl FnOnce(Output)) -> Vec<u8> {
+    let bytes = Bytes::default();
+    write(Output::to_writer("file", bytes.clone()));
+    std::mem::take(&mut bytes.0.lock().unwrap())
+}
+
+/// An encrypted file of CKKS in memory, being read.
+pub fn reader(file: &[u8]) -> CipherReader<Ckks> {
+    CipherReader::new(Input::from_bytes("file", file.to_vec())).unwrap()
 }

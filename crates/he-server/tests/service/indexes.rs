@@ -1,12 +1,10 @@
 //! Indexes of encrypted vectors: answers are those of a folder, and what is refused.
 
 use crate::client::Client;
-use crate::fixtures::{Service, files};
+use crate::fixtures::{Service, files, reader, written};
 use he::Device;
 use he_core::wire::WireKeys;
-use he_files::cipher_file::CipherReader;
 use he_files::io::input::Input;
-use he_files::io::output::Output;
 use he_files::key_file::{AnyKey, KeyFile, write_key};
 use he_files::key_set::{KeySet, secret_file};
 use he_files::note::{MetricName, PlanNote, TaskNote};
@@ -16,8 +14,7 @@ use he_files::search::{self, Found, IndexFolder, Position, Record, Wanted};
 use he_server::settings::Settings;
 use rand::RngExt;
 use serde_json::{Value, json};
-use std::io::{self, Write};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Mutex, OnceLock};
 use tempfile::TempDir;
 
 const VECTORS: [[f64; 2]; 5] = [[3.0, 4.0], [1.0, 0.0], [-2.0, 0.0], [1.0, 1.0], [0.5, -0.1]];
@@ -38,30 +35,6 @@ struct Owner {
     query: Vec<u8>,
     /// A file of records under another key.
     foreign: Vec<u8>,
-}
-
-#[derive(Clone, Default)]
-struct Bytes(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Bytes {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-fn written(write: impl FnOnce(Output)) -> Vec<u8> {
-    let bytes = Bytes::default();
-    write(Output::to_writer("file", bytes.clone()));
-    std::mem::take(&mut bytes.0.lock().unwrap())
-}
-
-fn reader(file: &[u8]) -> CipherReader<Ckks> {
-    CipherReader::new(Input::from_bytes("file", file.to_vec())).unwrap()
 }
 
 fn key(file: &[u8]) -> KeyFile<Ckks> {

@@ -1,12 +1,9 @@
 //! Models: what the service tells of them, their files, and outputs that are those of he-files.
 
-use crate::fixtures::{Service, files};
+use crate::fixtures::{Service, files, reader, written};
 use he::Device;
 use he_core::wire::{Wire, WireKeys};
-use he_files::cipher_file::CipherReader;
 use he_files::contents::clear::{Plain, View};
-use he_files::io::input::Input;
-use he_files::io::output::Output;
 use he_files::key_file::{Key, KeyFile, write_key};
 use he_files::key_set::KeySet;
 use he_files::models::examples::Examples;
@@ -17,8 +14,7 @@ use he_files::team::Team;
 use he_files::watch::Watch;
 use he_server::settings::Settings;
 use serde_json::json;
-use std::io::{self, Write};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use tempfile::TempDir;
 
 /// A small model, of four numbers and three outputs, as the tests of the browser's client have it.
@@ -31,31 +27,6 @@ fn service() -> (Service, TempDir) {
     std::fs::copy(PLAN, folder.path().join("tiny.plan")).unwrap();
     std::fs::write(folder.path().join("README.md"), "no model").unwrap();
     (Service::with(Settings { models: Some(folder.path().to_owned()), ..Settings::default() }), folder)
-}
-
-#[derive(Clone, Default)]
-struct Bytes(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Bytes {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-/// The bytes that are written to an output.
-fn written(write: impl FnOnce(Output)) -> Vec<u8> {
-    let bytes = Bytes::default();
-    write(Output::to_writer("file", bytes.clone()));
-    std::mem::take(&mut bytes.0.lock().unwrap())
-}
-
-fn reader(file: &[u8]) -> CipherReader<Ckks> {
-    CipherReader::new(Input::from_reader("file", io::Cursor::new(file.to_vec()))).unwrap()
 }
 
 #[test]
