@@ -76,6 +76,28 @@ KERNEL(copy_places, PlaceArgs, ROW_THREADS, 1) {
     copy_chunk(a.src + run * a.src_step + place[0] * a.words, a.dst + run * a.dst_step + place[1] * a.words, first, a.words, a.aligned);
 }
 
+// A run of words of a part, and its place in a run of the destination.
+struct Part {
+    const u64* src;
+    u64 words, at;
+};
+
+// Parts that are joined run by run; mirrored by `elementwise::JoinArgs`.
+struct JoinArgs {
+    const Part* parts;
+    u64* dst;
+    size_t dst_step; // words from one run to the next
+    u32 count, aligned; // parts, and as above
+};
+
+KERNEL(join_runs, JoinArgs, ROW_THREADS, 1) {
+    u32 run = blockIdx.x / a.count;
+    const Part& part = a.parts[blockIdx.x - run * a.count];
+    const u64* src = part.src + run * part.words;
+    u64* dst = a.dst + run * a.dst_step + part.at;
+    for (size_t first = 0; first < part.words; first += CHUNK_WORDS) copy_chunk(src, dst, first, part.words, a.aligned);
+}
+
 // Matrices of words one behind the other; mirrored by `elementwise::TransposeArgs`.
 struct TransposeArgs {
     const u64* src;

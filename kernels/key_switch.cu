@@ -32,6 +32,14 @@ struct SumArgs {
     u64 factor[64], constant[64], multiplier[MOST_MULTIPLES][64]; // of each limb
 };
 
+// A sum of tensor products that are listed in memory; mirrored by `sums::ListArgs`.
+struct ListArgs {
+    Grid grid;
+    u64* d[3];
+    const Pair* list; // two for each product
+    u32 products, unused;
+};
+
 template <class A>
 HE_D void tensor_terms(const TensorArgs& a, const Place& at, const Prime& p) {
     typedef Terms<A> T;
@@ -115,6 +123,54 @@ HE_D void sum_terms(const SumArgs& a, const Place& at, const Prime& p) {
     d[0][0] = T::add(p, d[0][0], constant);
     d[0][1] = T::add(p, d[0][1], constant);
     for (u32 i = 0; i < parts; ++i) store2(a.d[i] + word, f.store(d[i][0]), f.store(d[i][1]));
+}
+
+// Sums are reduced to half of q after this many products.
+constexpr u32 UNREDUCED = 8;
+
+// Reads each product once and writes once, for any number of products.
+template <class A>
+HE_D void listed_terms(const ListArgs& a, const Place& at, const Prime& p) {
+    typedef Terms<A> T;
+    typedef typename A::Value Value;
+    A f(p);
+    Value d[3][2] = {};
+    for (u32 first = 0; first < a.products; first += UNREDUCED) {
+        u32 end = first + UNREDUCED < a.products ? first + UNREDUCED : a.products;
+#pragma unroll 2
+        for (u32 i = first; i < end; ++i) {
+            const Pair* pair = in_global(a.list) + 2 * i;
+            Value c[2][2][2];
+#pragma unroll
+            for (u32 k = 0; k < 4; ++k) {
+                const Pair& x = pair[k / 2];
+                load_pair(f, in_global(x.c[k % 2]) + word_of(a.grid, at, x.batch[k % 2]), c[k / 2][k % 2]);
+            }
+            Value(&x)[2][2] = c[0], (&y)[2][2] = c[1];
+#pragma unroll
+            for (u32 k = 0; k < 2; ++k) {
+                d[0][k] = T::add(p, d[0][k], T::mul(f, p, x[0][k], y[0][k]));
+                d[1][k] = T::add(p, d[1][k], T::cross(f, p, x[0][k], y[1][k], x[1][k], y[0][k]));
+                d[2][k] = T::add(p, d[2][k], T::mul(f, p, x[1][k], y[1][k]));
+            }
+        }
+        for (u32 i = 0; i < 3; ++i) {
+            for (u32 k = 0; k < 2; ++k) d[i][k] = f.relax(d[i][k]);
+        }
+    }
+    size_t word = word_of(a.grid, at, a.grid.limbs.batch);
+    for (u32 i = 0; i < 3; ++i) store2(a.d[i] + word, f.store(d[i][0]), f.store(d[i][1]));
+}
+
+KERNEL(tensor_sum_listed, ListArgs, ROW_THREADS, 4) {
+    Place at = place_of(a.grid);
+    if (!at.inside) return;
+    const Prime& p = a.grid.primes[prime_of(a.grid.limbs, at.limb)];
+    if (p.is_short) {
+        listed_terms<Fp64>(a, at, p);
+    } else {
+        listed_terms<U64>(a, at, p);
+    }
 }
 
 KERNEL(tensor_sum_rows, SumArgs, ROW_THREADS, 8) {

@@ -690,6 +690,29 @@ impl Backend for Device {
         }
     }
 
+    fn join_runs(&self, parts: &[(&DeviceBuf, usize)], dst: &mut DeviceBuf, runs: usize) -> Result<()> {
+        let at = At { device: self, op: "join_runs" };
+        match self {
+            Self::Cpu(cpu) => {
+                let parts: Vec<_> =
+                    parts.iter().map(|&(part, words)| Ok((part.cpu(at)?, words))).collect::<Result<_>>()?;
+                cpu.join_runs(&parts, dst.cpu_mut(at)?, runs)
+            }
+            #[cfg(feature = "cuda")]
+            Self::Cuda(cuda) => {
+                let parts: Vec<_> =
+                    parts.iter().map(|&(part, words)| Ok((part.cuda(at)?, words))).collect::<Result<_>>()?;
+                cuda.join_runs(&parts, dst.cuda_mut(at)?, runs)
+            }
+            #[cfg(feature = "cuda")]
+            Self::Group(group) => {
+                let parts: Vec<_> =
+                    parts.iter().map(|&(part, words)| Ok((part.group(at)?, words))).collect::<Result<_>>()?;
+                group.join_runs(&parts, dst.group_mut(at)?, runs)
+            }
+        }
+    }
+
     fn transpose_words(
         &self,
         src: &DeviceBuf,

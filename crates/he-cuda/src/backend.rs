@@ -82,6 +82,10 @@ impl Backend for Cuda {
         self.copy_listed_blocks(src, from, dst, to, places, shape)
     }
 
+    fn join_runs(&self, parts: &[(&Buffer, usize)], dst: &mut Buffer, runs: usize) -> Result<()> {
+        self.join_buffers(parts, dst, runs)
+    }
+
     fn transpose_words(
         &self,
         src: &Buffer,

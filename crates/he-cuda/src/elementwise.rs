@@ -55,6 +55,19 @@ struct BlockArgs {
     aligned: u32,
 }
 
+/// From so many buffers on, one launch joins all of them.
+const JOINED: usize = 4;
+
+#[repr(C)]
+#[derive(Clone, Copy, NoUninit)]
+struct JoinArgs {
+    parts: u64,
+    dst: u64,
+    dst_step: u64,
+    count: u32,
+    aligned: u32,
+}
+
 #[repr(C)]
 #[derive(Clone, Copy, NoUninit)]
 struct PlaceArgs {
@@ -179,6 +192,46 @@ impl Cuda {
         let grid = [(chunks * places.len() * runs) as u32, 1, 1];
         // SAFETY: the buffers are live and hold the blocks, as just checked.
         unsafe { self.launch(op, Entry::CopyPlaces, grid, ROW_THREADS, 0, &args) }
+    }
+
+    /// Buffers run by run behind one another, many in one launch.
+    pub(crate) fn join_buffers(
+        &self,
+        parts: &[(&Buffer, usize)],
+        dst: &mut Buffer,
+        runs: usize,
+    ) -> Result<()> {
+        let op = "join_runs";
+        let step = parts.iter().map(|(_, words)| words).sum::<usize>();
+        assert!(
+            parts.iter().all(|(part, words)| runs * words <= part.words()) && runs * step <= dst.words(),
+            "{op}: a buffer is too small"
+        );
+        let ends = parts.iter().scan(0, |end, (_, words)| {
+            *end += words;
+            Some(*end)
+        });
+        let placed: Vec<_> =
+            parts.iter().zip(ends).map(|(&(part, words), end)| (part, words, end - words)).collect();
+        if parts.len() < JOINED || runs * step == 0 {
+            return placed.into_iter().try_for_each(|(part, words, at)| {
+                let (from, to) = (Blocks { at: 0, step: words }, Blocks { at, step });
+                self.copy_all_blocks(part, from, dst, to, words, runs)
+            });
+        }
+        let list: Vec<u64> =
+            placed.iter().flat_map(|&(part, words, at)| [part.address(), words as u64, at as u64]).collect();
+        let listed = self.upload_words(op, &list)?;
+        let args = JoinArgs {
+            parts: listed.address(),
+            dst: dst.address(),
+            dst_step: step as u64,
+            count: parts.len() as u32,
+            aligned: u32::from(parts.iter().all(|(_, words)| words.is_multiple_of(2))),
+        };
+        let grid = [(parts.len() * runs) as u32, 1, 1];
+        // SAFETY: the buffers are live and hold the runs, as just checked.
+        unsafe { self.launch(op, Entry::JoinRuns, grid, ROW_THREADS, 0, &args) }
     }
 
     /// The transposes of matrices of words, in one launch.
@@ -399,6 +452,7 @@ mod tests {
             offset_of!(PlaceArgs, aligned),
         ];
         assert_eq!((at, size_of::<PlaceArgs>()), ([16, 24, 40, 48, 56], 64));
+        assert_eq!((offset_of!(JoinArgs, count), size_of::<JoinArgs>()), (24, 32));
         let at = [offset_of!(TransposeArgs, rows), offset_of!(TransposeArgs, chunks)];
         assert_eq!((at, size_of::<TransposeArgs>()), ([16, 28], 32));
     }

@@ -108,6 +108,7 @@ entries! {
     AutomorphismCoefficients = "elementwise"."automorphism_coefficients" 0;
     CopyBlocks = "elementwise"."copy_blocks" 0;
     CopyPlaces = "elementwise"."copy_places" 0;
+    JoinRuns = "elementwise"."join_runs" 0;
     TransposeWords = "elementwise"."transpose_words" 0;
     FftForward = "embedding"."fft_forward" tile(12);
     FftInverse = "embedding"."fft_inverse" tile(12);
@@ -122,6 +123,7 @@ entries! {
     Gather = "exact"."gather_rows" 0;
     Tensor = "key_switch"."tensor_rows" 0;
     TensorSum = "key_switch"."tensor_sum_rows" 0;
+    TensorSumListed = "key_switch"."tensor_sum_listed" 0;
     KeyProduct = "key_switch"."key_product_rows" 0;
     KeyProductPairs = "key_switch"."key_product_pairs" 0;
     KeyProductPacked = "key_switch"."key_product_packed_rows" 0;

@@ -13,6 +13,9 @@ use he_core::ring::{RingSpec, Rows};
 /// The most products of one launch; more are added by further launches.
 const MOST_PRODUCTS: usize = 2;
 
+/// From so many products on, one launch takes all of them from a list in memory.
+const LISTED: usize = 9;
+
 /// The most multiples of one launch, likewise.
 const MOST_MULTIPLES: usize = 4;
 
@@ -49,6 +52,19 @@ struct Args {
     multiplier: [[u64; MOST_LIMBS]; MOST_MULTIPLES],
 }
 
+/// The words of a listed product.
+const LISTED_WORDS: usize = size_of::<[Place; 2]>() / size_of::<u64>();
+
+#[repr(C)]
+#[derive(Clone, Copy, NoUninit)]
+struct ListArgs {
+    grid: Grid,
+    d: [u64; 3],
+    list: u64,
+    products: u32,
+    unused: u32,
+}
+
 impl CudaRing {
     /// The sum of the products times the factors, the multiples and the constant: two polynomials,
     /// or three with products. The rows have at most [`MOST_LIMBS`] limbs.
@@ -75,10 +91,18 @@ impl CudaRing {
         for (address, buffer) in addresses.iter_mut().zip(&d) {
             *address = buffer.address();
         }
+        let grid = self.grid(rows);
+        let listed = products.len() >= LISTED;
+        if listed {
+            self.sum_listed(op, rows, products, addresses)?;
+            if factors.is_empty() && multiples.is_empty() && constant.is_empty() {
+                return Ok(crate::key_switch::to_array(d));
+            }
+        }
+        let products = if listed { &[] } else { products };
         // The factors are applied when all products have been added; multiples follow.
         let product_launches = products.len().div_ceil(MOST_PRODUCTS).max(1);
         let launches = product_launches + multiples.len().div_ceil(MOST_MULTIPLES).saturating_sub(1);
-        let grid = self.grid(rows);
         for launch in 0..launches {
             let mut products = products.chunks(MOST_PRODUCTS).nth(launch).unwrap_or_default().iter();
             let of_multiples = (launch + 1).checked_sub(product_launches);
@@ -90,7 +114,7 @@ impl CudaRing {
                 d: addresses,
                 products: products.len() as u32,
                 multiples: chunk.len() as u32,
-                fresh: u32::from(launch == 0),
+                fresh: u32::from(launch == 0 && !listed),
                 scaled: u32::from(is_last_product && !factors.is_empty()),
                 product: Zeroable::zeroed(),
                 multiple: Zeroable::zeroed(),
@@ -109,6 +133,24 @@ impl CudaRing {
             unsafe { self.cuda.launch_rows(op, Entry::TensorSum, grid.blocks(rows.span), &args)? };
         }
         Ok(crate::key_switch::to_array(d))
+    }
+
+    /// The sum of the products in one launch, which reads each once.
+    fn sum_listed(
+        &self,
+        op: &'static str,
+        rows: Rows,
+        products: &[[Pair<'_, Buffer>; 2]],
+        d: [u64; 3],
+    ) -> Result<()> {
+        let places: Vec<[Place; 2]> =
+            products.iter().map(|product| product.each_ref().map(Place::new)).collect();
+        let words: &[[u64; LISTED_WORDS]] = bytemuck::cast_slice(&places);
+        let list = self.cuda.upload_words(op, words.as_flattened())?;
+        let grid = self.grid(rows);
+        let args = ListArgs { grid, d, list: list.address(), products: products.len() as u32, unused: 0 };
+        // SAFETY: the buffers are live and hold the rows, as the caller checked, and the list the products.
+        unsafe { self.cuda.launch_rows(op, Entry::TensorSumListed, grid.blocks(rows.span), &args) }
     }
 }
 
@@ -129,5 +171,6 @@ mod tests {
             size_of::<Args>(),
         ];
         assert_eq!(offsets, [56, 72, 168, 264, 1288, 3336]);
+        assert_eq!((offset_of!(ListArgs, list), size_of::<ListArgs>()), (56, 72));
     }
 }

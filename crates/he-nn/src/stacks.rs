@@ -188,12 +188,16 @@ impl<B: RingOps> PreparedStack<B> {
 /// Entry j of batch i as entry i of batch j, for batches of one size.
 ///
 /// # Errors
-/// Batches of other sizes than the first; device errors.
+/// [`BatchMismatch`](he_core::Error::BatchMismatch) for batches of several sizes; device errors.
 pub fn interchanged<B: RingOps>(batches: &[Ciphertext<B>]) -> he_core::Result<Vec<Ciphertext<B>>> {
-    let entries = |at: usize| {
-        let entries = batches.iter().map(|batch| batch.slice_batch(at..at + 1));
-        let entries: Vec<_> = entries.collect::<he_core::Result<_>>()?;
-        Ciphertext::concat(&entries.iter().collect::<Vec<_>>())
-    };
-    (0..batches.first().map_or(0, Ciphertext::batch)).map(entries).collect()
+    let (count, each) = (batches.len(), batches.first().map_or(0, Ciphertext::batch));
+    if let Some(other) = batches.iter().find(|batch| batch.batch() != each) {
+        return Err(he_core::Error::BatchMismatch { left: each, right: other.batch() });
+    }
+    if count == 0 {
+        return Ok(Vec::new());
+    }
+    let all = Ciphertext::concat(&batches.iter().collect::<Vec<_>>())?;
+    let entries = |at: usize| (0..count).map(|batch| batch * each + at).collect::<Vec<_>>();
+    (0..each).map(|at| all.gather_batch(&entries(at))).collect()
 }

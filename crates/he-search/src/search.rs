@@ -10,6 +10,9 @@ use he_core::backend::{Cpu, RingOps};
 use he_core::ckks::{Ciphertext, Complex64, Evaluator, Plaintext};
 use he_core::rlwe::EvaluationKeys;
 
+/// The most segments whose scores wait for the step polynomial.
+const MOST_SEGMENTS: usize = 16;
+
 /// A query at whoever answers it: expanded once, then compared with any number of segments.
 ///
 /// Nothing that it computes depends on values, neither in time nor in memory accesses.
@@ -119,10 +122,15 @@ impl<'k, B: RingOps> Search<'k, B> {
         Ok(scores)
     }
 
-    /// Near one in the slots of matches and near zero in all others.
-    fn indicator(&self, segment: &Segment<B>) -> Result<Ciphertext<B>> {
-        let step = self.params.step()?;
-        Ok(step.polynomial.apply(&self.ev, &self.mapped_scores(segment)?, self.keys)?)
+    /// Near one in the slots of matches and near zero in all others, for a batch of mapped scores.
+    fn indicators(&self, scores: &[Ciphertext<B>]) -> Result<Ciphertext<B>> {
+        let batch = Ciphertext::concat(&scores.iter().collect::<Vec<_>>())?;
+        Ok(self.params.step()?.polynomial.apply(&self.ev, &batch, self.keys)?)
+    }
+
+    /// The segments whose scores take the step polynomial as one batch.
+    fn portion(&self) -> usize {
+        self.ev.ring().backend().portion().min(MOST_SEGMENTS)
     }
 
     /// The mask of live slots, to multiply a ciphertext of this level.
@@ -157,7 +165,8 @@ impl<'k, B: RingOps> Search<'k, B> {
     /// [`Error::Task`] for parameters of rankings.
     pub fn count(&self) -> Result<Counting<'_, 'k, B>> {
         self.params.step()?;
-        Ok(Counting { search: self, sum: None, segments: 0 })
+        let (scores, occupancies) = (Vec::new(), Vec::new());
+        Ok(Counting { search: self, scores, occupancies, whole: None, masked: None, segments: 0 })
     }
 
     /// The payloads of matches, to which segments are added.
@@ -166,7 +175,8 @@ impl<'k, B: RingOps> Search<'k, B> {
     /// [`Error::Task`] for parameters of rankings.
     pub fn fetch(&self) -> Result<Fetching<'_, 'k, B>> {
         self.params.step()?;
-        Ok(Fetching { search: self, apart: Vec::new(), sums: None, segments: 0 })
+        let (scores, payloads) = (Vec::new(), Vec::new());
+        Ok(Fetching { search: self, scores, payloads, apart: Vec::new(), sums: None, segments: 0 })
     }
 
     /// The number of matches of a whole index.
@@ -207,108 +217,178 @@ impl<'k, B: RingOps> Search<'k, B> {
     }
 }
 
-/// A count of matches under way. One segment is in memory at a time.
+/// A count of matches under way. One segment is in memory at a time, and the scores of a few.
 #[derive(Debug)]
 pub struct Counting<'s, 'k, B: RingOps = Cpu> {
     search: &'s Search<'k, B>,
-    sum: Option<Ciphertext<B>>,
+    /// The scores that wait, and the occupancies of their segments.
+    scores: Vec<Ciphertext<B>>,
+    occupancies: Vec<Occupancy>,
+    /// The matches of segments with a live record in each slot.
+    whole: Option<Ciphertext<B>>,
+    /// The matches of others, one level lower.
+    masked: Option<Ciphertext<B>>,
     segments: usize,
 }
 
 impl<B: RingOps> Counting<'_, '_, B> {
-    /// Adds the matches of a segment: scores, step, mask and sum.
+    /// Adds the matches of a segment: its scores, and as soon as those of several segments are
+    /// there, step, mask and sum of all of them.
     ///
     /// # Errors
     /// [`Error::Segments`], [`Error::Shape`], another key set; device errors.
     pub fn add(&mut self, segment: &Segment<B>) -> Result<()> {
-        let search = self.search;
-        search.admit(self.segments + 1)?;
-        let hits = search.indicator(segment)?;
-        let mask = search.mask(&segment.occupancy, hits.level())?;
-        search.added(&mut self.sum, search.ev.mul_plain(&hits, &mask)?)?;
+        self.search.admit(self.segments + 1)?;
+        self.scores.push(self.search.mapped_scores(segment)?);
+        self.occupancies.push(segment.occupancy.clone());
         self.segments += 1;
+        if self.scores.len() >= self.search.portion() { self.settle() } else { Ok(()) }
+    }
+
+    /// Adds the matches of the segments that wait.
+    fn settle(&mut self) -> Result<()> {
+        if self.scores.is_empty() {
+            return Ok(());
+        }
+        let search = self.search;
+        let hits = search.indicators(&self.scores)?;
+        for (at, occupancy) in self.occupancies.iter().enumerate() {
+            let hits = hits.slice_batch(at..at + 1)?;
+            if occupancy.is_full(search.params.slots()) {
+                search.added(&mut self.whole, hits)?;
+            } else {
+                let mask = search.mask(occupancy, hits.level())?;
+                search.added(&mut self.masked, search.ev.mul_plain(&hits, &mask)?)?;
+            }
+        }
+        self.scores.clear();
+        self.occupancies.clear();
         Ok(())
     }
 
     /// The answer: one ciphertext of the lowest level, whose slots count the matches in them.
     ///
     /// # Errors
-    /// [`Error::Shape`] without segments.
-    pub fn finish(self) -> Result<Answer<B>> {
+    /// [`Error::Shape`] without segments; device errors.
+    pub fn finish(mut self) -> Result<Answer<B>> {
+        self.settle()?;
+        let mut sum = self.masked;
+        if let Some(whole) = &self.whole {
+            self.search.added(&mut sum, self.search.ev.mod_switch_to(whole, 0)?)?;
+        }
         let none = Error::Shape { object: "the index", part: "segments", found: 0, expected: 1 };
-        Ok(Answer::Count { hits: self.sum.ok_or(none)?, segments: self.segments })
+        Ok(Answer::Count { hits: sum.ok_or(none)?, segments: self.segments })
     }
 }
 
-/// Payloads of matches under way. One segment is in memory at a time.
+/// Payloads of matches under way. One segment is in memory at a time, and the scores and payloads
+/// of a few.
 #[derive(Debug)]
 pub struct Fetching<'s, 'k, B: RingOps = Cpu> {
     search: &'s Search<'k, B>,
+    /// The scores that wait, and the payloads of live records of their segments.
+    scores: Vec<Ciphertext<B>>,
+    payloads: Vec<Ciphertext<B>>,
     /// The payloads of segments that are answered apart.
     apart: Vec<Vec<Ciphertext<B>>>,
     /// The sums of all segments in two arrangements.
-    sums: Option<[Vec<Ciphertext<B>>; 2]>,
+    sums: Option<[Ciphertext<B>; 2]>,
+    /// The segments that were added, those that wait included.
     segments: usize,
 }
 
 impl<B: RingOps> Fetching<'_, '_, B> {
-    /// Adds the payloads of a segment's matches: scores, step, and a product per ciphertext of
-    /// payloads; with more than two segments planned also a rotation each.
+    /// Adds the payloads of a segment's matches: its scores, and as soon as those of several
+    /// segments are there, for each of them the step and a product per ciphertext of payloads; with
+    /// more than two segments planned also a rotation each.
     ///
     /// # Errors
     /// [`Error::Segments`], [`Error::Shape`], another key set; device errors.
     pub fn add(&mut self, segment: &Segment<B>) -> Result<()> {
         self.search.admit(self.segments + 1)?;
-        let masked = self.masked(segment)?;
+        self.scores.push(self.search.mapped_scores(segment)?);
+        self.payloads.push(self.live(segment)?);
         self.segments += 1;
-        match Layout::matches(&self.search.params, self.segments) {
-            Layout::Apart { .. } => self.apart.push(masked),
-            _ => self.sum(masked)?,
+        if self.scores.len() >= self.search.portion() { self.settle() } else { Ok(()) }
+    }
+
+    /// The payloads of live records, and zero in the slots of deleted ones.
+    fn live(&self, segment: &Segment<B>) -> Result<Ciphertext<B>> {
+        let payload = Ciphertext::concat(&segment.payload.iter().collect::<Vec<_>>())?;
+        match segment.occupancy.has_deleted() {
+            false => Ok(payload),
+            true => {
+                let mask = self.search.mask(&segment.occupancy, PAYLOAD_LEVEL)?;
+                Ok(self.search.ev.mul_plain(&payload, &mask)?)
+            }
         }
+    }
+
+    /// Adds the payloads of matches of the segments that wait, all products in one batch.
+    fn settle(&mut self) -> Result<()> {
+        if self.scores.is_empty() {
+            return Ok(());
+        }
+        let Search { ev, keys, params, .. } = self.search;
+        let (hits, each) = (self.search.indicators(&self.scores)?, params.payload_ciphertexts());
+        let (count, before) = (self.scores.len(), self.segments - self.scores.len());
+        let hits = hits.gather_batch(&(0..count * each).map(|at| at / each).collect::<Vec<_>>())?;
+        let matches = ev.mul(&hits, &self.waiting()?, keys)?;
+        for at in 0..count {
+            let matches = matches.slice_batch(at * each..(at + 1) * each)?;
+            match Layout::matches(params, before + at + 1) {
+                Layout::Apart { .. } => self.apart.push(entries(&matches)?),
+                _ => self.sum(before + at + 1, matches)?,
+            }
+        }
+        self.scores.clear();
+        self.payloads.clear();
         Ok(())
     }
 
-    /// The payloads of live matches, and zero in all other slots.
-    fn masked(&self, segment: &Segment<B>) -> Result<Vec<Ciphertext<B>>> {
-        let Search { ev, keys, .. } = self.search;
-        let hits = self.search.indicator(segment)?;
-        let occupancy = &segment.occupancy;
-        let mask = occupancy.has_deleted().then(|| self.search.mask(occupancy, PAYLOAD_LEVEL)).transpose()?;
-        let product = |payload: &Ciphertext<B>| match &mask {
-            None => ev.mul(&hits, payload, keys),
-            Some(mask) => ev.mul(&hits, &ev.mul_plain(payload, mask)?, keys),
-        };
-        Ok(segment.payload.iter().map(product).collect::<he_core::Result<_>>()?)
+    /// The payloads that wait, at one level: those that were masked are one lower.
+    fn waiting(&self) -> Result<Ciphertext<B>> {
+        let lowest = self.payloads.iter().map(Ciphertext::level).min().unwrap_or(PAYLOAD_LEVEL);
+        let even = |payload| self.search.ev.mod_switch_to(payload, lowest);
+        let even = self.payloads.iter().map(even).collect::<he_core::Result<Vec<_>>>()?;
+        Ok(Ciphertext::concat(&even.iter().collect::<Vec<_>>())?)
     }
 
-    /// Adds payloads to both arrangements: as they are, and by Horner's rule each rotated by the
-    /// number of segments after it. The markers times the number of the segment, from 1, come last.
-    fn sum(&mut self, mut masked: Vec<Ciphertext<B>>) -> Result<()> {
+    /// Adds the payloads of a segment, by its number from 1, to both arrangements: as they are, and
+    /// by Horner's rule each rotated by the number of segments after it. The markers times the
+    /// number of the segment come last.
+    fn sum(&mut self, number: usize, matches: Ciphertext<B>) -> Result<()> {
         let Search { ev, keys, .. } = self.search;
-        let numbered = masked.first().map(|first| ev.mul_integer(first, self.segments as i64));
-        masked.extend(numbered.transpose()?);
+        let numbered = ev.mul_integer(&matches.slice_batch(0..1)?, number as i64)?;
+        let matches = Ciphertext::concat(&[&matches, &numbered])?;
         let Some([plain, turned]) = &mut self.sums else {
-            let copy = masked.iter().map(Ciphertext::duplicate).collect::<he_core::Result<_>>()?;
-            self.sums = Some([copy, masked]);
+            self.sums = Some([matches.duplicate()?, matches]);
             return Ok(());
         };
-        for ((plain, turned), payload) in plain.iter_mut().zip(turned).zip(&masked) {
-            ev.add_assign(plain, payload)?;
-            *turned = ev.rotate(turned, 1, keys)?;
-            ev.add_assign(turned, payload)?;
-        }
+        ev.add_assign(plain, &matches)?;
+        *turned = ev.rotate(turned, 1, keys)?;
+        ev.add_assign(turned, &matches)?;
         Ok(())
     }
 
     /// The answer.
     ///
     /// # Errors
-    /// [`Error::Shape`] without segments.
-    pub fn finish(self) -> Result<Answer<B>> {
+    /// [`Error::Shape`] without segments; device errors.
+    pub fn finish(mut self) -> Result<Answer<B>> {
+        self.settle()?;
         match self.sums {
-            Some([plain, turned]) => Ok(Answer::Arranged { segments: self.segments, plain, turned }),
+            Some([plain, turned]) => {
+                let (plain, turned) = (entries(&plain)?, entries(&turned)?);
+                Ok(Answer::Arranged { segments: self.segments, plain, turned })
+            }
             None if !self.apart.is_empty() => Ok(Answer::Apart { segments: self.apart }),
             None => Err(Error::Shape { object: "the index", part: "segments", found: 0, expected: 1 }),
         }
     }
+}
+
+/// The ciphertexts of a batch.
+fn entries<B: RingOps>(batch: &Ciphertext<B>) -> Result<Vec<Ciphertext<B>>> {
+    Ok((0..batch.batch()).map(|at| batch.slice_batch(at..at + 1)).collect::<he_core::Result<_>>()?)
 }

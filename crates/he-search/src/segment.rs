@@ -43,6 +43,11 @@ impl Occupancy {
         self.live.iter().filter(|live| **live).count()
     }
 
+    /// Whether each of so many slots holds a record that was not deleted.
+    pub(crate) fn is_full(&self, slots: usize) -> bool {
+        self.records() == slots
+    }
+
     /// Whether a record was deleted.
     pub fn has_deleted(&self) -> bool {
         self.records() < self.live.len()

@@ -34,8 +34,17 @@ impl Server {
         let ev = Evaluator::new(params.ckks(), &ring)?;
         let keys = instance.folders.keys().evaluation(params.ckks(), &ring, params.facts().key_bytes)?;
         let index = load(instance, &ring, &ev)?;
-        ring.backend().synchronize()?;
-        Ok(Self { ring, keys, ev, index })
+        let server = Self { ring, keys, ev, index };
+        server.rehearse(instance)?;
+        Ok(server)
+    }
+
+    /// Answers a ciphertext of the database, so that the first query finds kernels loaded, tables made
+    /// and memory pooled.
+    fn rehearse(&self, instance: &Instance) -> Result<(), Error> {
+        let query = self.index.segments().first().and_then(|segment| segment.columns.first());
+        let search = query.map(|query| self.expanded(&instance.params, query)).transpose()?;
+        search.map_or(Ok(()), |search| self.compared(&search, instance.count_only).map(drop))
     }
 
     /// Answers the query of the client, and writes the times of the steps.

@@ -190,6 +190,21 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
             },
         )
     }
+    /// Joins buffers run by run within the device: each of the `runs` runs of `dst` has the words of
+    /// this run of every part in turn. A part is a buffer with as many runs, from its start on, of
+    /// so many words. The provided body copies part by part.
+    ///
+    /// # Errors
+    /// Device errors.
+    fn join_runs(&self, parts: &[(&Self::Buf, usize)], dst: &mut Self::Buf, runs: usize) -> Result<()> {
+        let step = parts.iter().map(|(_, words)| words).sum();
+        let mut at = 0;
+        parts.iter().try_for_each(|&(part, words)| {
+            let (from, to) = (Blocks { at: 0, step: words }, Blocks { at, step });
+            at += words;
+            self.copy_blocks(part, from, dst, to, words, runs)
+        })
+    }
     /// Transposes `count` matrices of words within the device, which lie one behind the other from
     /// word `src_at` and then `dst_at` on: word j of row i becomes word i of row j. The provided
     /// body copies row by row.

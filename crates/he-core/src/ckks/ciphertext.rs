@@ -279,6 +279,14 @@ impl<B: RingOps> Ciphertext<B> {
         Ok(Self { pair: self.pair.slice_batch(entries)?, meta: self.meta })
     }
 
+    /// Copies batch entries in any order, each as often as it is listed.
+    ///
+    /// # Errors
+    /// [`Error::BatchRange`]; device errors.
+    pub fn gather_batch(&self, entries: &[usize]) -> Result<Self> {
+        Ok(Self { pair: self.pair.gather(entries)?, meta: self.meta })
+    }
+
     /// Concatenates batches, which must agree in level, scale and slots.
     ///
     /// # Errors

@@ -258,6 +258,14 @@ impl<L: Backend, R: Backend> Backend for Mirror<L, R> {
         self.compare("copy_places", 0, dst)
     }
 
+    fn join_runs(&self, parts: &[(&Self::Buf, usize)], dst: &mut Self::Buf, runs: usize) -> Result<()> {
+        let left: Vec<_> = parts.iter().map(|(part, words)| (&part.left, *words)).collect();
+        let right: Vec<_> = parts.iter().map(|(part, words)| (&part.right, *words)).collect();
+        self.left.join_runs(&left, &mut dst.left, runs)?;
+        self.right.join_runs(&right, &mut dst.right, runs)?;
+        self.compare("join_runs", 0, dst)
+    }
+
     fn transpose_words(
         &self,
         src: &Self::Buf,

@@ -416,8 +416,6 @@ impl<D: Domain, B: RingOps> Poly<D, B> {
         let first = parts.first().ok_or(Error::BatchRange { start: 0, end: 0, batch: 0 })?;
         let batch = parts.iter().map(|part| part.batch).sum();
         let n = first.ring.n();
-        let mut whole = Self::scratch(&first.ring, first.span, batch)?;
-        let mut entry = 0;
         for part in parts {
             if !part.ring.shares(&first.ring) {
                 return Err(Error::RingMismatch);
@@ -425,12 +423,10 @@ impl<D: Domain, B: RingOps> Poly<D, B> {
             if part.span != first.span {
                 return Err(Error::SpanMismatch { left: first.span, right: part.span });
             }
-            let words = part.batch * n;
-            let (from, to) = (Blocks { at: 0, step: words }, Blocks { at: entry * n, step: batch * n });
-            let limbs = first.span.limbs();
-            first.backend().copy_blocks(&part.buf, from, &mut whole.buf, to, words, limbs)?;
-            entry += part.batch;
         }
+        let mut whole = Self::scratch(&first.ring, first.span, batch)?;
+        let parts: Vec<_> = parts.iter().map(|part| (&part.buf, part.batch * n)).collect();
+        first.backend().join_runs(&parts, &mut whole.buf, first.span.limbs())?;
         Ok(whole)
     }
 
@@ -553,6 +549,22 @@ impl<B: RingOps> Poly<Coeff, B> {
         zeroize::Zeroize::zeroize(&mut { words });
         Ok(poly)
     }
+
+    /// X^k for each of the exponents k below 2N, where X^N = -1. They are made on the device, where
+    /// only ones and places are sent. Exponents are public.
+    ///
+    /// # Errors
+    /// [`Error::SpanMismatch`] for primes that the ring does not have; device errors.
+    pub(crate) fn monomials(ring: &Ring<B>, span: Span, exponents: &[usize]) -> Result<Self> {
+        let (backend, n) = (ring.backend(), ring.n());
+        let mut poly = Self::zeros(ring, span, exponents.len())?;
+        let ones: Vec<u64> = ring.spec().moduli_of(span).flat_map(|q| [1, q.value() - 1]).collect();
+        let place = |(entry, k): (usize, &usize)| [k / n % 2, entry * n + k % n];
+        let places: Vec<[usize; 2]> = exponents.iter().enumerate().map(place).collect();
+        let (from, to) = (Blocks { at: 0, step: 2 }, Blocks { at: 0, step: exponents.len() * n });
+        backend.copy_places(&backend.upload(&ones)?, from, &mut poly.buf, to, &places, [1, span.limbs()])?;
+        Ok(poly)
+    }
 }
 
 impl<B: RingOps> Poly<Eval, B> {
@@ -614,11 +626,7 @@ impl<B: RingOps> Poly<Eval, B> {
     /// # Errors
     /// [`Error::SpanMismatch`] for primes that the ring does not have; device errors.
     pub fn monomial(ring: &Ring<B>, span: Span, exponent: usize) -> Result<Self> {
-        let n = ring.n();
-        let mut coefficients = vec![0; n];
-        // X^N = -1.
-        coefficients[exponent % n] = if (exponent / n).is_multiple_of(2) { 1 } else { -1 };
-        Poly::<Coeff, B>::from_signed(ring, span, 1, &coefficients)?.into_eval()
+        Poly::<Coeff, B>::monomials(ring, span, &[exponent % (2 * ring.n())])?.into_eval()
     }
 
     /// Transforms to coefficient form, in place.

@@ -19,9 +19,6 @@ use crate::key_set::common;
 use crate::ring::{Automorphism, Coeff, Eval, Poly, galois_conjugation, galois_rotation};
 use std::collections::BTreeMap;
 
-/// The most operations that a product of many rows by monomials takes.
-const PIECES: usize = 16;
-
 /// Remainders of the polynomial sum_i c_i Y^i, whose coefficients are ciphertexts, modulo
 /// Y^L - X^exponent for each exponent: entry l E + e has coefficient l of the remainder modulo
 /// exponent e of E.
@@ -57,21 +54,13 @@ impl<B: RingOps> Remainders<B> {
 
 /// Entry l E + e times X^(exponent e), for E exponents.
 fn times_monomials<B: RingOps>(rows: &RlweCiphertext<B>, exponents: &[usize]) -> Result<RlweCiphertext<B>> {
-    let (ring, n, batch, count) = (rows.ring(), rows.ring().n(), rows.batch(), exponents.len());
-    let mut coefficients = vec![0; count * n];
-    for (row, exponent) in coefficients.chunks_exact_mut(n).zip(exponents) {
-        row[exponent % n] = if (exponent / n).is_multiple_of(2) { 1 } else { -1 };
-    }
-    let span = rows.c[0].span();
-    let monomials = Poly::<Coeff, B>::from_signed(ring, span, count, &coefficients)?.into_eval()?;
-    if count == 1 {
+    let (ring, span, count) = (rows.ring(), rows.c[0].span(), exponents.len());
+    let monomials = Poly::<Coeff, B>::monomials(ring, span, exponents)?.into_eval()?;
+    if count == 1 || count == rows.batch() {
         return rows.mul_poly(&monomials);
     }
-    let width = count.max(batch / PIECES);
-    let repeated = Poly::concat(&vec![&monomials; width / count])?;
-    let piece = |at: usize| rows.slice_batch(at..at + width)?.mul_poly(&repeated);
-    let pieces = (0..batch).step_by(width).map(piece).collect::<Result<Vec<_>>>()?;
-    RlweCiphertext::concat(&pieces.iter().collect::<Vec<_>>())
+    let each: Vec<usize> = (0..rows.batch()).map(|entry| entry % count).collect();
+    rows.mul_poly(&monomials.gather_batch(&each)?)
 }
 
 /// Runs of `count` entries of each in turn.

@@ -65,6 +65,30 @@ fn counts_and_payloads_are_those_of_plain_numbers() {
     }
 }
 
+/// Nine segments, of which a processor takes eight through the step polynomial at once, with few
+/// matches.
+#[test]
+fn segments_beyond_a_portion_are_counted_and_fetched() {
+    let mut rng = rng();
+    let (metric, at) = (Metric::Cosine, (0.8, 0.12));
+    let setup = Setup::new(plan(metric, at, 520), &mut rng);
+    let query = vector(DIMENSION, &mut rng);
+    let mut records = records(metric, &query, at, 1000, &mut rng);
+    let mut matches = 0;
+    records.retain(|x| {
+        let is_match = value(metric, &query, x) > at.0;
+        matches += u32::from(is_match);
+        !is_match || matches % 16 == 1
+    });
+    records.truncate(520);
+    let index = index(&setup, &records, &mut rng);
+    let (count, found) = ask(&setup, &index, &query, &mut rng);
+    let expected = expected(metric, at.0, &query, &records, setup.params.slots());
+    assert!(!expected.is_empty());
+    assert_eq!(found, expected);
+    assert_eq!(count, Count { matches: expected.len() as u64, undecided: 0 });
+}
+
 /// Records that were appended in pieces, merged and deleted are those of an index built at once.
 #[test]
 fn changes_lead_to_the_index_that_is_built_at_once() {

@@ -68,7 +68,7 @@ where
     };
     let (factor, constant) = (constants(Fill::Top), constants(Fill::Paint(8)));
     for (products, multiples, scaled) in
-        [(1, 0, false), (1, 1, true), (2, 3, true), (5, 9, true), (0, 1, false)]
+        [(1, 0, false), (1, 1, true), (5, 9, true), (17, 3, true), (9, 0, false), (0, 1, false)]
     {
         let products: Vec<_> = (0..products).map(|i| [pair(i), pair(i + 2)]).collect();
         let multiples: Vec<_> = (0..multiples).map(multiple).collect();

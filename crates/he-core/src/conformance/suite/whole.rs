@@ -58,6 +58,7 @@ pub fn memory<B: RingOps>(backend: &B, _log_n: u32) -> Result<()> {
             }
 
             places(&lab, &original)?;
+            joins(&lab, &original)?;
             transposes(&lab, &original)?;
 
             let left = words.div_ceil(2);
@@ -123,6 +124,29 @@ fn places<B: RingOps>(lab: &Lab<B>, original: &[u64]) -> Result<()> {
             }
             lab.expect("copy_places", "the words copied", &lab.read(&dst)?, &expected)?;
         }
+    }
+    Ok(())
+}
+
+/// Few buffers and many, of even and odd numbers of words, run by run.
+fn joins<B: RingOps>(lab: &Lab<B>, original: &[u64]) -> Result<()> {
+    for (widths, runs) in [(&[2, 3][..], 2), (&[4, 2, 6, 2, 2][..], 3), (&[1, 5, 2, 0, 3, 1, 1, 2, 1][..], 1)]
+    {
+        let (step, mut at) = (widths.iter().sum::<usize>(), 0);
+        let mut expected = vec![0; step * runs];
+        let mut parts = Vec::new();
+        for &words in widths {
+            let part: Vec<u64> = (0..words * runs).map(|i| original[(at + i) % original.len()]).collect();
+            for run in 0..runs {
+                expected[run * step + at..][..words].copy_from_slice(&part[run * words..][..words]);
+            }
+            parts.push((lab.backend.upload(&part)?, words));
+            at += words;
+        }
+        let parts: Vec<_> = parts.iter().map(|(part, words)| (part, *words)).collect();
+        let mut dst = lab.backend.zeros(step * runs)?;
+        lab.backend.join_runs(&parts, &mut dst, runs)?;
+        lab.expect("join_runs", "the words in turn", &lab.read(&dst)?, &expected)?;
     }
     Ok(())
 }
