@@ -2,6 +2,7 @@
 //! encrypted, the bootstraps that the documentation states, and the variances of lookups.
 
 use super::clear::{Clear, evaluator};
+use super::sized;
 use he::Error;
 use he::tfhe::{Carry, DIGIT_LOOKUP, EncryptedInteger, IntegerEvaluator, Signed, Signedness, Unsigned};
 use num_bigint::{BigInt, BigUint, Sign};
@@ -85,16 +86,19 @@ fn divided<S: Signedness>(
     }
 }
 
-/// All integers of 8 bits by all divisors, then wide ones.
+/// All integers of 8 bits by every seventh divisor or by all, then wide ones.
 fn by_plain_divisors<S: Signedness>(carry: Carry, seed: u64) {
     let (device, ev) = evaluator(7, carry);
     let range = |bits| num_iter(least::<S>(bits), greatest::<S>(bits));
     let all: Vec<_> = range(8).collect();
-    for divisor in range(8).filter(|divisor| !divisor.is_zero()) {
+    for divisor in range(8).filter(|divisor| !divisor.is_zero()).step_by(sized(7, 1)) {
         divided::<S>(&device, &ev, &all, &divisor, 8);
     }
     let rng = &mut ChaCha20Rng::seed_from_u64(seed);
-    for (bits, count) in [(10, 20), (14, 20), (32, 20), (64, 10), (256, 1)] {
+    // Bits, random divisors beside those of interest, and the step from one that is taken to the next.
+    let few = [(10, 4, 1), (14, 4, 1), (32, 4, 1), (64, 4, 3), (256, 1, 8)];
+    let many = [(10, 20, 1), (14, 20, 1), (32, 20, 1), (64, 10, 1), (256, 1, 1)];
+    for (bits, count, apart) in sized(few, many) {
         let mut divisors: Vec<_> = [1, 2, 3, 5, 6, 7, 9, 10, 12, 60, 100].map(BigInt::from).into();
         divisors.extend([least::<S>(bits), greatest::<S>(bits), greatest::<S>(bits) - 1]);
         divisors.extend((0..bits - 1).step_by(bits / 4 + 1).map(|bit| BigInt::from(3) << bit >> 1));
@@ -103,7 +107,7 @@ fn by_plain_divisors<S: Signedness>(carry: Carry, seed: u64) {
             divisors.extend(divisors.clone().iter().map(|divisor| -divisor));
         }
         divisors.retain(|divisor| !divisor.is_zero() && fits::<S>(divisor, bits));
-        for divisor in divisors {
+        for divisor in divisors.into_iter().step_by(apart) {
             let x = values::<S>(bits, &divisor, rng);
             divided::<S>(&device, &ev, &x, &divisor, bits);
         }
@@ -141,7 +145,7 @@ fn plain_divisors_that_are_refused() {
     refused(ev.div_plain(&b, &(-129).into()).map(drop), "-129; a number that fits signed");
 }
 
-/// Pairs of all integers of 8 bits, or of random ones.
+/// Pairs of edges, small numbers and random ones.
 fn pairs<S: Signedness>(bits: usize, rng: &mut ChaCha20Rng) -> Vec<(BigInt, BigInt)> {
     let mut all = values::<S>(bits, &BigInt::from(3), rng);
     if bits == 8 {
@@ -153,7 +157,7 @@ fn pairs<S: Signedness>(bits: usize, rng: &mut ChaCha20Rng) -> Vec<(BigInt, BigI
 fn beyond<S: Signedness>(carry: Carry, seed: u64) {
     let (device, ev) = evaluator(7, carry);
     let rng = &mut ChaCha20Rng::seed_from_u64(seed);
-    for bits in [8, 10, 32] {
+    for bits in [8, 10, sized(18, 32)] {
         for some in pairs::<S>(bits, rng).chunks(128) {
             let (x, y): (Vec<_>, Vec<_>) = some.iter().cloned().unzip();
             let (a, b): (Ints<S>, Ints<S>) = (device.seal(&ev, &x, bits), device.seal(&ev, &y, bits));
