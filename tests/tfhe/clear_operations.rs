@@ -95,7 +95,7 @@ fn by_plain_divisors<S: Signedness>(carry: Carry, seed: u64) {
         divided::<S>(&device, &ev, &all, &divisor, 8);
     }
     let rng = &mut ChaCha20Rng::seed_from_u64(seed);
-    // Bits, random divisors beside those of interest, and the step from one that is taken to the next.
+    // Bits, random divisors beside those of interest, and the step from one taken to the next.
     let few = [(10, 4, 1), (14, 4, 1), (32, 4, 1), (64, 4, 3), (256, 1, 8)];
     let many = [(10, 20, 1), (14, 20, 1), (32, 20, 1), (64, 10, 1), (256, 1, 1)];
     for (bits, count, apart) in sized(few, many) {
