@@ -346,7 +346,7 @@ impl PyModel {
     /// -------
     /// numpy.ndarray
     ///     A row of outputs per example: what the model's last step decides (softmax, argmax,
-    ///     votes, probabilities), or the numbers themselves.
+    ///     votes, probabilities, signs), or the numbers themselves.
     ///
     /// Warns
     /// -----

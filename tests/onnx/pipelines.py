@@ -62,7 +62,8 @@ def learned():
         ("SVC with probabilities", SVC(probability=True, random_state=1), y, both, 5e-3),
         ("SVC of two with probabilities", SVC(probability=True, random_state=1), two, both, 5e-3),
         ("NuSVC of two", NuSVC(), two, both),
-        ("OneClassSVM", OneClassSVM(), y, ["scores"]),
+        ("NuSVC", NuSVC(), y, both),
+        ("OneClassSVM", OneClassSVM(), y, ["label", "scores"]),
         ("DecisionTreeRegressor", DecisionTreeRegressor(max_depth=6), sums, one),
         ("RandomForestRegressor", RandomForestRegressor(20, max_depth=6, random_state=1), sums, one),
         ("RandomForestRegressor of several",
@@ -75,7 +76,7 @@ def learned():
     ]
     for of, target in [("", y), (" of two", two)]:
         cases += [
-            *((f"SVC with {kernel}{of}", SVC(kernel=kernel), target, both if of else ["label"], 1e-4)
+            *((f"SVC with {kernel}{of}", SVC(kernel=kernel), target, both, 1e-4)
               for kernel in ["linear", "poly", "rbf", "sigmoid"]),
             (f"DecisionTreeClassifier{of}", DecisionTreeClassifier(random_state=1), target, both),
             (f"RandomForestClassifier{of}",

@@ -124,7 +124,15 @@ export interface ModelInfo {
   /** Numbers of a result. */
   outputs: number;
   /** What is done with these after decryption. */
-  decision: "none" | "softmax" | "log-softmax" | "argmax" | "votes" | "coupling";
+  decision:
+    | "none"
+    | "softmax"
+    | "log-softmax"
+    | "argmax"
+    | "votes"
+    | "coupling"
+    | "one-vs-rest"
+    | "sign";
   /** Whether the numbers of an example are slots of one ciphertext or a stack of several. */
   arrangement: "slots" | "stacks";
   /** Examples that share a ciphertext, at the cost of one. */

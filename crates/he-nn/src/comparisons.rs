@@ -92,7 +92,9 @@ impl CompiledModel {
         let [exact, near] = [values, &near].map(|values| &values[graph.output]);
         let decide = |outputs: &[f64]| graph.decision.apply(outputs);
         let changed = match graph.decision {
-            Decision::ArgMax | Decision::Votes => (decide(exact) != decide(near)).then_some(0),
+            Decision::ArgMax | Decision::Votes | Decision::Sign => {
+                decide(exact).iter().zip(decide(near)).position(|(a, b)| *a != b)
+            }
             // Eight times the error that functions may have.
             _ => {
                 let tolerance = 8.0 * gap * self.calibration.magnitude(graph.output);

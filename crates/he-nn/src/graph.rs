@@ -105,6 +105,12 @@ pub enum Decision {
     /// The probabilities of classes: of each two of them, in the order of [`Votes`](Self::Votes),
     /// an output t says that the first one has the probability 1 / (1 + exp(t)) if it is either.
     Coupling,
+    /// The scores of classes from those of each two of them, in the order of
+    /// [`Votes`](Self::Votes): v + c / (3 (|c| + 1)) for the votes v of a class, where 0 is one for
+    /// the first of two, and the sum c of its outputs, negated where it is the second.
+    OneVsRest,
+    /// -1, 0 or 1: the sign of each output.
+    Sign,
 }
 
 impl Decision {
@@ -117,6 +123,8 @@ impl Decision {
             Self::ArgMax => "argmax",
             Self::Votes => "votes",
             Self::Coupling => "coupling",
+            Self::OneVsRest => "one-vs-rest",
+            Self::Sign => "sign",
         }
     }
 
@@ -131,6 +139,8 @@ impl Decision {
             Self::ArgMax => vec![argmax(outputs) as f64],
             Self::Votes => vec![argmax(&pairs::votes(outputs)) as f64],
             Self::Coupling => pairs::probabilities(outputs),
+            Self::OneVsRest => pairs::one_vs_rest(outputs),
+            Self::Sign => outputs.iter().map(|&y| if y == 0.0 { 0.0 } else { y.signum() }).collect(),
         }
     }
 }

@@ -15,12 +15,34 @@ pub fn of(classes: usize) -> impl Iterator<Item = (usize, usize)> {
 
 /// The votes for each class: of a pair, for the first one if the output is positive.
 pub fn votes(outputs: &[f64]) -> Vec<f64> {
+    votes_by(outputs, |output| output > 0.0)
+}
+
+fn votes_by(outputs: &[f64], is_first: impl Fn(f64) -> bool) -> Vec<f64> {
     let classes = classes(outputs.len());
     let mut votes = vec![0.0; classes];
     for ((i, j), &output) in of(classes).zip(outputs) {
-        votes[if output > 0.0 { i } else { j }] += 1.0;
+        votes[if is_first(output) { i } else { j }] += 1.0;
     }
     votes
+}
+
+/// The score of each class against the rest, as scikit-learn takes it from those of pairs.
+///
+/// It is v + c / (3 (|c| + 1)), with the votes v for the class, where an output of 0 votes for the
+/// first of two, and the sum c of the outputs of its pairs, negated where it is the second: votes
+/// decide, and less than a third of a vote orders classes of equal votes.
+pub fn one_vs_rest(outputs: &[f64]) -> Vec<f64> {
+    let mut scores = votes_by(outputs, |output| output >= 0.0);
+    let mut sums = vec![0.0; scores.len()];
+    for ((i, j), &output) in of(scores.len()).zip(outputs) {
+        sums[i] += output;
+        sums[j] -= output;
+    }
+    for (score, sum) in scores.iter_mut().zip(sums) {
+        *score += sum / (3.0 * (sum.abs() + 1.0));
+    }
+    scores
 }
 
 /// The probabilities of classes from those of each two of them, by the second method of Wu, Lin and

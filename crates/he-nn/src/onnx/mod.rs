@@ -21,6 +21,7 @@ use crate::canonical;
 use crate::error::{Error, Result};
 use crate::graph::{Decision, Graph, MAX_ELEMENTS, Node, Op, Public, Shape};
 use node::View;
+use operators::Followed;
 use opsets::Opsets;
 use rten_onnx::onnx::{GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto};
 use rten_onnx::protobuf::DecodeMessage;
@@ -92,6 +93,8 @@ struct Reader<'a> {
     batch: Batch,
     /// Nodes that hold 0 and 1 only, if the example keeps what its mask promises.
     bits: HashSet<usize>,
+    /// Values that are computed from the scores of pairs of classes, after decryption.
+    followed: Followed<'a>,
     /// Whether the graph has operations of transformers.
     is_transformer: bool,
     /// Elements of constants that may still be computed, and those that operators may still list.
@@ -263,8 +266,9 @@ impl<'a> Reader<'a> {
         if let Some(twice) = names.map(String::as_str).find(|&name| !defined.insert(name)) {
             return Err(graph_error(format!("computes its value {twice:?} twice")));
         }
-        let (bits, is_transformer) = (HashSet::new(), false);
-        let mut reader = Self { nodes, values, initializers, used, batch, bits, is_transformer, left };
+        let (bits, followed, is_transformer) = (HashSet::new(), Followed::default(), false);
+        let mut reader =
+            Self { nodes, values, initializers, used, batch, bits, followed, is_transformer, left };
         for proto in needed {
             let view = View::new(proto, opsets.of(proto)?)?;
             // Marks of an optimisation of the first opsets.
@@ -284,6 +288,7 @@ impl<'a> Reader<'a> {
             for (index, name) in proto.output.iter().enumerate().filter(|(_, name)| !name.is_empty()) {
                 match values.get(index) {
                     Some(value) => drop(reader.values.insert(name, value.clone())),
+                    None if reader.followed.has(name) => {}
                     None if reader.used.contains(name.as_str()) => {
                         let why = format!("its output {index} ({name:?}) is used");
                         let hint = "use the first output of this operator only";
@@ -306,6 +311,12 @@ impl<'a> Reader<'a> {
                 return Err(Error::Model {
                     why: format!("has an output {output:?} that does not depend on its input"),
                     hint: "ask for an output that does",
+                });
+            }
+            None if reader.followed.has(output) => {
+                return Err(Error::Model {
+                    why: format!("has an output {output:?} of comparisons of scores"),
+                    hint: operators::OF_COMPARISONS,
                 });
             }
             None => return Err(graph_error(format!("never computes its output {output:?}"))),

@@ -7,7 +7,8 @@ use he_core::circuits::ckks::NeverRefresh;
 use he_nn::onnx::Model as Read;
 use he_nn::{CompiledModel, Error, Graph, NearThreshold, Options};
 use rand::{RngExt, SeedableRng, rngs::ChaCha20Rng};
-use rten_onnx::onnx::AttributeProto;
+use rten_onnx::onnx::{AttributeProto, ModelProto, NodeProto};
+use rten_onnx::protobuf::{DecodeMessage, ValueReader};
 
 /// A tree of two comparisons and three leaves, which are 1, 2 and 4: x0 against 0.5 by the mode
 /// given, then x1 <= -0.25.
@@ -146,6 +147,90 @@ fn votes_choose_classes() {
     // Votes for all of the circle are equal.
     assert_eq!(Votes.apply(&[1.0, -1.0, 1.0]), [0.0]);
     assert_eq!(Votes.apply(&[-1.0; 6]), [3.0]);
+}
+
+/// Votes count first, and the sums of outputs order classes of equal votes.
+#[test]
+fn classes_have_scores_against_the_rest() {
+    use he_nn::graph::Decision::{OneVsRest, Sign};
+    let close = |found: Vec<f64>, expected: &[f64]| {
+        found.len() == expected.len() && found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-12)
+    };
+    // Sums of 1, -2 and 1; 1 / (3 * 2) = 1/6 and 2 / (3 * 3) = 2/9.
+    let found = OneVsRest.apply(&[2.0, -1.0, 0.0]);
+    assert!(close(found.clone(), &[7.0 / 6.0, 7.0 / 9.0, 7.0 / 6.0]), "{found:?}");
+    let mut rng = ChaCha20Rng::seed_from_u64(4);
+    let outputs: Vec<f64> = (0..10).map(|_| rng.random_range(-2.0..2.0)).collect();
+    let pair = |i: usize, j: usize| (0..i).map(|i| 4 - i).sum::<usize>() + j - i - 1;
+    let score = |class: usize| {
+        let of = |other: usize| match class < other {
+            true => outputs[pair(class, other)],
+            false => -outputs[pair(other, class)],
+        };
+        let others: Vec<f64> = (0..5).filter(|&other| other != class).map(of).collect();
+        let (votes, sum) = (others.iter().filter(|x| **x > 0.0).count(), others.iter().sum::<f64>());
+        votes as f64 + sum / (3.0 * (sum.abs() + 1.0))
+    };
+    let expected: Vec<f64> = (0..5).map(score).collect();
+    assert!(close(OneVsRest.apply(&outputs), &expected), "{outputs:?}");
+    assert_eq!(Sign.apply(&[0.5, -0.0, 0.0, -1e-300]), [1.0, 0.0, 0.0, -1.0]);
+}
+
+/// The scores of classes are read from the operators of their formula; a model in which one of
+/// these is another one is refused, and computed nowhere as if it were not.
+#[test]
+fn formulas_that_deviate_are_refused() {
+    let bytes = include_bytes!("../data/onnx/skl_SVC_scores/m.onnx");
+    let model = || ModelProto::decode(ValueReader::from_buf(bytes.as_slice())).unwrap();
+    let read = |change: &dyn Fn(&mut ModelProto)| {
+        let mut model = model();
+        change(&mut model);
+        Graph::from_onnx(&model.write_buf().unwrap())
+    };
+    assert_eq!(read(&|_| {}).unwrap().decision, he_nn::graph::Decision::OneVsRest);
+    let nodes = model().graph.unwrap().node;
+    let mut changed = 0;
+    for (at, node) in nodes.iter().enumerate() {
+        let other = match node.op_type.as_deref().unwrap() {
+            "Neg" => "Identity",
+            "Less" => "Greater",
+            "Abs" => "Neg",
+            "Div" | "Add" | "Sum" => "Sub",
+            "Mul" => "Add",
+            _ => continue,
+        };
+        changed += 1;
+        let change = |model: &mut ModelProto| {
+            model.graph.as_mut().unwrap().node[at].op_type = Some(other.to_owned());
+        };
+        let error = read(&change).expect_err(node.name.as_deref().unwrap());
+        assert!(matches!(error, Error::Unsupported { .. }), "{error}");
+        assert!(!error.hint().unwrap_or_default().is_empty());
+    }
+    assert!(changed > 15, "{changed}");
+    let is = |operator: &'static str| move |node: &&mut NodeProto| node.op_type.as_deref() == Some(operator);
+    let nodes = |model: &mut ModelProto| std::mem::take(&mut model.graph.as_mut().unwrap().node);
+    // Classes in another order, a pair twice, and an output in the middle of the formula.
+    for (operator, from, to) in [("Concat", 0, 1), ("Sum", 0, 1)] {
+        let change = |model: &mut ModelProto| {
+            let mut list = nodes(model);
+            let node = list.iter_mut().find(is(operator)).unwrap();
+            node.input[to] = node.input[from].clone();
+            model.graph.as_mut().unwrap().node = list;
+        };
+        assert!(read(&change).is_err(), "{operator}");
+    }
+    let change = |model: &mut ModelProto| {
+        let list = nodes(model);
+        let name =
+            list.iter().find(|node| node.op_type.as_deref() == Some("Less")).unwrap().output[0].clone();
+        let graph = model.graph.as_mut().unwrap();
+        graph.node = list;
+        graph.output[0].name = Some(name);
+    };
+    let error = read(&change).unwrap_err();
+    assert!(error.to_string().contains("of comparisons"), "{error}");
+    assert!(error.hint().unwrap().contains("ovo"), "{error:?}");
 }
 
 /// Probabilities of pairs that are those of classes lead back to these; others to the least sum of

@@ -331,7 +331,7 @@ fn schemas() -> Value {
                     "input": { "type": "array", "items": bytes() }, "numbers": bytes(),
                     "outputs": bytes(), "shared": bytes(), "ciphertexts": bytes(),
                     "decision": { "enum": ["none", "softmax", "log-softmax", "argmax", "votes",
-                                           "coupling"] },
+                                           "coupling", "one-vs-rest", "sign"] },
                     "arrangement": { "enum": ["slots", "stacks"] },
                     "parameters": schema("Any"),
                     "rotations": { "type": "array", "items": { "type": "integer" } },

@@ -48,11 +48,16 @@ pub fn decide<'a>(reader: &mut Reader<'a>, view: &View<'a>) -> Result<Value> {
     }
 }
 
+/// The sign of each output.
+pub fn sign<'a>(reader: &mut Reader<'a>, view: &View<'a>) -> Result<Value> {
+    Ok(Value::Decided(reader.encrypted(view, 0)?, Decision::Sign))
+}
+
 /// Reads an operator that moves or casts decided values without changing them.
 pub fn moved<'a>(reader: &mut Reader<'a>, view: &View<'a>, id: usize, decision: Decision) -> Result<Value> {
     use super::super::element::Element;
     use rten_onnx::onnx::DataType;
-    let labels = decision == Decision::ArgMax;
+    let labels = matches!(decision, Decision::ArgMax | Decision::Votes);
     let kept = match view.operator {
         "Identity" => true,
         "Cast" if view.opset >= 6 => {
@@ -62,7 +67,7 @@ pub fn moved<'a>(reader: &mut Reader<'a>, view: &View<'a>, id: usize, decision: 
             }
             match to {
                 Some(Element::Real(_)) => true,
-                Some(Element::Signed(32 | 64)) => labels,
+                Some(Element::Signed(32 | 64)) => labels || decision == Decision::Sign,
                 _ => false,
             }
         }

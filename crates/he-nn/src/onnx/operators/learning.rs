@@ -259,7 +259,11 @@ fn zip_map<'a>(reader: &mut Reader<'a>, view: &View<'a>) -> Result<Value> {
         {
             Ok(value)
         }
-        Value::Decided(id, Decision::Coupling) if pairs::classes(reader.shape(*id)[0]) == count => Ok(value),
+        Value::Decided(id, Decision::Coupling | Decision::OneVsRest)
+            if pairs::classes(reader.shape(*id)[0]) == count =>
+        {
+            Ok(value)
+        }
         _ => Err(view.wrong(format!("it names {count} classes of an input that is not as many scores"))),
     }
 }

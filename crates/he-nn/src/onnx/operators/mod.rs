@@ -8,6 +8,7 @@ mod bits;
 mod decisions;
 mod learning;
 mod linear;
+mod one_vs_rest;
 mod pooling;
 mod rows;
 mod shapes;
@@ -16,6 +17,7 @@ mod vectors;
 
 pub use activations::named;
 pub use arithmetic::aligned;
+pub use one_vs_rest::{Followed, OF_COMPARISONS};
 pub use pooling::reduced_axes;
 pub use rows::of_rows;
 
@@ -25,6 +27,9 @@ use crate::error::Result;
 
 /// The values of the outputs of a node, as many of them as are computed.
 pub fn node<'a>(reader: &mut Reader<'a>, view: &View<'a>) -> Result<Vec<Value>> {
+    if let Some(values) = one_vs_rest::node(reader, view)? {
+        return Ok(values);
+    }
     if view.domain == ML {
         return learning::node(reader, view);
     }
@@ -58,6 +63,7 @@ fn encrypted<'a>(reader: &mut Reader<'a>, view: &View<'a>) -> Result<Value> {
         "Where" => return arithmetic::choice(reader, view),
         "Clip" => return arithmetic::clip(reader, view),
         "Softmax" | "LogSoftmax" | "ArgMax" => return decisions::decide(reader, view),
+        "Sign" => return decisions::sign(reader, view),
         "PRelu" => return arithmetic::rectifier_of_slopes(reader, view),
         "Pow" => arithmetic::power(reader, view)?,
         "Conv" => linear::conv(reader, view)?,

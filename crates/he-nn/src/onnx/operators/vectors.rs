@@ -2,7 +2,7 @@
 
 use super::super::node::View;
 use super::super::{Reader, Value, take};
-use super::{activations, learning};
+use super::{activations, learning, one_vs_rest};
 use crate::error::Result;
 use crate::function::{Function, Named};
 use crate::graph::{Affine, Decision, Dense, Op};
@@ -142,6 +142,7 @@ pub fn classifier<'a>(reader: &mut Reader<'a>, view: &View<'a>) -> Result<Vec<Va
         let scores = reader.push(view, Op::Dense(sums), vec![kernels], vec![pairs])?;
         let label = Value::Decided(scores, Decision::Votes);
         if a.is_empty() {
+            one_vs_rest::follow(reader, view, scores)?;
             return Ok(vec![label, Value::Node(scores)]);
         }
         let sigmoids = Op::Affine(Affine { run: 1, factors: a, offsets: b });
