@@ -305,6 +305,7 @@ fn what_is_not_supported_is_named() {
     let kernel = || vec![ints("kernel_shape", &[2, 2])];
     let odd = || vec![ints("strides", &[3, 3])];
     // A few bytes that would ask for billions of entries.
+    let dilated = || vec![ints("dilations", &[1, 2]), text("auto_pad", "SAME_UPPER")];
     let huge = || vec![ints("kernel_shape", &[40_000, 40_000]), ints("pads", &[39_999; 4])];
     for (model, operator) in [
         (vector().with(tensor("c", &[2, 4], &[0.5; 8])).node("Max", &["x", "c"], "y"), "Max"),
@@ -313,6 +314,7 @@ fn what_is_not_supported_is_named() {
             "MaxPool",
         ),
         (planes().node_of("MaxPool", &["x"], "y", huge()), "MaxPool"),
+        (planes().node_of("MaxPool", &["x"], "y", [kernel(), dilated()].concat()), "MaxPool"),
         (planes().node_of("AveragePool", &["x"], "y", huge()), "AveragePool"),
         (vector().node("QuantizeLinear", &["x", "s"], "y"), "QuantizeLinear"),
         (vector().node("LSTM", &["x"], "y"), "LSTM"),

@@ -96,6 +96,11 @@ pub fn window(
         }
         "VALID" => {}
         same @ ("SAME_UPPER" | "SAME_LOWER") => {
+            // Programs differ in whether dilations count for the border.
+            if (0..2).any(|axis| kernel[axis] > 1 && dilations[axis] > 1) {
+                let why = format!("auto_pad is {auto:?} of a window with dilations {dilations:?}");
+                return Err(view.unsupported(why, "state the border as pads"));
+            }
             for axis in 0..2 {
                 let steps = planes.size[axis].div_ceil(strides[axis]) - 1;
                 let reach = dilations[axis] * (kernel[axis] - 1) + 1;

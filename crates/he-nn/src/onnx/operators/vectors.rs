@@ -149,23 +149,19 @@ pub fn classifier<'a>(reader: &mut Reader<'a>, view: &View<'a>) -> Result<Vec<Va
         let arguments = reader.push(view, sigmoids, vec![scores], vec![pairs])?;
         return Ok(vec![label, Value::Decided(arguments, Decision::Coupling)]);
     }
-    // A positive sum s is a vote for class 0, whose score is -s, and whose probability is
-    // 1 / (1 + exp(a s + b)).
-    let (factor, offset) = match (&a[..], &b[..]) {
-        (&[a], &[b]) => (a, b),
-        _ => (1.0, 0.0),
-    };
-    let both = |reader: &mut Reader<'a>, signs: [f64; 2]| {
-        let weights = signs.iter().flat_map(|sign| weights.iter().map(move |w| sign * factor * w)).collect();
-        let bias = signs.map(|sign| sign * (factor * rho[0] + offset)).to_vec();
+    // A positive sum s is a vote for class 0, whose score is -s. Its probability is
+    // 1 / (1 + exp(a s + b)), which may be less than one half: the label is still that of the vote.
+    let both = |reader: &mut Reader<'a>, rows: [(f64, f64); 2]| {
+        let weights = rows.iter().flat_map(|(factor, _)| weights.iter().map(move |w| factor * w)).collect();
+        let bias = rows.map(|(factor, offset)| factor * rho[0] + offset).to_vec();
         let dense = Dense { outputs: 2, inputs: vectors, weights, bias };
         reader.push(view, Op::Dense(dense), vec![kernels], vec![2])
     };
-    let scores = both(reader, [-1.0, 1.0])?;
-    if a.is_empty() {
-        let votes = both(reader, [1.0, -1.0])?;
-        return Ok(vec![Value::Decided(votes, Decision::ArgMax), Value::Node(scores)]);
-    }
-    let probabilities = activations::of(reader, view, scores, Function::named(Named::Sigmoid))?;
-    Ok(vec![Value::Decided(scores, Decision::ArgMax), Value::Node(probabilities)])
+    let label = Value::Decided(both(reader, [(1.0, 0.0), (-1.0, 0.0)])?, Decision::ArgMax);
+    let (&[a], &[b]) = (&a[..], &b[..]) else {
+        return Ok(vec![label, Value::Node(both(reader, [(-1.0, 0.0), (1.0, 0.0)])?)]);
+    };
+    let arguments = both(reader, [(-a, -b), (a, b)])?;
+    let probabilities = activations::of(reader, view, arguments, Function::named(Named::Sigmoid))?;
+    Ok(vec![label, Value::Node(probabilities)])
 }
