@@ -352,6 +352,13 @@ fn lookups_by_encrypted_index() {
     for (table, bits) in [(vec![], 8), (vec![BigUint::from(256u32)], 8), (vec![BigUint::ZERO; 257], 8)] {
         assert!(matches!(ev.get_plain(&table, bits, &index), Err(Error::Argument { .. })), "{}", table.len());
     }
+    let array = ev.plain_array(&[7u32, 9, 3].map(BigUint::from), 8, 8).unwrap();
+    let found: Vec<_> =
+        [2, 0, 200].map(|at| case.secret.encrypt_u64(&cpu, &[at], 8, &mut rng).unwrap()).into();
+    let found = found.iter().flat_map(|at| case.secret.decrypt_u64(&ev.get_in(&array, at).unwrap()).unwrap());
+    assert_eq!(found.collect::<Vec<_>>(), [3, 7, 0]);
+    let wider = case.secret.encrypt_u64(&cpu, &[1], 10, &mut rng).unwrap();
+    assert!(matches!(ev.get_in(&array, &wider), Err(Error::Argument { .. })));
     assert!(matches!(ev.get::<Signed>(&[], &index), Err(Error::Argument { .. })));
 }
 

@@ -62,10 +62,11 @@ impl Entries {
         numbers: &EncryptedUint<B>,
     ) -> he_core::Result<EncryptedUint<B>> {
         let table: Vec<BigUint> = self.values.iter().map(|value| integers.bits_of(value)).collect();
-        let rows = (selectors(evaluator.params()) / table.len()).max(1);
+        let rows = (selectors(evaluator.params()) / self.values.len()).max(1);
+        let table = evaluator.plain_array(&table, integers.bits as usize, numbers.bits())?;
         let parts = (0..numbers.batch()).step_by(rows).map(|start| {
             let some = numbers.part(start..numbers.batch().min(start + rows))?;
-            evaluator.get_plain(&table, integers.bits as usize, &some)
+            evaluator.get_in(&table, &some)
         });
         let parts = parts.collect::<he_core::Result<Vec<_>>>()?;
         EncryptedUint::concat(&parts.iter().collect::<Vec<_>>())

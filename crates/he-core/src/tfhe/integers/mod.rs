@@ -27,6 +27,7 @@ mod tables;
 pub(super) use digits::{complements, encode};
 pub use evaluator::{Carry, IntegerEvaluator};
 pub use handle::{FheInt, FheInteger, FheUint, Operand};
+pub use plain_arrays::PlainArray;
 pub use rounding::Rounding;
 pub use tables::DIGIT_LOOKUP;
 

@@ -29,7 +29,28 @@ const MOST: usize = COLUMN + 3;
 /// The functions of a condition that one bootstrap evaluates, by two entries each.
 const OF_CONDITION: usize = 8;
 
+/// A public table for lookups by indices of one width: [`IntegerEvaluator::plain_array`] makes it,
+/// and [`get_in`](IntegerEvaluator::get_in) looks indices up, batch after batch.
+#[derive(Debug)]
+pub struct PlainArray {
+    /// The bits of an entry.
+    bits: usize,
+    /// The bits of an index.
+    index_bits: usize,
+    way: Way,
+}
+
+/// The way of a lookup.
+#[derive(Debug)]
+enum Way {
+    /// By a sum of terms for each part of an entry.
+    Terms(Parts),
+    /// By a condition for each of these entries.
+    Conditions(Vec<BigUint>),
+}
+
 /// A public table, by parts of its entries.
+#[derive(Debug)]
 struct Parts {
     /// The digits of an index that are looked up.
     digits: usize,
@@ -146,27 +167,72 @@ impl<B: LweOps> IntegerEvaluator<B> {
         bits: usize,
         index: &EncryptedUint<B>,
     ) -> Result<EncryptedUint<B>> {
+        self.get_in(&self.plain_array(table, bits, index.bits())?, index)
+    }
+
+    /// A table of entries of `bits` bits for indices of `index_bits` bits, for many lookups: the
+    /// way that takes fewer bootstraps is found here, by counting those of both in a run without
+    /// ciphertexts. Lookups are those of [`get_plain`](Self::get_plain).
+    ///
+    /// ```
+    /// # use he_core::{backend::Cpu, tfhe::*};
+    /// # fn main() -> he_core::Result<()> {
+    /// # let (cpu, mut rng) = (Cpu::new(), he_core::rand::rng());
+    /// # let secret = TfheSecretKey::generate(&presets::insecure_small()?, &mut rng);
+    /// # let key = BootstrapKey::generate(&secret, &mut rng);
+    /// # let evaluator = IntegerEvaluator::new(&cpu, &key, Carry::Ripple)?;
+    /// let primes = evaluator.plain_array(&[2u32, 3, 5, 7, 11].map(Into::into), 8, 8)?;
+    /// for (index, prime) in [(0, 2), (4, 11), (5, 0)] {
+    ///     let index = secret.encrypt_u64(&cpu, &[index], 8, &mut rng)?;
+    ///     assert_eq!(secret.decrypt_u64(&evaluator.get_in(&primes, &index)?)?, [prime]);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// The errors of [`get_plain`](Self::get_plain).
+    pub fn plain_array(&self, table: &[BigUint], bits: usize, index_bits: usize) -> Result<PlainArray> {
         let places = digits_of(bits)?;
         if let Some(entry) = table.iter().position(|entry| entry.bits() > bits as u64) {
             let why = format!("entry {entry} does not fit {bits} bits");
             return Err(Error::argument("table", why));
         }
-        let digits = index.digits_to(table.len())?;
-        if digits > MOST {
-            return self.by_conditions(table, places, index);
-        }
-        let parts = Parts::of(table, places, digits);
-        // Both ways, on a back end that counts.
         let (tally, counting) = self.counting()?;
-        let one = LweBatch::zeros(&tally, self.params(), index.places())?;
-        let one = EncryptedInteger::from_ciphertexts(one, index.bits())?;
+        let one = LweBatch::zeros(&tally, self.params(), digits_of(index_bits)?)?;
+        let one: EncryptedUint<_> = EncryptedInteger::from_ciphertexts(one, index_bits)?;
+        let digits = one.digits_to(table.len())?;
+        let conditions = || PlainArray { bits, index_bits, way: Way::Conditions(table.to_vec()) };
+        if digits > MOST {
+            return Ok(conditions());
+        }
+        // Both ways, on a back end that counts.
+        let parts = Parts::of(table, places, digits);
         counting.by_terms(&parts, places, &one)?;
         let by_terms = tally.lookups();
         counting.by_conditions(table, places, &one)?;
-        if tally.lookups() - by_terms < by_terms {
-            return self.by_conditions(table, places, index);
+        Ok(match tally.lookups() - by_terms < by_terms {
+            true => conditions(),
+            false => PlainArray { bits, index_bits, way: Way::Terms(parts) },
+        })
+    }
+
+    /// Entry `index` of a public table; 0 beyond its end. The bootstraps and the noise are those of
+    /// [`get_plain`](Self::get_plain).
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for an index of another width than the table is for; the errors of
+    /// [`add`](Self::add).
+    pub fn get_in(&self, array: &PlainArray, index: &EncryptedUint<B>) -> Result<EncryptedUint<B>> {
+        if index.bits() != array.index_bits {
+            let why = format!("{} bits, and the table is for {}", index.bits(), array.index_bits);
+            return Err(Error::argument("index", why));
         }
-        self.by_terms(&parts, places, index)
+        let places = digits_of(array.bits)?;
+        match &array.way {
+            Way::Terms(parts) => self.by_terms(parts, places, index),
+            Way::Conditions(table) => self.by_conditions(table, places, index),
+        }
     }
 
     /// The entry by one condition for each entry.
