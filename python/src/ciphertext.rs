@@ -350,11 +350,15 @@ impl PyCiphertext {
             Err(PyValueError::new_err(format!("dtype {found:?}, where {known} is expected")))
         }
         let (place, engine) = (&self.core.site.place, self.engine()?);
-        /// The values of the plaintext that `decode` reads.
+        let step = |done, of| match done < of {
+            true => interrupt::step("decrypt", done, of),
+            false => interrupt::tell(done, of),
+        };
+        /// The values of the plaintexts that `decode` reads.
         macro_rules! values {
             ($decode:expr) => {{
-                let plain = || Ok::<_, Fault>(key.owner()?.decrypt(&self.cipher)?);
-                array_of(py, place.run(py, || Ok(layout.values(&$decode(&plain()?)?)))?, &shape)
+                let rows = || Ok::<_, Fault>(arrays::decrypted(key.owner()?, &self.cipher, $decode, step)?);
+                array_of(py, place.run(py, || Ok(layout.values(&rows()?)))?, &shape)
             }};
         }
         let usual = match (engine.is_exact(), layout.complex) {

@@ -1,7 +1,7 @@
 //! The same programs under every scheme, and what this crate does not know.
 #![allow(missing_docs, clippy::unwrap_used)]
 
-use he::Device;
+use he::{Device, Overseer};
 use he_any::arrays::{self, Values};
 use he_any::layout::{Dim, Layout, Op, Packing};
 use he_any::{Engine, Family, Kind, Params, Public, Value, rlwe};
@@ -12,6 +12,8 @@ use rand::SeedableRng;
 use rand::rngs::ChaCha20Rng;
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// Schemes over RLWE with the keys of products, sums and short rotations.
 struct World {
@@ -114,6 +116,67 @@ fn arrays_mean_the_same_under_every_scheme() {
         assert_eq!(world.any.encode(&read).unwrap(), bytes);
         assert!(world.any.decode(Kind::Uint, &bytes).is_err());
         assert!(world.any.decode(Kind::Ciphertext, &bytes[1..]).is_err());
+    }
+}
+
+/// Counts how often it is asked whether work goes on, and ends it when it is told to.
+#[derive(Default)]
+struct Counted {
+    asked: AtomicUsize,
+    ended: AtomicBool,
+}
+
+impl Overseer for Counted {
+    fn goes_on(&self) -> bool {
+        self.asked.fetch_add(1, Ordering::Relaxed);
+        !self.ended.load(Ordering::Relaxed)
+    }
+}
+
+/// A batch of 128 MB is computed in three pieces: there is a question for each operation on each,
+/// and the words are those of its entries alone.
+#[test]
+fn large_batches_are_worked_on_in_pieces() {
+    let mut world = World::new(bfv::presets::bfv_n12_d1().unwrap(), 5);
+    let (x, of) = world.encrypt(&[1, -2, 3], &[3], Packing::Auto);
+    let many = 1100;
+    let repeated = |ct: &rlwe::Cipher| rlwe::Cipher::concat(&vec![ct; many]).unwrap();
+    let mut steps = Vec::new();
+    let decode = |plain: &_| world.engine().integers::<i64>(plain);
+    let step = |done, all| steps.push((done, all));
+    let rows = arrays::decrypted(&world.owner, &repeated(&x), decode, step).unwrap();
+    assert!(rows.len() == many && rows.iter().all(|row| row[..4] == [1, -2, 3, 0]));
+    assert!(steps.len() == many.div_ceil(arrays::PIECE) + 1 && steps.last() == Some(&(many, many)));
+
+    let counted = Arc::new(Counted::default());
+    let params = bfv::presets::bfv_n12_d1().unwrap();
+    let engine = Engine::new(&params.into(), Device::cpu().overseen(Arc::clone(&counted) as _)).unwrap();
+    let overseen = engine.rlwe().unwrap();
+    let bytes = |ct| world.any.encode(&Value::Rlwe(ct)).unwrap();
+    let Value::Rlwe(x) = engine.decode(Kind::Ciphertext, &bytes(x)).unwrap() else { panic!("of RLWE") };
+    let y = repeated(&x);
+    let plain = of.beside(&[3], overseen.slots()).unwrap();
+    let array = (Values::Signed(&[10, 20, 30]), &[3][..]);
+    let operations: [&dyn Fn(&rlwe::Cipher) -> he_any::Result<rlwe::Cipher>; 3] = [
+        &|ct| arrays::combine(overseen, None, Op::Add, ct, ct),
+        &|ct| arrays::combine(overseen, None, Op::Sub, ct, &x),
+        &|ct| arrays::with_array(overseen, Op::Mul, ct, &plain, array),
+    ];
+    for operation in operations {
+        let asked = |ct: &rlwe::Cipher| {
+            let before = counted.asked.load(Ordering::Relaxed);
+            let found = operation(ct).unwrap();
+            (found, counted.asked.load(Ordering::Relaxed) - before)
+        };
+        let ((one, few), (all, more)) = (asked(&x), asked(&y));
+        assert!(few > 0 && more >= 3 * few, "{more} questions for {many} entries, {few} for one");
+        assert_eq!(all.batch(), many);
+        for at in [0, 511, 512, 1099] {
+            assert!(bytes(all.slice_batch(at..at + 1).unwrap()) == bytes(one.duplicate().unwrap()), "{at}");
+        }
+        counted.ended.store(true, Ordering::Relaxed);
+        assert!(operation(&y).is_err());
+        counted.ended.store(false, Ordering::Relaxed);
     }
 }
 

@@ -3,7 +3,7 @@
 use super::values::{Array, Values};
 use crate::error::{Error, Result};
 use crate::layout::Layout;
-use crate::rlwe::{Cipher, Ckks, Engine, Plain};
+use crate::rlwe::{Cipher, Ckks, Engine, Owner, Plain};
 use he::Device;
 use he_core::ckks::{Ciphertext, Encoding};
 use he_core::num_complex::Complex64;
@@ -12,45 +12,51 @@ use std::ops::Range;
 /// So many ciphertexts are encrypted between two reports of progress.
 pub const PIECE: usize = 32;
 
-/// The vectors of an array.
-enum Rows {
-    Complex(Vec<Vec<Complex64>>),
-    Signed(Vec<Vec<i64>>),
-    Unsigned(Vec<Vec<u64>>),
+/// The vectors of an array of a shape that lies in a layout. Each is made when it is encoded: a
+/// copy of a large array would take its memory again, and time in which nothing is heard.
+struct Rows<'a> {
+    values: Values<'a>,
+    shape: &'a [usize],
+    layout: &'a Layout,
+    slots: usize,
 }
 
-/// The vectors of an array of a shape that lies in this layout.
-fn rows<T: Copy>(values: &[T], shape: &[usize], layout: &Layout, slots: usize) -> Vec<Vec<T>> {
-    let mut rows = layout.rows(values, shape, slots);
-    if layout.splat {
-        for row in &mut rows {
-            row.resize(slots, row[0]);
+impl<'a> Rows<'a> {
+    fn new(engine: &Engine, (values, shape): Array<'a>, layout: &'a Layout, slots: usize) -> Result<Self> {
+        match (engine.ckks(), values) {
+            (Some(_), _) => match values.not_finite() {
+                Some(index) => return Err(he_core::Error::NotFinite { index }.into()),
+                None => (),
+            },
+            (None, Values::Real(_) | Values::Complex(_)) => return Err(Error::NotIntegers),
+            (None, _) => (),
         }
-    }
-    rows
-}
-
-impl Rows {
-    fn new(engine: &Engine, (values, shape): Array<'_>, layout: &Layout, slots: usize) -> Result<Self> {
-        if engine.ckks().is_some() {
-            let values = values.complex();
-            if let Some(index) = values.iter().position(|z| !z.is_finite()) {
-                return Err(he_core::Error::NotFinite { index }.into());
-            }
-            return Ok(Self::Complex(rows(&values, shape, layout, slots)));
-        }
-        match values {
-            Values::Signed(values) => Ok(Self::Signed(rows(values, shape, layout, slots))),
-            Values::Unsigned(values) => Ok(Self::Unsigned(rows(values, shape, layout, slots))),
-            Values::Real(_) | Values::Complex(_) => Err(Error::NotIntegers),
-        }
+        Ok(Self { values, shape, layout, slots })
     }
 
     fn len(&self) -> usize {
-        match self {
-            Self::Complex(rows) => rows.len(),
-            Self::Signed(rows) => rows.len(),
-            Self::Unsigned(rows) => rows.len(),
+        self.layout.vectors(self.values.len(), self.shape, self.slots)
+    }
+
+    /// Some of the vectors, of numbers that `of` makes of those of the array.
+    fn some<T: Copy, U: Clone>(&self, values: &[T], range: Range<usize>, of: impl Fn(T) -> U) -> Vec<Vec<U>> {
+        let rows = self.layout.rows(values, self.shape, self.slots, range);
+        let row = |row: Vec<T>| {
+            let mut row: Vec<U> = row.into_iter().map(&of).collect();
+            if self.layout.splat {
+                row.resize(self.slots, row[0].clone());
+            }
+            row
+        };
+        rows.into_iter().map(row).collect()
+    }
+
+    fn complex(&self, range: Range<usize>) -> Vec<Vec<Complex64>> {
+        match self.values {
+            Values::Real(values) => self.some(values, range, Complex64::from),
+            Values::Complex(values) => self.some(values, range, |z| z),
+            Values::Signed(values) => self.some(values, range, |x| (x as f64).into()),
+            Values::Unsigned(values) => self.some(values, range, |x| (x as f64).into()),
         }
     }
 
@@ -59,12 +65,12 @@ impl Rows {
         fn slices<T>(rows: &[Vec<T>]) -> Vec<&[T]> {
             rows.iter().map(Vec::as_slice).collect()
         }
-        Ok(match (self, engine.ckks(), to) {
-            (Self::Complex(rows), Some(engine), Some(to)) => {
-                Plain::Ckks(engine.ev.encoder().encode_batch(&slices(&rows[range]), to)?)
+        Ok(match (self.values, engine.ckks(), to) {
+            (_, Some(engine), Some(to)) => {
+                Plain::Ckks(engine.ev.encoder().encode_batch(&slices(&self.complex(range)), to)?)
             }
-            (Self::Signed(rows), ..) => engine.encode(&slices(&rows[range]))?,
-            (Self::Unsigned(rows), ..) => engine.encode(&slices(&rows[range]))?,
+            (Values::Signed(values), ..) => engine.encode(&slices(&self.some(values, range, |x| x)))?,
+            (Values::Unsigned(values), ..) => engine.encode(&slices(&self.some(values, range, |x| x)))?,
             _ => return Err(Error::NotIntegers),
         })
     }
@@ -72,12 +78,12 @@ impl Rows {
 
 /// The vectors of an array that is encrypted, and how CKKS encodes them: at a level, or at the
 /// highest one.
-fn fresh(
+fn fresh<'a>(
     engine: &Engine,
-    array: Array<'_>,
-    layout: &Layout,
+    array: Array<'a>,
+    layout: &'a Layout,
     level: Option<usize>,
-) -> Result<(Rows, Option<Encoding>)> {
+) -> Result<(Rows<'a>, Option<Encoding>)> {
     let Some(ckks) = engine.ckks() else {
         return Ok((Rows::new(engine, array, layout, engine.slots())?, None));
     };
@@ -128,17 +134,64 @@ pub fn encrypted<E: From<Error>>(
     }
 }
 
-/// Encodes an array that lies in the layout `plain` beside a ciphertext.
-pub(super) fn beside(engine: &Engine, ct: &Cipher, plain: &Layout, array: Array<'_>) -> Result<Plain> {
-    let (slots, to) = match (engine.ckks(), ct.ckks()) {
-        (Some(engine), Some(ct)) => {
-            let slots = ct.slots().max(plain.slots(engine.params.slots()));
-            (slots, Some(engine.params.encoding_for(ct).slots(slots)))
-        }
-        _ => (engine.slots(), None),
-    };
-    let rows = Rows::new(engine, array, plain, slots)?;
-    rows.encoded(engine, 0..rows.len(), to)
+/// Decrypts vectors, which `decode` reads, [`PIECE`] ciphertexts after the other; `step` hears
+/// before each piece and at the end how many of how many are done.
+///
+/// # Errors
+/// The errors of [`Owner::decrypt`] and of `decode`.
+pub fn decrypted<T>(
+    owner: &Owner,
+    ct: &Cipher,
+    decode: impl Fn(&Plain) -> he_core::Result<Vec<Vec<T>>>,
+    mut step: impl FnMut(usize, usize),
+) -> he_core::Result<Vec<Vec<T>>> {
+    let all = ct.batch();
+    let mut rows = Vec::with_capacity(all);
+    for at in (0..all).step_by(PIECE) {
+        step(at, all);
+        rows.extend(match all {
+            ..=PIECE => decode(&owner.decrypt(ct)?)?,
+            _ => decode(&owner.decrypt(&ct.slice_batch(at..all.min(at + PIECE))?)?)?,
+        });
+    }
+    step(all, all);
+    Ok(rows)
+}
+
+/// An array that lies in a layout beside a ciphertext.
+pub(super) struct Beside<'a> {
+    engine: &'a Engine,
+    rows: Rows<'a>,
+    to: Option<Encoding>,
+}
+
+impl<'a> Beside<'a> {
+    pub fn new(engine: &'a Engine, ct: &Cipher, plain: &'a Layout, array: Array<'a>) -> Result<Self> {
+        let (slots, to) = match (engine.ckks(), ct.ckks()) {
+            (Some(engine), Some(ct)) => {
+                let slots = ct.slots().max(plain.slots(engine.params.slots()));
+                (slots, Some(engine.params.encoding_for(ct).slots(slots)))
+            }
+            _ => (engine.slots(), None),
+        };
+        Ok(Self { engine, rows: Rows::new(engine, array, plain, slots)?, to })
+    }
+
+    /// The number of its vectors.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Its vectors at these entries of a batch; a single one is that of all.
+    pub fn encoded(&self, entries: Range<usize>) -> Result<Plain> {
+        let entries = match self.len() {
+            1 => 0..1,
+            // Another number of entries is an error of the operation.
+            all if entries.end > all => 0..all,
+            _ => entries,
+        };
+        self.rows.encoded(self.engine, entries, self.to)
+    }
 }
 
 /// Encodes vectors beside a ciphertext of CKKS.

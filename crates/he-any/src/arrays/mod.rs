@@ -8,12 +8,13 @@
 mod encoding;
 mod functions;
 mod matrices;
+mod pieces;
 mod places;
 mod products;
 mod sums;
 mod values;
 
-pub use encoding::{PIECE, encoded, encrypted};
+pub use encoding::{PIECE, decrypted, encoded, encrypted};
 pub use functions::{polynomial, with_slots};
 pub use matrices::product;
 pub use places::{gathered, side_by_side};
@@ -52,10 +53,13 @@ pub fn check(engine: &Engine, ct: &Cipher, layout: &Layout) -> Result<()> {
 /// # Errors
 /// [`Error::NoKeys`]; the errors of the operation.
 pub fn combine(engine: &Engine, keys: Option<&Keys>, op: Op, a: &Cipher, b: &Cipher) -> Result<Cipher> {
-    Ok(match op {
-        Op::Add => engine.add(a, b)?,
-        Op::Sub => engine.sub(a, b)?,
-        Op::Mul => engine.mul(a, b, keys.ok_or(Error::NoKeys)?)?,
+    pieces::in_pieces(&[a, b], a.batch().max(b.batch()), |parts, _| {
+        let (a, b) = (parts[0], parts[1]);
+        Ok(match op {
+            Op::Add => engine.add(a, b)?,
+            Op::Sub => engine.sub(a, b)?,
+            Op::Mul => engine.mul(a, b, keys.ok_or(Error::NoKeys)?)?,
+        })
     })
 }
 
@@ -64,16 +68,20 @@ pub fn combine(engine: &Engine, keys: Option<&Keys>, op: Op, a: &Cipher, b: &Cip
 /// # Errors
 /// Numbers that are not finite, or not integers under BFV and BGV; the errors of the operation.
 pub fn with_array(engine: &Engine, op: Op, ct: &Cipher, plain: &Layout, array: Array<'_>) -> Result<Cipher> {
-    let encoded = encoding::beside(engine, ct, plain, array)?;
-    let repeated;
-    let ct = match encoded.batch() {
-        rows if ct.batch() == 1 && rows > 1 => {
-            repeated = Cipher::concat(&vec![ct; rows])?;
-            &repeated
-        }
-        _ => ct,
-    };
-    Ok(engine.with_plain(op, ct, &encoded)?)
+    let rows = encoding::Beside::new(engine, ct, plain, array)?;
+    pieces::in_pieces(&[ct], ct.batch().max(rows.len()), |parts, entries| {
+        let ct = parts[0];
+        let encoded = rows.encoded(entries.clone())?;
+        let repeated;
+        let ct = match entries.len() {
+            count if ct.batch() == 1 && count > 1 => {
+                repeated = Cipher::concat(&vec![ct; count])?;
+                &repeated
+            }
+            _ => ct,
+        };
+        Ok(engine.with_plain(op, ct, &encoded)?)
+    })
 }
 
 /// A ciphertext and an integer: under BFV and BGV in every value, so that zeros in the padding

@@ -20,13 +20,27 @@ pub enum Values<'a> {
 pub type Array<'a> = (Values<'a>, &'a [usize]);
 
 impl Values<'_> {
-    /// As complex numbers.
-    pub fn complex(&self) -> Vec<Complex64> {
+    /// The number of them.
+    pub fn len(&self) -> usize {
         match self {
-            Self::Real(values) => values.iter().map(|&x| x.into()).collect(),
-            Self::Complex(values) => values.to_vec(),
-            Self::Signed(values) => values.iter().map(|&x| (x as f64).into()).collect(),
-            Self::Unsigned(values) => values.iter().map(|&x| (x as f64).into()).collect(),
+            Self::Real(values) => values.len(),
+            Self::Complex(values) => values.len(),
+            Self::Signed(values) => values.len(),
+            Self::Unsigned(values) => values.len(),
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The first that is infinite or not a number.
+    pub fn not_finite(&self) -> Option<usize> {
+        match self {
+            Self::Real(values) => values.iter().position(|x| !x.is_finite()),
+            Self::Complex(values) => values.iter().position(|z| !z.is_finite()),
+            Self::Signed(_) | Self::Unsigned(_) => None,
         }
     }
 

@@ -1,6 +1,7 @@
 //! Arrays in the clear beside encrypted ones.
 
 use super::{Dim, Layout, LayoutError};
+use std::ops::Range;
 
 type Result<T> = std::result::Result<T, LayoutError>;
 
@@ -55,12 +56,10 @@ impl Layout {
         Ok(plain(&axes, entries, size.unwrap_or(1), size.is_none()))
     }
 
-    /// The values of an array in C order as the rows of a batch: with `self` a layout of
-    /// [`beside`](Self::beside) or of an array of this shape. A value of all slots is a row of one.
-    pub fn rows<T: Copy>(&self, values: &[T], shape: &[usize], slots: usize) -> Vec<Vec<T>> {
-        let axes = self.axes();
-        let mut strides = [0_usize; 2];
-        let mut stride = 1;
+    /// The steps from one entry of the batch to the next, and from slot to slot, in an array of
+    /// this shape in C order.
+    fn strides(&self, shape: &[usize]) -> [usize; 2] {
+        let (axes, mut strides, mut stride) = (self.axes(), [0_usize; 2], 1);
         for (axis, &length) in axes.iter().zip(shape).rev() {
             match axis {
                 Dim::Batch => strides[0] = stride,
@@ -69,15 +68,39 @@ impl Layout {
             }
             stride *= length;
         }
-        let row = |entry: usize| (0..self.size).map(move |slot| entry * strides[0] + slot * strides[1]);
-        match self.entries {
-            Some(entries) => (0..entries).map(|entry| row(entry).map(|at| values[at]).collect()).collect(),
-            None if strides[1] == 1 => values.chunks(slots.max(1)).map(<[T]>::to_vec).collect(),
+        strides
+    }
+
+    /// The values of all rows of an array without a batch, which are cut into vectors.
+    fn in_line(&self, values: usize, stride: usize) -> usize {
+        if stride == 1 { values } else { self.size }
+    }
+
+    /// The rows of a batch that an array of so many values has.
+    pub fn vectors(&self, values: usize, shape: &[usize], slots: usize) -> usize {
+        let in_line = || self.in_line(values, self.strides(shape)[1]).div_ceil(slots.max(1));
+        self.entries.unwrap_or_else(in_line)
+    }
+
+    /// The values of an array in C order as some rows of a batch: with `self` a layout of
+    /// [`beside`](Self::beside) or of an array of this shape. A value of all slots is a row of one.
+    pub fn rows<T: Copy>(
+        &self,
+        values: &[T],
+        shape: &[usize],
+        slots: usize,
+        range: Range<usize>,
+    ) -> Vec<Vec<T>> {
+        let (strides, slots) = (self.strides(shape), slots.max(1));
+        let in_line = self.in_line(values.len(), strides[1]);
+        let row = |at: usize| match self.entries {
+            Some(_) => (0..self.size).map(|slot| values[at * strides[0] + slot * strides[1]]).collect(),
             None => {
-                let all: Vec<T> = row(0).map(|at| values[at]).collect();
-                all.chunks(slots.max(1)).map(<[T]>::to_vec).collect()
+                let part = (at * slots).min(in_line)..((at + 1) * slots).min(in_line);
+                part.map(|slot| values[slot * strides[1]]).collect()
             }
-        }
+        };
+        range.map(row).collect()
     }
 
     /// The values of the rows of a batch in C order, without the padding.
@@ -110,7 +133,7 @@ mod tests {
             let plain = of.beside(shape, 8).unwrap();
             let count = shape.iter().product::<usize>();
             let shape = (of.combined(&plain, Op::Add, true).unwrap().shape(), shape);
-            (shape.0, plain.rows(&values[..count], shape.1, 8))
+            (shape.0, plain.rows(&values[..count], shape.1, 8, 0..plain.vectors(count, shape.1, 8)))
         };
         assert_eq!(beside(&rows, &[2, 3]), (vec![2, 3], vec![vec![0, 1, 2], vec![3, 4, 5]]));
         assert_eq!(beside(&columns, &[2, 3]), (vec![2, 3], vec![vec![0, 3], vec![1, 4], vec![2, 5]]));
