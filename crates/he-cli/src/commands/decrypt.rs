@@ -19,7 +19,7 @@ use he_files::data::picture::{Channels, Depth, Format};
 use he_files::io::input::Input;
 use he_files::io::output::{NewFolder, Output, OutputOptions};
 use he_files::key_file::{AesKey, AnyKey, KeyFile};
-use he_files::note::Content;
+use he_files::note::{Content, ExamplesNote, rows_and_columns};
 use he_files::on_scheme;
 use he_files::publication::Publication;
 use he_files::scheme::engine::rng;
@@ -359,7 +359,18 @@ fn decrypt<S: Contents>(args: &Decrypt, input: Input, key: &KeyFile<S>, inputs: 
     if let Some(publication) = &publication {
         tell(publication, args.published.queries);
     }
-    let what = format!("{} ({})", units::bytes(bytes), payload.content.shape());
+    let (shape, values) = match (&payload.content, plain.dimensions()) {
+        (Content::Table(_) | Content::Integers(_), Some((rows, columns))) => {
+            (rows_and_columns(rows, columns), rows * columns as u64)
+        }
+        // A decision may leave one number of several outputs.
+        (Content::Examples(note), Some((rows, columns))) => {
+            let decided = ExamplesNote { numbers: columns as u64, ..note.clone() };
+            (decided.shape(), rows * columns as u64)
+        }
+        (content, _) => (content.shape(), content.values()),
+    };
+    let what = format!("{} ({shape})", units::bytes(bytes));
     let is_image = matches!(payload.content, Content::Image(_) | Content::Samples(_));
     Ok(summary(args, &what, length.bytes())
         .fact("view", is_image.then(|| view.name()))
@@ -367,7 +378,7 @@ fn decrypt<S: Contents>(args: &Decrypt, input: Input, key: &KeyFile<S>, inputs: 
         .fact("key_set", key.id.short())
         .fact("history", payload.history)
         .fact("content", payload.content.json())
-        .fact("values", payload.content.values())
+        .fact("values", values)
         .fact("published", publication.as_ref().map(Publication::published))
         .fact("flood_error_log2", publication.as_ref().and_then(Publication::error_log2))
         .fact("bytes", bytes)

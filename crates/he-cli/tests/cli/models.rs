@@ -153,6 +153,24 @@ fn outputs_are_chosen_and_leftovers_refused() {
     }
 }
 
+/// What is decided after decryption may be one number of several, and is announced as such.
+#[test]
+fn decisions_have_a_size_of_their_own() {
+    let dir = folder();
+    let at = |args: &[&str]| he(args.iter().copied()).at(dir.path());
+    let attributes = vec![crate::build::int("axis", 1)];
+    let onnx = Model::new(&[0, 3]).node("Neg", &["x"], "n").node_of("ArgMax", &["n"], "y", attributes);
+    fs::write(dir.path().join("least.onnx"), onnx.bytes()).unwrap();
+    fs::write(dir.path().join("x.csv"), "0.5,-1.0,0.25\n-2.0,0.25,1.5\n").unwrap();
+    at(&["compile", "least.onnx", "--calibrate", "x.csv", "-o", "m.plan"]).ok();
+    at(&["keygen", "m.plan", "-o", "keys"]).ok();
+    at(&["encrypt", "x.csv", "--model", "m.plan", "-k", "keys/secret.key", "-o", "x.he"]).ok();
+    at(&["infer", "x.he", "--model", "m.plan", "-k", "keys/eval.key", "-o", "y.he"]).ok();
+    let told = at(&["decrypt", "y.he", "-k", "keys/secret.key", "-o", "y.csv"]).run();
+    assert!(told.stderr.contains("2 examples of 1 output)"), "{}", told.stderr);
+    assert_eq!(numbers(&fs::read_to_string(dir.path().join("y.csv")).unwrap()), [[1.0], [0.0]]);
+}
+
 /// Many examples of a dense network lie in stacks, by the same commands.
 #[test]
 fn many_examples_of_a_dense_network() {

@@ -220,6 +220,22 @@ fn regressions_refuse_what_has_no_fit() {
     );
 }
 
+/// The fit has fewer numbers than the moments that it is computed from.
+#[test]
+fn the_size_of_a_fit_is_its_own() {
+    let (keys, dir) = (Keys::usual(), folder());
+    let path = |name: &str| dir.path().join(name);
+    fs::write(path("x.csv"), "x,y\n1,2\n3,5\n4,7\n-1,-3\n").unwrap();
+    encrypt(keys, &path("x.csv"), &path("x.he"), &[]);
+    eval(keys, &["regression"], &path("x.he"), &path("y.he"));
+    let found = he(["decrypt", "--json", "y.he", "-k", &keys.secret, "-o", "y.csv"]).at(dir.path()).text();
+    let found: serde_json::Value = serde_json::from_str(&found).unwrap();
+    assert_eq!(found["values"], 2, "{found}");
+    let shown = he(["decrypt", "y.he", "-k", &keys.secret, "-o", "z.csv"]).at(dir.path()).run();
+    assert!(shown.stderr.contains("1 row, 2 columns"), "{}", shown.stderr);
+    assert_eq!(fs::read_to_string(path("z.csv")).unwrap().lines().next(), Some("x,intercept"));
+}
+
 #[test]
 fn cents_add_up() {
     let text = "price,amount\n12.34,1\n999.99,1000000\n-0.1,3\n5,-70000\n";

@@ -29,6 +29,16 @@ pub enum Plain {
 }
 
 impl Plain {
+    /// The rows and columns of a table. They are those of its file but for results that are
+    /// computed after decryption, as the fit of a regression is from its moments.
+    pub fn dimensions(&self) -> Option<(u64, usize)> {
+        match self {
+            Self::Picture(_) | Self::Numbers(_) => None,
+            Self::Table(table) => Some((table.rows() as u64, table.columns().len())),
+            Self::Cells(table) => Some((table.rows() as u64, table.columns().len())),
+        }
+    }
+
     /// Writes it: an image in its format, numbers and tables as CSV.
     ///
     /// # Errors

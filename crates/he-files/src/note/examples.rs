@@ -58,8 +58,9 @@ impl ExamplesNote {
 
     /// Describes the content for people.
     pub fn shape(&self) -> String {
-        let s = if self.examples == 1 { "" } else { "s" };
-        let what = if self.outputs.is_some() { "outputs" } else { "inputs" };
-        format!("{} example{s} of {} {what}", self.examples, self.numbers)
+        let s = |count| if count == 1 { "" } else { "s" };
+        let what = if self.outputs.is_some() { "output" } else { "input" };
+        let (examples, numbers) = (self.examples, self.numbers);
+        format!("{examples} example{} of {numbers} {what}{}", s(examples), s(numbers))
     }
 }
