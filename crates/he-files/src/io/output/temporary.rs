@@ -8,7 +8,7 @@ use super::files::parent;
 use crate::error::io_text;
 use crate::io::pending::Pending;
 use std::fs::{self, File};
-use std::io::{self, Seek, Write};
+use std::io::{self, Write};
 use std::path::Path;
 use tempfile::NamedTempFile;
 
@@ -105,6 +105,11 @@ pub fn step(_step: Step) {
     STEPS.with_borrow_mut(|steps| steps.push(_step));
 }
 
+/// A file whose bytes are to reach the disk: Windows flushes only those that are open for writing.
+fn to_sync(path: &Path) -> io::Result<File> {
+    File::options().read(true).write(cfg!(windows)).open(path)
+}
+
 /// Waits until the bytes of a file are on the disk.
 pub fn sync_file(file: &File) -> io::Result<()> {
     step(Step::SyncFile);
@@ -134,7 +139,7 @@ fn try_sync_folder(folder: &Path) -> io::Result<()> {
 /// The file or a folder is missing, may not be written, or does not reach the disk.
 pub fn move_file(from: &Path, to: &Path) -> io::Result<()> {
     let folder = parent(to);
-    sync_file(&File::open(from)?)?;
+    sync_file(&to_sync(from)?)?;
     try_sync_folder(parent(folder))?;
     step(Step::Name);
     fs::rename(from, to)?;
@@ -157,9 +162,7 @@ pub fn sync_all(folder: &Path) -> io::Result<()> {
         if kind.is_dir() {
             sync_all(&entry.path())?;
         } else if kind.is_file() {
-            // Windows flushes only files that are open for writing.
-            let file = File::options().read(true).write(cfg!(windows)).open(entry.path());
-            if let Some(file) = readable(file)? {
+            if let Some(file) = readable(to_sync(&entry.path()))? {
                 sync_file(&file)?;
             }
         }
@@ -239,6 +242,7 @@ fn place_unnamed(file: File, path: &Path, force: bool) -> io::Result<()> {
 /// The same content and permissions under a temporary name.
 #[cfg(target_os = "linux")]
 fn copied(mut file: File, folder: &Path) -> io::Result<Temporary> {
+    use std::io::Seek;
     let mut copy = Temporary::named(folder, 0o600)?;
     file.rewind()?;
     io::copy(&mut file, &mut copy)?;
