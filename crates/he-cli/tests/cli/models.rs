@@ -153,7 +153,7 @@ fn outputs_are_chosen_and_leftovers_refused() {
     }
 }
 
-/// What is decided after decryption may be one number of several, and is announced as such.
+/// A decision after decryption may be one number of several outputs, and is announced as such.
 #[test]
 fn decisions_have_a_size_of_their_own() {
     let dir = folder();
