@@ -23,13 +23,11 @@ struct Rows<'a> {
 
 impl<'a> Rows<'a> {
     fn new(engine: &Engine, (values, shape): Array<'a>, layout: &'a Layout, slots: usize) -> Result<Self> {
-        match (engine.ckks(), values) {
-            (Some(_), _) => match values.not_finite() {
-                Some(index) => return Err(he_core::Error::NotFinite { index }.into()),
-                None => (),
-            },
-            (None, Values::Real(_) | Values::Complex(_)) => return Err(Error::NotIntegers),
-            (None, _) => (),
+        if engine.ckks().is_none() && matches!(values, Values::Real(_) | Values::Complex(_)) {
+            return Err(Error::NotIntegers);
+        }
+        if let (Some(_), Some(index)) = (engine.ckks(), values.not_finite()) {
+            return Err(he_core::Error::NotFinite { index }.into());
         }
         Ok(Self { values, shape, layout, slots })
     }

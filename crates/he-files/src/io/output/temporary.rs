@@ -161,10 +161,10 @@ pub fn sync_all(folder: &Path) -> io::Result<()> {
         let kind = entry.file_type()?;
         if kind.is_dir() {
             sync_all(&entry.path())?;
-        } else if kind.is_file() {
-            if let Some(file) = readable(to_sync(&entry.path()))? {
-                sync_file(&file)?;
-            }
+        } else if kind.is_file()
+            && let Some(file) = readable(to_sync(&entry.path()))?
+        {
+            sync_file(&file)?;
         }
     }
     sync_folder(folder);
