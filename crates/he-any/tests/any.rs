@@ -157,7 +157,8 @@ fn large_batches_are_worked_on_in_pieces() {
     let y = repeated(&x);
     let plain = of.beside(&[3], overseen.slots()).unwrap();
     let array = (Values::Signed(&[10, 20, 30]), &[3][..]);
-    let operations: [&dyn Fn(&rlwe::Cipher) -> he_any::Result<rlwe::Cipher>; 3] = [
+    type Operation<'a> = &'a dyn Fn(&rlwe::Cipher) -> he_any::Result<rlwe::Cipher>;
+    let operations: [Operation<'_>; 3] = [
         &|ct| arrays::combine(overseen, None, Op::Add, ct, ct),
         &|ct| arrays::combine(overseen, None, Op::Sub, ct, &x),
         &|ct| arrays::with_array(overseen, Op::Mul, ct, &plain, array),
