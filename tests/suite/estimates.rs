@@ -50,7 +50,7 @@ fn rlwe(name: String, log_n: u32, log_q: f64, weight: Option<usize>, bits: u32) 
     })
 }
 
-/// The presets of CKKS, BFV and BGV, and the parameters of words.
+/// The presets of CKKS, BFV and BGV, and the parameters of words and of private look-ups.
 fn rlwe_presets() -> Vec<(&'static str, RlweParams)> {
     let ckks = [
         ("ckks_n12_d1", ckks::presets::ckks_n12_d1()),
@@ -75,7 +75,9 @@ fn rlwe_presets() -> Vec<(&'static str, RlweParams)> {
     let bfv = bfv.map(|(name, params)| (name, params.unwrap().rlwe().clone()));
     let bgv = bgv.map(|(name, params)| (name, params.unwrap().rlwe().clone()));
     let words = WordParams::new(64).unwrap().ckks().rlwe().clone();
-    ckks.into_iter().chain(bfv).chain(bgv).chain([("words of 64 bits", words)]).collect()
+    let lookup = he_lookup::Plan::index(1, 1).params().unwrap().rlwe().clone();
+    let others = [("words of 64 bits", words), ("private look-up", lookup)];
+    ckks.into_iter().chain(bfv).chain(bgv).chain(others).collect()
 }
 
 /// A binary secret of this dimension with errors of this deviation on the torus.

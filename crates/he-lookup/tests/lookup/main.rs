@@ -1,0 +1,7 @@
+//! Look-ups by number and by key, against the records themselves, and what is refused.
+
+mod hostile;
+mod keys;
+mod numbers;
+mod plans;
+mod setup;
