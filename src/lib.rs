@@ -36,6 +36,7 @@ mod guide {
         transciphering: "../docs/guide/src/transciphering.md",
         models: "../docs/guide/src/models.md",
         search: "../docs/guide/src/search.md",
+        lookup: "../docs/guide/src/lookup.md",
         keys: "../docs/guide/src/keys.md",
         client_server: "../docs/guide/src/client_server.md",
         security: "../docs/guide/src/security.md",

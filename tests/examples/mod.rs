@@ -24,6 +24,7 @@ examples! {
     lookup: "../../examples/lookup.rs",
     matrix: "../../examples/matrix.rs",
     parties: "../../examples/parties.rs",
+    password: "../../examples/password.rs",
     search: "../../examples/search.rs",
     statistics: "../../examples/statistics.rs",
     vote: "../../examples/vote.rs",

@@ -10,6 +10,7 @@ mod encrypt;
 mod eval;
 mod info;
 mod keygen;
+mod lookup;
 mod model;
 mod needs;
 mod params;
@@ -36,6 +37,10 @@ pub use encrypt::Encrypt;
 pub use eval::{Eval, EvalFiles, Operation};
 pub use info::Info;
 pub use keygen::{KeyFolder, Keygen, KeygenAes, KeygenBigCkks, KeygenCkks, KeygenExact, KeygenTfhe, Scheme};
+pub use lookup::{
+    Lookup, LookupAnswer, LookupAppend, LookupInfo, LookupKeygen, LookupPrepare, LookupQuery, LookupRead,
+    LookupRecord, LookupStep, LookupUpdate,
+};
 pub use model::{Compile, Infer};
 pub use needs::{BigCkksNeeds, CkksNeeds, ExactNeeds, Needs, TfheNeeds};
 pub use params::{Params, ParamsScheme};
@@ -275,6 +280,17 @@ pub enum Command {
         he-cli search answer faces/ query.he -k keys/eval.key -o answer.he\n  \
         he-cli search read answer.he -k keys/secret.key -o -")]
     Search(Search),
+    /// Look up one record of a large database without telling which
+    ///
+    /// A database is a folder of records in the clear. Whoever has it answers encrypted queries by
+    /// the number of a record or by a key, and learns neither, nor whether there is such a key.
+    #[command(after_help = "Example:\n  \
+        he-cli lookup prepare words/ words.tsv --by-key --record-bytes 32\n  \
+        he-cli lookup keygen -o client.key\n  \
+        he-cli lookup query words/description.lookup --entry salt -k client.key -o query\n  \
+        he-cli lookup answer words/ query -o answer\n  \
+        he-cli lookup read answer -d words/description.lookup --entry salt -k client.key -o -")]
+    Lookup(Lookup),
     /// Decrypt a file, or the result of a computation
     #[command(after_help = "Examples:\n  \
         he-cli decrypt blurred.he -k keys/secret.key -o blurred.png\n  \

@@ -17,6 +17,7 @@
 //! - [`models`]: neural networks on encrypted examples;
 //! - [`seal`]: files of SEAL 4: parameters and ciphertexts;
 //! - `search`: indexes of encrypted records, queries and answers;
+//! - `lookup`: databases for private look-ups, queries and answers;
 //! - [`tfhe`]: columns of integers under TFHE;
 //! - [`transcipher`]: what sensors send under AES-CTR, and its way into TFHE;
 //! - [`aes_file`], [`archive`], [`pipeline`]: files and folders under AES;
@@ -99,6 +100,8 @@ pub mod io;
 pub mod key_file;
 pub mod key_set;
 pub mod listing;
+#[cfg(not(target_family = "wasm"))]
+pub mod lookup;
 pub mod models;
 pub mod needs;
 pub mod note;

@@ -110,6 +110,18 @@ impl From<he_core::params::ParamsError> for Error {
 }
 
 impl Error {
+    /// Whether it is what was asked for that is wrong, rather than an object or a device.
+    pub fn is_request(&self) -> bool {
+        matches!(
+            self,
+            Self::Range { .. }
+                | Self::Full { .. }
+                | Self::NoRecord { .. }
+                | Self::Way { .. }
+                | Self::Queries { .. }
+        )
+    }
+
     /// The remedy, if there is one.
     pub fn hint(&self) -> Option<String> {
         let hint = match self {

@@ -16,7 +16,7 @@
 
 use crate::description::Description;
 use crate::error::{Error, Result};
-use crate::frame::{self, Kind, Reader};
+use crate::frame::{self, AROUND, Kind, Reader};
 use crate::identity::hash;
 use crate::plan::{LOG_UNIT, Params};
 use crate::public;
@@ -58,6 +58,12 @@ impl Pack {
     fn source(description: &Description, pack: usize) -> [u8; 32] {
         let plan = format!("{:?}", description.params().plan());
         hash("he-lookup 2026 pack", &[plan.as_bytes(), description.seed(), &(pack as u64).to_le_bytes()])
+    }
+
+    /// The length of [`to_bytes`](Self::to_bytes).
+    pub fn bytes(params: &Params) -> u64 {
+        let n = params.n() as u64;
+        (AROUND + 32) as u64 + n * params.columns() as u64 + 8 * n * n
     }
 
     /// The pack as bytes, with a checksum: the same for all versions of a database in which its

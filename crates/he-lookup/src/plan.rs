@@ -298,8 +298,22 @@ impl Params {
         ((record / columns) as usize, (record % columns) as usize)
     }
 
+    /// The records, by their numbers, of which a pack holds rows: those of its shelves, whether or
+    /// not they exist yet.
+    pub fn records_of(&self, pack: usize) -> Range<u64> {
+        let (rows, cell) = (pack * self.n()..(pack + 1) * self.n(), self.cell_bytes());
+        let last = rows.end.div_ceil(cell).min(self.shelves());
+        let [start, end] = [(rows.start / cell).min(last), last].map(|shelf| (shelf * self.columns()) as u64);
+        start.min(self.plan().records)..end.min(self.plan().records)
+    }
+
+    /// The packs that hold rows of a record, by its number.
+    pub fn packs_with(&self, record: u64) -> Range<usize> {
+        self.packs_of(self.place(record).0)
+    }
+
     /// The packs that hold rows of a shelf.
-    pub fn packs_of(&self, shelf: usize) -> Range<usize> {
+    pub(crate) fn packs_of(&self, shelf: usize) -> Range<usize> {
         let rows = self.rows_of(shelf);
         rows.start / self.n()..rows.end.div_ceil(self.n())
     }

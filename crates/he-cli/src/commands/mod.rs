@@ -14,6 +14,7 @@ mod encrypt;
 mod eval;
 mod info;
 pub mod keygen;
+mod lookup;
 mod man;
 mod model;
 mod params;
@@ -45,6 +46,7 @@ pub fn run(command: Command) -> Result<()> {
         Command::Decrypt(args) => decrypt::run(&args)?.tell(),
         Command::Info(args) => info::run(&args),
         Command::Params(args) => params::run(&args),
+        Command::Lookup(args) => lookup::run(&args)?.tell(),
         Command::Search(args) => search::run(&args)?.tell(),
         Command::Party(args) => party::run(&args)?.tell(),
         Command::Demo(args) if args.digits => digits::run(&args),

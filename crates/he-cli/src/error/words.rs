@@ -10,8 +10,8 @@ use he_core::wire::WireError;
 use he_cuda::gpu;
 use he_files::Error;
 use he_files::error::{
-    AesFileError, ArchiveError, ContentError, FileError, HaloRemedy, KeyError, NoteError, OperationError,
-    OutputError, PictureError, Problem, SearchError, TableError, TranscipherError, Wanted,
+    AesFileError, ArchiveError, ContentError, FileError, HaloRemedy, KeyError, LookupError, NoteError,
+    OperationError, OutputError, PictureError, Problem, SearchError, TableError, TranscipherError, Wanted,
 };
 use he_files::watch::Remedy;
 
@@ -114,6 +114,9 @@ pub fn hint(error: &Error) -> Option<String> {
         Error::Operation(error) => operation(error),
         Error::Transcipher(error) => transcipher(error).map(str::to_owned),
         Error::SearchFile(error) => search(error).map(str::to_owned),
+        Error::LookupFile(LookupError::NoDatabase { .. }) => {
+            Some("make one with he-cli lookup prepare".to_owned())
+        }
         _ => None,
     }
 }

@@ -28,6 +28,7 @@ mod hostile;
 mod images;
 mod info;
 mod keys;
+mod lookup;
 mod metadata;
 mod models;
 mod operations;

@@ -8,6 +8,7 @@ mod data;
 mod files;
 mod io;
 mod library;
+mod lookup;
 mod macros;
 mod models;
 mod operations;
@@ -23,6 +24,7 @@ pub use data::{PictureError, Place, Problem, TableError};
 pub use files::{AesFileError, FileError, KeyError, NoteError, Wanted};
 pub use io::{ArchiveError, InputError, OutputError, PassphraseError};
 pub use library::{InFile, Located, bad_params};
+pub use lookup::LookupError;
 pub(crate) use macros::errors;
 pub use models::ModelError;
 pub use operations::OperationError;
@@ -176,6 +178,12 @@ pub enum Error {
     /// A model cannot be read, compiled or computed.
     #[error(transparent)]
     Nn(he_nn::Error),
+    /// A file does not serve a private look-up.
+    #[error(transparent)]
+    LookupFile(#[from] LookupError),
+    /// A private look-up cannot be planned, prepared, encrypted, answered or read.
+    #[error(transparent)]
+    Lookup(he_lookup::Error),
     /// A search cannot be planned, encrypted, computed or read.
     #[error(transparent)]
     Search(he_search::Error),
@@ -217,6 +225,8 @@ impl Error {
             Self::Seal(error) => error.hint(),
             Self::Trace(error) => error.hint(),
             Self::Nn(error) => error.hint(),
+            Self::LookupFile(error) => error.hint(),
+            Self::Lookup(error) => error.hint(),
             Self::Search(error) => error.hint(),
         }
     }
@@ -238,6 +248,8 @@ impl Error {
             Self::SearchFile(error) => error.is_request(),
             Self::Seal(error) => error.is_request(),
             Self::Trace(error) => error.is_request(),
+            Self::LookupFile(error) => error.is_request(),
+            Self::Lookup(error) => error.is_request(),
             Self::Search(error) => error.is_request(),
             _ => false,
         }
@@ -303,6 +315,15 @@ impl From<he_search::Error> for Error {
             he_search::Error::Core(error) => error.into(),
             he_search::Error::Params(error) => error.into(),
             error => Self::Search(error),
+        }
+    }
+}
+
+impl From<he_lookup::Error> for Error {
+    fn from(error: he_lookup::Error) -> Self {
+        match error {
+            he_lookup::Error::Core(error) => error.into(),
+            error => Self::Lookup(error),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::setup::{ask, client, database, records, ring, rng};
 use he_core::rand::RngExt;
-use he_lookup::{Answer, Database, Passage, Plan, Query, Server};
+use he_lookup::{Answer, Database, Pack, Passage, Plan, Query, Server};
 
 /// Shapes of one shelf and of many, of records that lie in one pack and in several, and of the
 /// least sizes.
@@ -72,10 +72,12 @@ fn objects_survive_their_bytes() {
     let (ring, records, database) = database(Plan::index(100, 9).insecure_log_n(6), &mut rng);
     let description = database.description();
     let params = description.params();
-    let packs =
-        database.packs().iter().enumerate().map(|(i, pack)| {
-            he_lookup::Pack::from_bytes(description, i, &pack.to_bytes(description)).unwrap()
-        });
+    assert_eq!(database.packs()[0].to_bytes(description).len() as u64, Pack::bytes(params));
+    let packs = database
+        .packs()
+        .iter()
+        .enumerate()
+        .map(|(i, pack)| Pack::from_bytes(description, i, &pack.to_bytes(description)).unwrap());
     assert_eq!(Database::from_packs(description.clone(), packs.collect()).unwrap(), database);
     let client = client(description, &ring, &mut rng);
     let query = client.query(42, &mut rng).unwrap();

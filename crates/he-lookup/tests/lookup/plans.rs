@@ -48,3 +48,17 @@ fn impossible_plans_are_refused() {
         assert!(error.hint().is_some());
     }
 }
+
+/// Every record lies on packs that know it, and no pack knows others.
+#[test]
+fn packs_and_records_agree() {
+    for (records, bytes) in [(1, 1), (300, 3), (70, 100), (5, 300)] {
+        let params = Plan::index(records, bytes).insecure_log_n(5).params().unwrap();
+        for record in 0..records {
+            for pack in 0..params.packs() {
+                let knows = params.records_of(pack).contains(&record);
+                assert_eq!(knows, params.packs_with(record).contains(&pack), "{records} x {bytes}: {record}");
+            }
+        }
+    }
+}
