@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod golden;
 mod hostile;
 mod keys;
 mod numbers;
