@@ -11,10 +11,11 @@ use std::cell::RefCell;
 const RATES: &str = "matrices";
 const WHOLE: &str = "matrices-plain";
 const NARROW: &str = "matrices-narrow";
+const SCAN: &str = "matrices-scan";
 
 /// The names of the tables.
 pub fn names() -> Vec<String> {
-    [RATES, WHOLE, NARROW].map(str::to_owned).to_vec()
+    [RATES, WHOLE, NARROW, SCAN].map(str::to_owned).to_vec()
 }
 
 /// The degree of the ring whose prime the products have, and whose samples are the numbers.
@@ -162,7 +163,35 @@ fn narrow<B: RingOps>(lab: &Lab, place: &Place<B>, column: &str) -> Result<Vec<(
     Ok(all)
 }
 
-/// Rates of products, the parts of one with a plain matrix, and narrow products beside a copy.
+const SCANNED: [usize; 4] = [1, 4, 8, 16];
+
+/// The side of the matrix of bytes that is scanned: 1 GB.
+fn scan_side(lab: &Lab) -> usize {
+    if lab.quick { 1 << 8 } else { 1 << 15 }
+}
+
+/// The seconds of products of a matrix of bytes with few columns of words, and its bytes; then
+/// those of a sum of as many words in memory of the host, which is only read.
+fn scan<B: RingOps>(lab: &Lab, place: &Place<B>, column: &str) -> Result<Vec<(Value, usize)>> {
+    let (side, backend) = (scan_side(lab), &place.backend);
+    let mut all = Vec::new();
+    for columns in SCANNED {
+        let made = Lazy::new(|| Matrices::new(backend, MatrixNumbers::Bytes, 31, [side, side, columns]));
+        let time = lab.time(&Id::new(SCAN, column, columns), backend, || made.get()?.multiply())?;
+        all.push((time, side * side));
+    }
+    let made = Lazy::new(|| Ok(vec![1u64; side * side / 8]));
+    let read = || -> Result<()> {
+        let sum = made.get()?.iter().fold(0u64, |sum, word| sum.wrapping_add(*word));
+        std::hint::black_box(sum);
+        Ok(())
+    };
+    all.push((lab.time(&Id::new(SCAN, column, "read"), backend, read)?, side * side));
+    Ok(all)
+}
+
+/// Rates of products, the parts of one with a plain matrix, and narrow products beside a copy and
+/// beside reading.
 ///
 /// # Errors
 /// A device fails; the errors of `show`.
@@ -193,6 +222,15 @@ pub fn tables(lab: &Lab, show: &mut Show<'_>) -> Result<()> {
         let (rows, inner) = narrow_sizes(lab, place);
         let column = format!("{}, {rows} x {inner}", place.name);
         table.measured_rates(&column, place.on(|| narrow(lab, place, &column))?);
+    });
+    show(table)?;
+    let title = "Bytes by few columns of words modulo 2^32: bytes read";
+    let rows = SCANNED.iter().map(usize::to_string).chain(["read".to_owned()]);
+    let mut table = Table::new(SCAN, title, "columns", Unit::GigabytesPerSecond).categories(rows);
+    let side = scan_side(lab);
+    on_places!(lab, place => {
+        let column = format!("{}, {side} x {side}", place.name);
+        table.measured_rates(&column, place.on(|| scan(lab, place, &column))?);
     });
     show(table)
 }

@@ -3,7 +3,7 @@
 //! A panel has as many rows of the left matrix, or columns of the right one, as a tile, step by
 //! step of the inner size, so that a tile reads both from one end to the other. A panel of the
 //! right matrix stays in the second-level cache while a block of rows of the left one passes by it,
-//! of which each panel is read from the first.
+//! of which each panel is read from the first. Products of bytes by few columns are `thin`.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -13,12 +13,14 @@ mod avx512;
 mod neon;
 mod plan;
 mod portable;
+mod thin;
 
 use super::{CpuBuf, CpuRing};
 use crate::backend::{LeftMatrix, MatrixNumbers, MatrixOps, MatrixProduct, RightMatrix};
 use crate::error::Result;
 use crate::parallel::*;
 use plan::Plan;
+use thin::Thin;
 
 /// The rows of a block: as many of them, over a block of the inner size, as half of a second-level
 /// cache holds.
@@ -35,6 +37,10 @@ struct Layout {
 }
 
 impl CpuRing {
+    fn thin(&self, product: &MatrixProduct) -> Option<Thin> {
+        Thin::new(self.cpu.kernels, product)
+    }
+
     fn layout(&self, product: &MatrixProduct) -> Layout {
         let mut layout = Layout { limbs: Vec::new(), left_words: 0, right_words: 0 };
         let is_shared = !matches!(product.numbers(), MatrixNumbers::Residues(_));
@@ -66,6 +72,11 @@ fn for_panels(words: &mut [u64], size: usize, fill: impl Fn(usize, &mut [u64]) +
 impl MatrixOps for CpuRing {
     fn pack_left(&self, product: &MatrixProduct, src: &CpuBuf, at: usize) -> Result<LeftMatrix<CpuBuf>> {
         product.check_words(src.len(), at, product.left_words())?;
+        if let Some(thin) = self.thin(product) {
+            let mut packed = self.scratch(thin.left_words(product.rows()));
+            thin.pack_left(&src[at..], &mut packed);
+            return Ok(LeftMatrix::new(*product, packed));
+        }
         let (src, layout) = (&src[at..], self.layout(product));
         let (rows, inner) = (product.rows(), product.inner());
         let mut packed = self.scratch(layout.left_words);
@@ -98,6 +109,11 @@ impl MatrixOps for CpuRing {
 
     fn pack_right(&self, product: &MatrixProduct, src: &CpuBuf, at: usize) -> Result<RightMatrix<CpuBuf>> {
         product.check_words(src.len(), at, product.right_words())?;
+        if let Some(thin) = self.thin(product) {
+            let mut packed = self.scratch(thin.right_words());
+            thin.pack_right(&src[at..], &mut packed);
+            return Ok(RightMatrix::new(*product, packed));
+        }
         let (src, layout) = (&src[at..], self.layout(product));
         let (inner, columns) = (product.inner(), product.columns());
         let mut packed = self.scratch(layout.right_words);
@@ -124,6 +140,10 @@ impl MatrixOps for CpuRing {
         let product = left.product_with(&right)?;
         let words = product.result_words();
         product.check_words(c.len(), at, words)?;
+        if let Some(thin) = self.thin(&product) {
+            thin.multiply(left.buf(), right.buf(), add, &mut c[at..at + words]);
+            return Ok(());
+        }
         let (left, right, layout) = (left.buf(), right.buf(), self.layout(&product));
         let (rows, inner, columns) = (product.rows(), product.inner(), product.columns());
         if words == 0 {

@@ -18,8 +18,10 @@ fn instruction_sets_agree() {
         .flat_map(|bits| ntt_primes_below(bits, 2, 1, &[]).unwrap())
         .collect();
     let (spec, span) = (RingSpec::new(2, primes.clone(), vec![]).unwrap(), Span::chain(5));
-    // Several blocks of rows, tiles, and blocks of the inner size.
-    for (rows, inner, columns) in [(401, 40, 35), (14, 4100, 34)] {
+    // Several blocks of rows, tiles, and blocks of the inner size; few columns, with rows that end
+    // within a word and a line, and with several strips of them.
+    let shapes = [(401, 40, 35), (14, 4100, 34), (9, 77, 1), (6, 33_000, 3), (5, 64, 16), (3, 8, 17)];
+    for (rows, inner, columns) in shapes {
         for numbers in [MatrixNumbers::Residues(span), MatrixNumbers::SignedBytes(span), MatrixNumbers::Bytes]
         {
             let product = MatrixProduct::new(numbers, rows, inner, columns).unwrap();
