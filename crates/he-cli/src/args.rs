@@ -289,7 +289,7 @@ pub enum Command {
         he-cli lookup keygen -o client.key\n  \
         he-cli lookup query words/description.lookup --entry salt -k client.key -o query\n  \
         he-cli lookup answer words/ query -o answer\n  \
-        he-cli lookup read answer -d words/description.lookup --entry salt -k client.key -o -")]
+        he-cli lookup read words/description.lookup answer --entry salt -k client.key -o -")]
     Lookup(Lookup),
     /// Decrypt a file, or the result of a computation
     #[command(after_help = "Examples:\n  \

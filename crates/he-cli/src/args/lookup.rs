@@ -40,7 +40,7 @@ pub enum LookupStep {
     Answer(LookupAnswer),
     /// Read an answer
     #[command(after_help = "Example:\n  \
-        he-cli lookup read answer -d description.lookup --entry salt -k client.key -o -")]
+        he-cli lookup read description.lookup answer --entry salt -k client.key -o -")]
     Read(LookupRead),
     /// Describe a database
     #[command(after_help = "Example:\n  he-cli lookup info words/")]
@@ -156,11 +156,10 @@ pub struct LookupAnswer {
 /// `lookup read`.
 #[derive(Debug, Args)]
 pub struct LookupRead {
+    /// Description of the database, or its folder
+    pub description: PathBuf,
     /// The answer that lookup answer wrote
     pub answer: PathBuf,
-    /// Description of the database, or its folder
-    #[arg(short, long, value_name = "FILE")]
-    pub description: PathBuf,
     #[command(flatten)]
     pub record: LookupRecord,
     /// The key of the client

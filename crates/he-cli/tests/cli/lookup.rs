@@ -23,7 +23,7 @@ fn ask(dir: &Path, database: &str, which: [&str; 2]) -> Call {
     let query = ["query", database, which[0], which[1], "-o", "q", "--force"];
     step(dir, query.into_iter().chain(key)).ok();
     step(dir, ["answer", database, "q", "-o", "a", "--force"]).ok();
-    step(dir, ["read", "a", "-d", database, which[0], which[1], "-o", "-"].into_iter().chain(key))
+    step(dir, ["read", database, "a", which[0], which[1], "-o", "-"].into_iter().chain(key))
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn records_are_looked_up_by_number() {
     let beyond = ["query", "db", "--number", "100", "-k", "client.key", "-o", "b"];
     assert!(fails(step(dir, beyond), 2).contains("no record 100"));
     step(dir, ["keygen", "-o", "another.key"]).ok();
-    let foreign = ["read", "a", "-d", "db", "--number", "99", "-k", "another.key", "-o", "-"];
+    let foreign = ["read", "db", "a", "--number", "99", "-k", "another.key", "-o", "-"];
     assert!(fails(step(dir, foreign), 1).contains("another query"));
     fs::write(dir.join("odd"), "x").unwrap();
     assert!(fails(step(dir, ["append", "db", "odd"]), 1).contains("not a multiple"));
