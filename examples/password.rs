@@ -24,7 +24,8 @@ pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     // The client asks about two passwords.
     let client = Client::new(database.description(), ClientKey::generate(&mut rng), &ring)?;
     let asked = ["hunter2", "correct horse battery staple"];
-    let queries = [client.query_key(asked[0].as_bytes(), &mut rng)?, client.query_key(asked[1].as_bytes(), &mut rng)?];
+    let queries =
+        [client.query_key(asked[0].as_bytes(), &mut rng)?, client.query_key(asked[1].as_bytes(), &mut rng)?];
 
     // The server answers both in one scan.
     let answers = Server::new(database.description(), &ring, database.packs(), 2)?.answer(&queries)?;
