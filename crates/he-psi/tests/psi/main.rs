@@ -1,0 +1,9 @@
+//! Intersections by polynomials against those of plain sets, as a program outside of the crate
+//! computes them.
+#![allow(clippy::unwrap_used, missing_docs)]
+
+mod hostile;
+mod intersections;
+mod predictions;
+mod setup;
+mod updates;
