@@ -89,7 +89,7 @@ impl Stream {
 
     /// A number below a limit from 64 bits: uniform up to a distance of limit 2^-64.
     fn below(&mut self, limit: usize) -> usize {
-        (u128::from(u64::from_le_bytes(self.bytes())) * limit as u128 >> 64) as usize
+        ((u128::from(u64::from_le_bytes(self.bytes())) * limit as u128) >> 64) as usize
     }
 }
 
