@@ -83,8 +83,8 @@ impl<B: RingOps> Server<B> {
     }
 
     /// Adds items with their labels (none for a set without labels). An item that is in the set
-    /// with the same label stays once. Bundles that get items are prepared again: about 60 us of
-    /// one thread per item, and the interpolation of all slots of those bundles.
+    /// with the same label stays once. The function is evaluated once per item, and bundles that
+    /// get items are prepared again: all their slots are interpolated.
     ///
     /// # Errors
     /// [`Error::Size`] for more items than planned; [`Error::ItemLength`]; [`Error::Labels`],
