@@ -37,6 +37,7 @@ mod guide {
         models: "../docs/guide/src/models.md",
         search: "../docs/guide/src/search.md",
         lookup: "../docs/guide/src/lookup.md",
+        intersection: "../docs/guide/src/intersection.md",
         keys: "../docs/guide/src/keys.md",
         client_server: "../docs/guide/src/client_server.md",
         security: "../docs/guide/src/security.md",

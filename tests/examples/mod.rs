@@ -20,6 +20,7 @@ examples! {
     gpu_batch: "../../examples/gpu_batch.rs",
     image_filter: "../../examples/image_filter.rs",
     interest: "../../examples/interest.rs",
+    intersection: "../../examples/intersection.rs",
     logistic_regression: "../../examples/logistic_regression.rs",
     lookup: "../../examples/lookup.rs",
     matrix: "../../examples/matrix.rs",
