@@ -221,7 +221,7 @@ impl Error {
             Self::NotOnnx { .. } => "export the model again, as one .onnx file",
             Self::Unsupported { hint, .. } | Self::Model { hint, .. } => hint,
             Self::Unplanned { .. } => {
-                "compute the model in the clear: `encoder::Encoder` calibrates and simulates it"
+                "for a sentence encoder, use `encoder::Encoder`, which simulates and plans it"
             }
             Self::DynamicShape { .. } => {
                 "export the model with fixed dimensions, or give this one a number when the model is read; only \

@@ -10,7 +10,7 @@
 //! 4. [`CompiledModel::infer`] computes on ciphertexts, on any back end of `he-core`.
 //!
 //! Encoders of sentences, which have several inputs, attention and layer normalisation, are read as
-//! well, and are calibrated and simulated in the clear ([`encoder`]).
+//! well, are calibrated and simulated in the clear, and have plans of their own ([`encoder`]).
 //!
 //! Whoever has the secret key decrypts, and [`OutputLayout::unpack`] finds the outputs. Softmax and
 //! argmax at the end of a model are computed then, in the clear.

@@ -9,7 +9,7 @@ mod attention;
 mod chain;
 mod functions;
 mod linear;
-mod moves;
+pub mod moves;
 mod norms;
 mod order;
 mod pooling;

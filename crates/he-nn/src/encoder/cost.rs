@@ -1,4 +1,4 @@
-//! The operations that an encoder takes on ciphertexts of 2^16 real numbers, before a plan exists.
+//! The operations that an encoder takes on ciphertexts of 2^16 real numbers, by its sizes alone.
 //!
 //! Values lie as token x 512 + feature; tokens 0 to 63 are real and tokens 64 to 127 imaginary
 //! parts. A linear layer is a sum of diagonals by the offset of a feature, in + out - 1 of them for
@@ -6,7 +6,7 @@
 //! each output. In attention a ciphertext holds one feature of a head for all tokens and heads,
 //! repeated: products by diagonals, one relinearisation for 16 tokens.
 
-use std::ops::{Add, AddAssign};
+use std::ops::{Add, AddAssign, MulAssign};
 
 /// Features that lie beside each other.
 const PERIOD: usize = 512;
@@ -63,6 +63,15 @@ impl Add for Counts {
             products: self.products + other.products,
             sums: self.sums + other.sums,
             refreshes: self.refreshes + other.refreshes,
+        }
+    }
+}
+
+impl MulAssign<usize> for Counts {
+    fn mul_assign(&mut self, by: usize) {
+        let Self { baby, hoisted, rotations, plain, products, sums, refreshes } = self;
+        for count in [baby, hoisted, rotations, plain, products, sums, refreshes] {
+            *count *= by;
         }
     }
 }

@@ -2,11 +2,13 @@
 //!
 //! The order of hidden units is free: a permutation of the rows of one linear map and of the
 //! columns of the next changes nothing. Units of small values come into ciphertexts of their own,
-//! where a polynomial of low degree suffices.
+//! where a polynomial of low degree suffices: as many groups as there are ciphertexts for a token's
+//! units.
 
 use super::polynomial::Polynomial;
 use super::range::{Excess, Range};
 use crate::function::Function;
+use he_core::circuits::ckks as circuits;
 
 /// Values may exceed those seen by this fraction and this number.
 const MARGIN: (f64, f64) = (0.25, 0.5);
@@ -14,8 +16,6 @@ const MARGIN: (f64, f64) = (0.25, 0.5);
 const ERROR: f64 = 1.0 / 256.0;
 /// Degrees of polynomials.
 const DEGREES: [usize; 9] = [11, 15, 23, 31, 47, 63, 95, 127, 255];
-/// The groups of units.
-pub const GROUPS: usize = 6;
 
 /// The greatest magnitude of each unit that calibration has seen.
 #[derive(Clone, Debug)]
@@ -49,14 +49,13 @@ pub struct Approximate {
 }
 
 impl Approximate {
-    /// For values like those seen.
-    pub fn new(seen: &Seen, function: &Function) -> Self {
+    /// For values like those seen, in groups of so many units.
+    pub fn new(seen: &Seen, function: &Function, size: usize) -> Self {
         let mut order: Vec<usize> = (0..seen.0.len()).collect();
         order.sort_by(|&a, &b| seen.0[a].total_cmp(&seen.0[b]).then(a.cmp(&b)));
-        let size = order.len().div_ceil(GROUPS.min(order.len()));
         let mut group = vec![0; order.len()];
         let (mut groups, mut error) = (Vec::new(), 0f64);
-        for (index, units) in order.chunks(size).enumerate() {
+        for (index, units) in order.chunks(size.max(1)).enumerate() {
             units.iter().for_each(|&unit| group[unit] = index);
             let greatest = units.iter().map(|&unit| seen.0[unit]).fold(0.0, f64::max);
             let bound = greatest * (1.0 + MARGIN.0) + MARGIN.1;
@@ -76,6 +75,16 @@ impl Approximate {
     /// The bound and the degree of each group.
     pub fn groups(&self) -> impl Iterator<Item = (f64, usize)> + '_ {
         self.groups.iter().map(|(bound, polynomial)| (*bound, polynomial.degree()))
+    }
+
+    /// The bound of each unit, in their order.
+    pub(super) fn bounds(&self) -> Vec<f64> {
+        self.order.iter().map(|&unit| self.groups[self.group[unit]].0).collect()
+    }
+
+    /// The polynomial of each group, of units divided by their bounds.
+    pub(super) fn on_unit_intervals(&self) -> he_core::Result<Vec<circuits::Polynomial>> {
+        self.groups.iter().map(|(_, polynomial)| polynomial.on_unit_interval(1.0)).collect()
     }
 
     /// The levels of the deepest group.

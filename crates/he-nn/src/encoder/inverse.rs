@@ -28,6 +28,11 @@ impl Inverse {
         self.factors.iter().fold((1.0, x), step).0
     }
 
+    /// The factor of each step.
+    pub(super) fn factors(&self) -> &[f64] {
+        &self.factors
+    }
+
     /// Its steps, each of which takes one level and two products.
     pub fn steps(&self) -> usize {
         self.factors.len()

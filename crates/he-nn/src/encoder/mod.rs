@@ -1,24 +1,28 @@
-//! Encoders of sentences, calibrated and computed in the clear with the approximations of encrypted
-//! values.
+//! Encoders of sentences, calibrated, computed in the clear with the approximations of encrypted
+//! values, and computed on ciphertexts.
 //!
-//! Plans of transformers for ciphertexts do not exist yet. This module finds what such a plan needs
-//! to know: the public offsets, factors and permutations that tame the ranges ([`softmax`],
-//! [`norm`], [`gelu`]), polynomials and reciprocals for these ranges, what a sentence becomes with
-//! them ([`Encoder::simulate`]), and the operations that it takes ([`cost`]).
+//! Calibration finds the public offsets, factors and permutations that tame the ranges
+//! ([`softmax`], [`norm`], [`gelu`]), and polynomials and reciprocals for these ranges.
+//! [`Encoder::simulate`] computes what a sentence becomes with them, and [`plan`] places it in
+//! ciphertexts. [`cost`] estimates the operations of an encoder by its sizes alone.
 //!
 //! Everything up to the first linear layer is computed exactly: the tables are public, and whoever
 //! encrypts does it before. So is the division by the length at the end, after decryption.
 
+mod circuit;
 mod comparison;
 pub mod cost;
 pub mod gelu;
 mod inverse;
 pub mod norm;
+pub mod plan;
 mod polynomial;
 pub mod range;
 pub mod softmax;
+mod units;
 
 pub use comparison::Comparison;
+pub use plan::Plan;
 
 use crate::error::{Error, Result};
 use crate::graph::{Contract, Graph, Node, Op};
@@ -67,7 +71,11 @@ pub struct Warning {
 #[derive(Clone, Debug)]
 pub struct Encoder {
     graph: Graph,
+    /// The nodes that are computed before encryption or after decryption.
+    public: Vec<bool>,
     approximate: Vec<Option<Approximate>>,
+    /// The greatest magnitude of each node's numbers in the calibration.
+    greatest: Vec<f64>,
     warnings: Vec<Warning>,
 }
 
@@ -103,18 +111,31 @@ impl Encoder {
         let mut seen: Vec<Option<Seen>> = (0..graph.nodes.len())
             .map(|id| if is_public[id] { None } else { Seen::new(&graph, id) })
             .collect();
+        let mut greatest = vec![0f64; graph.nodes.len()];
         let is_kept = |index: usize| index % HELD_OUT == HELD_OUT - 1;
         let mut see = |kept: bool| -> Result<Vec<Option<Approximate>>> {
             for (index, example) in examples.iter().enumerate().filter(|(index, _)| is_kept(*index) == kept) {
-                exact(&graph, index, example, |id, inputs| {
+                let output = exact(&graph, index, example, |id, inputs| {
+                    for (&input, numbers) in graph.nodes[id].inputs.iter().zip(inputs) {
+                        greatest[input] = numbers.iter().fold(greatest[input], |most, x| most.max(x.abs()));
+                    }
                     if let Some(seen) = &mut seen[id] {
                         seen.see(&graph.nodes[id].op, inputs);
                     }
                 })?;
+                let most = &mut greatest[graph.output];
+                *most = output.iter().fold(*most, |most, x| most.max(x.abs()));
             }
             Ok((0..graph.nodes.len()).map(|id| Some(seen[id].as_ref()?.approximate(&graph, id))).collect())
         };
-        let narrow = Self { approximate: see(false)?, graph: graph.clone(), warnings: Vec::new() };
+        let approximate = see(false)?;
+        let narrow = Self {
+            graph: graph.clone(),
+            public: is_public.clone(),
+            approximate,
+            greatest: Vec::new(),
+            warnings: Vec::new(),
+        };
         let mut warnings: Vec<Warning> = Vec::new();
         let kept: Vec<usize> = (0..examples.len()).filter(|&index| is_kept(index)).collect();
         for &index in &kept {
@@ -128,7 +149,7 @@ impl Encoder {
             }
         }
         let approximate = see(true)?;
-        Ok(Self { graph, approximate, warnings })
+        Ok(Self { graph, public: is_public, approximate, greatest, warnings })
     }
 
     /// The model.
@@ -139,6 +160,11 @@ impl Encoder {
     /// Each node as it is computed on ciphertexts, where that is an approximation.
     pub fn approximations(&self) -> impl Iterator<Item = (&Node, &Approximate)> {
         self.graph.nodes.iter().zip(&self.approximate).filter_map(|(node, a)| Some((node, a.as_ref()?)))
+    }
+
+    /// A node as it is computed on ciphertexts.
+    fn approximate(&self, id: usize) -> Option<&Approximate> {
+        self.approximate[id].as_ref()
     }
 
     /// The ranges that are too narrow for examples like those of the calibration.
@@ -276,14 +302,25 @@ impl Seen {
     }
 
     fn approximate(&self, graph: &Graph, id: usize) -> Approximate {
+        let size = units_together(graph, id);
         match (self, &graph.nodes[id].op) {
             (Self::Softmax(seen), _) => Approximate::Softmax(softmax::Approximate::new(seen)),
             (Self::Norm(seen), _) => Approximate::Norm(norm::Approximate::new(seen)),
-            (Self::Function(seen), Op::Function(f)) => Approximate::Function(gelu::Approximate::new(seen, f)),
+            (Self::Function(seen), Op::Function(f)) => {
+                Approximate::Function(gelu::Approximate::new(seen, f, size))
+            }
             (Self::Function(seen), _) => {
-                Approximate::Function(gelu::Approximate::new(seen, &crate::function::Function::x()))
+                Approximate::Function(gelu::Approximate::new(seen, &crate::function::Function::x(), size))
             }
         }
+    }
+}
+
+/// The hidden units that a token has in one ciphertext: as many slots as its features.
+fn units_together(graph: &Graph, id: usize) -> usize {
+    match &graph.nodes[graph.nodes[id].inputs[0]].op {
+        Op::Dense(dense) => dense.inputs.next_power_of_two(),
+        _ => usize::MAX,
     }
 }
 

@@ -8,6 +8,7 @@ use super::polynomial::Polynomial;
 use super::range::{Excess, Range};
 use crate::graph::LayerNorm;
 use crate::transformers::moments;
+use he_core::circuits::ckks as circuits;
 
 /// Variances may leave those seen by this factor, both ways.
 const MARGIN: f64 = 1.5;
@@ -82,6 +83,16 @@ impl Approximate {
     /// The ratio of the greatest and the least variance.
     pub fn ratio(&self) -> f64 {
         self.range.high / self.range.low
+    }
+
+    /// The bounds of variances after the factors of rows.
+    pub(super) fn interval(&self) -> [f64; 2] {
+        [self.range.low, self.range.high]
+    }
+
+    /// A factor times the polynomial of variances that are mapped to -1 to 1.
+    pub(super) fn on_unit_interval(&self, factor: f64) -> he_core::Result<circuits::Polynomial> {
+        self.polynomial.on_unit_interval(factor)
     }
 
     /// The degree of the polynomial.

@@ -1,5 +1,6 @@
 //! Polynomials that follow functions on intervals, as ciphertexts evaluate them.
 
+use he_core::circuits::ckks as circuits;
 use std::f64::consts::PI;
 
 /// A polynomial in Chebyshev's basis on an interval.
@@ -32,6 +33,12 @@ impl Polynomial {
         let step = |(a, b): (f64, f64), &c: &f64| (c + 2.0 * t * a - b, a);
         let (a, b) = self.coefficients[1..].iter().rev().fold((0.0, 0.0), step);
         self.coefficients[0] + t * a - b
+    }
+
+    /// A factor times it, for numbers whose interval is mapped to -1 to 1.
+    pub(super) fn on_unit_interval(&self, factor: f64) -> he_core::Result<circuits::Polynomial> {
+        let coefficients: Vec<f64> = self.coefficients.iter().map(|c| factor * c).collect();
+        circuits::Polynomial::chebyshev(&coefficients, -1.0, 1.0)
     }
 
     /// Its degree.

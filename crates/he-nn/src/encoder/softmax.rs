@@ -12,6 +12,7 @@
 use super::inverse::Inverse;
 use super::polynomial::Polynomial;
 use super::range::{Excess, Range};
+use he_core::circuits::ckks as circuits;
 
 /// The logarithm of a sum may leave those seen by this much, downwards and upwards.
 const MARGIN: (f64, f64) = (3.0, 1.5);
@@ -160,6 +161,16 @@ impl Approximate {
             first: Inverse::new(libm::exp(-most), BITS[0]),
             second: Inverse::new(least, BITS[1]),
         }
+    }
+
+    /// A factor times exp(x - 1) for numbers from -1 to 1.
+    pub(super) fn exp_on_unit_interval(&self, factor: f64) -> he_core::Result<circuits::Polynomial> {
+        self.exp.on_unit_interval(factor)
+    }
+
+    /// The reciprocals of both stages.
+    pub(super) fn inverses(&self) -> [&Inverse; 2] {
+        [&self.first, &self.second]
     }
 
     /// The steps of both reciprocals.

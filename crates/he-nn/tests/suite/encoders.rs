@@ -27,7 +27,7 @@ fn bytes(spelling: &str) -> Vec<u8> {
     std::fs::read(data(&format!("{spelling}.onnx"))).unwrap()
 }
 
-fn graph(spelling: &str) -> Graph {
+pub fn graph(spelling: &str) -> Graph {
     let dimensions = [("sequence_length".to_owned(), 6)];
     let dimensions = if spelling == "torch" { &dimensions[..] } else { &[] };
     let reading = Reading { dimensions, ..Reading::default() };
@@ -228,14 +228,14 @@ fn costs_are_those_of_the_study() {
     assert_eq!(base.diagonals(), 405_024);
 }
 
-fn seed() -> u64 {
+pub fn seed() -> u64 {
     let seed = RandomState::new().build_hasher().finish();
     println!("seed {seed}");
     seed
 }
 
 /// Examples of random words and lengths.
-fn sentences(rng: &mut ChaCha20Rng, count: usize) -> Vec<Vec<f64>> {
+pub fn sentences(rng: &mut ChaCha20Rng, count: usize) -> Vec<Vec<f64>> {
     let sentence = |rng: &mut ChaCha20Rng| {
         let length = rng.random_range(1..=6);
         let words = (0..6).map(|_| f64::from(rng.random_range(0..11))).collect::<Vec<f64>>();
@@ -246,7 +246,7 @@ fn sentences(rng: &mut ChaCha20Rng, count: usize) -> Vec<Vec<f64>> {
     (0..count).map(|_| sentence(rng)).collect()
 }
 
-fn cosine(a: &[f64], b: &[f64]) -> f64 {
+pub fn cosine(a: &[f64], b: &[f64]) -> f64 {
     let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(x, y)| x * y).sum::<f64>();
     dot(a, b) / (dot(a, a) * dot(b, b)).sqrt()
 }

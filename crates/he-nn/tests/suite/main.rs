@@ -4,6 +4,7 @@
 mod build;
 mod conformance;
 mod encoders;
+mod encrypted_encoders;
 mod external;
 mod format;
 mod inference;

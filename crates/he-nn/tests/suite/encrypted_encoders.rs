@@ -1,0 +1,115 @@
+//! Encoders of sentences on ciphertexts, beside their evaluation in the clear.
+
+use crate::encoders::{cosine, graph, seed, sentences};
+use he_core::backend::Cpu;
+use he_core::bootstrapping::presets::Preset;
+use he_core::bootstrapping::{BootstrapKeys, BootstrapParams, BootstrapSpec, Bootstrapper};
+use he_core::circuits::ckks::NeverRefresh;
+use he_core::ckks::{CkksParams, CkksSpec, Complex64, Decryptor, Evaluator, SecretEncryptor};
+use he_core::ring::Ring;
+use he_core::rlwe::{EvaluationKeys, SecretKey};
+use he_nn::Parameters;
+use he_nn::encoder::{Encoder, Plan};
+use rand::{SeedableRng, rngs::ChaCha20Rng};
+
+/// Sentences that the encoder does not refuse.
+fn accepted(encoder: &Encoder, rng: &mut ChaCha20Rng, count: usize) -> Vec<Vec<f64>> {
+    let all = std::iter::repeat_with(|| sentences(rng, 1).remove(0));
+    all.filter(|sentence| encoder.simulate(0, sentence).is_ok()).take(count).collect()
+}
+
+fn greatest_difference(a: &[f64], b: &[f64]) -> f64 {
+    assert_eq!(a.len(), b.len());
+    a.iter().zip(b).map(|(x, y)| (x - y).abs()).fold(0.0, f64::max)
+}
+
+/// As many levels as an encoder takes without refreshes, at a degree that is quick, and insecure.
+fn levels(encoder: &Encoder, log_n: u32) -> Parameters {
+    let depth = encoder.depth(1 << (log_n - 1)).unwrap();
+    let q: Vec<u32> = std::iter::once(55).chain(std::iter::repeat_n(42, depth)).collect();
+    let spec = CkksSpec::from_bits(log_n, &q, &[56; 4], 42.0).unwrap().with_dnum(q.len().div_ceil(4));
+    Parameters::Leveled(CkksParams::insecure(spec).unwrap())
+}
+
+/// The output of a sentence through ciphertexts.
+fn encrypted(plan: &Plan, sentence: &[f64], rng: &mut ChaCha20Rng) -> Vec<f64> {
+    let params = plan.parameters().params();
+    let ring = match plan.parameters() {
+        Parameters::Leveled(params) => Ring::new(Cpu::new(), params.rlwe().ring().clone()).unwrap(),
+        Parameters::Refreshed(boot) => boot.ring(Cpu::new()).unwrap(),
+    };
+    let secret = SecretKey::generate(params.rlwe(), rng);
+    let keys = EvaluationKeys::generate(&secret, &ring, plan.requirements().unwrap(), rng).unwrap();
+    let ev = Evaluator::new(params, &ring).unwrap();
+    let packed = plan.pack(0, sentence).unwrap();
+    let vectors: Vec<Vec<Complex64>> =
+        packed.vectors.iter().map(|vector| vector.iter().map(|&x| x.into()).collect()).collect();
+    let vectors: Vec<&[Complex64]> = vectors.iter().map(Vec::as_slice).collect();
+    let plain = ev.encoder().encode_batch(&vectors, params.encoding()).unwrap();
+    let encryptor = SecretEncryptor::new(params, &secret, &ring).unwrap();
+    let input = encryptor.encrypt(&plain, rng).unwrap().expand().unwrap();
+    let output = match plan.parameters() {
+        Parameters::Leveled(_) => plan.infer(&ev, &input, &packed.mask, &keys, &NeverRefresh),
+        Parameters::Refreshed(boot) => {
+            let boot_keys = BootstrapKeys::generate(&secret, boot, &ring, rng).unwrap();
+            let bootstrapper = Bootstrapper::new(boot, &ring).unwrap();
+            plan.infer(&ev, &input, &packed.mask, &keys, &bootstrapper.with_keys(&boot_keys))
+        }
+    };
+    let decryptor = Decryptor::new(params, &secret, &ring).unwrap();
+    let decrypted = decryptor.decrypt(&output.unwrap()).unwrap();
+    plan.unpack(&ev.encoder().decode_real(&decrypted).unwrap()).unwrap()
+}
+
+/// Compares an output through ciphertexts with the simulation and with the exact one.
+fn assert_near(plan: &Plan, sentence: &[f64], most: f64, rng: &mut ChaCha20Rng) {
+    let encoder = plan.encoder();
+    let found = encrypted(plan, sentence, rng);
+    let difference = greatest_difference(&found, &encoder.simulate(0, sentence).unwrap());
+    let near = cosine(&found, &encoder.graph().apply_plain(sentence).unwrap());
+    println!("{} levels, {:?}: {difference:.1e}, cosine {near}", plan.input_level(), plan.counts());
+    assert!(difference < most, "{difference}");
+    assert!(near > 0.995, "{near}");
+}
+
+/// The steps of a plan in the clear are the simulation, whatever the vectors.
+#[test]
+fn plans_compute_what_is_simulated() {
+    let rng = &mut ChaCha20Rng::seed_from_u64(seed());
+    let encoder = Encoder::calibrate(graph("torch"), &sentences(rng, 400)).unwrap();
+    // All tokens in one vector, and in vectors of four and of two.
+    for log_n in [8, 6, 5] {
+        let plan = encoder.plan(levels(&encoder, log_n)).unwrap();
+        assert_eq!(plan.batch(), [1, 2, 4][(8 - log_n as usize).div_ceil(2)]);
+        for sentence in accepted(&encoder, rng, 20) {
+            let found = plan.apply_plain(0, &sentence).unwrap();
+            let wanted = encoder.simulate(0, &sentence).unwrap();
+            let difference = greatest_difference(&found, &wanted);
+            assert!(difference < 1e-6, "{log_n}: {difference}");
+        }
+    }
+}
+
+/// All tokens in one vector, and in vectors of four.
+#[test]
+fn encoders_run_on_ciphertexts() {
+    let rng = &mut ChaCha20Rng::seed_from_u64(seed());
+    let encoder = Encoder::calibrate(graph("optimum"), &sentences(rng, 400)).unwrap();
+    for log_n in [8, 6] {
+        let plan = encoder.plan(levels(&encoder, log_n)).unwrap();
+        let sentence = accepted(&encoder, rng, 1).remove(0);
+        assert_near(&plan, &sentence, 1e-3, rng);
+    }
+}
+
+/// Fewer levels than layers: values are refreshed on the way.
+#[test]
+fn encoders_are_refreshed() {
+    let rng = &mut ChaCha20Rng::seed_from_u64(seed());
+    let encoder = Encoder::calibrate(graph("tensorflow"), &sentences(rng, 400)).unwrap();
+    let spec = BootstrapSpec { log_n: 9, log_slots: 8, ..Preset::Fast.spec() };
+    let plan = encoder.plan(Parameters::Refreshed(BootstrapParams::insecure(spec).unwrap())).unwrap();
+    assert!(plan.counts().refreshes > 0);
+    let sentence = accepted(&encoder, rng, 1).remove(0);
+    assert_near(&plan, &sentence, 0.05, rng);
+}
