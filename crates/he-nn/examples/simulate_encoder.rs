@@ -7,8 +7,11 @@
 //!
 //! Each line of a table holds the numbers of all inputs of an example; a line of `WANTED.csv` holds
 //! the outputs of another program for the same line of `TEST.csv`. Prints the approximations, the
-//! warnings, the refusals, and the cosines of both outputs.
+//! warnings, the refusals, the cosines of both outputs, and the plan for ciphertexts of 2^16
+//! coefficients: the level, the operations and the refreshes of each layer, and the keys.
 
+use he_core::bootstrapping::presets;
+use he_nn::Parameters;
 use he_nn::encoder::Encoder;
 use he_nn::onnx::{Model, Reading};
 use std::error::Error;
@@ -45,5 +48,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (mean, worst) = (comparison.mean().unwrap_or(f64::NAN), comparison.worst().unwrap_or(f64::NAN));
     let count = comparison.cosines.len();
     println!("{count} of {} sentences: cosine {mean:.6}, worst {worst:.6}", test.len());
+    print_plan(&encoder)
+}
+
+fn print_plan(encoder: &Encoder) -> Result<(), Box<dyn Error>> {
+    let plan = encoder.plan(Parameters::Refreshed(presets::fast()?))?;
+    for layer in plan.layers() {
+        println!("level {}, {} {}: {:?}", layer.level, layer.operator, layer.name, layer.counts);
+    }
+    let keys = plan.requirements()?.rotation_steps().len();
+    println!("{} vectors, {:?}, keys of {keys} rotations", plan.batch(), plan.counts());
     Ok(())
 }

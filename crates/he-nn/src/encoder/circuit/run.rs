@@ -9,6 +9,9 @@ use he_core::ckks::{Ciphertext, Complex64, Encoding, Evaluator, Plaintext};
 use he_core::rlwe::EvaluationKeys;
 use he_core::{Error, Result};
 
+/// An operation on two ciphertexts.
+type Binary<'f, B> = &'f dyn Fn(&Ciphertext<B>, &Ciphertext<B>) -> Result<Ciphertext<B>>;
+
 /// A circuit with all that it is computed with.
 pub struct Run<'r, B: RingOps, R> {
     /// The circuit.
@@ -86,12 +89,11 @@ impl<B: RingOps, R: Refresher<B>> Run<'_, B, R> {
         let each = |x: Value,
                     f: &dyn Fn(&Ciphertext<B>) -> Result<Ciphertext<B>>|
          -> Result<Vec<Ciphertext<B>>> { of(x)?.iter().map(f).collect() };
-        let both =
-            |a: Value, b: Value, f: &dyn Fn(&Ciphertext<B>, &Ciphertext<B>) -> Result<Ciphertext<B>>| {
-                let (a, b) = (of(a)?, of(b)?);
-                let pairs = a.iter().enumerate().map(|(at, a)| (a, &b[if b.len() == 1 { 0 } else { at }]));
-                pairs.map(|(a, b)| f(a, b)).collect::<Result<Vec<_>>>()
-            };
+        let both = |a: Value, b: Value, f: Binary<'_, B>| {
+            let (a, b) = (of(a)?, of(b)?);
+            let pairs = a.iter().enumerate().map(|(at, a)| (a, &b[if b.len() == 1 { 0 } else { at }]));
+            pairs.map(|(a, b)| f(a, b)).collect::<Result<Vec<_>>>()
+        };
         let (ev, keys) = (self.ev, self.keys);
         match op {
             Op::Input => Ok(vec![self.lowered(input, level)?]),
@@ -142,8 +144,7 @@ impl<B: RingOps, R: Refresher<B>> Run<'_, B, R> {
             &Op::Scaled(x, factor) => each(x, &|ct| ev.mul_scalar(ct, factor)),
             &Op::Times(x, factor) => each(x, &|ct| ev.mul_integer(ct, factor)),
             Op::Polynomial(x, polynomials) => {
-                let computed = of(*x)?.iter().zip(polynomials).map(|(ct, p)| p.apply(ev, ct, keys)).collect();
-                computed
+                of(*x)?.iter().zip(polynomials).map(|(ct, p)| p.apply(ev, ct, keys)).collect()
             }
         }
     }

@@ -77,7 +77,7 @@ impl Circuit {
         let (layout, scale) = (self.layout, 0.25 * brackets.scale);
         let total = self.total(y);
         let weight = |_, slot: usize| match places.head(slot) {
-            Some(head) if slot % places.inner == 0 => scale * factors[head],
+            Some(head) if slot.is_multiple_of(places.inner) => scale * factors[head],
             _ => 0.0,
         };
         let sums = self.group_sum(total, places.inner, Plain::features(&layout, weight));
