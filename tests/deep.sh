@@ -3,7 +3,7 @@
 #
 #   tests/deep.sh               every step, in order
 #   tests/deep.sh STEP ...      some of them: tests, ignored, onnx, encoders, sql, sanitizers,
-#                               reproducible, aarch64
+#                               reproducible, aarch64, windows, frameworks
 #
 # A step that fails does not stop the others; the list at the end names it. docs/reliability.md has
 # the last results.
@@ -35,8 +35,11 @@ reproducible() { tests/reproducible.sh; }
 # Another ten minutes of compilation, which a usual run has no time for: it only checks that the
 # loops for NEON compile.
 aarch64() { tests/aarch64.sh; }
+windows() { tests/windows.sh; }
+# After python/ci.sh, which builds the wheel.
+frameworks() { python/frameworks/run.sh; }
 
-all=(tests ignored onnx encoders sql sanitizers reproducible aarch64)
+all=(tests ignored onnx encoders sql sanitizers reproducible aarch64 windows frameworks)
 steps=("$@")
 [ "$#" -gt 0 ] || steps=("${all[@]}")
 for step in "${steps[@]}"; do

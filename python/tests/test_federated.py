@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import secrets
+import subprocess
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -184,3 +186,14 @@ def test_needs() -> None:
 
 def federation_threshold(clients: int) -> Any:
     return federated.needs(clients, numbers=1)["threshold"]
+
+
+def test_digits() -> None:
+    """The example: three clients, of which one drops out of the last round."""
+    root = Path(__file__).parents[1]
+    command = [sys.executable, root / "examples/federated_average.py", root.parent / "models/mnist"]
+    command += ["--examples", "200", "--rounds", "2"]
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=240)
+    assert done.returncode == 0, done.stderr
+    right = re.search(r"([0-9.]+) % of test digits", done.stdout)
+    assert right and float(right[1]) > 60 and float(done.stdout.split()[-1]) < 2**-12

@@ -47,37 +47,36 @@ Params = Mapping[str, npt.NDArray[Any]]
 class FedAvg(ModelController):  # type: ignore[misc, unused-ignore]
     """A workflow that averages encrypted updates.
 
-    A round in which too few clients are left keeps the model. After the last round the model is
-    saved by the persistor of the job, if it has one.
+    The model comes from the persistor of the job, and goes back to it after every round. A round in
+    which too few clients are left keeps it.
 
     Parameters
     ----------
     folder : str
         The folder of `Server`.
-    params : mapping of str to numpy.ndarray
-        The model to begin with.
     num_clients, num_rounds : int
         As in FLARE's `FedAvg`.
     bound : float
         That of the clients.
     timeout : int
         Seconds to wait for the answers of a step.
+    persistor_id : str
+        The name of the persistor.
     """
 
     def __init__(
         self,
         folder: str,
-        params: Params,
         *,
-        num_clients: int,
-        num_rounds: int,
+        num_clients: int = 3,
+        num_rounds: int = 5,
         bound: float = 8.0,
         timeout: int = 600,
+        persistor_id: str = "persistor",
     ) -> None:
-        # What a client cannot answer, it drops out of.
-        super().__init__(ignore_result_error=True)
+        # A client that cannot answer drops out.
+        super().__init__(persistor_id=persistor_id, ignore_result_error=True)
         self.folder = folder
-        self.params = dict(params)
         self.num_clients = num_clients
         self.num_rounds = num_rounds
         self.bound = bound
@@ -86,7 +85,8 @@ class FedAvg(ModelController):  # type: ignore[misc, unused-ignore]
     def run(self) -> None:
         """Run all rounds."""
         server = Server(self.folder, bound=self.bound)
-        model = FLModel(params=self.params, total_rounds=self.num_rounds)
+        model = self.load_model()
+        model.total_rounds = self.num_rounds
         for model.current_round in range(self.num_rounds):
             targets = self.sample_clients(self.num_clients)
             results = self.send_model_and_wait(data=model, targets=targets, timeout=self.timeout)
@@ -94,7 +94,7 @@ class FedAvg(ModelController):  # type: ignore[misc, unused-ignore]
                 model.params = self.averaged(server, results, model.params)
             except RoundFailed as error:
                 self.warning(f"round {model.current_round}: {error}")
-        self.save_model(model)
+            self.save_model(model)
 
     def averaged(self, server: Server, results: Sequence[Any], params: Params) -> dict[str, Any]:
         """The parameters that follow from the replies of a round."""
