@@ -20,7 +20,7 @@ fi
 python -m pip install --quiet --disable-pip-version-check "maturin>=1.9,<2" \
     "hypothesis>=6" "mypy>=1.15" "pytest>=8" "numpy>=1.26" \
     "ipykernel>=6" "matplotlib>=3.8" "nbclient>=0.10" "nbformat>=5" \
-    "pyarrow>=15" "ray>=2.31"
+    "pyarrow>=15" "ray>=2.31" "scikit-learn>=1.5" "skl2onnx>=1.17"
 
 rm -rf "$target/python/wheels"
 maturin build --profile dev --locked --out "$target/python/wheels"
