@@ -65,7 +65,8 @@ def ciphertext(context: Context, data: bytes) -> Ciphertext:
     context : Context
         A context of the client's parameters.
     data : bytes-like
-        The file: of two polynomials, the second of which is not a seed.
+        The file: of two polynomials, the second of which may be a seed of SEAL's default
+        generator, as symmetric encryption saves it.
 
     Raises
     ------

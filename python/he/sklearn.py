@@ -189,4 +189,4 @@ class Wrapped:
     def _greatest(scores: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
         if scores.shape[1] == 1:
             return (scores[:, 0] > 0).astype(np.int64)
-        return scores.argmax(axis=1)
+        return np.asarray(scores.argmax(axis=1), dtype=np.int64)
