@@ -62,7 +62,9 @@ fn ciphertexts_of_ckks_hold_their_messages() {
     let any = any(&params);
     let engine = any.rlwe().unwrap();
     let order = slot_order(&params);
-    for (name, level) in [("ckks_ciphertext.seal", 2), ("ckks_ciphertext_lower.seal", 1)] {
+    let files =
+        [("ckks_ciphertext.seal", 2), ("ckks_ciphertext_lower.seal", 1), ("ckks_ciphertext_seeded.seal", 2)];
+    for (name, level) in files {
         let ct = read_ciphertext(engine, &file(name)).unwrap();
         let Cipher::Ckks(ckks) = &ct else { panic!("of another scheme") };
         assert_eq!((ckks.level(), ckks.scale()), (level, 30f64.exp2()));
@@ -76,7 +78,8 @@ fn ciphertexts_of_ckks_hold_their_messages() {
             assert!((found - expected).abs() < 1e-4, "{name}: {found} for {expected}");
             exponent = exponent * 5 % (2 * N);
         }
-        assert_eq!(write_ciphertext(engine, &ct).unwrap(), file(name));
+        // The words of a seed are written out.
+        assert!(name.contains("seeded") || write_ciphertext(engine, &ct).unwrap() == file(name));
     }
 }
 
@@ -141,7 +144,6 @@ fn other_files_are_refused_by_name() {
         Err(Error::Seal(error)) => error,
         other => panic!("{name}: {other:?}"),
     };
-    assert_eq!(refused(&ckks, "ckks_ciphertext_seeded.seal"), SealError::Seeded);
     assert_eq!(refused(&ckks, "ckks_product.seal"), SealError::Size { found: 3 });
     assert!(matches!(refused(&bfv, "ckks_ciphertext.seal"), SealError::Length { .. }));
     assert!(matches!(refused(&ckks, "ckks_parameters.seal"), SealError::Length { .. }));

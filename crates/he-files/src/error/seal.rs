@@ -37,10 +37,10 @@ errors! {
         Size { found: u64 }:
             ("a ciphertext of SEAL of {found} polynomials, and those of 2 are read"),
             ("relinearise it before it is saved");
-        /// A ciphertext whose second half is a seed.
-        Seeded:
-            ("a ciphertext of SEAL whose second polynomial is a seed of its generator"),
-            ("save one that was encrypted into a Ciphertext, not a Serializable one");
+        /// A ciphertext whose second half is a seed of a generator that is not read.
+        Generator { found: u8 }:
+            ("a ciphertext of SEAL whose second polynomial is a seed of generator {found}, and 1 (BLAKE2Xb) is read"),
+            ("save one of SEAL's default generator, or one that was encrypted into a Ciphertext");
         /// A scheme that is not read.
         Scheme { found: u8 }:
             ("the scheme {found} of a file of SEAL, and 1 (BFV) and 2 (CKKS) are read"),

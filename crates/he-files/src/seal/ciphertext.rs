@@ -2,6 +2,7 @@
 
 use super::object::{HEADER, Members, opened, sealed};
 use super::parameters::Parameters;
+use super::seed::{self, SEED};
 use crate::error::{Error, Result, SealError};
 use he::Device;
 use he_any::Params;
@@ -13,6 +14,9 @@ use he_core::{ckks, exact};
 /// The bytes before the words: the identity, whether the words are values at roots, three lengths,
 /// the scale and the correction factor of BGV.
 const FIELDS: usize = 32 + 1 + 3 * 8 + 8 + 8;
+
+/// SEAL's default generator, as it numbers them.
+const BLAKE2XB: u8 = 1;
 
 /// The parts of a ciphertext: its primes, its scale, and the words of both polynomials.
 struct Parts {
@@ -59,17 +63,32 @@ impl Parts {
         }
         expect("the correction factor", members.word()?, 1)?;
         let mut data = members.object()?;
-        let words = data.word()?;
+        let count = data.word()?;
         let half = (primes * n) as u64;
-        if words == half {
-            return Err(SealError::Seeded);
-        }
-        expect("the number of words", words, 2 * half)?;
-        let words = [polynomial(&mut data, ring, primes)?, polynomial(&mut data, ring, primes)?];
+        let first = polynomial(&mut data, ring, primes)?;
+        let second = match count == half {
+            true => seeded(&mut members, ring, primes)?,
+            false => {
+                expect("the number of words", count, 2 * half)?;
+                polynomial(&mut data, ring, primes)?
+            }
+        };
         data.end()?;
         members.end()?;
-        Ok(Self { primes, scale, words })
+        Ok(Self { primes, scale, words: [first, second] })
     }
+}
+
+/// The residues of a polynomial that a seed of SEAL's generator stands for.
+fn seeded(members: &mut Members<'_>, ring: &Ring<Device>, primes: usize) -> Result<Vec<u64>, SealError> {
+    let mut object = members.object()?;
+    match object.byte()? {
+        BLAKE2XB => {}
+        found => return Err(SealError::Generator { found }),
+    }
+    let seed = object.array::<SEED>()?;
+    object.end()?;
+    Ok(seed::residues(&seed, &ring.spec().q()[..primes], ring.n()))
 }
 
 /// The residues of a polynomial, each below its prime.
@@ -94,7 +113,7 @@ fn polynomial(data: &mut Members<'_>, ring: &Ring<Device>, primes: usize) -> Res
 ///
 /// # Errors
 /// [`SealError`] for other bytes, for those of other parameters, for products that are not
-/// relinearised and for ciphertexts whose second half is a seed; the device fails.
+/// relinearised and for seeds of another generator than BLAKE2Xb; the device fails.
 pub fn read_ciphertext(engine: &Engine, bytes: &[u8]) -> Result<Cipher> {
     match engine {
         Engine::Ckks(of) => {

@@ -23,6 +23,7 @@
 mod ciphertext;
 mod object;
 mod parameters;
+mod seed;
 
 pub use ciphertext::{read_ciphertext, write_ciphertext};
 pub use parameters::{read_params, slot_order};

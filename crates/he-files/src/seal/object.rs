@@ -104,7 +104,8 @@ impl<'a> Members<'a> {
         Ok(taken)
     }
 
-    fn array<const COUNT: usize>(&mut self) -> Result<[u8; COUNT], SealError> {
+    /// The next bytes, as many as the array has.
+    pub fn array<const COUNT: usize>(&mut self) -> Result<[u8; COUNT], SealError> {
         let mut array = [0; COUNT];
         array.copy_from_slice(self.take(COUNT)?);
         Ok(array)
