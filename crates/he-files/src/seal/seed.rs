@@ -99,7 +99,7 @@ fn block(seed: &[u64; 8], counter: u64) -> [u64; BLOCK / 8] {
     // Digest and key of 64 bytes, fanout and depth of 1. The key is a block of its own.
     let root = hashed([0x0101_4040, LENGTH, 0], &[(seed, 128), (&[counter], 136)]);
     // Digests, leaves and inner digests of 64 bytes, without a key, fanout and depth of 0.
-    let leaf = DIGEST as u64 | (DIGEST as u64) << 32;
+    let leaf = (DIGEST as u64) | ((DIGEST as u64) << 32);
     let mut words = [0; BLOCK / 8];
     for (at, part) in words.chunks_mut(DIGEST / 8).enumerate() {
         let parameters = [leaf, at as u64 | LENGTH, (DIGEST as u64) << 8];
