@@ -151,6 +151,24 @@ fn other_files_are_refused_by_name() {
     assert!(read_params(&file("ckks_parameters.seal"), Some(10.0), true).is_err(), "primes of 30 bits");
 }
 
+#[test]
+fn seeds_of_another_generator_are_refused() {
+    let (head, compressed) = (16, file("ckks_ciphertext_seeded.seal"));
+    let mut bytes = vec![0; head];
+    let mut decoder = ruzstd::decoding::StreamingDecoder::new(&compressed[head..]).unwrap();
+    std::io::Read::read_to_end(&mut decoder, &mut bytes).unwrap();
+    let size = (bytes.len() as u64).to_le_bytes();
+    bytes[..head].copy_from_slice(&[&[0x5E, 0xA1, 16, 4, 1, 0, 0, 0][..], &size].concat());
+    let any = any(&params("ckks_parameters.seal"));
+    let read = |bytes: &[u8]| read_ciphertext(any.rlwe().unwrap(), bytes);
+    assert!(read(&bytes).is_ok());
+    // SHAKE256, before the 64 bytes of the seed.
+    let at = bytes.len() - 65;
+    assert_eq!(bytes[at], 1);
+    bytes[at] = 2;
+    assert!(matches!(read(&bytes), Err(Error::Seal(SealError::Generator { found: 2 }))));
+}
+
 /// Whatever happens to a file, reading it ends in an error or in an object, and never takes more
 /// than the file states.
 #[test]
@@ -163,6 +181,7 @@ fn damaged_files_are_refused() {
     };
     let names = ["ckks_parameters", "ckks_parameters_zlib", "ckks_parameters_zstd"];
     let names = names.into_iter().chain(["ckks_ciphertext", "ckks_ciphertext_zlib", "ckks_ciphertext_zstd"]);
+    let names = names.chain(["ckks_ciphertext_seeded"]);
     for name in names {
         let bytes = file(&format!("{name}.seal"));
         for length in (0..bytes.len()).step_by(13) {
