@@ -8,37 +8,40 @@
 #   tests/windows.sh program           a picture, a table and a sealed key through he-cli
 #   tests/windows.sh macos             cargo check for 64-bit Arm macOS
 #
-# Needs gcc-mingw-w64-x86-64 and wine64 (as Debian calls them), and `rustup target add
+# Needs gcc-mingw-w64-x86-64 and wine (as Debian calls them), and `rustup target add
 # x86_64-pc-windows-gnu aarch64-apple-darwin`. Building takes about ten minutes of processor time.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 target=x86_64-pc-windows-gnu
-wine=$(command -v wine64 || command -v wine || echo /usr/lib/wine/wine64)
+wine=$(command -v wine64 || command -v wine || echo wine)
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 # An empty prefix of its own, and no messages of Wine's own.
 export WINEPREFIX="$out/prefix" WINEDEBUG=-all CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUNNER="$wine"
 
-needs() {
-    for program in "$@"; do
+# Wine 8 lacks bcryptprimitives.dll, which Rust's standard library asks for random bytes.
+prepared() {
+    for program in x86_64-w64-mingw32-gcc "$wine"; do
         command -v "$program" >/dev/null || { echo "windows: $program is missing: install it" >&2; exit 1; }
     done
+    mkdir -p "$out/libraries"
+    x86_64-w64-mingw32-gcc -shared -O2 -o "$out/libraries/bcryptprimitives.dll" \
+        tests/windows/bcryptprimitives.c -ladvapi32
+    export WINEPATH="$out/libraries"
+    "$wine" wineboot --init
 }
 
 units() {
-    needs x86_64-w64-mingw32-gcc "$wine"
     [ $# -gt 0 ] || set -- arith:: ring:: aes:: --skip transcipher
     cargo test --locked --target $target -p he-toolkit-core --lib -- "$@"
 }
 
 files() {
-    needs x86_64-w64-mingw32-gcc "$wine"
     cargo test --locked --target $target -p he-files --lib -- io::
 }
 
 program() {
-    needs x86_64-w64-mingw32-gcc "$wine"
     cargo build --locked --target $target -p he-cli --bin he-cli
     local he="$wine ${CARGO_TARGET_DIR:-target}/$target/debug/he-cli.exe"
     $he keygen ckks -o "$out/keys"
@@ -67,7 +70,8 @@ macos() { cargo check --locked -p he-cli --target aarch64-apple-darwin; }
 
 step=${1:-all}
 case $step in
-all) units && files && program && macos ;;
-units | files | program | macos) shift && "$step" "$@" ;;
+all) prepared && units && files && program && macos ;;
+macos) macos ;;
+units | files | program) shift && prepared && "$step" "$@" ;;
 *) echo "windows: there is no step $step; the steps are: units, files, program, macos" >&2 && exit 2 ;;
 esac
