@@ -244,6 +244,23 @@ pub fn tfhe_params() -> Result<TfheParams> {
     })?)
 }
 
+/// These with a small secret of a whole number of groups.
+pub fn multi_bit_params() -> Result<TfheParams> {
+    Ok(TfheParams::insecure(TfheSpec { lwe_dimension: 6, ..*tfhe_params()?.spec() })?)
+}
+
+/// Parameters, secret key and multi-bit key.
+fn multi_bit_file(rng: impl Fn(u8) -> ChaCha20Rng) -> Result<Vec<u8>> {
+    let params = multi_bit_params()?;
+    let secret = TfheSecretKey::generate(&params, &mut rng(13));
+    let key = BootstrapKey::generate_multi_bit(&secret, 3, &mut rng(14))?;
+    let mut writer = FrameWriter::new(Vec::new());
+    for frame in [params.to_frame(), secret.to_frame(&params)?, key.to_frame(&params)?] {
+        writer.write(&frame)?;
+    }
+    Ok(writer.finish(params.fingerprint())?)
+}
+
 /// These with decompositions for circuit bootstrapping.
 pub fn circuit_params() -> Result<CircuitParams> {
     let gadget = |base_log, levels| Gadget { base_log, levels };
@@ -305,6 +322,7 @@ fn tfhe_files(rng: impl Fn(u8) -> ChaCha20Rng) -> Result<Vec<(&'static str, Vec<
         ("tfhe_encrypted_aes_key.he", file(&[encrypted_aes_key.to_frame(&params)?])?),
         ("tfhe_public_key.he", file(&[public.to_frame(&params)?])?),
         ("tfhe_compact_ciphertexts.he", file(&compact)?),
+        ("tfhe_multi_bit_key.he", multi_bit_file(&rng)?),
     ])
 }
 

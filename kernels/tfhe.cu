@@ -1,5 +1,5 @@
 // TFHE: combinations, key switches, the key's transform, and blind rotations of any degree (he_core::tfhe::LweOps).
-#include "include/tfhe.cuh"
+#include "include/tfhe_bundle.cuh"
 
 constexpr u32 TFHE_THREADS = 256;
 
@@ -119,6 +119,10 @@ KERNEL(tfhe_key_values, KeyArgs, TFHE_THREADS, 1) {
     for (u32 j = threadIdx.x; j < m; j += blockDim.x) dst[tfhe_slot(j, log_m)] = values[j];
 }
 
+KERNEL(tfhe_bundle_2, BundleArgs, TFHE_THREADS, 1) { tfhe_bundle<2>(a); }
+KERNEL(tfhe_bundle_3, BundleArgs, TFHE_THREADS, 1) { tfhe_bundle<3>(a); }
+KERNEL(tfhe_bundle_4, BundleArgs, TFHE_THREADS, 1) { tfhe_bundle<4>(a); }
+
 // One ciphertext a block, in global memory. Scratch of a block: components N words, rows + components lines of M values, n powers and errors.
 KERNEL(tfhe_rotate_any, RotateArgs, TFHE_THREADS, 1) {
     u32 log_n = a.log_n, log_m = log_n - 1, n = 1u << log_n, m = 1u << log_m, rows = a.components * a.levels;
@@ -141,13 +145,16 @@ KERNEL(tfhe_rotate_any, RotateArgs, TFHE_THREADS, 1) {
     }
     __syncthreads();
 
-    const double2* key = a.key;
-    for (u32 i = 0; i < a.n; ++i) {
+    bool bundles = a.group > 1;
+    u32 selections = a.n / a.group;
+    const double2* key = a.key + (bundles ? (size_t)blockIdx.x * selections * a.components * rows << log_m : 0);
+    for (u32 i = 0; i < selections; ++i) {
         for (u32 row = 0; row < rows; ++row) {
             const u64* part = acc + ((size_t)(row / a.levels) << log_n);
             double2* line = values + ((size_t)row << log_m);
             for (u32 j = threadIdx.x; j < m; j += blockDim.x) {
-                u64 re = tfhe_difference(a, part, j, powers[i], log_n), im = tfhe_difference(a, part, j + m, powers[i], log_n);
+                u64 re = bundles ? part[j] + a.offset : tfhe_difference(a, part, j, powers[i], log_n);
+                u64 im = bundles ? part[j + m] + a.offset : tfhe_difference(a, part, j + m, powers[i], log_n);
                 line[j] = make_double2(tfhe_digit(a, re, row % a.levels + 1), tfhe_digit(a, im, row % a.levels + 1));
             }
             __syncthreads();
@@ -167,8 +174,8 @@ KERNEL(tfhe_rotate_any, RotateArgs, TFHE_THREADS, 1) {
             tfhe_inverse_any(product, log_m, a.roots);
             u64* part = acc + ((size_t)c << log_n);
             for (u32 j = threadIdx.x; j < m; j += blockDim.x) {
-                part[j] += tfhe_word(product[j].x);
-                part[j + m] += tfhe_word(product[j].y);
+                part[j] = (bundles ? 0 : part[j]) + tfhe_word(product[j].x);
+                part[j + m] = (bundles ? 0 : part[j + m]) + tfhe_word(product[j].y);
             }
         }
         __syncthreads();

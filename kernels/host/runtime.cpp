@@ -1,5 +1,5 @@
 // Runs kernels on the host: each thread of a block is a fiber, which gives control back where it waits at a barrier.
-// Blocks run one after another on the thread that launches; several threads may launch at once.
+// Blocks, or clusters of blocks, run one after another on the thread that launches; several threads may launch at once.
 
 #include <mutex>
 #include <stdint.h>
@@ -161,8 +161,12 @@ const size_t GUARD_BYTES = 256;
 
 enum State : uint8_t { NEW, READY, AT_WARP_BARRIER, AT_BLOCK_BARRIER, DONE };
 
+// The line of a barrier of the cluster.
+const int CLUSTER_LINE = -1;
+
 struct Thread {
     uint3 index;
+    unsigned rank; // of its block in the cluster
     unsigned fiber;
     unsigned mask; // of the warp barrier
     int line;      // of the block barrier
@@ -182,6 +186,9 @@ struct Context {
     const void* published[MOST_THREADS]; // what threads show the others of their warp
     unsigned char* stacks;
     std::vector<unsigned char> shared;
+    unsigned char* shared_of_first; // of the cluster's blocks
+    size_t shared_stride;
+    uint3 first_block;
     uint64_t random;
 };
 
@@ -245,6 +252,8 @@ inline bool resume(Context& c, Thread& thread) {
     }
     c.current = &thread;
     threadIdx = thread.index;
+    blockIdx = {c.first_block.x + thread.rank, c.first_block.y, c.first_block.z};
+    he_host_shared = c.shared_of_first + thread.rank * c.shared_stride;
     switch_to(&c.scheduler, &c.fibers[thread.fiber]);
     if (thread.state == DONE) c.idle[c.idle_count++] = thread.fiber;
     return true;
@@ -298,54 +307,83 @@ const char* run_warp(Context& c, Thread* warp, unsigned lanes, unsigned order) {
     }
 }
 
-const char* run_block(Context& c, unsigned count, unsigned order) {
-    for (unsigned i = 0; i < count; i++) c.threads[i].state = NEW;
-    unsigned warps = (count + WARP - 1) / WARP, numbers[MOST_THREADS / WARP];
+// Ends the wait of a block's threads, all of which are at a barrier or have ended, which is as good. Gives the line of the barrier, or 0.
+const char* end_barrier(Thread* threads, unsigned count, int& line) {
+    line = 0;
+    for (unsigned i = 0; i < count; i++) {
+        if (threads[i].state != AT_BLOCK_BARRIER) continue;
+        if (line != 0 && line != threads[i].line) return "threads of a block wait at different __syncthreads()";
+        line = threads[i].line;
+    }
+    for (unsigned i = 0; i < count && line != CLUSTER_LINE; i++) {
+        if (threads[i].state == AT_BLOCK_BARRIER) threads[i].state = READY;
+    }
+    return nullptr;
+}
+
+// `ranks` blocks of `count` threads each.
+const char* run_cluster(Context& c, unsigned ranks, unsigned count, unsigned order) {
+    for (unsigned i = 0; i < ranks * count; i++) c.threads[i].state = NEW;
+    unsigned warps = (count + WARP - 1) / WARP, numbers[MOST_THREADS];
     for (;;) {
-        arrange(c, numbers, warps, order);
-        for (unsigned i = 0; i < warps; i++) {
-            unsigned first = numbers[i] * WARP, lanes = count - first < WARP ? count - first : WARP;
-            if (const char* error = run_warp(c, c.threads + first, lanes, order)) return error;
+        arrange(c, numbers, ranks * warps, order);
+        for (unsigned i = 0; i < ranks * warps; i++) {
+            unsigned block = numbers[i] / warps * count, first = numbers[i] % warps * WARP;
+            unsigned lanes = count - first < WARP ? count - first : WARP;
+            if (const char* error = run_warp(c, c.threads + block + first, lanes, order)) return error;
         }
-        // All are at a barrier or have ended, which is as good.
-        int line = 0;
-        for (unsigned i = 0; i < count; i++) {
-            if (c.threads[i].state != AT_BLOCK_BARRIER) continue;
-            if (line != 0 && line != c.threads[i].line) return "threads of a block wait at different __syncthreads()";
-            line = c.threads[i].line;
-            c.threads[i].state = READY;
+        bool goes_on = false, waits = false;
+        for (unsigned rank = 0; rank < ranks; rank++) {
+            int line;
+            if (const char* error = end_barrier(c.threads + rank * count, count, line)) return error;
+            goes_on |= line > 0;
+            waits |= line == CLUSTER_LINE;
         }
-        if (line == 0) return nullptr;
+        if (goes_on) continue;
+        if (!waits) return nullptr;
+        for (unsigned i = 0; i < ranks * count; i++) {
+            if (c.threads[i].state == AT_BLOCK_BARRIER) c.threads[i].state = READY;
+        }
     }
 }
 
-const char* run_grid(Context& c, const unsigned* grid, const unsigned* block, unsigned bytes, unsigned order) {
+const char* run_grid(Context& c, const unsigned* grid, const unsigned* block, unsigned ranks, unsigned bytes,
+                     unsigned order) {
     unsigned count = block[0] * block[1] * block[2];
-    for (unsigned i = 0; i < count; i++) {
-        c.threads[i].index = {i % block[0], i / block[0] % block[1], i / block[0] / block[1]};
+    if (ranks * count > MOST_THREADS || grid[0] % ranks != 0) return "the host has no such clusters";
+    for (unsigned i = 0; i < ranks * count; i++) {
+        unsigned t = i % count;
+        c.threads[i].index = {t % block[0], t / block[0] % block[1], t / block[0] / block[1]};
+        c.threads[i].rank = i / count;
     }
     c.random = 0x9e3779b97f4a7c15ull * (order + 1) | 1;
-    uint64_t blocks = uint64_t(grid[0]) * grid[1] * grid[2];
-    if (blocks > 0xffffffffu) return "the grid is too large for the host";
-    std::vector<unsigned> numbers(order < 2 ? 0 : blocks);
-    if (order >= 2) arrange(c, numbers.data(), unsigned(blocks), order);
+    unsigned columns = grid[0] / ranks;
+    uint64_t clusters = uint64_t(columns) * grid[1] * grid[2];
+    if (clusters > 0xffffffffu) return "the grid is too large for the host";
+    std::vector<unsigned> numbers(order < 2 ? 0 : clusters);
+    if (order >= 2) arrange(c, numbers.data(), unsigned(clusters), order);
 
-    c.shared.resize(bytes + 2 * GUARD_BYTES);
+    c.shared_stride = (bytes + GUARD_BYTES - 1) / GUARD_BYTES * GUARD_BYTES + GUARD_BYTES;
+    c.shared.resize(ranks * c.shared_stride + GUARD_BYTES);
     uintptr_t start = reinterpret_cast<uintptr_t>(c.shared.data());
-    he_host_shared = c.shared.data() + (GUARD_BYTES - start % GUARD_BYTES) % GUARD_BYTES;
-    unsigned char* guard = he_host_shared + bytes;
-    memset(guard, GUARD, GUARD_BYTES);
-    unsigned char intact[GUARD_BYTES];
-    memset(intact, GUARD, GUARD_BYTES);
+    c.shared_of_first = c.shared.data() + (GUARD_BYTES - start % GUARD_BYTES) % GUARD_BYTES;
+    size_t behind = c.shared_stride - bytes; // a block's memory
+    std::vector<unsigned char> intact(behind, GUARD);
 
     blockDim = {block[0], block[1], block[2]};
     gridDim = {grid[0], grid[1], grid[2]};
-    for (unsigned i = 0; i < blocks; i++) {
-        unsigned number = order == 0 ? i : order == 1 ? unsigned(blocks) - 1 - i : numbers[i];
-        blockIdx = {number % grid[0], number / grid[0] % grid[1], number / grid[0] / grid[1]};
-        memset(he_host_shared, PATTERN, bytes);
-        if (const char* error = run_block(c, count, order)) return error;
-        if (memcmp(guard, intact, GUARD_BYTES) != 0) return "a block wrote behind its shared memory";
+    for (unsigned i = 0; i < clusters; i++) {
+        unsigned number = order == 0 ? i : order == 1 ? unsigned(clusters) - 1 - i : numbers[i];
+        c.first_block = {number % columns * ranks, number / columns % grid[1], number / columns / grid[1]};
+        for (unsigned rank = 0; rank < ranks; rank++) {
+            memset(c.shared_of_first + rank * c.shared_stride, PATTERN, bytes);
+            memset(c.shared_of_first + rank * c.shared_stride + bytes, GUARD, behind);
+        }
+        if (const char* error = run_cluster(c, ranks, count, order)) return error;
+        for (unsigned rank = 0; rank < ranks; rank++) {
+            const unsigned char* end = c.shared_of_first + rank * c.shared_stride + bytes;
+            if (memcmp(end, intact.data(), behind) != 0) return "a block wrote behind its shared memory";
+        }
     }
     return nullptr;
 }
@@ -373,12 +411,16 @@ void he_host_warp_barrier(unsigned mask) {
     switch_to(&c->fibers[thread->fiber], &c->scheduler);
 }
 
+void he_host_cluster_barrier() { he_host_block_barrier(CLUSTER_LINE); }
+
+unsigned char* he_host_shared_of(unsigned rank) { return running->shared_of_first + rank * running->shared_stride; }
+
 const void** he_host_published() { return running->published; }
 
-// Runs a kernel. Order of threads between barriers and of blocks: 0 forward, 1 backward, otherwise shuffled with this
+// Runs a kernel, `ranks` blocks of a cluster at a time. Order of threads between barriers and of blocks: 0 forward, 1 backward, otherwise shuffled with this
 // seed. Gives null, or what went wrong.
 HE_EXPORT const char* he_host_launch(Kernel kernel, const void* argument, const unsigned* grid, const unsigned* block,
-                                     unsigned shared, unsigned order) {
+                                     unsigned ranks, unsigned shared, unsigned order) {
     Context* c = nullptr;
     {
         std::lock_guard<std::mutex> lock(contexts_mutex);
@@ -391,7 +433,7 @@ HE_EXPORT const char* he_host_launch(Kernel kernel, const void* argument, const 
     c->kernel = kernel;
     c->argument = argument;
     running = c;
-    const char* error = run_grid(*c, grid, block, shared, order);
+    const char* error = run_grid(*c, grid, block, ranks, shared, order);
     running = nullptr;
     if (error) c->idle_count = c->made = 0; // Fibers in the middle of a thread are made anew.
     std::lock_guard<std::mutex> lock(contexts_mutex);

@@ -36,6 +36,10 @@ HE_THREAD_LOCAL unsigned char* he_host_shared;
 extern "C" __attribute__((visibility("hidden"))) void he_host_block_barrier(int line);
 extern "C" __attribute__((visibility("hidden"))) void he_host_warp_barrier(unsigned mask);
 
+// All threads of the cluster; the shared memory of its blocks.
+extern "C" __attribute__((visibility("hidden"))) void he_host_cluster_barrier();
+extern "C" __attribute__((visibility("hidden"))) unsigned char* he_host_shared_of(unsigned rank);
+
 // A pointer of each thread of the block, for functions in which a warp works together: what it points to may be read by the
 // other threads of the warp between two barriers.
 extern "C" __attribute__((visibility("hidden"))) const void** he_host_published();

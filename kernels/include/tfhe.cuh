@@ -9,7 +9,7 @@ struct RotateArgs {
     const u64* src;       // small ciphertexts, [ciphertext][n + 1]
     const u64* tables;    // [table][N]
     const u64* which;     // the table of each ciphertext
-    const double2* key;   // [i][component][row][slot]
+    const double2* key;   // [i][component][row][slot]; bundles: [ciphertext][i][component][row][slot]
     const double2* roots; // w_t, t < M
     u64* dst;             // large ciphertexts, [function][ciphertext][k N + 1]
     u64* scratch;         // any degree: working memory, a part for each block
@@ -18,6 +18,8 @@ struct RotateArgs {
     u32 count, n, components, levels, base_log, log_n;
     u32 step;             // between coefficients that are extracted, N / functions
     u32 results;          // ciphertexts of each function in dst
+    u32 group;            // bits of a bundle, or 1: the key itself
+    u32 unused;
 };
 
 // Part of the centred body that a mask word's rounding leaves, in units of 2^-32; the word becomes its multiple of 1/2N.
@@ -32,6 +34,14 @@ HE_HD u64 tfhe_switch_word(u64 word, u32 log_2n, u16& power) {
 HE_D void tfhe_switch_mask(const RotateArgs& a, const u64* words, u16* powers, u64* errors, u32 thread, u32 threads) {
     u64 sum = 0;
     for (u32 i = thread; i < a.n; i += threads) sum += tfhe_switch_word(words[i], a.log_n + 1, powers[i]);
+    atomicAdd(errors, sum);
+}
+
+// The errors' sum alone.
+HE_D void tfhe_switch_errors(const RotateArgs& a, const u64* words, u64* errors, u32 thread, u32 threads) {
+    u64 sum = 0;
+    u16 power;
+    for (u32 i = thread; i < a.n; i += threads) sum += tfhe_switch_word(words[i], a.log_n + 1, power);
     atomicAdd(errors, sum);
 }
 

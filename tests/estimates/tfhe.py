@@ -6,6 +6,8 @@
                                            far the line below is above it
     tests/estimates/tfhe.py search         the sets of least work whose failures are rare enough, of
                                            each shape of GLWE, with errors on that line
+    tests/estimates/tfhe.py multibit       how rarely lookups fail by multi-bit keys of each group, by
+                                           decomposition and dimension
 
 The line is `least_sigma_log2` of crates/he-core/src/tfhe/params.rs, and the variances are those of
 crates/he-core/src/tfhe/noise.rs, written here again. Work is counted in operations on numbers, with
@@ -42,14 +44,15 @@ def rounding(base_log, levels):
     return 4.0 ** -(base_log * levels) / 12
 
 
-def variance(n, k, log_degree, bootstrap, switch, norm):
-    """The variance at a lookup."""
+def variance(n, k, log_degree, bootstrap, switch, norm, group=1):
+    """The variance at a lookup, by a key of so many bits in a group."""
     degree, rows = 1 << log_degree, (k + 1) * bootstrap[1]
     glwe, lwe = 4 ** line(k * degree), 4 ** line(n)
-    eps = (21 * (log_degree - 1) + 10) / 2**53
+    products, errors, rounded, steps = (n, 1, 0.5, 0) if group == 1 else (n / group, 2**group, 1, group)
+    eps = (21 * (log_degree - 1) + 10 + 7 * steps) / 2**53
     digits = rows * degree * digit_square(bootstrap[0])
-    rotation = n * (digits * glwe + 0.5 * rounding(*bootstrap) * (1 + k * degree / 2))
-    transform = n * digits / 12 * eps * eps
+    rotation = products * (errors * digits * glwe + rounded * rounding(*bootstrap) * (1 + k * degree / 2))
+    transform = products * errors * digits / 12 * eps * eps
     key_switch = k * degree * (switch[1] * digit_square(switch[0]) * lwe + 0.5 * rounding(*switch))
     modulus_switch = (n / 4 + 1) / 12 / (2 * degree) ** 2
     return norm * max(rotation + transform, glwe) + key_switch + modulus_switch
@@ -145,13 +148,36 @@ def print_search():
             print(f"| {work:.2f} ms | 2^{rarely:.1f} | {n} | {rest}", flush=True)
 
 
+def print_multibit():
+    """The least dimension of a whole number of groups for each decomposition, near the presets'."""
+    for lookup, goal, shape, switch in [
+        ("gates", -128, (3, 9), (4, 3)),
+        ("gates", -40, (3, 9), (4, 3)),
+        ("digits", -128, (1, 11), (3, 6)),
+        ("digits", -40, (2, 10), (3, 5)),
+    ]:
+        norm, margin = LOOKUPS[lookup]
+        print(f"{lookup}, failures below 2^{goal}, k = {shape[0]}, N = {1 << shape[1]}, switching {switch}")
+        print("| n | bootstrapping | groups of 1 | 2 | 3 | 4 bits |\n|---|---|---|---|---|---|")
+        for base in range(16, 25):
+            for n in range(452, 1000, 4):
+                variances = [variance(n, *shape, (base, 1), switch, norm, group) for group in (1, 2, 3, 4)]
+                found = [failure_log2(variance, margin) for variance in variances]
+                if max(found) <= goal:
+                    columns = " | ".join(f"2^{log2:.1f}" for log2 in found)
+                    print(f"| {n} | ({base}, 1) | {columns} |")
+                    break
+
+
 def main():
     parser = argparse.ArgumentParser(description="Search parameters of TFHE.")
-    parser.add_argument("what", choices=["line", "search"])
+    parser.add_argument("what", choices=["line", "search", "multibit"])
     parser.add_argument("clone", nargs="?", help="a clone of the lattice estimator, for the line")
     args = parser.parse_args()
     if args.what == "search":
         print_search()
+    elif args.what == "multibit":
+        print_multibit()
     elif args.clone is None:
         parser.error("give a clone of the lattice estimator")
     else:

@@ -890,7 +890,16 @@ class Tfhe:
     def check_bootstrapping(self, frame, secret):
         """Every row of both keys has a small error."""
         fields = Fields(frame.body)
+        group = fields.number(1) if frame.kind == 58 else 1
+        need(frame.kind == 27 or group in (2, 3, 4) and self.n % group == 0, "the group of a multi-bit key")
         seed, (small_secret, large), n = fields.take(32), secret, self.degree
+        selectors = small_secret
+        if group > 1:
+            numbers = [
+                sum(bit << h for h, bit in enumerate(small_secret[i : i + group]))
+                for i in range(0, self.n, group)
+            ]
+            selectors = [int(number == u) for number in numbers for u in range(1 << group)]
         polys = [large[c * n : (c + 1) * n] for c in range(self.k)]
         half = 1 << 63
 
@@ -898,7 +907,7 @@ class Tfhe:
             return (x + (1 << bits - 1)) % (1 << bits) - (1 << bits - 1)
 
         worst, index = 0, 0
-        for bit in small_secret:
+        for bit in selectors:
             for r in range(self.k + 1):
                 for j in range(1, self.levels + 1):
                     body = [fields.number(8) for _ in range(n)]
@@ -1293,7 +1302,7 @@ class Reader:
                 params.check_public(frame, secret)
             elif frame.kind == 23:
                 params.check_key(frame, secret)
-            elif frame.kind == 27:
+            elif frame.kind in (27, 58):
                 params.check_bootstrapping(frame, secret)
             elif frame.kind == 53:
                 params.check_public(frame, secret)

@@ -136,6 +136,10 @@ fn instances() -> Vec<Value> {
         ("gates_2m40", presets::gates_2m40()),
         ("digits_2m128", presets::digits_2m128()),
         ("digits_2m40", presets::digits_2m40()),
+        ("gates_2m128_multibit", presets::gates_2m128_multibit()),
+        ("gates_2m40_multibit", presets::gates_2m40_multibit()),
+        ("digits_2m128_multibit", presets::digits_2m128_multibit()),
+        ("digits_2m40_multibit", presets::digits_2m40_multibit()),
         ("insecure_lambda100", presets::insecure_lambda100()),
     ] {
         instances.extend(tfhe(name, &params.unwrap()));

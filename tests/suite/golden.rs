@@ -21,6 +21,7 @@ use std::path::PathBuf;
 
 mod bootstrapping;
 mod circuit;
+mod multi_bit;
 mod other_reader;
 mod parties;
 mod switching;

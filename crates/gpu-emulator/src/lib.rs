@@ -41,6 +41,7 @@ type Run = unsafe extern "C" fn(
     argument: *const c_void,
     grid: *const u32,
     block: *const u32,
+    ranks: u32,
     shared: u32,
     order: u32,
 ) -> *const c_char;
@@ -83,6 +84,8 @@ struct Function {
     name: String,
     kernel: usize,
     threads: u32,
+    /// The blocks of a cluster.
+    ranks: u32,
     shared: u32,
 }
 
@@ -455,13 +458,15 @@ impl Driver for Emulator {
         }
         let library = &self.kernels.library;
         let missing = |_| module_error(module, format!("there is no kernel {name}"));
-        // SAFETY: `KERNEL` defines both symbols, a number and a function, together.
-        let (threads, kernel) = unsafe {
+        // SAFETY: `KERNEL` defines both symbols, a number and a function, together, and
+        // `CLUSTER_KERNEL` another number.
+        let (threads, ranks, kernel) = unsafe {
             let threads = **library.get::<*const u32>(format!("{name}_threads")).map_err(missing)?;
+            let ranks = library.get::<*const u32>(format!("{name}_ranks")).map_or(1, |ranks| **ranks);
             let kernel = library.get::<unsafe extern "C" fn(*const c_void)>(name).map_err(missing)?;
-            (threads, *kernel as usize)
+            (threads, ranks, *kernel as usize)
         };
-        state.functions.push(Arc::new(Function { name: name.into(), kernel, threads, shared }));
+        state.functions.push(Arc::new(Function { name: name.into(), kernel, threads, ranks, shared }));
         Ok(state.functions.len())
     }
 
@@ -492,7 +497,15 @@ impl Driver for Emulator {
             // SAFETY: the kernel is of the same library, its limits hold, and the caller guarantees
             // its argument.
             let error = unsafe {
-                (self.kernels.launch)(kernel, argument, grid.as_ptr(), block.as_ptr(), shared, order)
+                (self.kernels.launch)(
+                    kernel,
+                    argument,
+                    grid.as_ptr(),
+                    block.as_ptr(),
+                    function.ranks,
+                    shared,
+                    order,
+                )
             };
             let mut state = lock(&self.state);
             if !error.is_null() {

@@ -91,7 +91,7 @@ fn results(name: &str, grid: u32, block: u32, count: usize) -> Vec<Vec<u64>> {
                 to: upload(&device, &vec![0u64; count]),
                 count: count as u64,
             };
-            launch(&device, name, [grid, 1, 1], [block, 1, 1], 8 * block, argument).unwrap();
+            launch(&device, name, [grid, 1, 1], [block, 1, 1], 16 * block, argument).unwrap();
             download(&device, argument.to, count).unwrap()
         })
         .to_vec()
@@ -103,6 +103,17 @@ fn shared_memory_and_barriers() {
         let n = u64::from(block);
         let want: Vec<u64> = (0..u64::from(grid) * n).map(|i| 3 * (i / n * n + n - 1 - i % n)).collect();
         for got in results("reverse_shared", grid, block, want.len()) {
+            assert_eq!(got, want);
+        }
+    }
+}
+
+#[test]
+fn blocks_of_a_cluster_write_to_each_other() {
+    for (grid, block) in [(3, 1), (6, 33), (9, 256)] {
+        let from = |i: u64| (i / block / 3 * 3 + (i / block + 2) % 3) * block + i % block;
+        let want: Vec<u64> = (0..grid * block).map(|i| 3 * from(i)).collect();
+        for got in results("pass_on", grid as u32, block as u32, want.len()) {
             assert_eq!(got, want);
         }
     }

@@ -286,15 +286,24 @@ entries! {
     TfheKeySwitchOne = "tfhe"."tfhe_key_switch_one" 4 * 16 * 16;
     TfheKeySwitchMany = "tfhe"."tfhe_key_switch_many" 4 * 16 * 16 * 16;
     TfheKeyValues = "tfhe"."tfhe_key_values" 2 * tile(11);
+    TfheBundle2 = "tfhe"."tfhe_bundle_2" 0;
+    TfheBundle3 = "tfhe"."tfhe_bundle_3" 0;
+    TfheBundle4 = "tfhe"."tfhe_bundle_4" 0;
     TfheRotateAny = "tfhe"."tfhe_rotate_any" 0;
     TfheRotateOne9 = "tfhe_9"."tfhe9_rotate_one" tfhe(4, 512, 2);
     TfheRotateOne9K1 = "tfhe_9"."tfhe9_rotate_one_k1" tfhe(2, 512, 2);
     TfheRotateGroup9 = "tfhe_9"."tfhe9_rotate_group" tfhe(8, 512, 2);
+    TfheRotateBundles9 = "tfhe_9"."tfhe9_rotate_bundles" tfhe(4, 512, 2);
     TfheRotateOne10 = "tfhe_10"."tfhe10_rotate_one" tfhe(3, 1024, 3);
     TfheRotateOne10K1L3 = "tfhe_10"."tfhe10_rotate_one_k1_l3" tfhe(2, 1024, 7);
     TfheRotateGroup10 = "tfhe_10"."tfhe10_rotate_group" tfhe(6, 1024, 2);
+    TfheRotateBundles10 = "tfhe_10"."tfhe10_rotate_bundles" tfhe(3, 1024, 2);
     TfheRotateOne11 = "tfhe_11"."tfhe11_rotate_one" tfhe(2, 2048, 3);
     TfheRotateOne11L2 = "tfhe_11"."tfhe11_rotate_one_l2" tfhe(2, 2048, 5);
+    TfheRotateBundles11 = "tfhe_11"."tfhe11_rotate_bundles" tfhe(2, 2048, 2);
+    TfheRotateCluster9 = "tfhe_90"."tfhe9_rotate_cluster" tfhe(4, 512, 2);
+    TfheRotateCluster10 = "tfhe_90"."tfhe10_rotate_cluster" tfhe(3, 1024, 2);
+    TfheRotateCluster11 = "tfhe_90"."tfhe11_rotate_cluster" tfhe(2, 2048, 2);
     TfheCircuitGgsw = "tfhe_circuit"."tfhe_circuit_ggsw" 8 * tile(11);
     TfheCircuitSelect = "tfhe_circuit"."tfhe_circuit_select" 8 * tile(11);
 }

@@ -16,8 +16,11 @@ use rayon::prelude::*;
 #[derive(Debug)]
 pub struct CudaLweKey {
     params: TfheParams,
-    /// The GGSW rows in transformed form, `[i][component][row][slot]`, pairs of doubles.
+    /// The GGSW rows in transformed form, `[i][component][row][slot]`, pairs of doubles. A
+    /// multi-bit key has `[group][pattern][component][row][slot]`.
     bootstrap: Buffer,
+    /// The bits of a group, and the values of monomials, of a multi-bit key.
+    bundles: Option<(usize, Buffer)>,
     /// Words of 32 bits, `[mask word][level][n + 1]`.
     switch: Buffer,
     /// Roots of the transform.
@@ -25,6 +28,8 @@ pub struct CudaLweKey {
 }
 
 const THREADS: u32 = 256;
+/// The threads of a block of bundles.
+const BUNDLE_THREADS: u32 = 128;
 /// The threads of a key switch, each of which has two columns.
 const SWITCH_THREADS: u32 = 128;
 /// The ciphertexts of its larger tile.
@@ -95,6 +100,21 @@ struct RotateArgs {
     log_n: u32,
     step: u32,
     results: u32,
+    group: u32,
+    unused: u32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, NoUninit)]
+struct BundleArgs {
+    src: u64,
+    key: u64,
+    units: u64,
+    dst: u64,
+    count: u32,
+    n: u32,
+    log_n: u32,
+    unused: u32,
 }
 
 /// A kernel of blind rotations.
@@ -103,6 +123,8 @@ struct Rotation {
     entry: Entry,
     /// The ciphertexts per block.
     group: usize,
+    /// The blocks of a cluster, which have one ciphertext.
+    ranks: usize,
     /// The ciphertexts on a multiprocessor at a time.
     resident: usize,
     threads: u32,
@@ -112,7 +134,12 @@ struct Rotation {
 
 impl Rotation {
     const fn new(entry: Entry, group: usize, resident: usize, threads: u32, lines: usize) -> Self {
-        Self { entry, group, resident, threads, lines }
+        Self { entry, group, ranks: 1, resident, threads, lines }
+    }
+
+    /// A ciphertext per cluster of so many blocks.
+    const fn cluster(entry: Entry, ranks: usize, threads: u32, lines: usize) -> Self {
+        Self { ranks, ..Self::new(entry, 1, 1, threads, lines) }
     }
 
     /// One ciphertext per block, or several if there is such a kernel, for the parameters of
@@ -136,6 +163,29 @@ impl Rotation {
         }
     }
 
+    /// The kernel of rotations by bundles: one ciphertext per cluster, if all have multiprocessors
+    /// at once, or per block.
+    fn by_bundles(params: &TfheParams, count: usize, info: &DeviceInfo) -> Self {
+        let spec = params.spec();
+        let few = count * (spec.glwe_dimension + 1) <= info.multiprocessors as usize;
+        let clusters = few && info.compute_capability >= (9, 0);
+        let tuned = match (spec.log_degree, spec.glwe_dimension, spec.bootstrap.levels) {
+            (9, 3, 1) if clusters => Some(Self::cluster(Entry::TfheRotateCluster9, 4, 64, 2)),
+            (10, 2, 1) if clusters => Some(Self::cluster(Entry::TfheRotateCluster10, 3, 128, 2)),
+            (11, 1, 1) if clusters => Some(Self::cluster(Entry::TfheRotateCluster11, 2, 256, 2)),
+            (9, 3, 1) => Some(Self::new(Entry::TfheRotateBundles9, 1, 1, 256, 2)),
+            (10, 2, 1) => Some(Self::new(Entry::TfheRotateBundles10, 1, 1, 384, 2)),
+            (11, 1, 1) => Some(Self::new(Entry::TfheRotateBundles11, 1, 1, 512, 2)),
+            _ => None,
+        };
+        tuned.filter(|rotation| rotation.fits(info)).unwrap_or(Self::ANY)
+    }
+
+    /// Whether a block has enough shared memory.
+    fn fits(&self, info: &DeviceInfo) -> bool {
+        ENTRIES[self.entry as usize].2 <= info.shared_memory
+    }
+
     /// Any parameters, in global memory.
     const ANY: Self = Self::new(Entry::TfheRotateAny, 1, 1, THREADS, 0);
 
@@ -155,9 +205,9 @@ impl Rotation {
     /// The kernels that a batch runs in sequence, with numbers of ciphertexts: whole waves of
     /// groups, and the rest one by one if that takes few waves.
     fn plan(params: &TfheParams, count: usize, info: &DeviceInfo) -> Vec<(Self, usize)> {
-        let most = |rotation: &Self| ENTRIES[rotation.entry as usize].2 <= info.shared_memory;
         let (one, group) = Self::tuned(params);
-        match (one.filter(most), group.filter(most)) {
+        let fits = |rotation: &Self| rotation.fits(info);
+        match (one.filter(fits), group.filter(fits)) {
             (Some(one), Some(group)) => {
                 let multiprocessors = info.multiprocessors as usize;
                 let rest = count % (group.resident * multiprocessors);
@@ -176,8 +226,13 @@ const WAVES: usize = 2;
 impl Cuda {
     /// The roots of the transform on the device.
     pub(crate) fn roots(&self, params: &TfheParams) -> Result<Buffer> {
-        let roots: Vec<u64> = params.roots().iter().flat_map(|w| [w.0.to_bits(), w.1.to_bits()]).collect();
-        self.upload(&roots)
+        self.upload_pairs(&params.roots())
+    }
+
+    /// Complex numbers on the device.
+    fn upload_pairs(&self, values: &[(f64, f64)]) -> Result<Buffer> {
+        let words: Vec<u64> = values.iter().flat_map(|w| [w.0.to_bits(), w.1.to_bits()]).collect();
+        self.upload(&words)
     }
 
     /// Transforms keys of as many groups, rows and components as `shape` says, of which `row`
@@ -223,6 +278,44 @@ impl Cuda {
     }
 }
 
+impl CudaLweKey {
+    /// The values of the bundles of one ciphertext, in words.
+    fn bundle_words(&self) -> usize {
+        let (spec, params) = (self.params.spec(), &self.params);
+        let size = params.rows() * (spec.glwe_dimension + 1) * params.degree();
+        self.bundles.as_ref().map_or(0, |(group, _)| spec.lwe_dimension / group * size)
+    }
+
+    /// The bundles of `count` small ciphertexts from word `from` on, by a multi-bit key.
+    fn bundle(&self, cuda: &Cuda, src: &Buffer, from: usize, count: usize) -> Result<Option<Buffer>> {
+        let Some((group, units)) = &self.bundles else { return Ok(None) };
+        let (spec, m) = (self.params.spec(), self.params.degree() / 2);
+        let dst = cuda.scratch(count * self.bundle_words())?;
+        let args = BundleArgs {
+            src: at(src, from),
+            key: at(&self.bootstrap, 0),
+            units: at(units, 0),
+            dst: at(&dst, 0),
+            count: count as u32,
+            n: spec.lwe_dimension as u32,
+            log_n: spec.log_degree,
+            unused: 0,
+        };
+        let entry = match group {
+            2 => Entry::TfheBundle2,
+            3 => Entry::TfheBundle3,
+            _ => Entry::TfheBundle4,
+        };
+        let blocks = spec.lwe_dimension / group * m.div_ceil(BUNDLE_THREADS as usize);
+        let polynomials = self.params.rows() * (spec.glwe_dimension + 1);
+        let grid = [blocks as u32, polynomials as u32, 1];
+        // SAFETY: the caller checked the source; the key is of these parameters and groups, and the
+        // destination has a value for each thread and ciphertext.
+        unsafe { cuda.launch("blind_rotate", entry, grid, BUNDLE_THREADS, 0, &args)? };
+        Ok(Some(dst))
+    }
+}
+
 impl LweOps for Cuda {
     type LweKey = CudaLweKey;
     type CircuitKey = CudaCircuitKey;
@@ -233,7 +326,7 @@ impl LweOps for Cuda {
         let spec = *params.spec();
         let (rows, components) = (params.rows(), spec.glwe_dimension + 1);
         let roots = self.roots(&params)?;
-        let shape = [spec.lwe_dimension, rows, components];
+        let shape = [params.key_ggsws(key.group()), rows, components];
         let row = |i: usize, row: usize, words: &mut [u64]| key.bootstrap_row(i * rows + row, words);
         let bootstrap = self.key_values(OP, shape, spec.log_degree, &roots, row)?;
 
@@ -248,7 +341,11 @@ impl LweOps for Cuda {
             .map(|[low, high]| u64::from(*low) | u64::from(*high) << 32)
             .collect();
         let switch = self.upload(&words)?;
-        Ok(CudaLweKey { params, bootstrap, switch, roots })
+        let bundles = match key.group() {
+            1 => None,
+            group => Some((group, self.upload_pairs(&params.units())?)),
+        };
+        Ok(CudaLweKey { params, bootstrap, bundles, switch, roots })
     }
 
     fn lwe_combine(&self, params: &TfheParams, src: &Buffer, combinations: &[Combination]) -> Result<Buffer> {
@@ -336,9 +433,15 @@ impl LweOps for Cuda {
         let results = count;
         let dst = self.scratch(functions * results * key.params.words())?;
         let mut done = 0;
-        for (rotation, count) in Rotation::plan(&key.params, count, self.gpu().info()) {
+        let (info, group) = (self.gpu().info(), key.bundles.as_ref().map_or(1, |(group, _)| *group));
+        let plan = match group {
+            1 => Rotation::plan(&key.params, count, info),
+            _ => vec![(Rotation::by_bundles(&key.params, count, info), count)],
+        };
+        for (rotation, count) in plan {
             let words = rotation.scratch(&key.params);
-            let most = SCRATCH.checked_div(words).map_or(usize::MAX, |blocks| blocks.max(1));
+            let most =
+                SCRATCH.checked_div(words + key.bundle_words()).map_or(usize::MAX, |blocks| blocks.max(1));
             // Whole waves, if the work is overseen.
             let wave = rotation.group * rotation.resident * self.gpu().info().multiprocessors as usize;
             let piece = MOST_AHEAD.next_multiple_of(wave.max(1));
@@ -347,11 +450,12 @@ impl LweOps for Cuda {
             let end = done + count;
             while done < end {
                 let count = (end - done).min(most);
+                let bundles = key.bundle(self, src, done * width, count)?;
                 let args = RotateArgs {
                     src: at(src, done * width),
                     tables: at(tables, 0),
                     which: at(&which, done),
-                    key: at(&key.bootstrap, 0),
+                    key: at(bundles.as_ref().unwrap_or(&key.bootstrap), 0),
                     roots: at(&key.roots, 0),
                     dst: at(&dst, done * key.params.words()),
                     scratch: at(&scratch, 0),
@@ -365,8 +469,10 @@ impl LweOps for Cuda {
                     log_n: spec.log_degree,
                     step: (degree / functions) as u32,
                     results: results as u32,
+                    group: group as u32,
+                    unused: 0,
                 };
-                let grid = [count.div_ceil(rotation.group) as u32, 1, 1];
+                let grid = [(count.div_ceil(rotation.group) * rotation.ranks) as u32, 1, 1];
                 let shared = rotation.shared(&key.params);
                 // SAFETY: the source holds `count` ciphertexts from `done` on, tables are there, as
                 // just checked, the key is of these parameters, the destination has as many
@@ -412,7 +518,9 @@ mod tests {
         let offsets =
             [offset_of!(RotateArgs, offset), offset_of!(RotateArgs, zero), offset_of!(RotateArgs, count)];
         assert_eq!(offsets, [56, 64, 72]);
-        assert_eq!([offset_of!(RotateArgs, step), size_of::<RotateArgs>()], [96, 104]);
+        let offsets = [offset_of!(RotateArgs, step), offset_of!(RotateArgs, group), size_of::<RotateArgs>()];
+        assert_eq!(offsets, [96, 104, 112]);
+        assert_eq!([offset_of!(BundleArgs, count), size_of::<BundleArgs>()], [32, 48]);
     }
 
     #[test]

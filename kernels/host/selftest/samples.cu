@@ -1,4 +1,5 @@
 // Kernels that test the emulator, right and wrong ones.
+#include "cluster.cuh"
 #include "launch.cuh"
 
 struct Copy {
@@ -22,6 +23,15 @@ KERNEL(reverse_racy, Copy, 1024, 1) {
     u64 base = (u64)blockIdx.x * blockDim.x;
     part[threadIdx.x] = a.from[base + threadIdx.x];
     a.to[base + threadIdx.x] = part[blockDim.x - 1 - threadIdx.x];
+}
+
+// Every block of a cluster gives its part to the next one.
+CLUSTER_KERNEL(pass_on, Copy, 256, 3) {
+    SHARED(double2, part);
+    u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x;
+    OfBlock(part, (blockIdx.x + 1) % 3).store(threadIdx.x, make_double2((double)a.from[i], 0.0));
+    sync_cluster();
+    a.to[i] = (u64)part[threadIdx.x].x;
 }
 
 // The number of the block that runs last.

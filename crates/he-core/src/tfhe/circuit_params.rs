@@ -109,7 +109,7 @@ impl CircuitParams {
         let (k, n) = (spec.glwe_dimension as f64, self.tfhe.degree() as f64);
         let (select, switch) = (self.spec.select, self.spec.switch);
         let glwe = libm::exp2(2.0 * spec.glwe_sigma_log2);
-        let eps = relative_error(spec.log_degree);
+        let eps = relative_error(spec.log_degree, 0);
         let transform = |gadget: Gadget, parts: f64| {
             parts * f64::from(gadget.levels) * n * gadget.digit_square() / 12.0 * eps * eps
         };

@@ -3,7 +3,7 @@
 
 use super::circuit::CpuCircuitKey;
 use super::external::{ExternalProduct, extract, prepare, rotate_difference};
-use super::transform::Transform;
+use super::transform::{Bundles, Transform};
 use super::{BootstrapKey, CircuitKey, Combination, LweOps, TfheParams};
 use crate::backend::{Backend, Cpu, CpuBuf};
 use crate::error::Result;
@@ -19,8 +19,11 @@ const GROUP: usize = 8;
 pub struct CpuLweKey {
     params: TfheParams,
     transform: Transform,
+    /// The bundles of a multi-bit key.
+    bundles: Option<Bundles>,
     /// `[i]`, then [interleaved](Transform::interleave): transforms of the rows' components,
-    /// centred, times 2^-64 / M.
+    /// centred, times 2^-64 / M. A multi-bit key has the rows of a group
+    /// [together](Bundles::place).
     bootstrap: Vec<f64>,
     /// `[i][level][n + 1]`.
     switch: Vec<u32>,
@@ -40,15 +43,25 @@ impl LweOps for Cpu {
         let spec = params.spec();
         let (n, rows, components) = (params.degree(), params.rows(), spec.glwe_dimension + 1);
         let transform = Transform::new(spec.log_degree);
-        let mut bootstrap = vec![0.0; spec.lwe_dimension * rows * components * n];
-        bootstrap.par_chunks_mut(rows * components * n).enumerate().try_for_each(
-            |(i, ggsw)| -> Result<()> {
-                self.check()?;
-                let row = |row: usize, words: &mut [u64]| key.bootstrap_row(i * rows + row, words);
-                with_lanes!(l => prepare(l, &transform, components, row, ggsw));
-                Ok(())
-            },
-        )?;
+        let bundles = (key.group() > 1).then(|| Bundles::new(&transform, key.group()));
+        let (size, all) = (rows * components * n, params.key_ggsws(key.group()));
+        let ggsw = |i: usize, ggsw: &mut [f64]| -> Result<()> {
+            self.check()?;
+            let row = |row: usize, words: &mut [u64]| key.bootstrap_row(i * rows + row, words);
+            with_lanes!(l => prepare(l, &transform, components, row, ggsw));
+            Ok(())
+        };
+        let mut bootstrap = vec![0.0; all * size];
+        match &bundles {
+            None => {
+                let each = bootstrap.par_chunks_mut(size).enumerate();
+                each.try_for_each(|(i, values)| ggsw(i, values))?;
+            }
+            Some(bundles) => {
+                let each = bootstrap.par_chunks_mut(bundles.words(size)).enumerate();
+                each.try_for_each(|(group, values)| bundles.fill(group, size, values, &ggsw))?;
+            }
+        }
         let width = spec.lwe_dimension + 1;
         let mut switch = vec![0; params.dimension() * spec.switch.levels as usize * width];
         switch.par_chunks_mut(width).enumerate().try_for_each(|(index, row)| -> Result<()> {
@@ -56,7 +69,7 @@ impl LweOps for Cpu {
             key.switch_row(index, row);
             Ok(())
         })?;
-        Ok(CpuLweKey { params, transform, bootstrap, switch })
+        Ok(CpuLweKey { params, transform, bundles, bootstrap, switch })
     }
 
     fn lwe_combine(&self, params: &TfheParams, src: &CpuBuf, combinations: &[Combination]) -> Result<CpuBuf> {
@@ -204,12 +217,11 @@ impl CpuLweKey {
         out: &mut [&mut [u64]],
     ) {
         let spec = self.params.spec();
-        let (n, components, rows) = (self.params.degree(), spec.glwe_dimension + 1, self.params.rows());
+        let (n, components) = (self.params.degree(), spec.glwe_dimension + 1);
         let from = spec.lwe_dimension + 1;
         let mut powers = vec![0; src.len() / from * from];
         let mut accumulators = vec![0u64; which.len() * components * n];
         let product = ExternalProduct::new(&self.transform, spec.bootstrap, components);
-        let mut scratch = product.scratch(2);
         for (i, acc) in accumulators.chunks_exact_mut(components * n).enumerate() {
             let powers = &mut powers[i * from..][..from];
             modulus_switch(&src[i * from..][..from], spec.log_degree + 1, powers);
@@ -221,18 +233,9 @@ impl CpuLweKey {
                 *b = b.wrapping_add(*t);
             }
         }
-        let size = components * rows * n;
-        for (i, ggsw) in self.bootstrap.chunks_exact(size).enumerate() {
-            let next = self.bootstrap.chunks_exact(size).nth(i + 1).unwrap_or_default();
-            // Two ciphertexts at a time share what is read of the key.
-            let mut parts = next.chunks(size.div_ceil(which.len().div_ceil(2)));
-            for (acc, powers) in accumulators.chunks_mut(2 * components * n).zip(powers.chunks(2 * from)) {
-                let next = parts.next().unwrap_or_default();
-                match (powers[i], powers.get(from + i)) {
-                    (first, Some(&second)) => product.cmux(l, ggsw, [first, second], acc, &mut scratch, next),
-                    (first, None) => product.cmux(l, ggsw, [first], acc, &mut scratch, next),
-                }
-            }
+        match &self.bundles {
+            None => self.select(l, &product, &powers, &mut accumulators),
+            Some(bundles) => self.select_by_bundles(l, bundles, &product, &powers, &mut accumulators),
         }
         let (to, step) = (self.params.words(), n / out.len());
         for (function, out) in out.iter_mut().enumerate() {
@@ -241,6 +244,64 @@ impl CpuLweKey {
                 extract(acc, function * step, n, out);
             }
         }
+    }
+
+    /// acc <- acc + GGSW(s_i) x (X^a_i acc - acc) for every i and accumulator.
+    #[inline(always)]
+    fn select<L: Quads>(
+        &self,
+        l: L,
+        product: &ExternalProduct<'_>,
+        powers: &[usize],
+        accumulators: &mut [u64],
+    ) {
+        let (words, size) = self.sizes();
+        let (from, mut scratch) = (self.params.spec().lwe_dimension + 1, product.scratch(2));
+        let pairs = (accumulators.len() / words).div_ceil(2);
+        for (i, ggsw) in self.bootstrap.chunks_exact(size).enumerate() {
+            let next = self.bootstrap.chunks_exact(size).nth(i + 1).unwrap_or_default();
+            // Two ciphertexts at a time share what is read of the key.
+            let mut parts = next.chunks(size.div_ceil(pairs));
+            for (acc, powers) in accumulators.chunks_mut(2 * words).zip(powers.chunks(2 * from)) {
+                let next = parts.next().unwrap_or_default();
+                match (powers[i], powers.get(from + i)) {
+                    (first, Some(&second)) => product.cmux(l, ggsw, [first, second], acc, &mut scratch, next),
+                    (first, None) => product.cmux(l, ggsw, [first], acc, &mut scratch, next),
+                }
+            }
+        }
+    }
+
+    /// acc <- bundle of group i x acc for every i and accumulator; a group's key is read once.
+    #[inline(always)]
+    fn select_by_bundles<L: Quads>(
+        &self,
+        l: L,
+        bundles: &Bundles,
+        product: &ExternalProduct<'_>,
+        powers: &[usize],
+        accumulators: &mut [u64],
+    ) {
+        let (words, size) = self.sizes();
+        let (n, rows) = (self.params.degree(), size / self.params.degree());
+        let (from, count) = (self.params.spec().lwe_dimension + 1, accumulators.len() / words);
+        let (group, mut scratch) = (bundles.group(), product.scratch(1));
+        let (mut monomials, mut sums) = (vec![0.0; count * group * n], vec![0.0; count * size]);
+        for (i, key) in self.bootstrap.chunks_exact(bundles.words(size)).enumerate() {
+            for (powers, monomials) in powers.chunks(from).zip(monomials.chunks_exact_mut(group * n)) {
+                bundles.monomials(&powers[i * group..][..group], monomials);
+            }
+            bundles.sum(l, key, rows, &monomials, &mut sums);
+            for (acc, sum) in accumulators.chunks_exact_mut(words).zip(sums.chunks_exact(size)) {
+                product.replace(l, sum, acc, &mut scratch, &[]);
+            }
+        }
+    }
+
+    /// The words of an accumulator, and the values of a GGSW ciphertext.
+    fn sizes(&self) -> (usize, usize) {
+        let (n, components) = (self.params.degree(), self.params.spec().glwe_dimension + 1);
+        (components * n, components * self.params.rows() * n)
     }
 }
 
@@ -254,13 +315,19 @@ mod tests {
     #[test]
     fn all_instructions_leave_the_same_words() {
         let small = presets::insecure_small().unwrap();
-        for (seed, (log_degree, glwe_dimension, count)) in
-            [(5, 1, 3), (6, 1, 1), (6, 3, 2), (9, 2, 5), (10, 1, 6)].into_iter().enumerate()
+        let shapes = [(5, 1, 3, 1), (6, 1, 1, 1), (6, 3, 2, 1), (9, 2, 5, 1), (10, 1, 6, 1)];
+        let multi_bit = [(5, 1, 3, 4), (6, 2, 1, 3), (6, 3, 2, 2), (9, 2, 5, 4), (10, 1, 2, 4)];
+        for (seed, (log_degree, glwe_dimension, count, group)) in
+            shapes.into_iter().chain(multi_bit).enumerate()
         {
-            let spec = TfheSpec { log_degree, glwe_dimension, ..*small.spec() };
+            let spec = TfheSpec { log_degree, glwe_dimension, lwe_dimension: 36, ..*small.spec() };
             let params = TfheParams::insecure(spec).unwrap();
             let mut rng = ChaCha20Rng::seed_from_u64(seed as u64);
-            let key = BootstrapKey::generate(&TfheSecretKey::generate(&params, &mut rng), &mut rng);
+            let secret = TfheSecretKey::generate(&params, &mut rng);
+            let key = match group {
+                1 => BootstrapKey::generate(&secret, &mut rng),
+                _ => BootstrapKey::generate_multi_bit(&secret, group, &mut rng).unwrap(),
+            };
             let large: Vec<u64> = (0..count * params.words()).map(|_| rng.next_u64()).collect();
             let table: Vec<u64> = (0..2 * params.degree()).map(|_| rng.next_u64()).collect();
             let which: Vec<u32> = (0..count as u32).map(|i| i % 2).collect();
@@ -275,7 +342,10 @@ mod tests {
             let expected = words(Cpu::portable());
             for cpu in Cpu::all() {
                 let name = cpu.name();
-                assert!(words(cpu) == expected, "{name}: N = 2^{log_degree}, k = {glwe_dimension}");
+                assert!(
+                    words(cpu) == expected,
+                    "{name}: N = 2^{log_degree}, k = {glwe_dimension}, g = {group}"
+                );
             }
         }
     }

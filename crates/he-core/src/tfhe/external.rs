@@ -138,6 +138,28 @@ impl<'a> ExternalProduct<'a> {
         }
     }
 
+    /// acc <- GGSW x acc. Meanwhile `next` is fetched from memory.
+    #[inline(always)]
+    pub(super) fn replace<L: Quads>(
+        &self,
+        l: L,
+        ggsw: &[f64],
+        acc: &mut [u64],
+        scratch: &mut Scratch,
+        next: &[f64],
+    ) {
+        let (n, offset, parts) = (self.transform.n(), self.gadget.offset(), self.components);
+        let mut ahead = self.transform.ahead(l, next, parts * self.gadget.levels as usize + parts);
+        for (part, acc) in acc.chunks_exact(n).enumerate() {
+            for (word, a) in scratch.words.iter_mut().zip(acc) {
+                *word = a.wrapping_add(offset);
+            }
+            self.decompose(l, part, scratch, &mut ahead);
+        }
+        acc.fill(0);
+        self.add_product::<L, 1>(l, parts, ggsw, acc, scratch, &mut ahead);
+    }
+
     /// acc <- acc + sum over the polynomials of digits times rows, a key switch.
     #[inline(always)]
     pub(super) fn switch<'p, L: Quads>(

@@ -112,10 +112,21 @@ impl<B: LweOps> GateEvaluator<B> {
     /// [`Error::Argument`] for parameters whose predicted noise is too large for gates, which would
     /// fail with a probability above 2^-32; device errors.
     pub fn new(backend: &B, key: &BootstrapKey) -> Result<Self> {
-        key.params().noise().expect_rare_failures(GATE_LOOKUP, "gates")?;
+        key.noise().expect_rare_failures(GATE_LOOKUP, "gates")?;
         let boot = Bootstrapper::new(backend, key)?;
         let sign = LookupTables::sign(backend, boot.params(), EIGHTH)?;
         Ok(Self { boot, sign })
+    }
+
+    /// Adds a multi-bit key for small batches, see [`Bootstrapper::with_multi_bit`]; `most` counts
+    /// the ciphertexts of one step.
+    ///
+    /// # Errors
+    /// [`Error::ParamsMismatch`], [`Error::KeyMismatch`]; [`Error::Argument`] for a key that is not
+    /// a multi-bit one, and for too much noise as in [`new`](Self::new); device errors.
+    pub fn with_multi_bit(self, key: &BootstrapKey, most: usize) -> Result<Self> {
+        key.noise().expect_rare_failures(GATE_LOOKUP, "gates")?;
+        Ok(Self { boot: self.boot.with_multi_bit(key, most)?, ..self })
     }
 
     /// The device.

@@ -1,9 +1,9 @@
 //! Tables, and programmable bootstrapping.
 
-use super::{BootstrapKey, Combination, LweBatch, LweOps, TfheParams};
+use super::{BootstrapKey, Combination, LweBatch, LweOps, Noise, TfheParams};
 use crate::backend::{Cpu, Tally};
 use crate::error::{Error, Result};
-use crate::key_set::KeySetId;
+use crate::key_set::{KeySetId, common};
 use derive_where::derive_where;
 
 /// Tables on a device: polynomials whose coefficient p is the result for a phase of p/2N; beyond
@@ -100,6 +100,9 @@ pub struct Bootstrapper<B: LweOps = Cpu> {
     backend: B,
     params: TfheParams,
     key: B::LweKey,
+    /// A multi-bit key, and the most ciphertexts of a batch that takes it.
+    few: Option<(B::LweKey, usize)>,
+    noise: Noise,
     key_set: Option<KeySetId>,
 }
 
@@ -117,7 +120,8 @@ impl<B: LweOps> std::fmt::Debug for Bootstrapper<B> {
 impl Bootstrapper<Tally> {
     /// The bootstrapper of a back end that counts, which needs no key.
     pub(super) fn counting(tally: &Tally, params: &TfheParams) -> Self {
-        Self { backend: tally.clone(), params: params.clone(), key: params.clone(), key_set: None }
+        let (params, noise) = (params.clone(), params.noise());
+        Self { backend: tally.clone(), key: params.clone(), params, few: None, noise, key_set: None }
     }
 }
 
@@ -127,8 +131,36 @@ impl<B: LweOps> Bootstrapper<B> {
     /// # Errors
     /// Device errors.
     pub fn new(backend: &B, key: &BootstrapKey) -> Result<Self> {
-        let (params, key_set) = (key.params().clone(), key.key_set());
-        Ok(Self { backend: backend.clone(), params, key: backend.lwe_key(key)?, key_set })
+        let (params, noise, key_set) = (key.params().clone(), key.noise(), key.key_set());
+        Ok(Self { backend: backend.clone(), params, key: backend.lwe_key(key)?, few: None, noise, key_set })
+    }
+
+    /// Adds a multi-bit key of the same secret, which batches of at most `most` ciphertexts take:
+    /// they are done sooner by it, and large ones by the first key. The words of a result depend on
+    /// the key, and so on the size of the batch, but not on the device.
+    ///
+    /// # Errors
+    /// [`Error::ParamsMismatch`], [`Error::KeyMismatch`]; [`Error::Argument`] for a key that is not
+    /// a multi-bit one; device errors.
+    pub fn with_multi_bit(mut self, key: &BootstrapKey, most: usize) -> Result<Self> {
+        self.params.check_same(key.params(), "multi-bit key")?;
+        self.params.check_group(key.group())?;
+        self.key_set = common("multi-bit key", key.key_set(), self.key_set)?;
+        if key.noise().bootstrapped() > self.noise.bootstrapped() {
+            self.noise = key.noise();
+        }
+        self.few = Some((self.backend.lwe_key(key)?, most));
+        Ok(self)
+    }
+
+    /// The predicted variances, of the noisier key if there are two.
+    pub fn noise(&self) -> &Noise {
+        &self.noise
+    }
+
+    /// The key for a batch.
+    fn key(&self, count: usize) -> &B::LweKey {
+        self.few.as_ref().filter(|(_, most)| count <= *most).map_or(&self.key, |(key, _)| key)
     }
 
     /// The device.
@@ -224,8 +256,9 @@ impl<B: LweOps> Bootstrapper<B> {
                 "make them with the bootstrapping key's parameters",
             ));
         }
-        let small = self.backend.key_switch(&self.key, ciphertexts.buf(), count)?;
-        let buf = self.backend.blind_rotate(&self.key, &small, count, &tables.buf, which, functions)?;
+        let key = self.key(count);
+        let small = self.backend.key_switch(key, ciphertexts.buf(), count)?;
+        let buf = self.backend.blind_rotate(key, &small, count, &tables.buf, which, functions)?;
         Ok(LweBatch::new(&self.backend, self.params.clone(), buf, functions * count, key_set))
     }
 
@@ -256,9 +289,21 @@ mod tests {
     use rand::{Rng, SeedableRng, rngs::ChaCha20Rng};
 
     fn keys(params: &TfheParams, seed: u64) -> (TfheSecretKey, Bootstrapper<Cpu>, ChaCha20Rng) {
+        keys_of(params, 1, seed)
+    }
+
+    /// With a multi-bit key, unless a group has one bit.
+    fn keys_of(
+        params: &TfheParams,
+        group: usize,
+        seed: u64,
+    ) -> (TfheSecretKey, Bootstrapper<Cpu>, ChaCha20Rng) {
         let mut rng = ChaCha20Rng::seed_from_u64(seed);
         let secret = TfheSecretKey::generate(params, &mut rng);
-        let key = BootstrapKey::generate(&secret, &mut rng);
+        let key = match group {
+            1 => BootstrapKey::generate(&secret, &mut rng),
+            _ => BootstrapKey::generate_multi_bit(&secret, group, &mut rng).unwrap(),
+        };
         (secret, Bootstrapper::new(&Cpu::new(), &key).unwrap(), rng)
     }
 
@@ -313,10 +358,24 @@ mod tests {
     /// Each part of the noise against its prediction, on words that the secret key opens.
     #[test]
     fn noise_is_as_predicted() {
+        let of_groups = |group: usize| noisy().into_iter().map(move |params| (params, group));
+        noise_is_as(&of_groups(1).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn noise_of_multi_bit_keys_is_as_predicted() {
+        let all = noisy().into_iter().zip([4, 2, 3]).map(|(params, group)| {
+            let spec = TfheSpec { lwe_dimension: 60, ..*params.spec() };
+            (TfheParams::insecure(spec).unwrap(), group)
+        });
+        noise_is_as(&all.collect::<Vec<_>>());
+    }
+
+    fn noise_is_as(all: &[(TfheParams, usize)]) {
         let cpu = Cpu::new();
-        for (i, params) in noisy().into_iter().enumerate() {
-            let (secret, boot, mut rng) = keys(&params, 10 + i as u64);
-            let noise: Noise = params.noise();
+        for (i, (params, group)) in all.iter().enumerate() {
+            let (secret, boot, mut rng) = keys_of(params, *group, 10 + i as u64);
+            let noise: Noise = params.noise_of_groups(*group);
             let (n, count) = (params.spec().lwe_dimension, 512);
             let messages: Vec<u64> = (0..count).map(|_| rng.next_u64() >> 1).collect();
             let fresh = secret.encrypt(&cpu, &messages, &mut rng).unwrap();
@@ -342,7 +401,7 @@ mod tests {
             let identity = cpu.upload(&identity).unwrap();
 
             let out = cpu.blind_rotate(&boot.key, &small, count, &identity, &vec![0; count], 2).unwrap();
-            let out = LweBatch::upload(&cpu, &params, &out).unwrap();
+            let out = LweBatch::upload(&cpu, params, &out).unwrap();
             let out = secret.phases(&out).unwrap();
             let exact = secret.small_phases(&small);
             let (mut switch_errors, mut rotation_errors, mut second_errors) = (vec![], vec![], vec![]);
@@ -378,15 +437,12 @@ mod tests {
     #[test]
     fn random_tables_are_looked_up() {
         let cpu = Cpu::new();
-        let small = presets::insecure_small().unwrap();
-        let mut degrees = vec![small.clone()];
-        for (log_degree, glwe_dimension) in [(9, 2), (11, 1)] {
-            degrees.push(
-                TfheParams::insecure(TfheSpec { log_degree, glwe_dimension, ..*small.spec() }).unwrap(),
-            );
-        }
-        for (seed, params) in degrees.into_iter().enumerate() {
-            let (secret, boot, mut rng) = keys(&params, 20 + seed as u64);
+        let small = *presets::insecure_small().unwrap().spec();
+        let shapes = [(9, 1, 1), (9, 2, 1), (11, 1, 1), (9, 1, 2), (9, 2, 3), (11, 1, 4)];
+        for (seed, (log_degree, glwe_dimension, group)) in shapes.into_iter().enumerate() {
+            let spec = TfheSpec { log_degree, glwe_dimension, lwe_dimension: 36, ..small };
+            let params = TfheParams::insecure(spec).unwrap();
+            let (secret, boot, mut rng) = keys_of(&params, group, 20 + seed as u64);
             for size in [2usize, 4, 16] {
                 let tables: Vec<Vec<u64>> =
                     (0..3).map(|_| (0..size).map(|_| rng.next_u64()).collect()).collect();
@@ -403,6 +459,43 @@ mod tests {
                     assert!(centred(phase.wrapping_sub(expected)).abs() < 1e-3, "{size} {m} {seed}");
                 }
             }
+        }
+    }
+
+    /// Batches of up to two ciphertexts take the multi-bit key, and larger ones the other key.
+    #[test]
+    fn small_batches_take_the_multi_bit_key() {
+        let (cpu, params) = (Cpu::new(), presets::insecure_small().unwrap());
+        let mut rng = ChaCha20Rng::seed_from_u64(70);
+        let secret = TfheSecretKey::generate(&params, &mut rng);
+        let key = BootstrapKey::generate(&secret, &mut rng);
+        let multi_bit = BootstrapKey::generate_multi_bit(&secret, 4, &mut rng).unwrap();
+        let [one, other] = [&key, &multi_bit].map(|key| Bootstrapper::new(&cpu, key).unwrap());
+        let both = Bootstrapper::new(&cpu, &key).unwrap().with_multi_bit(&multi_bit, 2).unwrap();
+        let each = [&one, &other].map(|boot| boot.noise().bootstrapped());
+        assert_eq!(both.noise().bootstrapped(), each[0].max(each[1]));
+        let table = LookupTables::sign(&cpu, &params, 1 << 61).unwrap();
+        for (count, same, differs) in [(1, &other, &one), (2, &other, &one), (3, &one, &other)] {
+            let bits: Vec<u64> = (0..count).map(|i| if i % 2 == 0 { 1 << 61 } else { 7 << 61 }).collect();
+            let fresh = secret.encrypt(&cpu, &bits, &mut rng).unwrap();
+            let words = |boot: &Bootstrapper<Cpu>| {
+                let out = boot.bootstrap(&fresh, &table, &vec![0; count]).unwrap();
+                let signs: Vec<bool> = secret.phases(&out).unwrap().iter().map(|p| p >> 63 == 0).collect();
+                assert_eq!(signs, bits.iter().map(|bit| bit >> 63 == 0).collect::<Vec<_>>());
+                out.download().unwrap()
+            };
+            assert_eq!(words(&both), words(same));
+            assert_ne!(words(&both), words(differs));
+        }
+        let refused = |key: &BootstrapKey| Bootstrapper::new(&cpu, key).unwrap().with_multi_bit(key, 1);
+        assert!(matches!(refused(&key), Err(Error::Argument { .. })));
+        let foreign =
+            BootstrapKey::generate_multi_bit(&TfheSecretKey::generate(&params, &mut rng), 4, &mut rng);
+        let mixed = Bootstrapper::new(&cpu, &key).unwrap().with_multi_bit(&foreign.unwrap(), 1);
+        assert!(matches!(mixed, Err(Error::KeyMismatch { .. })));
+        for group in [0, 1, 3, 5, usize::MAX] {
+            let made = BootstrapKey::generate_multi_bit(&secret, group, &mut rng);
+            assert!(matches!(made, Err(Error::Argument { .. })), "{group}");
         }
     }
 

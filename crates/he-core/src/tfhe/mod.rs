@@ -25,6 +25,8 @@ mod circuit;
 mod circuit_key;
 mod circuit_params;
 mod cpu;
+#[cfg(test)]
+mod definition;
 mod encryption;
 mod external;
 mod gadget;

@@ -15,6 +15,9 @@
 //!   key do not add a constant to all that it encrypts. A blind rotation leaves more: n (k + 1) N/2
 //!   sigma_glwe^2 at the least;
 //! - blind rotation: n (l (k + 1) N (B^2 + 2)/12 sigma_glwe^2 + (1 + k N / 2) / (24 B^2l));
+//!   By a multi-bit key of g bits in a group, whose products have the sum of 2^g errors and replace
+//!   the accumulator instead of adding to it: n/g (2^g l (k + 1) N (B^2 + 2)/12 sigma_glwe^2
+//!   + (1 + k N / 2) / (12 B^2l));
 //! - key switch: k N (l (B^2 + 2)/12 sigma_lwe^2 + 1 / (24 B^2l));
 //!   Digits have the mean -1/2, so that the errors of one key add a constant to all lookups under
 //!   it, which is this variance's part of 3 / (B^2 + 2) on average over keys: 1/6 for B = 4, 1/22
@@ -26,7 +29,8 @@
 //!   of mask components reach the phase through the secret, which multiplies them by 1 + k N / 2.
 //!   The mean error of a product is so far below eps that the sum stays below this term where it
 //!   matters: over 10^5 bootstraps of `digits_2m128` it is a third of it
-//!   (crates/he-cuda/tests/cuda/tfhe.rs).
+//!   (crates/he-cuda/tests/cuda/tfhe.rs). For a multi-bit key n is n/g times 2^g, and each of the g
+//!   steps of a bundle adds at most 7u to eps, like a level of the transform.
 
 use super::TfheParams;
 use super::transform::relative_error;
@@ -53,7 +57,7 @@ pub struct Noise {
 }
 
 impl Noise {
-    pub(super) fn of(params: &TfheParams) -> Self {
+    pub(super) fn of(params: &TfheParams, group: usize) -> Self {
         let spec = params.spec();
         let n = spec.lwe_dimension as f64;
         let (k, degree) = (spec.glwe_dimension as f64, params.degree() as f64);
@@ -61,14 +65,19 @@ impl Noise {
         let (boot_levels, switch_levels) = (f64::from(boot.levels), f64::from(switch.levels));
         let (glwe, lwe) = (libm::exp2(2.0 * spec.glwe_sigma_log2), libm::exp2(2.0 * spec.lwe_sigma_log2));
         let rows = (k + 1.0) * boot_levels;
-        let eps = relative_error(spec.log_degree);
+        // Products, the errors in each, the weight of its rounding, and the steps of a bundle.
+        let (products, errors, rounding, steps) = match group {
+            1 => (n, 1.0, 0.5, 0),
+            _ => (n / group as f64, f64::from(1 << group), 1.0, group),
+        };
+        let eps = relative_error(spec.log_degree, steps);
         Self {
             fresh: glwe,
             public: glwe * (1.0 + k * degree * (1.0 / 2.0 + 2.0 / 3.0)),
-            blind_rotation: n
-                * (rows * degree * boot.digit_square() * glwe
-                    + 0.5 * boot.rounding_variance() * (1.0 + k * degree / 2.0)),
-            transform: n * rows * degree * boot.digit_square() / 12.0 * eps * eps,
+            blind_rotation: products
+                * (errors * rows * degree * boot.digit_square() * glwe
+                    + rounding * boot.rounding_variance() * (1.0 + k * degree / 2.0)),
+            transform: products * errors * rows * degree * boot.digit_square() / 12.0 * eps * eps,
             key_switch: k
                 * degree
                 * (switch_levels * switch.digit_square() * lwe + 0.5 * switch.rounding_variance()),

@@ -156,15 +156,46 @@ impl TfheParams {
         (self.0.spec.glwe_dimension + 1) * self.0.spec.bootstrap.levels as usize
     }
 
+    /// The number of GGSW encryptions in a bootstrapping key by groups of so many bits: n, or 2^g
+    /// for each of the n/g groups.
+    pub fn key_ggsws(&self, group: usize) -> usize {
+        let n = self.0.spec.lwe_dimension;
+        if group == 1 { n } else { (n / group) << group }
+    }
+
+    /// Whether multi-bit keys have such groups.
+    pub(crate) fn check_group(&self, group: usize) -> Result<()> {
+        let n = self.0.spec.lwe_dimension;
+        if (2..=4).contains(&group) && n.is_multiple_of(group) {
+            return Ok(());
+        }
+        Err(Error::domain(
+            "group of a multi-bit key",
+            format!("{group} bits"),
+            format!("2, 3 or 4, a divisor of the {n} bits of the small secret"),
+        ))
+    }
+
     /// The roots w_t of the transform, t < M = N/2, as (real part, imaginary part); see
     /// [`LweOps`](super::LweOps). Entry 0 is not used.
     pub fn roots(&self) -> Vec<(f64, f64)> {
         super::transform::roots(self.degree() / 2)
     }
 
+    /// The values of monomials, exp(i pi j / N) for j < 2N, as (real part, imaginary part); see
+    /// [`LweOps`](super::LweOps).
+    pub fn units(&self) -> Vec<(f64, f64)> {
+        super::transform::units(self.degree())
+    }
+
     /// The predicted variances.
     pub fn noise(&self) -> Noise {
-        Noise::of(self)
+        self.noise_of_groups(1)
+    }
+
+    /// The predicted variances of bootstraps by multi-bit keys of so many bits in a group.
+    pub fn noise_of_groups(&self, group: usize) -> Noise {
+        Noise::of(self, group)
     }
 
     /// The identity of these parameters in files.
@@ -236,6 +267,42 @@ pub mod presets {
     /// None in practice.
     pub fn digits_2m40() -> Result<TfheParams, ParamsError> {
         on_the_line(816, (2, 10), (23, 1), (3, 5))
+    }
+
+    /// Gates that fail with probability below 2^-128 also by multi-bit keys of up to four bits in a
+    /// group ([`BootstrapKey::generate_multi_bit`](super::BootstrapKey::generate_multi_bit)), for
+    /// the lowest latency.
+    ///
+    /// # Errors
+    /// None in practice.
+    pub fn gates_2m128_multibit() -> Result<TfheParams, ParamsError> {
+        on_the_line(700, (3, 9), (17, 1), (4, 3))
+    }
+
+    /// Gates that fail with probability below 2^-40 also by multi-bit keys.
+    ///
+    /// # Errors
+    /// None in practice.
+    pub fn gates_2m40_multibit() -> Result<TfheParams, ParamsError> {
+        on_the_line(660, (3, 9), (17, 1), (4, 3))
+    }
+
+    /// Digits of two bits with two bits for carries; lookups fail with probability below 2^-128
+    /// also by multi-bit keys.
+    ///
+    /// # Errors
+    /// None in practice.
+    pub fn digits_2m128_multibit() -> Result<TfheParams, ParamsError> {
+        on_the_line(876, (1, 11), (22, 1), (3, 6))
+    }
+
+    /// Digits of two bits with two bits for carries; lookups fail with probability below 2^-40 also
+    /// by multi-bit keys.
+    ///
+    /// # Errors
+    /// None in practice.
+    pub fn digits_2m40_multibit() -> Result<TfheParams, ParamsError> {
+        on_the_line(828, (2, 10), (22, 1), (3, 5))
     }
 
     /// Digits whose bootstraps leave so little noise that phases become integers of up to 14 bits
@@ -318,6 +385,23 @@ mod tests {
             assert!(found > log2 - 40.0, "{found}");
         }
         assert!(!presets::insecure_lambda100().unwrap().is_secure());
+    }
+
+    #[test]
+    fn multi_bit_presets_fail_as_rarely_by_every_key() {
+        for (params, (norm, margin), log2) in [
+            (presets::gates_2m128_multibit(), GATE_LOOKUP, -128.0),
+            (presets::gates_2m40_multibit(), GATE_LOOKUP, -40.0),
+            (presets::digits_2m128_multibit(), DIGIT_LOOKUP, -128.0),
+            (presets::digits_2m40_multibit(), DIGIT_LOOKUP, -40.0),
+        ] {
+            let params = params.unwrap();
+            let found = [1, 2, 3, 4].map(|group| params.noise_of_groups(group).failure_log2(norm, margin));
+            println!("{:?}: {found:.1?}", params.spec());
+            assert!(params.is_secure() && found.iter().all(|&found| found <= log2), "{found:?}");
+            assert!(found.iter().any(|&found| found > log2 - 40.0), "{found:?}");
+            assert!(params.check_group(2).is_ok() && params.check_group(4).is_ok());
+        }
     }
 
     /// Dimensions, and the least log2 of the deviation that the lattice estimator grants 128 bits

@@ -129,6 +129,8 @@ pub enum FrameKind {
     TfheCompactFlags = 56,
     /// A batch of reduced products of words.
     ReducedWords = 57,
+    /// A multi-bit bootstrapping key of TFHE.
+    TfheMultiBitKey = 58,
 }
 
 impl FrameKind {
@@ -191,6 +193,7 @@ impl FrameKind {
             55 => Self::TfheCompactUint,
             56 => Self::TfheCompactFlags,
             57 => Self::ReducedWords,
+            58 => Self::TfheMultiBitKey,
             _ => return Err(WireError::UnknownKind { found }),
         })
     }
@@ -270,6 +273,7 @@ impl std::fmt::Display for FrameKind {
             Self::TfheCompactUint => "compact list of encrypted integers",
             Self::TfheCompactFlags => "compact list of encrypted conditions",
             Self::ReducedWords => "batch of reduced products",
+            Self::TfheMultiBitKey => "multi-bit bootstrapping key",
         })
     }
 }

@@ -1,5 +1,5 @@
-//! Parameters, keys, bits and integers of TFHE as frames: kinds 25 to 30, 32 to 34, 42, 43 and 53
-//! to 56. Torus elements are stored as they are: all words are valid.
+//! Parameters, keys, bits and integers of TFHE as frames: kinds 25 to 30, 32 to 34, 42, 43, 53
+//! to 56 and 58. Torus elements are stored as they are: all words are valid.
 
 use super::bytes::Fields;
 use super::objects::SEED;
@@ -30,11 +30,18 @@ fn secret_bits(params: &TfheParams) -> usize {
     params.spec().lwe_dimension + params.dimension()
 }
 
-/// Words of 64 bits in the bodies of the GGSW rows, and of 32 bits in those of the switching key.
-fn key_words(params: &TfheParams) -> [usize; 2] {
-    let spec = params.spec();
-    let bootstrap = spec.lwe_dimension * params.rows() * params.degree();
-    [bootstrap, params.dimension() * spec.switch.levels as usize]
+/// Words of 64 bits in the bodies of the GGSW rows, and of 32 bits in those of the switching key,
+/// of a key by groups of so many bits.
+fn key_words(params: &TfheParams, group: usize) -> [usize; 2] {
+    let bootstrap = params.key_ggsws(group) * params.rows() * params.degree();
+    [bootstrap, params.dimension() * params.spec().switch.levels as usize]
+}
+
+/// The bytes of the body of a frame with such a key: the group of a multi-bit key, the seed, both
+/// parts.
+fn bootstrap_key_len(params: &TfheParams, group: usize) -> usize {
+    let [bootstrap, switch] = key_words(params, group);
+    usize::from(group > 1) + SEED + 8 * bootstrap + 4 * switch
 }
 
 /// The longest body of a frame with at most `max_count` fresh ciphertexts, likewise.
@@ -160,9 +167,10 @@ impl WireParams for TfheParams {
     fn key_frame_limit(&self, kind: FrameKind) -> u64 {
         (match kind {
             FrameKind::TfheSecretKey => secret_bits(self).div_ceil(8),
-            FrameKind::TfheBootstrapKey => {
-                let [bootstrap, switch] = key_words(self);
-                SEED + 8 * bootstrap + 4 * switch
+            FrameKind::TfheBootstrapKey => bootstrap_key_len(self, 1),
+            FrameKind::TfheMultiBitKey => {
+                let groups = (2..=4).filter(|&group| self.check_group(group).is_ok());
+                groups.map(|group| bootstrap_key_len(self, group)).max().unwrap_or(0)
             }
             FrameKind::TfheCircuitKey => {
                 let switch = Gadget { base_log: 1, levels: 16 };
@@ -216,28 +224,44 @@ impl Wire<TfheParams> for TfheSecretKey {
     }
 }
 
-/// The seed of the masks, the bodies of the GGSW rows, those of the switching key.
+/// The group of a multi-bit key, whose frames are of a kind of their own, the seed of the masks,
+/// the bodies of the GGSW rows, those of the switching key.
 impl Wire<TfheParams> for BootstrapKey {
     type Place<'a> = ();
 
     fn to_frame(&self, params: &TfheParams) -> Result<Frame> {
         check_params(params, self.params(), "bootstrapping key")?;
         let (seed, bootstrap, switch) = self.bodies();
-        let mut body = Vec::with_capacity(SEED + 8 * bootstrap.len() + 4 * switch.len());
+        let mut body = Vec::with_capacity(bootstrap_key_len(params, self.group()));
+        let kind = match self.group() {
+            1 => FrameKind::TfheBootstrapKey,
+            group => {
+                body.push(group as u8);
+                FrameKind::TfheMultiBitKey
+            }
+        };
         body.extend(seed.0);
         body.extend(bootstrap.iter().flat_map(|word| word.to_le_bytes()));
         body.extend(switch.iter().flat_map(|word| word.to_le_bytes()));
-        Ok(frame(params, FrameKind::TfheBootstrapKey, body))
+        Ok(frame(params, kind, body))
     }
 
     fn from_frame(params: &TfheParams, (): (), frame: &Frame) -> Result<Self> {
-        frame.expect(FrameKind::TfheBootstrapKey, params.fingerprint())?;
-        expect_length(frame, params.key_frame_limit(frame.kind))?;
         let mut fields = Fields::new(frame.kind, &frame.body);
+        let group = if frame.kind == FrameKind::TfheMultiBitKey {
+            frame.expect(frame.kind, params.fingerprint())?;
+            let group = usize::from(fields.u8("group")?);
+            params.check_group(group)?;
+            group
+        } else {
+            frame.expect(FrameKind::TfheBootstrapKey, params.fingerprint())?;
+            1
+        };
+        expect_length(frame, bootstrap_key_len(params, group) as u64)?;
         let seed = fields.seed()?;
-        let bootstrap = words(fields.take(8 * key_words(params)[0], "length")?);
+        let bootstrap = words(fields.take(8 * key_words(params, group)[0], "length")?);
         let switch = fields.rest().as_chunks().0.iter().map(|&bytes| u32::from_le_bytes(bytes)).collect();
-        Ok(Self::from_bodies(params, seed, bootstrap, switch))
+        Ok(Self::from_bodies(params, group, seed, bootstrap, switch))
     }
 }
 

@@ -15,6 +15,7 @@ mod large_batches;
 mod long_digits;
 mod many_sources;
 mod matrix;
+mod multi_bit;
 mod program;
 mod programs;
 mod ptx_fresh;

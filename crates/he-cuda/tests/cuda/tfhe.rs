@@ -43,10 +43,21 @@ fn keys(params: &TfheParams, seed: u64) -> (TfheSecretKey, BootstrapKey, ChaCha2
 
 /// Every operation on random words, for several sizes of batches.
 fn same_words(cuda: &Cuda, params: &TfheParams, counts: &[usize], seed: u64) {
-    let cpu = Cpu::new();
-    let (_, key, mut rng) = keys(params, seed);
-    let what = format!("{:?}, seed {seed}", params.spec());
-    let (on_cpu, on_cuda) = (cpu.lwe_key(&key).unwrap(), cuda.lwe_key(&key).unwrap());
+    let (_, key, rng) = keys(params, seed);
+    same_words_of(cuda, &key, counts, rng, seed);
+}
+
+/// By a multi-bit key of these groups.
+fn same_words_of_bundles(cuda: &Cuda, params: &TfheParams, group: usize, counts: &[usize], seed: u64) {
+    let (secret, _, mut rng) = keys(params, seed);
+    let key = BootstrapKey::generate_multi_bit(&secret, group, &mut rng).unwrap();
+    same_words_of(cuda, &key, counts, rng, seed);
+}
+
+fn same_words_of(cuda: &Cuda, key: &BootstrapKey, counts: &[usize], mut rng: ChaCha20Rng, seed: u64) {
+    let (cpu, params) = (Cpu::new(), key.params());
+    let what = format!("{:?}, groups of {}, seed {seed}", params.spec(), key.group());
+    let (on_cpu, on_cuda) = (cpu.lwe_key(key).unwrap(), cuda.lwe_key(key).unwrap());
     let tables: Vec<u64> = (0..3 * params.degree()).map(|_| rng.next_u64()).collect();
     let (tables, cuda_tables) = (cpu.upload(&tables).unwrap(), cuda.upload(&tables).unwrap());
     let download = |buf| cuda.download(&buf, 0..cuda.words(&buf)).unwrap();
@@ -133,6 +144,27 @@ fn emulated_words_of_any_degree() {
     let small = Cuda::on(&Gpu::from_driver(emulator().with_compute_capability((7, 0)))).unwrap();
     for (seed, shape) in TUNED.into_iter().enumerate() {
         same_words(&small, &params(shape), &[2], 200 + seed as u64);
+    }
+}
+
+/// Multi-bit keys: shapes of presets, and others.
+const BUNDLES: [(Shape, usize); 6] = [
+    ((4, 3, 9, (18, 1), (4, 3)), 4),
+    ((4, 2, 10, (22, 1), (3, 5)), 2),
+    ((4, 1, 11, (22, 1), (3, 6)), 4),
+    ((6, 1, 5, (5, 4), (3, 7)), 3),
+    ((4, 2, 6, (13, 2), (8, 3)), 2),
+    ((8, 1, 7, (20, 1), (5, 4)), 4),
+];
+
+#[test]
+fn emulated_words_of_bundles() {
+    for (seed, (shape, group)) in BUNDLES.into_iter().enumerate() {
+        let (params, seed) = (params(shape), 300 + seed as u64);
+        same_words_of_bundles(&emulated_small(Arithmetic::Auto), &params, group, &[0, 1, 3], seed);
+        for cuda in in_other_orders() {
+            same_words_of_bundles(&cuda, &params, group, &[2], seed);
+        }
     }
 }
 
@@ -271,6 +303,17 @@ fn device_words() {
     {
         same_words(&cuda, &params.unwrap(), &[1, 7], 500 + seed as u64);
     }
+    for (seed, (params, group)) in [
+        (presets::gates_2m128_multibit(), 4),
+        (presets::digits_2m40_multibit(), 3),
+        (presets::digits_2m128_multibit(), 4),
+        (presets::digits_2m128_multibit(), 2),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        same_words_of_bundles(&cuda, &params.unwrap(), group, &[1, 7, 90], 520 + seed as u64);
+    }
     // More than a wave of groups, and a remainder.
     same_words(&cuda, &params((12, 3, 9, (17, 1), (4, 3))), &[792, 797, 1500, 1700], 600);
     same_words(&cuda, &params((6, 1, 11, (23, 1), (3, 5))), &[400, 800], 601);
@@ -296,18 +339,25 @@ fn variance(errors: &[u64]) -> (f64, f64) {
 /// Compares the errors of 10^5 bootstraps with the predicted variances: those of results, of the
 /// results of a second function, with which they do not correlate, and of lookups.
 #[test]
-#[ignore = "2 10^5 bootstraps; HE_REQUIRE_GPU=1 cargo test --release -p he-cuda --test cuda -- --ignored --nocapture"]
+#[ignore = "4 10^5 bootstraps; HE_REQUIRE_GPU=1 cargo test --release -p he-cuda --test cuda -- --ignored --nocapture"]
 fn device_noise_is_as_predicted() {
     const BATCH: usize = 10_000;
     const BATCHES: usize = 10;
     let Some(cuda) = gpu_or_skip(Arithmetic::Auto) else { return };
     let cpu = Cpu::new();
-    for (name, params) in [("gates_2m128", presets::gates_2m128()), ("digits_2m128", presets::digits_2m128())]
-    {
+    for (name, params, group) in [
+        ("gates_2m128", presets::gates_2m128(), 1),
+        ("digits_2m128", presets::digits_2m128(), 1),
+        ("gates_2m128_multibit", presets::gates_2m128_multibit(), 4),
+        ("digits_2m128_multibit", presets::digits_2m128_multibit(), 4),
+    ] {
         let params = params.unwrap();
-        let (secret, key, mut rng) = keys(&params, 700);
+        let (secret, mut key, mut rng) = keys(&params, 700);
+        if group > 1 {
+            key = BootstrapKey::generate_multi_bit(&secret, group, &mut rng).unwrap();
+        }
         let on_cuda = cuda.lwe_key(&key).unwrap();
-        let (degree, noise) = (params.degree(), params.noise());
+        let (degree, noise) = (params.degree(), key.noise());
         // 1/8 everywhere, and the phase itself.
         let step = 1u64 << (63 - params.spec().log_degree);
         let tables: Vec<u64> = (0..2 * degree as u64)

@@ -6,7 +6,7 @@ use super::tables::{BITS, DIGIT_LOOKUP, Pair, Table, pairs, tables};
 use super::{EncryptedFlags, EncryptedInt, EncryptedInteger, EncryptedUint, Signedness, expect_width};
 use crate::backend::{Cpu, Tally};
 use crate::error::{Error, Result};
-use crate::tfhe::{BootstrapKey, Bootstrapper, LookupTables, LweBatch, LweOps, TfheParams};
+use crate::tfhe::{BootstrapKey, Bootstrapper, LookupTables, LweBatch, LweOps, Noise, TfheParams};
 use num_bigint::{BigInt, BigUint};
 
 /// The way in which carries travel through a sum of d digits.
@@ -77,7 +77,7 @@ impl<B: LweOps> IntegerEvaluator<B> {
     /// [`Error::Argument`] for parameters whose predicted noise is too large for digits, whose
     /// lookups would fail with a probability above 2^-32; device errors.
     pub fn new(backend: &B, key: &BootstrapKey, carry: Carry) -> Result<Self> {
-        key.params().noise().expect_rare_failures(DIGIT_LOOKUP, "digits")?;
+        key.noise().expect_rare_failures(DIGIT_LOOKUP, "digits")?;
         let boot = Bootstrapper::new(backend, key)?;
         let tables = tables(backend, boot.params())?;
         let pairs = pairs(backend, boot.params())?;
@@ -92,6 +92,17 @@ impl<B: LweOps> IntegerEvaluator<B> {
         Ok((tally, IntegerEvaluator { boot, tables, pairs, carry: self.carry }))
     }
 
+    /// Adds a multi-bit key for small batches, see [`Bootstrapper::with_multi_bit`]; `most` counts
+    /// the ciphertexts of one step.
+    ///
+    /// # Errors
+    /// [`Error::ParamsMismatch`], [`Error::KeyMismatch`]; [`Error::Argument`] for a key that is not
+    /// a multi-bit one, and for too much noise as in [`new`](Self::new); device errors.
+    pub fn with_multi_bit(self, key: &BootstrapKey, most: usize) -> Result<Self> {
+        key.noise().expect_rare_failures(DIGIT_LOOKUP, "digits")?;
+        Ok(Self { boot: self.boot.with_multi_bit(key, most)?, ..self })
+    }
+
     /// The device.
     pub fn backend(&self) -> &B {
         self.boot.backend()
@@ -100,6 +111,11 @@ impl<B: LweOps> IntegerEvaluator<B> {
     /// The key's parameters.
     pub fn params(&self) -> &TfheParams {
         self.boot.params()
+    }
+
+    /// The predicted variances, of the noisier key if there are two.
+    pub(super) fn noise(&self) -> &Noise {
+        self.boot.noise()
     }
 
     /// Returns public integers as operands, without mask or error.

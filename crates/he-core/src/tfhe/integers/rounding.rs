@@ -163,7 +163,7 @@ impl<B: LweOps> IntegerEvaluator<B> {
             let hint = format!("from 1 to {MOST_BITS}");
             return Err(Error::domain("bits of phases", bits.to_string(), hint));
         }
-        let noise = self.params().noise();
+        let noise = self.noise();
         let result = noise.input();
         let lookups = sign_lookups(result, bits as u32, deviation_log2);
         let failures =
@@ -352,7 +352,7 @@ impl<B: LweOps> IntegerEvaluator<B> {
 
     /// Refuses noise with which the lookup of a bit, or of a digit, errs too often.
     fn expect_rare_failures(&self, bits: u32, deviation_log2: f64) -> Result<()> {
-        let noise = self.params().noise();
+        let noise = self.noise();
         let result = noise.input();
         let (bit, digit) = variances(result, &steps(bits), deviation_log2);
         let failure = |variance: f64, margin| noise.failure_log2(variance / result, margin);

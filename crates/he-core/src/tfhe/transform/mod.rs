@@ -21,9 +21,11 @@
 //! [`noise`](super::noise) compares this with the noise.
 
 mod ahead;
+mod bundles;
 
 use crate::lanes::Quads;
 pub(super) use ahead::Ahead;
+pub(super) use bundles::{Bundles, units};
 
 /// The values of a block, between which [`Transform::interleave`] puts those of other rows. A row
 /// of the smallest degree is one block.
@@ -40,9 +42,10 @@ pub(super) struct Transform {
     w_even: [Vec<f64>; 2],
 }
 
-/// A bound on the relative error, in the 2-norm, of a product in degree 2^log_n.
-pub(super) fn relative_error(log_n: u32) -> f64 {
-    (21.0 * f64::from(log_n - 1) + 10.0) * 53f64.exp2().recip()
+/// A bound on the relative error, in the 2-norm, of a product in degree 2^log_n, one of whose
+/// factors is a sum by so many steps u + w v.
+pub(super) fn relative_error(log_n: u32, steps: usize) -> f64 {
+    (21.0 * f64::from(log_n - 1) + 10.0 + 7.0 * steps as f64) * 53f64.exp2().recip()
 }
 
 /// w_t for t < m; entry 0 is not used.
@@ -477,7 +480,7 @@ mod tests {
             let norm = |x: &[i64]| x.iter().map(|&x| (x as f64).powi(2)).sum::<f64>().sqrt();
             let error = got.iter().zip(&expected).map(|(g, &e)| (g - e as f64).powi(2)).sum::<f64>().sqrt();
             // The largest magnitude of the values is at most sqrt(N) times the norm of x.
-            let bound = relative_error(log_n) * norm(&x) * (n as f64).sqrt() * norm(&y);
+            let bound = relative_error(log_n, 0) * norm(&x) * (n as f64).sqrt() * norm(&y);
             assert!(error <= bound, "N = 2^{log_n}: {error} > {bound}");
             // Small products are exact after rounding.
             let (x, y) = (random(&mut rng, n, 1), random(&mut rng, n, 32));

@@ -1,0 +1,181 @@
+//! Lookups by multi-bit keys and by others, beside each other: the least times of several calls,
+//! whose results are checked.
+
+#![allow(clippy::unwrap_used)] // This also holds in helpers of tests.
+
+use super::devices::gpu_or_skip;
+use he_core::Overseer;
+use he_core::backend::Cpu;
+use he_core::tfhe::{
+    BootstrapKey, Bootstrapper, Carry, EncryptedBits, GateEvaluator, IntegerEvaluator, LookupTables, LweOps,
+    TfheParams, TfheSecretKey, presets,
+};
+use he_cuda::{Arithmetic, Cuda};
+use rand::{Rng, RngExt, SeedableRng, rngs::ChaCha20Rng};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+/// A name, parameters, and the bits of a group.
+type Case = (&'static str, TfheParams, usize);
+
+const CALLS: usize = 12;
+
+fn keys((_, params, group): &Case) -> (TfheSecretKey, BootstrapKey, ChaCha20Rng) {
+    let mut rng = ChaCha20Rng::seed_from_u64(900);
+    let secret = TfheSecretKey::generate(params, &mut rng);
+    let key = match group {
+        1 => BootstrapKey::generate(&secret, &mut rng),
+        _ => BootstrapKey::generate_multi_bit(&secret, *group, &mut rng).unwrap(),
+    };
+    (secret, key, rng)
+}
+
+/// The least seconds of a call.
+fn least_of<B: LweOps, R>(backend: &B, calls: usize, mut call: impl FnMut() -> R) -> f64 {
+    let run = |_| {
+        backend.synchronize().unwrap();
+        let start = Instant::now();
+        let result = call();
+        backend.synchronize().unwrap();
+        let seconds = start.elapsed().as_secs_f64();
+        drop(result);
+        seconds
+    };
+    (0..calls).map(run).fold(f64::INFINITY, f64::min)
+}
+
+/// A random table of digits, for batches of these sizes.
+fn lookups<B: LweOps>(backend: &B, case: &Case, counts: &[usize], calls: usize) {
+    let (secret, key, mut rng) = keys(case);
+    let boot = Bootstrapper::new(backend, &key).unwrap();
+    let table: Vec<u64> = (0..16).map(|_| rng.random_range(0..16)).collect();
+    let entries: Vec<u64> = table.iter().map(|entry| entry << 59).collect();
+    let tables = LookupTables::new(backend, &case.1, &[entries]).unwrap();
+    for &count in counts {
+        let messages: Vec<usize> = (0..count).map(|_| rng.random_range(0..16)).collect();
+        let words: Vec<u64> = messages.iter().map(|&m| (m as u64) << 59).collect();
+        let fresh = secret.encrypt(backend, &words, &mut rng).unwrap();
+        let which = vec![0; count];
+        let call = || boot.bootstrap(&fresh, &tables, &which).unwrap();
+        let phases = secret.phases(&call()).unwrap();
+        for (phase, &m) in phases.iter().zip(&messages) {
+            assert_eq!((phase.wrapping_add(1 << 58)) >> 59 & 31, table[m], "{}: {m}", case.0);
+        }
+        let seconds = least_of(backend, calls, call);
+        let (name, group) = (case.0, case.2);
+        println!(
+            "{name}, groups of {group}: {count} lookups in {:.3} ms, {:.0} per second",
+            1e3 * seconds,
+            count as f64 / seconds
+        );
+    }
+}
+
+fn nand<B: LweOps>(backend: &B, case: &Case, counts: &[usize], calls: usize) {
+    let (secret, key, mut rng) = keys(case);
+    let gates = GateEvaluator::new(backend, &key).unwrap();
+    for &count in counts {
+        let mut bits = || (0..count).map(|_| rng.random()).collect::<Vec<bool>>();
+        let (x, y) = (bits(), bits());
+        let mut encrypt =
+            |bits: &[bool]| -> EncryptedBits<B> { secret.encrypt_bits(backend, bits, &mut rng).unwrap() };
+        let (a, b) = (encrypt(&x), encrypt(&y));
+        let expected: Vec<bool> = x.iter().zip(&y).map(|(x, y)| !(x & y)).collect();
+        assert_eq!(secret.decrypt_bits(&gates.nand(&a, &b).unwrap()).unwrap(), expected, "{}", case.0);
+        let seconds = least_of(backend, calls, || gates.nand(&a, &b).unwrap());
+        let (name, group) = (case.0, case.2);
+        println!(
+            "{name}, groups of {group}: {count} NAND in {:.3} ms, {:.0} per second",
+            1e3 * seconds,
+            count as f64 / seconds
+        );
+    }
+}
+
+/// Counts the steps of a program, which follow each other, and the lookups of all.
+#[derive(Default)]
+struct Steps {
+    steps: AtomicUsize,
+    lookups: AtomicUsize,
+}
+
+impl Overseer for Steps {
+    fn looked_up(&self, count: usize) {
+        self.steps.fetch_add(1, Ordering::Relaxed);
+        self.lookups.fetch_add(count, Ordering::Relaxed);
+    }
+}
+
+/// One sum, product and quotient of 64 bits.
+fn integers(cuda: &Cuda, case: &Case) {
+    let (secret, key, mut rng) = keys(case);
+    let counter = Arc::new(Steps::default());
+    let backend = cuda.overseen(Arc::clone(&counter) as _);
+    let evaluator = IntegerEvaluator::new(&backend, &key, Carry::Prefix).unwrap();
+    let (x, y) = (rng.next_u64(), rng.next_u64() >> 20);
+    let mut encrypt = |x: u64| secret.encrypt_u64(&backend, &[x], 64, &mut rng).unwrap();
+    let (a, b) = (encrypt(x), encrypt(y));
+    type Operation<'a, T> = (&'static str, u64, &'a dyn Fn() -> T);
+    let add = || evaluator.add(&a, &b).unwrap();
+    let mul = || evaluator.mul(&a, &b).unwrap();
+    let div = || evaluator.div(&a, &b).unwrap();
+    let all: [Operation<'_, _>; 3] =
+        [("sum", x.wrapping_add(y), &add), ("product", x.wrapping_mul(y), &mul), ("quotient", x / y, &div)];
+    for (what, expected, call) in all {
+        let before = [&counter.steps, &counter.lookups].map(|count| count.load(Ordering::Relaxed));
+        let found = secret.decrypt_u64(&call()).unwrap();
+        assert_eq!(found, [expected], "{what}");
+        let after = [&counter.steps, &counter.lookups].map(|count| count.load(Ordering::Relaxed));
+        let seconds = least_of(&backend, 4, call);
+        println!(
+            "{}, groups of {}: {what} of 64 bits in {:.3} ms, {} lookups in {} steps",
+            case.0,
+            case.2,
+            1e3 * seconds,
+            after[1] - before[1],
+            after[0] - before[0]
+        );
+    }
+}
+
+fn digit_cases() -> Vec<Case> {
+    let of = |group| ("digits_2m128_multibit", presets::digits_2m128_multibit().unwrap(), group);
+    let classical = ("digits_2m128", presets::digits_2m128().unwrap(), 1);
+    std::iter::once(classical).chain((2..=4).map(of)).collect()
+}
+
+fn gate_cases() -> [Case; 3] {
+    let multi_bit = presets::gates_2m128_multibit().unwrap();
+    [
+        ("gates_2m128", presets::gates_2m128().unwrap(), 1),
+        ("gates_2m128_multibit", multi_bit.clone(), 2),
+        ("gates_2m128_multibit", multi_bit, 4),
+    ]
+}
+
+#[test]
+#[ignore = "measures; HE_REQUIRE_GPU=1 cargo test --release -p he-cuda --test cuda -- --ignored --nocapture device_times"]
+fn device_times() {
+    let Some(cuda) = gpu_or_skip(Arithmetic::Auto) else { return };
+    for case in digit_cases() {
+        lookups(&cuda, &case, &[1, 8, 64, 512, 4096], CALLS);
+        if case.2 != 2 && case.2 != 3 {
+            integers(&cuda, &case);
+        }
+    }
+    for case in gate_cases() {
+        nand(&cuda, &case, &[1, 8, 64, 512, 4096], CALLS);
+    }
+}
+
+#[test]
+#[ignore = "measures; cargo test --release -p he-cuda --test cuda -- --ignored --nocapture processor_times"]
+fn processor_times() {
+    for case in digit_cases() {
+        lookups(&Cpu::new(), &case, &[1, 8], CALLS);
+    }
+    for case in gate_cases() {
+        nand(&Cpu::new(), &case, &[1, 8], CALLS);
+    }
+}
