@@ -35,6 +35,7 @@ const KINDS: [FrameKind; 15] = [
     FrameKind::EncryptedAesKey,
     FrameKind::SensorKey,
     FrameKind::TfhePublicKey,
+    FrameKind::TfheMultiBitKey,
 ];
 
 pub fn run(data: &[u8]) {
@@ -76,6 +77,7 @@ pub fn run(data: &[u8]) {
         }
         FrameKind::TfheSecretKey
         | FrameKind::TfheBootstrapKey
+        | FrameKind::TfheMultiBitKey
         | FrameKind::TfheCircuitKey
         | FrameKind::TfhePublicKey
         | FrameKind::EncryptedAesKey => of_tfhe(&frame(world::tfhe().params.fingerprint())),
@@ -139,7 +141,7 @@ fn of_tfhe(frame: &Frame) {
                 assert_eq!(key.decrypt_bits(&bits).expect("bits of the key"), [true, false]);
             }
         }
-        FrameKind::TfheBootstrapKey => {
+        FrameKind::TfheBootstrapKey | FrameKind::TfheMultiBitKey => {
             if let Some(key) = recode::<_, BootstrapKey>(&w.params, (), frame) {
                 tfhe::Bootstrapper::new(cpu, &key).expect("a key of these parameters");
             }
@@ -184,6 +186,7 @@ pub fn seeds() -> Vec<Vec<u8>> {
     let aes = Key::from_slice(&[7; 16]).expect("a key");
     let aes = EncryptedAesKey::generate(&tfhe.secret, &aes, &mut world::rng(1)).expect("a key");
     let public = CompactPublicKey::generate(&tfhe.secret, &mut world::rng(1));
+    let multi_bit = BootstrapKey::generate_multi_bit(&tfhe.secret, 2, &mut world::rng(1)).expect("a key");
     let frames = [
         (5, wide.secret.to_frame(&wide.params)),
         (6, wide.public.to_frame(&wide.params)),
@@ -194,6 +197,7 @@ pub fn seeds() -> Vec<Vec<u8>> {
         (11, circuit.to_frame(&tfhe.params)),
         (12, aes.to_frame(&tfhe.params)),
         (14, public.to_frame(&tfhe.params)),
+        (15, multi_bit.to_frame(&tfhe.params)),
     ];
     seeds.extend(frames.map(|(number, frame)| [&[number, 0][..], &frame.expect("a frame").body].concat()));
     seeds.extend([vec![4; 34], vec![10; 18]]);

@@ -103,7 +103,7 @@ fn texts_of_the_errors() {
     frames[0].kind(99);
     text(
         read(&seal(&frames)).unwrap_err(),
-        "frame kind 99 is unknown, this program reads kinds up to 57; update the program, or get an undamaged copy",
+        "frame kind 99 is unknown, this program reads kinds up to 58; update the program, or get an undamaged copy",
     );
     let frames = raws(&SMALL.bytes);
     let doubled: Vec<u8> =

@@ -135,7 +135,7 @@ pub enum FrameKind {
 
 impl FrameKind {
     /// The greatest number of a kind.
-    pub(super) const LAST: u16 = Self::ReducedWords as u16;
+    pub(super) const LAST: u16 = Self::TfheMultiBitKey as u16;
 
     fn from_number(found: u16) -> Result<Self, WireError> {
         Ok(match found {
