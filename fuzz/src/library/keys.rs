@@ -186,7 +186,7 @@ pub fn seeds() -> Vec<Vec<u8>> {
     let aes = Key::from_slice(&[7; 16]).expect("a key");
     let aes = EncryptedAesKey::generate(&tfhe.secret, &aes, &mut world::rng(1)).expect("a key");
     let public = CompactPublicKey::generate(&tfhe.secret, &mut world::rng(1));
-    let multi_bit = BootstrapKey::generate_multi_bit(&tfhe.secret, 2, &mut world::rng(1)).expect("a key");
+    let multi_bit = BootstrapKey::generate_multi_bit(&tfhe.secret, 3, &mut world::rng(1)).expect("a key");
     let frames = [
         (5, wide.secret.to_frame(&wide.params)),
         (6, wide.public.to_frame(&wide.params)),
