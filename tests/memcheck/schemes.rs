@@ -251,6 +251,7 @@ fn tfhe() {
     let (params, cpu) = (presets::insecure_small().unwrap(), Cpu::new());
     let key = stored(&params, &TfheSecretKey::generate(&params, &mut rng));
     BootstrapKey::generate(&key, &mut rng);
+    BootstrapKey::generate_multi_bit(&key, 4, &mut rng).unwrap();
     let bits = vec![true, false, true, true];
     let mut message = bits.clone();
     secret(&mut message);
