@@ -119,9 +119,18 @@ KERNEL(tfhe_key_values, KeyArgs, TFHE_THREADS, 1) {
     for (u32 j = threadIdx.x; j < m; j += blockDim.x) dst[tfhe_slot(j, log_m)] = values[j];
 }
 
-KERNEL(tfhe_bundle_2, BundleArgs, TFHE_THREADS, 1) { tfhe_bundle<2>(a); }
-KERNEL(tfhe_bundle_3, BundleArgs, TFHE_THREADS, 1) { tfhe_bundle<3>(a); }
-KERNEL(tfhe_bundle_4, BundleArgs, TFHE_THREADS, 1) { tfhe_bundle<4>(a); }
+KERNEL(tfhe_bundle_2, BundleArgs, TFHE_THREADS, 1) {
+    SHARED(double2, monomials);
+    tfhe_bundle<2>(a, monomials);
+}
+KERNEL(tfhe_bundle_3, BundleArgs, TFHE_THREADS, 1) {
+    SHARED(double2, monomials);
+    tfhe_bundle<3>(a, monomials);
+}
+KERNEL(tfhe_bundle_4, BundleArgs, TFHE_THREADS, 1) {
+    SHARED(double2, monomials);
+    tfhe_bundle<4>(a, monomials);
+}
 
 // One ciphertext a block, in global memory. Scratch of a block: components N words, rows + components lines of M values, n powers and errors.
 KERNEL(tfhe_rotate_any, RotateArgs, TFHE_THREADS, 1) {

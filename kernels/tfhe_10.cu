@@ -5,4 +5,4 @@
 KERNEL(tfhe10_rotate_one, RotateArgs, 192, 1) { tfhe_rotate_one<9, 3, 3, 1>(a); }
 KERNEL(tfhe10_rotate_one_k1_l3, RotateArgs, 128, 1) { tfhe_rotate_one<9, 3, 2, 3>(a); }
 KERNEL(tfhe10_rotate_group, RotateArgs, 192, 2) { tfhe_rotate_group<9, 3, 2>(a); }
-KERNEL(tfhe10_rotate_bundles, RotateArgs, 384, 1) { tfhe_rotate_bundles<9, 2, 3, 1>(a); }
+KERNEL(tfhe10_rotate_bundles, RotateArgs, 192, 1) { tfhe_rotate_bundles<9, 3, 3, 1>(a); }

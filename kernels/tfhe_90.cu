@@ -4,4 +4,3 @@
 
 CLUSTER_KERNEL(tfhe9_rotate_cluster, RotateArgs, 64, 4) { tfhe_rotate_bundles_cluster<8, 2, 4, 1>(a); }
 CLUSTER_KERNEL(tfhe10_rotate_cluster, RotateArgs, 128, 3) { tfhe_rotate_bundles_cluster<9, 2, 3, 1>(a); }
-CLUSTER_KERNEL(tfhe11_rotate_cluster, RotateArgs, 256, 2) { tfhe_rotate_bundles_cluster<10, 2, 2, 1>(a); }

@@ -2,43 +2,58 @@
 #pragma once
 #include "tfhe.cuh"
 
-// Mirrored by `tfhe::BundleArgs`. blockIdx.x: a group of bits, and a tile of the slots; y: a polynomial.
+// Mirrored by `tfhe::BundleArgs`. blockIdx.x: a group of bits, and a tile of the slots; y: four polynomials.
 struct BundleArgs {
     const u64* src;       // small ciphertexts, [ciphertext][n + 1]
     const double2* key;   // [group][pattern][component][row][slot]
     const double2* units; // exp(i pi j / N), j < 2N
     double2* dst;         // [ciphertext][group][component][row][slot]
-    u32 count, n, log_n, unused;
+    u32 count, n, log_n, polynomials;
 };
 
-// A value of the bundles of a group for each thread: of all ciphertexts, by one read of the key.
+constexpr u32 BUNDLE_SLOTS = 64, BUNDLE_POLYNOMIALS = 4;
+
+// A value of the bundles of a group for each thread: of all ciphertexts, by one read of the key. The values of monomials are read once
+// for the block's polynomials.
+// Shared memory: 2 GROUP BUNDLE_SLOTS values.
 template <u32 GROUP>
-HE_D void tfhe_bundle(const BundleArgs& a) {
-    u32 log_m = a.log_n - 1, m = 1u << log_m, tiles = (m + blockDim.x - 1) / blockDim.x;
-    u32 i = blockIdx.x / tiles, slot = blockIdx.x % tiles * blockDim.x + threadIdx.x;
-    if (slot >= m) return;
-    size_t size = (size_t)gridDim.y << log_m, at = ((size_t)blockIdx.y << log_m) + slot;
+HE_D void tfhe_bundle(const BundleArgs& a, double2* monomials) {
+    u32 log_m = a.log_n - 1, m = 1u << log_m, tiles = (m + BUNDLE_SLOTS - 1) / BUNDLE_SLOTS;
+    u32 i = blockIdx.x / tiles, own = threadIdx.x % BUNDLE_SLOTS, slot = blockIdx.x % tiles * BUNDLE_SLOTS + own;
+    u32 part = threadIdx.x / BUNDLE_SLOTS, polynomial = blockIdx.y * BUNDLE_POLYNOMIALS + part;
+    bool live = slot < m && polynomial < a.polynomials, reads = slot < m && part < GROUP;
+    size_t size = (size_t)a.polynomials << log_m, at = ((size_t)polynomial << log_m) + slot;
     const double2* key = a.key + ((size_t)i << GROUP) * size + at;
     double2 values[1 << GROUP];
 #pragma unroll
-    for (u32 u = 0; u < 1 << GROUP; ++u) values[u] = __ldcs(key + u * size);
+    for (u32 u = 0; u < 1 << GROUP; ++u) values[u] = live ? __ldcs(key + u * size) : make_double2(0.0, 0.0);
     u32 exponent = 1 + 4 * (__brev(tfhe_position(slot, log_m)) >> (32 - log_m));
-    for (u32 c = 0; c < a.count; ++c) {
-        const u64* words = a.src + (size_t)c * (a.n + 1) + i * GROUP;
-        double2 sums[1 << GROUP];
-#pragma unroll
-        for (u32 u = 0; u < 1 << GROUP; ++u) sums[u] = values[u];
-#pragma unroll
-        for (u32 h = 0; h < GROUP; ++h) {
+    const u64* word = a.src + i * GROUP + part;
+    double2 next = make_double2(0.0, 0.0);
+    for (u32 c = 0; c <= a.count; ++c) {
+        double2* ready = monomials + (~c & 1) * GROUP * BUNDLE_SLOTS;
+        if (reads && c < a.count) {
             u16 power;
-            tfhe_switch_word(words[h], a.log_n + 1, power);
-            double2 x = __ldg(a.units + (exponent * power & (4 * m - 1)));
-#pragma unroll
-            for (u32 u = 0; u < 1 << (GROUP - 1); ++u) {
-                if (u < 1u << (GROUP - 1 - h)) sums[u] = tfhe_mul_add(x, sums[2 * u + 1], sums[2 * u]);
-            }
+            tfhe_switch_word(word[(size_t)c * (a.n + 1)], a.log_n + 1, power);
+            next = __ldg(a.units + (exponent * power & (4 * m - 1)));
         }
-        a.dst[((size_t)c * (a.n / GROUP) + i) * size + at] = sums[0];
+        // The ciphertext before this one, whose monomials are there.
+        if (c > 0 && live) {
+            double2 sums[1 << GROUP];
+#pragma unroll
+            for (u32 u = 0; u < 1 << GROUP; ++u) sums[u] = values[u];
+#pragma unroll
+            for (u32 h = 0; h < GROUP; ++h) {
+                double2 x = ready[h * BUNDLE_SLOTS + own];
+#pragma unroll
+                for (u32 u = 0; u < 1 << (GROUP - 1); ++u) {
+                    if (u < 1u << (GROUP - 1 - h)) sums[u] = tfhe_mul_add(x, sums[2 * u + 1], sums[2 * u]);
+                }
+            }
+            a.dst[((size_t)(c - 1) * (a.n / GROUP) + i) * size + at] = sums[0];
+        }
+        if (reads && c < a.count) monomials[(c & 1) * GROUP * BUNDLE_SLOTS + threadIdx.x] = next;
+        __syncthreads();
     }
 }
 

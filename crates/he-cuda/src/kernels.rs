@@ -80,6 +80,14 @@ const fn tfhe(polynomials: u32, degree: u32, lines: u32) -> u32 {
     8 * polynomials * degree * lines + 2 * 2 * 4096
 }
 
+/// The slots of a block of bundles.
+pub(crate) const BUNDLE_SLOTS: u32 = 64;
+
+/// The shared memory of bundles: the values of as many monomials as a group has bits, twice.
+pub(crate) const fn bundle(group: u32) -> u32 {
+    2 * 16 * group * BUNDLE_SLOTS
+}
+
 macro_rules! entries {
     ($($variant:ident = $source:literal . $name:literal $shared:expr;)+) => {
         /// A kernel.
@@ -286,9 +294,9 @@ entries! {
     TfheKeySwitchOne = "tfhe"."tfhe_key_switch_one" 4 * 16 * 16;
     TfheKeySwitchMany = "tfhe"."tfhe_key_switch_many" 4 * 16 * 16 * 16;
     TfheKeyValues = "tfhe"."tfhe_key_values" 2 * tile(11);
-    TfheBundle2 = "tfhe"."tfhe_bundle_2" 0;
-    TfheBundle3 = "tfhe"."tfhe_bundle_3" 0;
-    TfheBundle4 = "tfhe"."tfhe_bundle_4" 0;
+    TfheBundle2 = "tfhe"."tfhe_bundle_2" bundle(2);
+    TfheBundle3 = "tfhe"."tfhe_bundle_3" bundle(3);
+    TfheBundle4 = "tfhe"."tfhe_bundle_4" bundle(4);
     TfheRotateAny = "tfhe"."tfhe_rotate_any" 0;
     TfheRotateOne9 = "tfhe_9"."tfhe9_rotate_one" tfhe(4, 512, 2);
     TfheRotateOne9K1 = "tfhe_9"."tfhe9_rotate_one_k1" tfhe(2, 512, 2);
@@ -303,7 +311,6 @@ entries! {
     TfheRotateBundles11 = "tfhe_11"."tfhe11_rotate_bundles" tfhe(2, 2048, 2);
     TfheRotateCluster9 = "tfhe_90"."tfhe9_rotate_cluster" tfhe(4, 512, 2);
     TfheRotateCluster10 = "tfhe_90"."tfhe10_rotate_cluster" tfhe(3, 1024, 2);
-    TfheRotateCluster11 = "tfhe_90"."tfhe11_rotate_cluster" tfhe(2, 2048, 2);
     TfheCircuitGgsw = "tfhe_circuit"."tfhe_circuit_ggsw" 8 * tile(11);
     TfheCircuitSelect = "tfhe_circuit"."tfhe_circuit_select" 8 * tile(11);
 }

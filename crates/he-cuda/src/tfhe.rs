@@ -4,7 +4,7 @@ use crate::circuit::CudaCircuitKey;
 use crate::cuda::{Cuda, MOST_AHEAD};
 use crate::doubles::{digit_zero, value_scale};
 use crate::elementwise::at;
-use crate::kernels::{ENTRIES, Entry};
+use crate::kernels::{BUNDLE_SLOTS, ENTRIES, Entry};
 use bytemuck::NoUninit;
 use gpu::{Buffer, DeviceInfo};
 use he_core::Result;
@@ -28,8 +28,8 @@ pub struct CudaLweKey {
 }
 
 const THREADS: u32 = 256;
-/// The threads of a block of bundles.
-const BUNDLE_THREADS: u32 = 128;
+/// The polynomials of a block of bundles, each with a thread for every slot of the block.
+const BUNDLE_POLYNOMIALS: u32 = 4;
 /// The threads of a key switch, each of which has two columns.
 const SWITCH_THREADS: u32 = 128;
 /// The ciphertexts of its larger tile.
@@ -114,7 +114,7 @@ struct BundleArgs {
     count: u32,
     n: u32,
     log_n: u32,
-    unused: u32,
+    polynomials: u32,
 }
 
 /// A kernel of blind rotations.
@@ -163,19 +163,17 @@ impl Rotation {
         }
     }
 
-    /// The kernel of rotations by bundles: one ciphertext per cluster, if all have multiprocessors
-    /// at once, or per block.
+    /// The kernel of rotations by bundles: one ciphertext per cluster, if there are few and this is
+    /// faster, or per block.
     fn by_bundles(params: &TfheParams, count: usize, info: &DeviceInfo) -> Self {
         let spec = params.spec();
-        let few = count * (spec.glwe_dimension + 1) <= info.multiprocessors as usize;
-        let clusters = few && info.compute_capability >= (9, 0);
+        let clusters = count <= CLUSTERS && info.compute_capability >= (9, 0);
         let tuned = match (spec.log_degree, spec.glwe_dimension, spec.bootstrap.levels) {
             (9, 3, 1) if clusters => Some(Self::cluster(Entry::TfheRotateCluster9, 4, 64, 2)),
             (10, 2, 1) if clusters => Some(Self::cluster(Entry::TfheRotateCluster10, 3, 128, 2)),
-            (11, 1, 1) if clusters => Some(Self::cluster(Entry::TfheRotateCluster11, 2, 256, 2)),
             (9, 3, 1) => Some(Self::new(Entry::TfheRotateBundles9, 1, 1, 256, 2)),
-            (10, 2, 1) => Some(Self::new(Entry::TfheRotateBundles10, 1, 1, 384, 2)),
-            (11, 1, 1) => Some(Self::new(Entry::TfheRotateBundles11, 1, 1, 512, 2)),
+            (10, 2, 1) => Some(Self::new(Entry::TfheRotateBundles10, 1, 1, 192, 2)),
+            (11, 1, 1) => Some(Self::new(Entry::TfheRotateBundles11, 1, 1, 256, 2)),
             _ => None,
         };
         tuned.filter(|rotation| rotation.fits(info)).unwrap_or(Self::ANY)
@@ -219,6 +217,9 @@ impl Rotation {
         }
     }
 }
+
+/// The most ciphertexts that are faster by clusters.
+const CLUSTERS: usize = 8;
 
 /// The ciphertexts per multiprocessor that are faster one by one than in a group.
 const WAVES: usize = 2;
@@ -291,6 +292,7 @@ impl CudaLweKey {
         let Some((group, units)) = &self.bundles else { return Ok(None) };
         let (spec, m) = (self.params.spec(), self.params.degree() / 2);
         let dst = cuda.scratch(count * self.bundle_words())?;
+        let polynomials = (self.params.rows() * (spec.glwe_dimension + 1)) as u32;
         let args = BundleArgs {
             src: at(src, from),
             key: at(&self.bootstrap, 0),
@@ -299,19 +301,19 @@ impl CudaLweKey {
             count: count as u32,
             n: spec.lwe_dimension as u32,
             log_n: spec.log_degree,
-            unused: 0,
+            polynomials,
         };
         let entry = match group {
             2 => Entry::TfheBundle2,
             3 => Entry::TfheBundle3,
             _ => Entry::TfheBundle4,
         };
-        let blocks = spec.lwe_dimension / group * m.div_ceil(BUNDLE_THREADS as usize);
-        let polynomials = self.params.rows() * (spec.glwe_dimension + 1);
-        let grid = [blocks as u32, polynomials as u32, 1];
+        let blocks = spec.lwe_dimension / group * m.div_ceil(BUNDLE_SLOTS as usize);
+        let grid = [blocks as u32, polynomials.div_ceil(BUNDLE_POLYNOMIALS), 1];
+        let (threads, shared) = (BUNDLE_SLOTS * BUNDLE_POLYNOMIALS, ENTRIES[entry as usize].2);
         // SAFETY: the caller checked the source; the key is of these parameters and groups, and the
         // destination has a value for each thread and ciphertext.
-        unsafe { cuda.launch("blind_rotate", entry, grid, BUNDLE_THREADS, 0, &args)? };
+        unsafe { cuda.launch("blind_rotate", entry, grid, threads, shared, &args)? };
         Ok(Some(dst))
     }
 }
