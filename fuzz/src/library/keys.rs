@@ -19,7 +19,7 @@ use he_core::transcipher::{EncryptedAesKey, SensorKey};
 use he_core::wire::{Frame, FrameKind, SchemeParams, SwitchKeyUse, Wire, WireKeys, WireParams};
 use he_core::{bigckks, tfhe};
 
-const KINDS: [FrameKind; 15] = [
+const KINDS: [FrameKind; 16] = [
     FrameKind::SecretKey,
     FrameKind::PublicKey,
     FrameKind::RelinKey,

@@ -1,7 +1,8 @@
 //! Kind 58: multi-bit bootstrapping keys.
 
 use super::*;
-use he::tfhe::{BootstrapKey, Bootstrapper, LookupTables};
+use he::tfhe::{Bootstrapper, LookupTables};
+use he::wire::FrameKind;
 use rand::{SeedableRng, rngs::ChaCha20Rng};
 
 #[test]
