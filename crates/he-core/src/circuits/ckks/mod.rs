@@ -32,6 +32,6 @@ pub use linear_transform::{LinearTransform, PreparedTransform};
 pub use logistic_regression::{Examples, LogisticRegression, TrainingBatch, TrainingLayout};
 pub use matrix_product::{MatrixProduct, PreparedProduct};
 pub use polynomial::Polynomial;
-pub(crate) use polynomial::{Part, Powers};
+pub(crate) use polynomial::{ComplexPolynomials, Part, Powers};
 pub use refresher::{NeverRefresh, Refresher};
 pub use statistics::{Statistic, dot, mean, sum, variance};

@@ -8,7 +8,7 @@ use crate::ckks::noise::DOUBLES_LOG2;
 use crate::ckks::{Ciphertext, NoiseEstimate};
 use crate::error::{Error, Result};
 use crate::key_set::{KeySetId, common_of};
-use crate::ring::{Poly, Rows, Span};
+use crate::ring::{Eval, Poly, Rows, Span};
 use crate::rlwe::{Aligned, EvaluationKeys, OPERAND, RlweCiphertext, RlweProduct};
 use std::borrow::Borrow;
 
@@ -62,6 +62,13 @@ impl<B: RingOps> Evaluator<B> {
         let ct = copy.unwrap_or(ct);
         let scale = self.params.exact_scale(ct.meta.scale);
         Ok(Scaled { ct, scale })
+    }
+
+    /// The product with a polynomial of short norm, such as X^(N/2), which multiplies every slot by
+    /// i: exact, and at the same scale.
+    pub(crate) fn turned(&self, x: &Scaled<B>, unit: &Poly<Eval, B>) -> Result<Scaled<B>> {
+        let pair = x.ct.pair.mul_poly(unit)?;
+        Ok(Scaled { ct: Ciphertext { pair, meta: x.ct.meta }, scale: x.scale })
     }
 
     /// The exact scale of a level.

@@ -1,5 +1,6 @@
 //! Polynomials of encrypted values.
 
+mod complex;
 mod plan;
 mod powers;
 #[cfg(test)]
@@ -11,6 +12,7 @@ use crate::circuits::ckks::Refresher;
 use crate::ckks::{Ciphertext, Evaluator};
 use crate::error::{Error, Result};
 use crate::rlwe::{EvaluationKeys, KeyRequirements};
+pub(crate) use complex::ComplexPolynomials;
 use num_complex::Complex64;
 pub(crate) use plan::Part;
 use plan::{Plan, Value, depth};

@@ -29,9 +29,12 @@ pub(super) fn depth(coefficients: &[f64]) -> usize {
     }
 }
 
+/// The mark of i times a power, among the powers of polynomials with complex coefficients.
+pub(super) const TURNED: usize = 1 << 16;
+
 /// The composition of polynomials of common powers ("powers" also stands for Chebyshev
 /// polynomials).
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Plan {
     /// Each power from 2 on with the two whose product it is, the greater first; in ascending
     /// order.
@@ -85,6 +88,34 @@ impl Plan {
         let mut used = BTreeSet::new();
         values.iter().for_each(|value| value.collect_powers(&mut used));
         Self { chain: chain(used, chebyshev), values }
+    }
+
+    /// The same for polynomials with complex coefficients, each as the real and the imaginary parts
+    /// of its coefficients, of which the constant has no imaginary part.
+    pub fn cheapest_complex(polynomials: &[[Vec<f64>; 2]], chebyshev: bool) -> Self {
+        let depth = polynomials.iter().map(|[re, _]| levels(re.len() - 1)).max().unwrap_or(0);
+        let plans = (1..=depth.max(1)).map(|log| Self::complex(polynomials, 1 << log, chebyshev));
+        plans.min_by_key(|plan| (plan.relinearisations(), plan.products())).unwrap_or_default()
+    }
+
+    fn complex(polynomials: &[[Vec<f64>; 2]], babies: usize, chebyshev: bool) -> Self {
+        let value = |parts: &[Vec<f64>; 2]| {
+            let budget = levels(parts[0].len() - 1);
+            let [re, im] = parts.each_ref().map(|part| Part::new(part, budget, babies, chebyshev));
+            Value { lead: None, rest: re.plus_i(im).0 }
+        };
+        let values: Vec<Value> = polynomials.iter().map(value).collect();
+        let mut used = BTreeSet::new();
+        values.iter().for_each(|value| value.collect_powers(&mut used));
+        let used = used.into_iter().map(|k| k & !TURNED).collect();
+        Self { chain: chain(used, chebyshev), values }
+    }
+
+    /// The powers that are needed times i.
+    pub fn turned(&self) -> BTreeSet<usize> {
+        let mut used = BTreeSet::new();
+        self.values.iter().for_each(|value| value.collect_powers(&mut used));
+        used.into_iter().filter(|k| k & TURNED != 0).map(|k| k & !TURNED).collect()
     }
 
     /// A plan for powers that are refreshed: their depth does not count, and after them there are
@@ -227,6 +258,25 @@ impl Part {
         part.constant = rest.first().copied().unwrap_or(0.0);
         part.terms = rest.into_iter().enumerate().skip(1).filter(|(_, c)| *c != 0.0).collect();
         part
+    }
+
+    /// The sum of this part and i times another one, and the imaginary part of its constant, which
+    /// is not in it: that of a factor is a term of the power beside it.
+    fn plus_i(self, im: Self) -> (Self, f64) {
+        let mut products: BTreeMap<usize, [Self; 2]> = BTreeMap::new();
+        let factors = self.products.into_iter().map(|factor| (0, factor));
+        for (half, (k, factor)) in factors.chain(im.products.into_iter().map(|factor| (1, factor))) {
+            products.entry(k).or_default()[half] = factor;
+        }
+        let mut terms = self.terms;
+        terms.extend(im.terms.into_iter().map(|(k, c)| (k | TURNED, c)));
+        let mut sums = Vec::with_capacity(products.len());
+        for (k, [re, im]) in products {
+            let (factor, constant) = re.plus_i(im);
+            terms.extend((constant != 0.0).then_some((k | TURNED, constant)));
+            sums.push((k, factor));
+        }
+        (Self { products: sums, terms, constant: self.constant }, im.constant)
     }
 
     /// Plans without a budget, for powers that are all on one level.

@@ -1,11 +1,12 @@
 //! The powers of an encrypted value, and sums of products with them.
 
-use super::plan::{Part, Plan, Value, operands};
+use super::plan::{Part, Plan, TURNED, Value, operands};
 use crate::arith::DoubleDouble;
 use crate::backend::RingOps;
 use crate::circuits::ckks::Refresher;
 use crate::ckks::{Ciphertext, Evaluator, FusedSum, Scaled};
 use crate::error::{Error, Result};
+use crate::ring::{Eval, Poly};
 use crate::rlwe::EvaluationKeys;
 use num_complex::Complex64;
 use std::borrow::Borrow;
@@ -43,6 +44,15 @@ impl<'a, B: RingOps> Powers<'a, B> {
             powers.powers.insert(k, power);
         }
         Ok(powers)
+    }
+
+    /// The same powers and those that a plan takes times i, which is `unit` in every slot.
+    pub(super) fn with_turned(mut self, plan: &Plan, unit: &Poly<Eval, B>) -> Result<Self> {
+        for k in plan.turned() {
+            let turned = self.ev.turned(&self.powers[&k], unit)?;
+            self.powers.insert(k | TURNED, turned);
+        }
+        Ok(self)
     }
 
     /// Computes the powers of a plan, every one of which is left with `depth` levels above the
