@@ -241,6 +241,15 @@ errors! {
         }:
             ("lookups fail with probability 2^{found_log2:.1}, and publishing needs 2^{limit_log2:.1} or less"),
             ("use keys with parameters that fail less often, ask less security or fewer decryptions, or keep the result to yourself");
+        /// A table would be looked up wrongly too often.
+        LookupFailure {
+            /// log2 of the predicted probability that any result is wrong.
+            found_log2: f64,
+            /// log2 of the greatest probability that is allowed.
+            limit_log2: f64,
+        }:
+            ("a result of the look-up would be wrong with probability 2^{found_log2:.1}, and 2^{limit_log2:.1} or less is allowed"),
+            ("look up before noise grows, use tables of fewer entries, or parameters of higher precision");
         /// A flood depends on the noise of a ciphertext, which is not known.
         NoiseUnknown:
             ("nothing is known of this ciphertext's noise, as of all that come from files"),

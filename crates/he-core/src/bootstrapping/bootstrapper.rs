@@ -68,8 +68,10 @@ pub struct Bootstrapper<B: RingOps = Cpu> {
     eval_mod: EvalMod,
     /// If both parts are reduced in one ciphertext.
     joins: Option<Joins<B>>,
-    /// X^(N/2), which multiplies every slot by i.
+    /// X^(N/2), which multiplies every slot by i, in the ring of the modular reduction.
     imaginary_unit: Poly<Eval, B>,
+    /// The same in the ring of programs.
+    program_unit: Poly<Eval, B>,
     /// The noise that a refresh adds.
     noise: NoiseEstimate,
 }
@@ -95,8 +97,8 @@ impl<B: RingOps> Bootstrapper<B> {
         let to_slots: Vec<Map<B>> =
             to_slots(params, &eval_mod)?.iter().zip(params.maps()).map(map).collect::<Result<_>>()?;
         let traces = Traces::new(params, to_slots.last().map_or(&whole, |map| map.ev.ring()))?;
-        let chain = Span::chain(reduction.params().rlwe().ring().q().len());
-        let imaginary_unit = Poly::monomial(reduction.ring(), chain, ring.n() / 2)?;
+        let unit = |ring: &Ring<B>| Poly::monomial(ring, Span::chain(ring.spec().q().len()), ring.n() / 2);
+        let (imaginary_unit, program_unit) = (unit(reduction.ring())?, unit(ring)?);
         let prepare_join = |matrix: LinearTransform| matrix.prepare(&reduction, 1);
         let joins = match joins(params)? {
             None => None,
@@ -118,6 +120,7 @@ impl<B: RingOps> Bootstrapper<B> {
             eval_mod,
             joins,
             imaginary_unit,
+            program_unit,
         })
     }
 
@@ -137,6 +140,16 @@ impl<B: RingOps> Bootstrapper<B> {
     /// The evaluator for the levels of programs.
     pub(super) fn evaluator(&self) -> &Evaluator<B> {
         &self.ev
+    }
+
+    /// The evaluator for the levels of the modular reduction.
+    pub(super) fn reduction(&self) -> &Evaluator<B> {
+        &self.reduction
+    }
+
+    /// X^(N/2) in the rings of the modular reduction and of programs.
+    pub(super) fn units(&self) -> [&Poly<Eval, B>; 2] {
+        [&self.imaginary_unit, &self.program_unit]
     }
 
     /// The noise that a refresh adds to a ciphertext, at the scale of its result.
@@ -176,15 +189,19 @@ impl<B: RingOps> Bootstrapper<B> {
     /// [`Error::Argument`] for an odd number; the same as for [`refresh`](Self::refresh).
     pub fn refresh_pairs(&self, ct: &Ciphertext<B>, keys: &BootstrapKeys<B>) -> Result<Ciphertext<B>> {
         self.check(ct, keys)?;
+        self.refreshed(&self.paired(ct)?, keys, Values::Parts, |_, _| Ok(()))
+    }
+
+    /// The first half of a batch plus i times the second, on the input level.
+    pub(super) fn paired(&self, ct: &Ciphertext<B>) -> Result<Ciphertext<B>> {
         let batch = ct.batch();
         if !batch.is_multiple_of(2) {
             return Err(Error::argument("batch", format!("{batch} ciphertexts are not pairs")));
         }
         let ct = self.ev.mod_switch_to(ct, self.params.input_level())?;
         let (real, mut imaginary) = (ct.slice_batch(0..batch / 2)?, ct.slice_batch(batch / 2..batch)?);
-        let pair = self.times_i_of(in_ring(imaginary.pair, self.reduction.ring())?)?;
-        imaginary.pair = in_ring(pair, self.ev.ring())?;
-        self.refreshed(&self.ev.add(&real, &imaginary)?, keys, Values::Parts, |_, _| Ok(()))
+        imaginary.pair = imaginary.pair.mul_poly(&self.program_unit)?;
+        self.ev.add(&real, &imaginary)
     }
 
     /// [`refresh`](Self::refresh), and shows the ciphertext after each stage, for measurements and
@@ -409,11 +426,8 @@ impl<B: RingOps> Bootstrapper<B> {
 
     /// i ct, exactly.
     fn times_i(&self, ct: Ciphertext<B>) -> Result<Ciphertext<B>> {
-        Ok(Ciphertext { pair: self.times_i_of(ct.pair)?, ..ct })
-    }
-
-    fn times_i_of(&self, pair: RlweCiphertext<B>) -> Result<RlweCiphertext<B>> {
-        moved(pair, |mut c| c.mul_assign(&self.imaginary_unit).map(|()| c))
+        let pair = moved(ct.pair, |mut c| c.mul_assign(&self.imaginary_unit).map(|()| c))?;
+        Ok(Ciphertext { pair, ..ct })
     }
 }
 

@@ -100,24 +100,25 @@ struct Errors {
     greatest_bias: f64,
 }
 
-/// `rare_log2`: integers that occur in fewer bootstraps are not among the worst.
-fn errors(params: &BootstrapParams, map: &EvalMod, rare_log2: f64) -> Errors {
+/// The noise that the maps and ModRaise add in front of the reduction to values of magnitude
+/// `value`: the square of the complex error of a slot, relative to values of one.
+pub(super) fn before(params: &BootstrapParams, map: &EvalMod, value: f64) -> f64 {
     let spec = params.spec();
     let (lower, upper, program) = (params.lower(), params.upper(), params.params());
     let n = program.rlwe().ring().n() as f64;
     let root = libm::sqrt(n);
     let round = libm::exp2(rounding_log2(n));
     let (q0, base) = (params.ring_spec().q()[0] as f64, program.levels()[0].scale);
+    let log_slots = f64::from(spec.log_slots);
 
-    // In front of the reduction: squares, relative to values.
     let mut before = 0.0;
-    let (matrices, log_slots) = (spec.slots_to_coeffs.len(), f64::from(spec.log_slots));
+    let matrices = spec.slots_to_coeffs.len();
     for done in 1..=matrices {
         let level = matrices - done;
         let left = log_slots * (1.0 - done as f64 / matrices as f64);
         let switches = switching(lower.rlwe(), lower.levels()[level + 1].primes);
         let slot = root * (round + 8.0 * switches) / lower.levels()[level].scale;
-        before += weights(lower, level + 1).powi(2);
+        before += (value * weights(lower, level + 1)).powi(2);
         // The transform's 2^left grows in slots, and 2^log_slots are one value in coefficients.
         before += (slot * libm::exp2((left - log_slots) / 2.0)).powi(2);
     }
@@ -129,8 +130,7 @@ fn errors(params: &BootstrapParams, map: &EvalMod, rare_log2: f64) -> Errors {
 
     // In the slots of the reduction: multiples of the reach.
     let matrices = spec.coeffs_to_slots.levels;
-    let joined = usize::from(spec.join.is_some());
-    let arrival = spec.eval_mod.depth() + joined;
+    let arrival = spec.eval_mod.depth() + usize::from(spec.join.is_some());
     let part = libm::exp2(libm::log2(factor(params, map)) / matrices as f64);
     // Every stage halves sums of two: entries are smaller, and their roundings greater beside them,
     // by what SlotsToCoeffs grows and this shrinks by.
@@ -151,14 +151,50 @@ fn errors(params: &BootstrapParams, map: &EvalMod, rare_log2: f64) -> Errors {
         let weights = weights(upper, arrival + left + 1) * shrinking;
         before += (weights * integers * q0 / base).powi(2);
     }
+    before
+}
+
+/// The error that one rounding leaves in a slot of the lowest levels of the reduction, counted from
+/// the one that it leaves.
+pub(super) fn reduction_rounding(params: &BootstrapParams, level: usize) -> f64 {
+    let joined = usize::from(params.spec().join.is_some());
+    slot_rounding(params.upper(), joined + level)
+}
+
+/// The error that the rounding of one weight of the join leaves, relative to what it multiplies.
+fn join_weights(params: &BootstrapParams) -> f64 {
+    rounded(params.upper(), 1, 4.0 * params.slots() as f64)
+}
+
+/// The error that the join leaves in numbers of this magnitude, relative to them: a rounding, and
+/// that of the weight one; zero where parts are not joined.
+pub(super) fn joined(params: &BootstrapParams, magnitude: f64) -> f64 {
+    match params.spec().join {
+        None => 0.0,
+        Some(_) => libm::hypot(slot_rounding(params.upper(), 0) / magnitude, join_weights(params)),
+    }
+}
+
+/// The error that one rounding leaves in a slot of a level, as the root mean square of its
+/// magnitude.
+pub(super) fn slot_rounding(params: &CkksParams, level: usize) -> f64 {
+    let n = params.rlwe().ring().n() as f64;
+    libm::sqrt(n) * libm::exp2(rounding_log2(n)) / params.levels()[level].scale
+}
+
+/// `rare_log2`: integers that occur in fewer bootstraps are not among the worst.
+fn errors(params: &BootstrapParams, map: &EvalMod, rare_log2: f64) -> Errors {
+    let (spec, upper) = (params.spec(), params.upper());
+    let log_slots = f64::from(spec.log_slots);
+    let mut before = before(params, map, 1.0);
 
     // The reduction's own roundings, by integer.
     let unit = value_unit(params, map);
-    let rounding = |level: usize| root * round / upper.levels()[joined + level].scale;
+    let rounding = |level: usize| reduction_rounding(params, level);
     if spec.join.is_some() {
         // The rounding after it, and that of its weights, one and i on half of the slots each.
-        before += (root * round / upper.levels()[0].scale / unit).powi(2);
-        before += 2.0 * rounded(upper, 1, 4.0 * params.slots() as f64).powi(2);
+        before += (slot_rounding(upper, 0) / unit).powi(2);
+        before += 2.0 * join_weights(params).powi(2);
     }
     let bound = spec.eval_mod.bound;
     let summands = spec.sparse_weight as u32 + 1;

@@ -3,6 +3,8 @@
 mod circuits;
 mod faults;
 mod integers;
+mod lookup;
+mod slot_integers;
 
 use super::presets::Preset;
 use super::*;
