@@ -119,7 +119,6 @@ fn two_messages_share_a_slot() {
 /// Messages that err by up to a third: results are those of Fejér's kernel, whose sum is taken
 /// directly, and fail just where this says so.
 #[test]
-#[expect(clippy::disallowed_methods, reason = "nothing is secret")]
 fn noise_of_messages_is_cleaned() {
     let mut w = World::small(Preset::Fast, 9, 8);
     let (keys, p) = (w.program_keys(), 16usize);
@@ -149,7 +148,6 @@ fn noise_of_messages_is_cleaned() {
 /// Errors of Laplace's distribution, as predicted: the tables' failures are at most as frequent as
 /// stated, and not rarer by more than the entries that are safer than the worst one explain.
 #[test]
-#[expect(clippy::disallowed_methods, reason = "nothing is secret")]
 fn failures_are_as_frequent_as_predicted() {
     let mut rng = seeded();
     let params = BootstrapParams::insecure(BootstrapSpec { log_n: 9, log_slots: 8, ..Preset::Fast.spec() });
