@@ -19,6 +19,7 @@ pub mod functions;
 pub mod gates;
 pub mod helr;
 pub mod keys;
+pub mod lookups;
 pub mod matrices;
 pub mod measure;
 pub mod nn;

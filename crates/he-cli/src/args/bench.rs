@@ -62,6 +62,10 @@ pub enum Subject {
     /// On the GPU if there is one, otherwise on all threads of the CPU. Keys are made in memory:
     /// he-cli params --bootstrap shows how large they are.
     Bootstrap(Refreshed),
+    /// Measure look-ups in tables of 2, 16 and 256 entries in CKKS: time, errors
+    ///
+    /// On the GPU if there is one, otherwise on all threads of the CPU. Keys are made in memory.
+    Lookups(Refreshed),
     /// Measure refreshes of BFV and BGV: time, noise budgets, keys
     ///
     /// On the GPU if there is one, otherwise on all threads of the CPU. Keys take 5 GB of memory.

@@ -9,6 +9,7 @@ use he::bootstrapping::presets::Preset;
 use he_bench::bootstrap;
 use he_bench::functions;
 use he_bench::helr::{self, Training};
+use he_bench::lookups;
 use he_bench::measure::Lab;
 use he_bench::nn;
 use he_bench::papers::Paper;
@@ -81,6 +82,7 @@ fn names(lab: &Lab, subject: &Subject, subjects: &[bootstrap::Subject]) -> Vec<S
         Subject::Gates(_) => he_bench::gates::names(),
         Subject::Nn { .. } => nn::names(),
         Subject::Bootstrap(_) => bootstrap::names(subjects),
+        Subject::Lookups(_) => lookups::names(subjects),
         Subject::Refresh { .. } => refresh::names(),
         Subject::Switching { .. } => switching::names(),
         Subject::Transcipher { .. } => transcipher::names(),
@@ -97,9 +99,9 @@ fn asked(papers: &[crate::args::bench::Paper]) -> Vec<Paper> {
 /// The parameters with bootstrapping of the command line.
 fn bootstrapped(subject: &Subject) -> Result<Vec<bootstrap::Subject>> {
     let made = |named: Named| Ok(bootstrap::Subject { name: named.name(), params: named.params()? });
-    let (asked, functions) = match subject {
+    let (asked, one) = match subject {
         Subject::Bootstrap(asked) => (asked, false),
-        Subject::Functions(asked) => (asked, true),
+        Subject::Functions(asked) | Subject::Lookups(asked) => (asked, true),
         Subject::Helr { preset, options, .. } => {
             let usual = if options.quick { Named::InsecureToy } else { Named::Preset(Preset::Fast) };
             return [preset.unwrap_or(usual)].into_iter().map(made).collect();
@@ -112,7 +114,7 @@ fn bootstrapped(subject: &Subject) -> Result<Vec<bootstrap::Subject>> {
     };
     let asked: Vec<Named> = match (asked.presets.as_slice(), asked.options.quick) {
         ([], true) => vec![Named::InsecureToy],
-        ([], false) if functions => vec![Named::Preset(Preset::Fast)],
+        ([], false) if one => vec![Named::Preset(Preset::Fast)],
         ([], false) => Named::all().filter(|named| *named != Named::InsecureToy).collect(),
         (some, _) => some.to_vec(),
     };
@@ -205,6 +207,7 @@ pub(super) fn run(args: &Bench) -> Result<()> {
         Subject::Papers { options, .. }
         | Subject::Bootstrap(Refreshed { options, .. })
         | Subject::Functions(Refreshed { options, .. })
+        | Subject::Lookups(Refreshed { options, .. })
         | Subject::Helr { options, .. }
         | Subject::Nn { options, .. }
         | Subject::Refresh { options, .. }
@@ -270,6 +273,7 @@ pub(super) fn run(args: &Bench) -> Result<()> {
         Subject::Functions(asked) => {
             functions::tables(&lab, &subjects, asked.runs.effort(options.quick), show)
         }
+        Subject::Lookups(asked) => lookups::tables(&lab, &subjects, asked.runs.effort(options.quick), show),
         Subject::Refresh { subjects, runs, options } => {
             let usual = &refresh::Subject::USUAL[..if options.quick { 1 } else { 4 }];
             let subjects = if subjects.is_empty() { usual } else { subjects.as_slice() };
