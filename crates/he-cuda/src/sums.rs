@@ -149,7 +149,8 @@ impl CudaRing {
         let list = self.cuda.upload_words(op, words.as_flattened())?;
         let grid = self.grid(rows);
         let args = ListArgs { grid, d, list: list.address(), products: products.len() as u32, unused: 0 };
-        // SAFETY: the buffers are live and hold the rows, as the caller checked, and the list the products.
+        // SAFETY: the buffers are live and hold the rows, as the caller checked, and the list has
+        // the products.
         unsafe { self.cuda.launch_rows(op, Entry::TensorSumListed, grid.blocks(rows.span), &args) }
     }
 }

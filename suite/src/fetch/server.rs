@@ -39,8 +39,8 @@ impl Server {
         Ok(server)
     }
 
-    /// Answers a ciphertext of the database, so that the first query finds kernels loaded, tables made
-    /// and memory pooled.
+    /// Answers a ciphertext of the database, so that the first query finds kernels loaded, tables
+    /// made and memory pooled.
     fn rehearse(&self, instance: &Instance) -> Result<(), Error> {
         let query = self.index.segments().first().and_then(|segment| segment.columns.first());
         let search = query.map(|query| self.expanded(&instance.params, query)).transpose()?;

@@ -190,9 +190,9 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
             },
         )
     }
-    /// Joins buffers run by run within the device: each of the `runs` runs of `dst` has the words of
-    /// this run of every part in turn. A part is a buffer with as many runs, from its start on, of
-    /// so many words. The provided body copies part by part.
+    /// Joins buffers run by run within the device: each of the `runs` runs of `dst` has the words
+    /// of this run of every part in turn. A part is a buffer with as many runs, from its start on,
+    /// of so many words. The provided body copies part by part.
     ///
     /// # Errors
     /// Device errors.
