@@ -141,6 +141,11 @@ impl<B: Backend> Backend for Faulty<B> {
         self.after("copy_places", dst)
     }
 
+    fn join_runs(&self, parts: &[(&Self::Buf, usize)], dst: &mut Self::Buf, runs: usize) -> Result<()> {
+        self.inner.join_runs(parts, dst, runs)?;
+        self.after("join_runs", dst)
+    }
+
     fn transpose_words(
         &self,
         src: &Self::Buf,
@@ -336,6 +341,7 @@ fn every_broken_operation_is_found_by_the_suite() {
                 "copy",
                 "copy_blocks",
                 "copy_places",
+                "join_runs",
                 "transpose_words",
                 "truncate",
                 "wipe",
