@@ -56,7 +56,7 @@ pub fn tables(lab: &Lab, subjects: &[Subject], effort: Effort, show: &mut Show<'
 fn shown(subject: &Subject, device: &str, effort: Effort, rows: &[Measured]) -> Table {
     let title = format!("Look-ups in CKKS with `{}`, one call", subject.name);
     let category = |row: &Measured| format!("{} messages, {} entries", row.messages, row.entries);
-    let mut table = Table::new(&id(subject), &title, "messages and table", Unit::Milliseconds)
+    let mut table = Table::new(id(subject), &title, "messages and table", Unit::Milliseconds)
         .categories(rows.iter().map(category));
     let value = |time: Duration| Value::Number(time.as_secs_f64());
     table.measured(&format!("{device}, least"), rows.iter().map(|row| value(least(&row.calls))));
