@@ -162,8 +162,8 @@ KERNEL(tfhe_rotate_any, RotateArgs, TFHE_THREADS, 1) {
             const u64* part = acc + ((size_t)(row / a.levels) << log_n);
             double2* line = values + ((size_t)row << log_m);
             for (u32 j = threadIdx.x; j < m; j += blockDim.x) {
-                u64 re = bundles ? part[j] + a.offset : tfhe_difference(a, part, j, powers[i], log_n);
-                u64 im = bundles ? part[j + m] + a.offset : tfhe_difference(a, part, j + m, powers[i], log_n);
+                u64 re = bundles ? part[j] + tfhe_alternating_offset(a, j) : tfhe_difference(a, part, j, powers[i], log_n);
+                u64 im = bundles ? part[j + m] + tfhe_alternating_offset(a, j + m) : tfhe_difference(a, part, j + m, powers[i], log_n);
                 line[j] = make_double2(tfhe_digit(a, re, row % a.levels + 1), tfhe_digit(a, im, row % a.levels + 1));
             }
             __syncthreads();

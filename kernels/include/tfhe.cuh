@@ -65,6 +65,9 @@ HE_HD u64 tfhe_difference(const A& a, const u64* acc, u32 m, u32 power, u32 log_
     return tfhe_rotated(acc, m, power, log_n) - acc[m] + a.offset;
 }
 
+// Offset of coefficient m of an accumulator that a bundle multiplies: ties round up at even places, down at odd ones.
+HE_HD u64 tfhe_alternating_offset(const RotateArgs& a, u32 m) { return a.offset - (m & 1); }
+
 // Digit j = 1, 2, ... of a word to which the offset was added. A word below 2^52 in the mantissa of 2^52 is a double without conversion.
 template <class A>
 HE_HD double tfhe_digit(const A& a, u64 shifted, u32 j) {

@@ -35,6 +35,7 @@ HE_D void tfhe_rotate_bundles_cluster(const RotateArgs& a) {
     sync_cluster();
 
     u32 products = a.n / a.group;
+    u64 offset = tfhe_alternating_offset(a, F::first(tau, 0)); // All places of a thread have the same parity.
     const double2* key = a.key + ((size_t)ciphertext * products * COMPONENTS + component) * ROWS * M;
     for (u32 i = 0; i < products; ++i, key += COMPONENTS * ROWS * M) {
         double2 factors[ROWS][P], x[P];
@@ -50,7 +51,7 @@ HE_D void tfhe_rotate_bundles_cluster(const RotateArgs& a) {
             double2* line = values + (component * LEVELS + j) * M;
 #pragma unroll
             for (u32 p = 0; p < P; ++p) {
-                u64 re = own[0][p] + a.offset, im = own[1][p] + a.offset;
+                u64 re = own[0][p] + offset, im = own[1][p] + offset;
                 x[p] = LEVELS == 1 ? make_double2(tfhe_single_digit(a, re), tfhe_single_digit(a, im))
                                    : make_double2(tfhe_digit(a, re, j + 1), tfhe_digit(a, im, j + 1));
             }

@@ -112,11 +112,12 @@ fn rotated(params: &TfheParams, key: &BootstrapKey, small: &[u64], table: &[u64]
         let mut sums = vec![(0.0, 0.0); components * m];
         for (row, key) in bundle[0].iter().enumerate() {
             let (part, j) = (row / gadget.levels as usize, row as u32 % gadget.levels + 1);
-            let digit = |&a: &u64| {
-                let digit = a.wrapping_add(gadget.offset()) >> gadget.shift(j);
+            // Ties are rounded up at even places, down at odd ones.
+            let digit = |(place, &a): (usize, &u64)| {
+                let digit = a.wrapping_add(gadget.offset() - (place as u64 & 1)) >> gadget.shift(j);
                 (digit & ((1 << gadget.base_log) - 1)) as f64 - f64::from(gadget.base_log - 1).exp2()
             };
-            let digits: Vec<f64> = acc[part * n..][..n].iter().map(digit).collect();
+            let digits: Vec<f64> = acc[part * n..][..n].iter().enumerate().map(digit).collect();
             let digits = values(&digits, &roots);
             for (at, (sum, &key)) in sums.iter_mut().zip(key).enumerate() {
                 *sum = mul_add(digits[at % m], key, *sum);

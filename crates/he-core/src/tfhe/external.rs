@@ -148,11 +148,12 @@ impl<'a> ExternalProduct<'a> {
         scratch: &mut Scratch,
         next: &[f64],
     ) {
-        let (n, offset, parts) = (self.transform.n(), self.gadget.offset(), self.components);
+        let (n, [even, odd], parts) =
+            (self.transform.n(), self.gadget.alternating_offsets(), self.components);
         let mut ahead = self.transform.ahead(l, next, parts * self.gadget.levels as usize + parts);
         for (part, acc) in acc.chunks_exact(n).enumerate() {
-            for (word, a) in scratch.words.iter_mut().zip(acc) {
-                *word = a.wrapping_add(offset);
+            for (words, a) in scratch.words.as_chunks_mut::<2>().0.iter_mut().zip(acc.as_chunks::<2>().0) {
+                *words = [a[0].wrapping_add(even), a[1].wrapping_add(odd)];
             }
             self.decompose(l, part, scratch, &mut ahead);
         }

@@ -23,6 +23,14 @@ impl Gadget {
         (1..=self.levels).fold(half, |sum, j| sum.wrapping_add(1 << (63 - (j - 1) * self.base_log)))
     }
 
+    /// The [offset](Self::offset) of coefficients of even index, which rounds ties up, and of odd
+    /// index, which rounds them down. Coefficients of products have few bits below the last digit,
+    /// so that ties are frequent: if all were rounded up, these errors would have a mean, which the
+    /// secret, whose mean is 1/2, multiplies by N/2 instead of sqrt(N/2). So they alternate.
+    pub(super) fn alternating_offsets(self) -> [u64; 2] {
+        [self.offset(), self.offset() - 1]
+    }
+
     /// The place of digit j = 1, 2, ...: 64 - j b.
     pub const fn shift(self, j: u32) -> u32 {
         64 - j * self.base_log

@@ -371,6 +371,31 @@ mod tests {
         noise_is_as(&all.collect::<Vec<_>>());
     }
 
+    /// Where the errors of the transform matter, those of digits must still have no mean, which the
+    /// secret would multiply by N/2.
+    #[test]
+    fn errors_of_the_transform_stay_below_their_bound() {
+        let (cpu, count) = (Cpu::new(), 1024);
+        for group in [2, 4] {
+            let preset = *presets::digits_2m128_multibit().unwrap().spec();
+            let params = TfheParams::insecure(TfheSpec { lwe_dimension: 60, ..preset }).unwrap();
+            let (secret, boot, mut rng) = keys_of(&params, group, 40 + group as u64);
+            let small: Vec<u64> = (0..count * 61).map(|_| rng.next_u32().into()).collect();
+            let small = cpu.upload(&small).unwrap();
+            let table = cpu.upload(&vec![1 << 61; params.degree()]).unwrap();
+            let out = cpu.blind_rotate(&boot.key, &small, count, &table, &vec![0; count], 1).unwrap();
+            let phases = secret.phases(&LweBatch::upload(&cpu, &params, &out).unwrap()).unwrap();
+            let nearest = |phase: u64| if phase >> 63 == 1 { 7 << 61 } else { 1 << 61 };
+            let errors = phases.iter().map(|&phase| centred(phase.wrapping_sub(nearest(phase))));
+            let found = errors.map(|error| error * error).sum::<f64>() / count as f64;
+            let noise = params.noise_of_groups(group);
+            let (least, most) = (noise.blind_rotation, noise.bootstrapped());
+            println!("groups of {group}: {:.3} of {least:e}, {:.3} of {most:e}", found / least, found / most);
+            let spread = 6.0 * (2.0 / count as f64).sqrt() + 0.1;
+            assert!(found > least * (1.0 - spread) && found < most * (1.0 + spread), "{found:e}");
+        }
+    }
+
     fn noise_is_as(all: &[(TfheParams, usize)]) {
         let cpu = Cpu::new();
         for (i, (params, group)) in all.iter().enumerate() {

@@ -31,6 +31,11 @@
 //!   matters: over 10^5 bootstraps of `digits_2m128` it is a third of it
 //!   (crates/he-cuda/tests/cuda/tfhe.rs). For a multi-bit key n is n/g times 2^g, and each of the g
 //!   steps of a bundle adds at most 7u to eps, like a level of the transform.
+//!
+//! The rounding of digits has no mean. By keys of single bits, accumulators are sums of many
+//! products, whose last bits differ; by a multi-bit key, an accumulator is one product in doubles,
+//! which often has only one or two bits below the last digit, so that ties are frequent. Half of
+//! them are rounded down ([`Gadget`](super::Gadget), `alternating_offsets`).
 
 use super::TfheParams;
 use super::transform::relative_error;

@@ -4,10 +4,22 @@ use super::{BLOCK, C, Transform, part};
 use crate::error::Result;
 use crate::lanes::Quads;
 
-/// exp(i pi j / N) for j < 2N: the values of monomials.
+/// exp(i pi j / N) for j < 2N: the values of monomials. Angles beyond pi / 4, whose rounding would
+/// turn the values by several units in the last place, are taken from that octant.
 pub(in crate::tfhe) fn units(n: usize) -> Vec<(f64, f64)> {
     let angle = |j: usize| std::f64::consts::PI * j as f64 / n as f64;
-    (0..2 * n).map(|j| (libm::cos(angle(j)), libm::sin(angle(j)))).collect()
+    let octant = |j: usize| (libm::cos(angle(j)), libm::sin(angle(j)));
+    let quadrant = |j: usize| match octant(j.min(n / 2 - j)) {
+        (cos, sin) if j > n / 4 => (sin, cos),
+        unit => unit,
+    };
+    let turned = |j: usize| match (j / (n / 2), quadrant(j % (n / 2))) {
+        (0, unit) => unit,
+        (1, (cos, sin)) => (-sin, cos),
+        (2, (cos, sin)) => (-cos, -sin),
+        (_, (cos, sin)) => (sin, -cos),
+    };
+    (0..2 * n).map(turned).collect()
 }
 
 /// Bundles of 2^g rows of values by g monomials.
