@@ -85,13 +85,13 @@ pub trait LweOps: Backend {
     /// 1, ... (Chillotti, Gama, Georgieva, Izabachene 2020, algorithm 9), digits by
     /// [`Gadget`](super::Gadget); by a multi-bit key, acc = bundle x acc for each group of bits i =
     /// 0, g, 2 g, ... instead, and the digits of coefficients of odd index round ties down: the
-    /// gadget's offset is smaller by 1. Its bundle is the sum over the patterns u of GGSW(the bits are u)
-    /// times X^e, e = a_i u_0 + a_(i + 1) u_1 + ..., in values, of which value c of X^a is entry
-    /// (1 + 4 r) a modulo 2N of [`TfheParams::units`], r the log2 M bits of c reversed: v_u becomes
-    /// v_2u plus X^a_i times v_(2u + 1), then, of these half as many, v_2u plus X^a_(i + 1) times
-    /// v_(2u + 1), and so on to one, each with the fused operations of products, with X^a as digit.
-    /// Finally, the coefficients f N / `functions` are extracted: coefficient h of A S is the sum
-    /// of a_(h - j) s_j over j <= h minus that of a_(N + h - j) s_j over j > h.
+    /// gadget's offset is smaller by 1. Its bundle is the sum over the patterns u of GGSW(the bits
+    /// are u) times X^e, e = a_i u_0 + a_(i + 1) u_1 + ..., in values, of which value c of X^a is
+    /// entry (1 + 4 r) a modulo 2N of [`TfheParams::units`], r the log2 M bits of c reversed: v_u
+    /// becomes v_2u plus X^a_i times v_(2u + 1), then, of these half as many, v_2u plus X^a_(i + 1)
+    /// times v_(2u + 1), and so on to one, each with the fused operations of products, with X^a as
+    /// digit. Finally, the coefficients f N / `functions` are extracted: coefficient h of A S is
+    /// the sum of a_(h - j) s_j over j <= h minus that of a_(N + h - j) s_j over j > h.
     ///
     /// # Errors
     /// Device errors.
