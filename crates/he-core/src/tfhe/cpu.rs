@@ -54,12 +54,13 @@ impl LweOps for Cpu {
         let mut bootstrap = vec![0.0; all * size];
         match &bundles {
             None => {
-                let each = bootstrap.par_chunks_mut(size).enumerate();
-                each.try_for_each(|(i, values)| ggsw(i, values))?;
+                bootstrap.par_chunks_mut(size).enumerate().try_for_each(|(i, values)| ggsw(i, values))?;
             }
             Some(bundles) => {
-                let each = bootstrap.par_chunks_mut(bundles.words(size)).enumerate();
-                each.try_for_each(|(group, values)| bundles.fill(group, size, values, &ggsw))?;
+                bootstrap
+                    .par_chunks_mut(bundles.words(size))
+                    .enumerate()
+                    .try_for_each(|(group, values)| bundles.fill(group, size, values, &ggsw))?;
             }
         }
         let width = spec.lwe_dimension + 1;
