@@ -270,8 +270,8 @@ pub mod presets {
     }
 
     /// Gates that fail with probability below 2^-128 also by multi-bit keys of up to four bits in a
-    /// group ([`BootstrapKey::generate_multi_bit`](super::BootstrapKey::generate_multi_bit)), for
-    /// the lowest latency.
+    /// group ([`generate_multi_bit`](crate::tfhe::BootstrapKey::generate_multi_bit)), for the lowest
+    /// latency.
     ///
     /// # Errors
     /// None in practice.
