@@ -92,10 +92,10 @@ impl fmt::Display for Facts {
         )?;
         writeln!(f, "prepared set: {} MB of memory", self.memory_bytes.div_ceil(1_000_000))?;
         writeln!(f, "noise budget of the answer: {:.1} bits", self.budget)?;
-        write!(
-            f,
-            "failures: 2^{:.1} for the client's table, 2^{:.1} for a false match",
-            self.table_failure_log2, self.false_positive_log2
-        )
+        match self.table_failure_log2 {
+            f64::NEG_INFINITY => write!(f, "failures: none for the client's table")?,
+            failure => write!(f, "failures: 2^{failure:.1} for the client's table")?,
+        }
+        write!(f, ", 2^{:.1} for a false match", self.false_positive_log2)
     }
 }
