@@ -118,6 +118,17 @@ pub struct LookupRecord {
     pub entry: Option<String>,
 }
 
+/// The file that a step writes.
+#[derive(Debug, Args)]
+pub struct LookupOutput {
+    /// The file to write, or - for standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+    /// Replace the output file if it exists
+    #[arg(long)]
+    pub force: bool,
+}
+
 /// `lookup query`.
 #[derive(Debug, Args)]
 pub struct LookupQuery {
@@ -128,12 +139,8 @@ pub struct LookupQuery {
     /// The key of the client
     #[arg(short, long, value_name = "FILE")]
     pub key: PathBuf,
-    /// The file to write, or - for standard output
-    #[arg(short, long, value_name = "FILE")]
-    pub output: PathBuf,
-    /// Replace the output file if it exists
-    #[arg(long)]
-    pub force: bool,
+    #[command(flatten)]
+    pub to: LookupOutput,
 }
 
 /// `lookup answer`.
@@ -143,12 +150,8 @@ pub struct LookupAnswer {
     pub database: PathBuf,
     /// The query that lookup query wrote
     pub query: PathBuf,
-    /// The file to write, or - for standard output
-    #[arg(short, long, value_name = "FILE")]
-    pub output: PathBuf,
-    /// Replace the output file if it exists
-    #[arg(long)]
-    pub force: bool,
+    #[command(flatten)]
+    pub to: LookupOutput,
     #[command(flatten)]
     pub device: DeviceFlag,
 }
@@ -165,12 +168,8 @@ pub struct LookupRead {
     /// The key of the client
     #[arg(short, long, value_name = "FILE")]
     pub key: PathBuf,
-    /// The file to write, or - for standard output
-    #[arg(short, long, value_name = "FILE")]
-    pub output: PathBuf,
-    /// Replace the output file if it exists
-    #[arg(long)]
-    pub force: bool,
+    #[command(flatten)]
+    pub to: LookupOutput,
 }
 
 /// `lookup info`.

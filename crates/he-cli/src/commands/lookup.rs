@@ -146,27 +146,27 @@ fn query(args: &LookupQuery) -> Result<Summary> {
         (Some(number), _) => client.query(*number, &mut rng()?),
         (None, entry) => client.query_key(entry.as_deref().unwrap_or_default().as_bytes(), &mut rng()?),
     })?;
-    let options = OutputOptions { force: args.force, ..OutputOptions::default() };
-    let output = stdio::create(&args.output, options, Text::No, &[&args.description, &args.key])?;
+    let options = OutputOptions { force: args.to.force, ..OutputOptions::default() };
+    let output = stdio::create(&args.to.output, options, Text::No, &[&args.description, &args.key])?;
     let bytes = query.to_bytes(description.params());
     lookup::write(output, &bytes)?;
-    let line = format!("{}: {}, in {}", shown(&args.output), units::bytes(bytes.len() as u64), time());
-    Ok(summary("query", &description).output(&args.output).fact("bytes", bytes.len()).line(line))
+    let line = format!("{}: {}, in {}", shown(&args.to.output), units::bytes(bytes.len() as u64), time());
+    Ok(summary("query", &description).output(&args.to.output).fact("bytes", bytes.len()).line(line))
 }
 
 fn answer(args: &LookupAnswer) -> Result<Summary> {
     let database = LookupFolder::open(&args.database)?;
     let description = database.description();
     let query = object(&args.query, |bytes| Query::from_bytes(description, bytes))?;
-    let options = OutputOptions { force: args.force, ..OutputOptions::default() };
-    let output = stdio::create(&args.output, options, Text::No, &[&args.query])?;
+    let options = OutputOptions { force: args.to.force, ..OutputOptions::default() };
+    let output = stdio::create(&args.to.output, options, Text::No, &[&args.query])?;
     let devices = args.device.open()?;
     let ring = lookup::ring(description.params(), devices.lead().clone())?;
     let answers = database.answer(vec![query], &ring, &Shown::default())?;
     let bytes: Vec<u8> = answers.iter().flat_map(|answer| answer.to_bytes(description.params())).collect();
     lookup::write(output, &bytes)?;
-    let line = format!("{}: {}, in {}", shown(&args.output), units::bytes(bytes.len() as u64), time());
-    let summary = summary("answer", description).path("input", &args.query).output(&args.output);
+    let line = format!("{}: {}, in {}", shown(&args.to.output), units::bytes(bytes.len() as u64), time());
+    let summary = summary("answer", description).path("input", &args.query).output(&args.to.output);
     Ok(summary.fact("bytes", bytes.len()).fact("device", devices.name()).line(line))
 }
 
@@ -183,11 +183,11 @@ fn read(args: &LookupRead) -> Result<Summary> {
     let Some(record) = found else {
         return Err(CliError::new("the database has no such key").hint("keys are compared byte by byte"));
     };
-    let options = OutputOptions { force: args.force, private: true, ..OutputOptions::default() };
-    let output = stdio::create(&args.output, options, Text::IfSo, &[&args.answer, &args.key])?;
+    let options = OutputOptions { force: args.to.force, private: true, ..OutputOptions::default() };
+    let output = stdio::create(&args.to.output, options, Text::IfSo, &[&args.answer, &args.key])?;
     lookup::write(output, &record)?;
-    let line = format!("{}: {} bytes, in {}", shown(&args.output), record.len(), time());
-    Ok(summary("read", &description).path("input", &args.answer).output(&args.output).line(line))
+    let line = format!("{}: {} bytes, in {}", shown(&args.to.output), record.len(), time());
+    Ok(summary("read", &description).path("input", &args.answer).output(&args.to.output).line(line))
 }
 
 fn info(args: &LookupInfo) -> Result<Summary> {
