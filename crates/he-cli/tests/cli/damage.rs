@@ -149,8 +149,8 @@ fn damaged_keys_are_refused() {
         [(&secret, &decrypting as &dyn Fn() -> Call), (&public, &encrypting), (&eval, &evaluating)]
     {
         all_refused(dir.path(), cut(bytes), &[call]);
-        all_refused(dir.path(), changed(bytes, 30), &[call]);
-        all_refused(dir.path(), changed(bytes, 30).step_by(9), &[&info]);
+        all_refused(dir.path(), changed(bytes, 16), &[call]);
+        all_refused(dir.path(), changed(bytes, 16).step_by(5), &[&info]);
         all_refused(dir.path(), extended(bytes), &[call, &info]);
     }
     let other = Keys::usual();

@@ -28,7 +28,7 @@ pub use matrix::matrices;
 pub use prefix::{prefix_rings, split_rings};
 pub use small::{
     automorphisms, conversion_edges, conversions, elementwise, samplers, signed_words, transforms,
-    transforms_obey_laws,
+    transforms_obey_laws, transforms_of_degree,
 };
 pub use whole::{known_answers, memory, programs, threads};
 pub use wide::{wide_embeddings, wide_operations, wide_products};

@@ -1,7 +1,7 @@
 //! Enough rows for the kernels that fill a device; with fewer, transforms use others (`is_fine` in
 //! `src/ntt.rs`).
 
-use super::devices::{FEW, emulated, emulated_small, gpu_or_skip, in_other_orders};
+use super::devices::{FEW, emulated, emulated_small, gpu_or_skip, in_other_orders, sized};
 use he_core::arith::ntt_primes_below;
 use he_core::backend::{Backend, Cpu, KeySwitchOps, KeySwitchShape, PolyOps};
 use he_core::conformance::Mirror;
@@ -150,7 +150,8 @@ emulated! {
     emulated_13(emulated_small(Arithmetic::Float)): Case::narrow(13, FEW), Case::mixed(13, FEW);
     emulated_14(emulated_small(Arithmetic::Float)): Case::narrow(14, FEW), Case::mixed(14, FEW);
     emulated_bytes(emulated(Arithmetic::Float)):
-        Case::short(14, 13, &[50, 49], 1), Case::short(14, 9, &[50, 49], 1), Case::short(14, 5, &[50; 4], 2);
+        Case::short(14, 13, &[50, 49], 1), Case::short(14, 9, &[50, 49], 1),
+        Case::short(14, 5, &[50; 4], sized(1, 2) as usize);
 }
 
 /// Transforms of more words than the cache of a device of so few multiprocessors holds, whose first

@@ -2,7 +2,7 @@
 //! second operand are one launch or two, and the tensor product is computed where it is used, or
 //! before.
 
-use super::devices::{emulated, gpu_or_skip};
+use super::devices::{emulated, gpu_or_skip, sized};
 use super::program::seed;
 use he_core::arith::ntt_primes_below;
 use he_core::backend::{Backend, Cpu, ExactOps, PolyOps, ScaledTensor};
@@ -57,12 +57,13 @@ fn products(
 #[test]
 fn emulated_scaled_products() {
     let float = emulated(Arithmetic::Float);
-    for case in [(6, 2, 40), (9, 1, 49), (10, 1, 50), (10, 2, 60)] {
+    let log_n = sized(8, 10);
+    for case in [(6, 2, 40), (9, 1, 49), (log_n, 1, 50), (log_n, 2, 60)] {
         products(&float, &COUNTS, case).unwrap();
     }
     products(&float, &COUNTS[2..4], (12, 1, 50)).unwrap();
     products(&float, &COUNTS[4..5], (12, 2, 60)).unwrap();
-    products(&emulated(Arithmetic::Integer), &COUNTS, (10, 1, 49)).unwrap();
+    products(&emulated(Arithmetic::Integer), &COUNTS, (log_n, 1, 49)).unwrap();
     // Tiles of 2^11 points.
     products(&float, &COUNTS[..1], (16, 1, 49)).unwrap();
     products(&float, &COUNTS[..1], (16, 1, 60)).unwrap();

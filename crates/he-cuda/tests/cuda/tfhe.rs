@@ -456,20 +456,30 @@ fn batches_that_are_overseen_end_between_launches() {
     let small: Vec<u64> = (0..2 * count).map(|_| rng.next_u64() >> 32).collect();
     let table: Vec<u64> = (0..params.degree()).map(|_| rng.next_u64()).collect();
     let emulator = emulated(Arithmetic::Auto);
-    let run = |cuda: &Cuda| {
+    let run = |cuda: &Cuda, small: &[u64]| {
+        let count = small.len() / 2;
         let key = cuda.lwe_key(&key)?;
-        let (small, table) = (cuda.upload(&small)?, cuda.upload(&table)?);
+        let (small, table) = (cuda.upload(small)?, cuda.upload(&table)?);
         let found = cuda.blind_rotate(&key, &small, count, &table, &vec![0; count], 2)?;
         cuda.download(&found, 0..cuda.words(&found))
     };
     let overseen = |most: usize| {
         let limited = Arc::new(Limited { most, lookups: AtomicUsize::default() });
-        let found = run(&emulator.overseen(Arc::clone(&limited) as _));
+        let found = run(&emulator.overseen(Arc::clone(&limited) as _), &small);
         (found, limited.lookups.load(Ordering::Relaxed))
     };
-    let expected = run(&emulator).unwrap();
     let (found, lookups) = overseen(usize::MAX);
-    assert!(found.unwrap() == expected && lookups == count);
+    let found = found.unwrap();
+    assert_eq!(lookups, count);
+    // Look-ups on both sides of the border between the launches, and at the end, alone.
+    let words = found.len() / (2 * count);
+    for alone in [(1 << 14) - 30..(1 << 14) + 30, count - 5..count] {
+        let expected = run(&emulator, &small[2 * alone.start..2 * alone.end]).unwrap();
+        let of_both = found.chunks_exact(words * count);
+        let found: Vec<u64> =
+            of_both.flat_map(|all| &all[words * alone.start..words * alone.end]).copied().collect();
+        assert!(found == expected, "{alone:?}");
+    }
     let (ended, lookups) = overseen(1);
     assert!(matches!(ended, Err(Error::Cancelled)));
     assert_eq!(lookups, 1 << 14);

@@ -83,10 +83,10 @@ where
 pub fn tensors<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
     let painted = [Fill::Paint(1), Fill::Paint(2), Fill::Paint(3), Fill::Paint(4)];
     small_rings(backend, log_n, |lab| {
-        for rows in shapes(lab.log_n) {
-            for fills in [painted, [Fill::Top; 4]] {
-                in_case(tensor_case(lab, rows.at(0), fills), || lab.case((rows, fills)))?;
-            }
+        // Each shape takes both in turn, by degree.
+        for (i, rows) in shapes(lab.log_n).into_iter().enumerate() {
+            let fills = if (i + lab.log_n as usize).is_multiple_of(2) { painted } else { [Fill::Top; 4] };
+            in_case(tensor_case(lab, rows.at(0), fills), || lab.case((rows, fills)))?;
         }
         Ok(())
     })
@@ -675,8 +675,10 @@ pub fn embeddings_of_degree<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
         for (q, batch, scale) in
             [(1, 3, 2f64.powi(24)), (2, 1, 3e12), (3, 3, 2f64.powi(45)), (5, 1, 7e16), (6, 3, 1e15)]
         {
-            // At large degrees one batch for each number of slots, all of them for the greatest.
-            if !is_small && log_slots + 1 < log_n && q != [2, 3, 5][log_slots as usize % 3] {
+            // At large degrees one batch for every third number of slots, all of them for the
+            // greatest.
+            let is_one = log_slots % 3 == 0 && q == [2, 3, 5][(log_slots / 3) as usize % 3];
+            if !is_small && log_slots + 1 < log_n && !is_one {
                 continue;
             }
             let to = Embedding { fft: &fft, slots, scale, level: q };
@@ -704,8 +706,9 @@ pub fn embeddings_of_degree<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
     let below = |x: f64| f64::from_bits(x.to_bits() - 1);
     let border = 2f64.powi(62);
     let scales = [below(border), border, border * 1.5, 2f64.powi(100), 2f64.powi(130), 0.5, 1.5, 2.5, 1e300];
+    let signs = [Complex64::ONE, -Complex64::ONE, Complex64::I, Complex64::new(2.0, 1e10)];
     for slots in [1, lab.n / 2] {
-        for sign in [Complex64::ONE, -Complex64::ONE, Complex64::I, Complex64::new(2.0, 1e10)] {
+        for &sign in if is_small { &signs[..] } else { &signs[3..] } {
             for (q, scale) in [1, 4].into_iter().flat_map(|q| scales.map(|scale| (q, scale))) {
                 let vector = vec![sign; slots];
                 let to = Embedding { fft: &fft, slots, scale, level: q };

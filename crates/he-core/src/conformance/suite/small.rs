@@ -94,103 +94,115 @@ fn reversed(i: usize, bits: u32) -> u64 {
 /// Large transforms: values of X, some values of any polynomial, products by monomials, the
 /// inverse.
 pub fn transforms_obey_laws<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
-    large_rings(backend, log_n, |lab| {
-        let (ops, n) = (&lab.ring, lab.n);
-        let rows = Rows::new(Span::extended(6, 3), 1).at(n);
-        let primes = lab.primes(rows.span);
-        let monomial = |k: usize| -> Result<B::Buf> {
-            let mut words = vec![0; rows.at + rows.count() * n];
-            words[rows.at..].chunks_exact_mut(n).for_each(|row| row[k] = 1);
-            let mut x = lab.backend.upload(&words)?;
-            ops.ntt(rows, &mut x)?;
-            Ok(x)
-        };
-        // The values of X are the roots in the order of the contract, psi the least of them.
-        let x = lab.read_rows(&monomial(1)?, rows)?;
-        for (row, &q) in x.chunks_exact(n).zip(&primes) {
-            let psi = row.iter().copied().min().unwrap_or(0);
-            lab.expect("ntt", "psi^N = -1", &[power(psi, n as u64, q)], &[q - 1])?;
-            let mut powers = vec![1; 2 * n];
-            for e in 1..2 * n {
-                powers[e] = product(powers[e - 1], psi, q);
-            }
-            let expected: Vec<u64> =
-                (0..n).map(|i| powers[2 * reversed(i, lab.log_n) as usize + 1]).collect();
-            in_case(lab.expect("ntt", "the values of X", row, &expected), || lab.case(q))?;
-        }
-        for fill in [Fill::Paint(1), Fill::Top] {
-            let check = || -> Result<()> {
-                let input = lab.words(rows, fill);
-                let mut a = lab.backend.upload(&input)?;
-                ops.ntt(rows, &mut a)?;
-                let values = lab.read(&a)?;
-                for (limb, &q) in primes.iter().enumerate() {
-                    let at = rows.at + limb * n;
-                    for i in [0, 1, n / 2 - 1, n / 2, n * 2 / 3, n - 2, n - 1] {
-                        let root = x[limb * n + i];
-                        let horner = |sum: u64, &a: &u64| (product(sum, root, q) + a) % q;
-                        let value = input[at..at + n].iter().rev().fold(0, horner);
-                        lab.expect("ntt", "a value of the polynomial", &[values[at + i]], &[value])?;
-                    }
-                }
-                for k in [1, n / 2 + 3, n - 1] {
-                    let mut b = lab.backend.upload(&values)?;
-                    ops.mul_assign(rows, &mut b, Operand::at(&monomial(k)?, 1, rows.at))?;
-                    ops.intt(rows, &mut b)?;
-                    let expected: Vec<u64> = (0..rows.count() * n)
-                        .map(|word| {
-                            let (limb, i) = (word / n, word % n);
-                            let row = &input[rows.at + limb * n..][..n];
-                            if i >= k { row[i - k] } else { (primes[limb] - row[n + i - k]) % primes[limb] }
-                        })
-                        .collect();
-                    lab.expect("intt", "a times X^k", &lab.read_rows(&b, rows)?, &expected)?;
-                }
-                ops.intt(rows, &mut a)?;
-                lab.expect("intt", "the input of ntt", &lab.read(&a)?, &input)
-            };
-            in_case(check(), || lab.case(fill))?;
-        }
-        Ok(())
-    })?;
-    // Every batch entry is transformed as if it were the only one.
+    large_rings(backend, log_n, laws)?;
     for log_n in large(log_n) {
-        let lab = Lab::new(backend.clone(), &WIDTHS[log_n as usize % 3], log_n)?;
-        let (ops, n) = (&lab.ring, lab.n);
-        let rows = Rows::new(Span { start: 2, q: 5, p: 2 }, 3).at(2 * n);
-        for forward in [true, false] {
-            let transform = |rows: Rows, a: &mut B::Buf| {
-                if forward { ops.ntt(rows, a) } else { ops.intt(rows, a) }
-            };
-            let mut a = lab.buffer(rows, Fill::Paint(5))?;
-            transform(rows, &mut a)?;
-            let mut expected = lab.words(rows, Fill::Paint(5));
-            for limb in 0..rows.span.limbs() {
-                let q = lab.q(rows.span, limb);
-                let prime = |q: u64, primes: &[u64]| primes.iter().position(|&p| p == q);
-                // A single prime is selected by a span of its own, or as the last special one of a
-                // span.
-                let (span, skip) = match prime(q, &lab.chain) {
-                    Some(i) => (Span::digit(i, i + 1), 0),
-                    None => {
-                        let p = prime(q, &lab.special).unwrap_or(0);
-                        (Span::special(p + 1), p)
-                    }
-                };
-                for entry in 0..rows.batch {
-                    let at = rows.at + (limb * rows.batch + entry) * n;
-                    let mut alone = vec![0; skip * n];
-                    alone.extend_from_slice(&expected[at..at + n]);
-                    let mut alone = lab.backend.upload(&alone)?;
-                    transform(Rows::new(span, 1), &mut alone)?;
-                    let row = lab.backend.download(&alone, skip * n..(skip + 1) * n)?;
-                    expected[at..at + n].copy_from_slice(&row);
+        batch_entries(&Lab::new(backend.clone(), &WIDTHS[log_n as usize % 3], log_n)?)?;
+    }
+    Ok(())
+}
+
+/// The same at one degree, modulo primes of one of the three kinds.
+pub fn transforms_of_degree<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
+    let lab = Lab::new(backend.clone(), &WIDTHS[log_n as usize % 3], log_n)?;
+    laws(&lab)?;
+    batch_entries(&lab)
+}
+
+fn laws<B: RingOps>(lab: &Lab<B>) -> Result<()> {
+    let (ops, n) = (&lab.ring, lab.n);
+    let rows = Rows::new(Span::extended(6, 3), 1).at(n);
+    let primes = lab.primes(rows.span);
+    let monomial = |k: usize| -> Result<B::Buf> {
+        let mut words = vec![0; rows.at + rows.count() * n];
+        words[rows.at..].chunks_exact_mut(n).for_each(|row| row[k] = 1);
+        let mut x = lab.backend.upload(&words)?;
+        ops.ntt(rows, &mut x)?;
+        Ok(x)
+    };
+    // The values of X are the roots in the order of the contract, psi the least of them.
+    let x = lab.read_rows(&monomial(1)?, rows)?;
+    for (row, &q) in x.chunks_exact(n).zip(&primes) {
+        let psi = row.iter().copied().min().unwrap_or(0);
+        lab.expect("ntt", "psi^N = -1", &[power(psi, n as u64, q)], &[q - 1])?;
+        let mut powers = vec![1; 2 * n];
+        for e in 1..2 * n {
+            powers[e] = product(powers[e - 1], psi, q);
+        }
+        let expected: Vec<u64> = (0..n).map(|i| powers[2 * reversed(i, lab.log_n) as usize + 1]).collect();
+        in_case(lab.expect("ntt", "the values of X", row, &expected), || lab.case(q))?;
+    }
+    for fill in [Fill::Paint(1), Fill::Top] {
+        let check = || -> Result<()> {
+            let input = lab.words(rows, fill);
+            let mut a = lab.backend.upload(&input)?;
+            ops.ntt(rows, &mut a)?;
+            let values = lab.read(&a)?;
+            for (limb, &q) in primes.iter().enumerate() {
+                let at = rows.at + limb * n;
+                for i in [0, 1, n / 2 - 1, n / 2, n * 2 / 3, n - 2, n - 1] {
+                    let root = x[limb * n + i];
+                    let horner = |sum: u64, &a: &u64| (product(sum, root, q) + a) % q;
+                    let value = input[at..at + n].iter().rev().fold(0, horner);
+                    lab.expect("ntt", "a value of the polynomial", &[values[at + i]], &[value])?;
                 }
             }
-            let op = if forward { "ntt" } else { "intt" };
-            let found = lab.read(&a)?;
-            in_case(lab.expect(op, "rows transformed alone", &found, &expected), || lab.case(rows))?;
+            for k in [1, n / 2 + 3, n - 1] {
+                let mut b = lab.backend.upload(&values)?;
+                ops.mul_assign(rows, &mut b, Operand::at(&monomial(k)?, 1, rows.at))?;
+                ops.intt(rows, &mut b)?;
+                let expected: Vec<u64> = (0..rows.count() * n)
+                    .map(|word| {
+                        let (limb, i) = (word / n, word % n);
+                        let row = &input[rows.at + limb * n..][..n];
+                        if i >= k { row[i - k] } else { (primes[limb] - row[n + i - k]) % primes[limb] }
+                    })
+                    .collect();
+                lab.expect("intt", "a times X^k", &lab.read_rows(&b, rows)?, &expected)?;
+            }
+            ops.intt(rows, &mut a)?;
+            lab.expect("intt", "the input of ntt", &lab.read(&a)?, &input)
+        };
+        in_case(check(), || lab.case(fill))?;
+    }
+    Ok(())
+}
+
+/// Every batch entry is transformed as if it were the only one.
+fn batch_entries<B: RingOps>(lab: &Lab<B>) -> Result<()> {
+    let (ops, n) = (&lab.ring, lab.n);
+    let rows = Rows::new(Span { start: 2, q: 5, p: 2 }, 3).at(2 * n);
+    for forward in [true, false] {
+        let transform = |rows: Rows, a: &mut B::Buf| {
+            if forward { ops.ntt(rows, a) } else { ops.intt(rows, a) }
+        };
+        let mut a = lab.buffer(rows, Fill::Paint(5))?;
+        transform(rows, &mut a)?;
+        let mut expected = lab.words(rows, Fill::Paint(5));
+        for limb in 0..rows.span.limbs() {
+            let q = lab.q(rows.span, limb);
+            let prime = |q: u64, primes: &[u64]| primes.iter().position(|&p| p == q);
+            // A single prime is selected by a span of its own, or as the last special one of a
+            // span.
+            let (span, skip) = match prime(q, &lab.chain) {
+                Some(i) => (Span::digit(i, i + 1), 0),
+                None => {
+                    let p = prime(q, &lab.special).unwrap_or(0);
+                    (Span::special(p + 1), p)
+                }
+            };
+            for entry in 0..rows.batch {
+                let at = rows.at + (limb * rows.batch + entry) * n;
+                let mut alone = vec![0; skip * n];
+                alone.extend_from_slice(&expected[at..at + n]);
+                let mut alone = lab.backend.upload(&alone)?;
+                transform(Rows::new(span, 1), &mut alone)?;
+                let row = lab.backend.download(&alone, skip * n..(skip + 1) * n)?;
+                expected[at..at + n].copy_from_slice(&row);
+            }
         }
+        let op = if forward { "ntt" } else { "intt" };
+        let found = lab.read(&a)?;
+        in_case(lab.expect(op, "rows transformed alone", &found, &expected), || lab.case(rows))?;
     }
     Ok(())
 }
