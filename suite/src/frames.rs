@@ -5,7 +5,7 @@ use crate::output::Output;
 use he::rlwe::Fingerprint;
 use he::wire::{Frame, FrameKind, FrameReader, FrameWriter, WireParams};
 use std::fs::File;
-use std::io::{BufReader, BufWriter};
+use std::io::{BufReader, BufWriter, Read};
 use std::path::{Path, PathBuf};
 
 const BUFFER: usize = 1 << 20;
@@ -40,16 +40,22 @@ impl Writer {
 }
 
 /// Reads frames of known parameters.
-pub(crate) struct Reader {
+pub(crate) struct Reader<R: Read = BufReader<File>> {
     path: PathBuf,
-    frames: FrameReader<BufReader<File>>,
+    frames: FrameReader<R>,
 }
 
 impl Reader {
     /// Opens a file, which has to begin with these parameters.
     pub(crate) fn open<P: WireParams>(path: &Path, params: &P) -> Result<Self, Error> {
-        let file = BufReader::with_capacity(BUFFER, File::open(path).at(path)?);
-        let mut reader = Self { path: path.into(), frames: FrameReader::new(file) };
+        Self::over(BufReader::with_capacity(BUFFER, File::open(path).at(path)?), path, params)
+    }
+}
+
+impl<R: Read> Reader<R> {
+    /// Reads bytes, which have to begin with these parameters, and which errors call by this name.
+    pub(crate) fn over<P: WireParams>(bytes: R, path: &Path, params: &P) -> Result<Self, Error> {
+        let mut reader = Self { path: path.into(), frames: FrameReader::new(bytes) };
         let found = reader.next(P::KIND, P::MAX_BODY)?;
         let found = found.ok_or_else(|| reader.count("nothing", "parameters"))?;
         if found.fingerprint != params.fingerprint() || found.body != params.to_frame().body {

@@ -71,7 +71,7 @@ fn scores(instance: &Instance, model: &CompiledModel, count: usize) -> Result<Ve
 }
 
 /// The place of the greatest output.
-fn label(outputs: &Outputs) -> usize {
+pub(super) fn label(outputs: &Outputs) -> usize {
     let scores = outputs.values.iter().enumerate();
     scores.max_by(|left, right| left.1.total_cmp(right.1)).map_or(0, |(label, _)| label)
 }

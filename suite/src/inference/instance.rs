@@ -63,6 +63,12 @@ impl Instance {
         Ok(Self { folders: Folders::new(known.0), size, insecure_log_n: insecure_log_n(invocation)? })
     }
 
+    /// The largest one, of images in stacks, for a stage that is started without a size.
+    pub(super) fn of_stacks(invocation: &Invocation) -> Result<Self, Error> {
+        let size = SIZES.len() - 1;
+        Ok(Self { folders: Folders::new(SIZES[size].0), size, insecure_log_n: insecure_log_n(invocation)? })
+    }
+
     /// The instances whose keys a server has, for a stage that is started without a size.
     pub(super) fn started(invocation: &Invocation) -> Result<Vec<Self>, Error> {
         let insecure_log_n = insecure_log_n(invocation)?;
@@ -111,6 +117,11 @@ fn insecure_log_n(invocation: &Invocation) -> Result<Option<u32>, Error> {
 
 /// Digits that the network was trained on.
 fn calibration() -> Vec<Vec<f64>> {
-    let digits = DIGITS.chunks_exact(1 + PIXELS).take(CALIBRATION);
-    digits.map(|digit| digit[1..].iter().map(|&grey| f64::from(grey) / 255.0).collect()).collect()
+    digits().take(CALIBRATION).collect()
+}
+
+/// Digits that come with the network, those of the calibration first.
+pub(super) fn digits() -> impl Iterator<Item = Vec<f64>> + Clone {
+    let digits = DIGITS.chunks_exact(1 + PIXELS);
+    digits.map(|digit| digit[1..].iter().map(|&grey| f64::from(grey) / 255.0).collect())
 }

@@ -5,6 +5,7 @@ mod client;
 mod folders;
 mod images;
 mod instance;
+mod measure;
 mod server;
 
 use crate::error::Error;
@@ -16,8 +17,9 @@ use he_nn::CompiledModel;
 use instance::Instance;
 use server::Server;
 
-/// The stages of the harness in the order in which it starts them, and the resident server.
-const STAGES: [&str; 8] = [
+/// The stages of the harness in the order in which it starts them, the resident server, and a
+/// measurement of images in memory.
+const STAGES: [&str; 9] = [
     "client_key_generation",
     "server_preprocess_model",
     "client_preprocess_input",
@@ -26,10 +28,13 @@ const STAGES: [&str; 8] = [
     "client_decrypt_decode",
     "client_postprocess",
     SERVE,
+    "measure",
 ];
 
 /// The stage of the resident server, which no harness starts.
 const SERVE: &str = "serve";
+
+const COUNT: &str = "the number of images";
 
 /// The requests to a server: to have prepared the network, or to compute on the images.
 const LOAD: &str = "load";
@@ -55,6 +60,7 @@ pub(crate) fn run(invocation: &Invocation) -> Result<(), Error> {
         "server_encrypted_compute" => ask(&instance()?, ANSWER),
         "client_decrypt_decode" => client::decrypt(&instance()?),
         SERVE => serve(&instance()?),
+        "measure" => measure::measure(&Instance::of_stacks(invocation)?, invocation.count(0, COUNT)?),
         stage => Err(Error::Stage(stage.into(), STAGES.join(", "))),
     }
 }

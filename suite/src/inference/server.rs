@@ -10,9 +10,13 @@ use he::Device;
 use he::backend::Backend as _;
 use he::circuits::ckks::NeverRefresh;
 use he::ckks::{Ciphertext, Evaluator, SeededCiphertext};
+use he::ring::Ring;
 use he::rlwe::EvaluationKeys;
 use he::wire::{FrameKind, Wire as _, WireParams as _};
+use he_nn::program::Made;
 use he_nn::{CompiledModel, PreparedModel};
+use std::io::Read;
+use std::time::{Duration, Instant};
 
 /// The network and the keys on the device.
 pub(super) struct Server<'m> {
@@ -26,8 +30,17 @@ impl<'m> Server<'m> {
     /// Loads the keys of the client, and encodes the network.
     pub(super) fn new(instance: &Instance, model: &'m CompiledModel) -> Result<Self, Error> {
         let (params, ring) = (model.parameters().params(), ring(model, device()?)?);
-        let ev = Evaluator::new(params, &ring)?;
         let keys = instance.folders.keys().evaluation(params, &ring, model.facts()?.key_bytes)?;
+        Self::with_keys(model, &ring, keys)
+    }
+
+    /// Encodes the network for clients with these keys.
+    pub(super) fn with_keys(
+        model: &'m CompiledModel,
+        ring: &Ring<Device>,
+        keys: EvaluationKeys<Device>,
+    ) -> Result<Self, Error> {
+        let ev = Evaluator::new(model.parameters().params(), ring)?;
         let prepared = model.prepare(&ev)?;
         ring.backend().synchronize()?;
         Ok(Self { model, prepared, keys, ev })
@@ -36,7 +49,9 @@ impl<'m> Server<'m> {
     /// Computes the scores of all images, and writes the times of the steps.
     pub(super) fn answer(&self, instance: &Instance) -> Result<(), Error> {
         let (folders, params, mut report) = (&instance.folders, self.ev.params(), Report::default());
-        let images = report.time("Loading of the images", || self.images(instance))?;
+        let images = report.time("Loading of the images", || {
+            self.images(&mut Reader::open(&folders.images(), params)?, instance.images())
+        })?;
         let scores = report.time("Encrypted inference", || self.scores(&images))?;
         report.time("Writing of the scores", || {
             let mut writer = Writer::create(&folders.scores(), params)?;
@@ -46,11 +61,14 @@ impl<'m> Server<'m> {
         report.write(&folders.io())
     }
 
-    /// The ciphertexts of all images.
-    fn images(&self, instance: &Instance) -> Result<Vec<Ciphertext<Device>>, Error> {
+    /// The ciphertexts of at most so many images.
+    pub(super) fn images(
+        &self,
+        reader: &mut Reader<impl Read>,
+        most: usize,
+    ) -> Result<Vec<Ciphertext<Device>>, Error> {
         let (params, needed) = (self.ev.params(), self.model.ciphertexts());
-        let most = params.ciphertext_frame_limit(instance.images().div_ceil(self.model.examples()));
-        let mut reader = Reader::open(&instance.folders.images(), params)?;
+        let most = params.ciphertext_frame_limit(most.div_ceil(self.model.examples()));
         let mut images = Vec::with_capacity(needed);
         while let Some(frame) = reader.next(FrameKind::CkksSeededCiphertext, most)? {
             if images.len() == needed {
@@ -63,9 +81,23 @@ impl<'m> Server<'m> {
         Ok(images)
     }
 
-    fn scores(&self, images: &[Ciphertext<Device>]) -> Result<Vec<Ciphertext<Device>>, Error> {
+    /// The scores of the images.
+    pub(super) fn scores(&self, images: &[Ciphertext<Device>]) -> Result<Vec<Ciphertext<Device>>, Error> {
         let scores = self.prepared.infer(&self.ev, images, &self.keys, &NeverRefresh)?;
         self.ev.ring().backend().synchronize()?;
         Ok(scores)
+    }
+
+    /// The time of each step of an inference, in which the device does one after the other.
+    pub(super) fn steps(&self, images: &[Ciphertext<Device>]) -> Result<Vec<Duration>, Error> {
+        let (mut steps, mut start) = (Vec::new(), Instant::now());
+        let mut made = |_: Made<'_, Device>| {
+            self.ev.ring().backend().synchronize()?;
+            steps.push(start.elapsed());
+            start = Instant::now();
+            Ok(())
+        };
+        self.prepared.infer_recorded(&self.ev, images, &self.keys, &NeverRefresh, &mut made)?;
+        Ok(steps)
     }
 }
