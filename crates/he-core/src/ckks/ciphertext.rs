@@ -198,6 +198,17 @@ impl<B: RingOps> Plaintext<B> {
     pub fn batch(&self) -> usize {
         self.poly.batch()
     }
+
+    /// Copies batch entries in any order, each as often as it is listed.
+    ///
+    /// # Errors
+    /// [`Error::BatchRange`]; device errors.
+    pub fn gather_batch(&self, entries: &[usize]) -> Result<Self> {
+        let poly = self.poly.gather_batch(entries)?;
+        let poly =
+            if self.poly.is_decrypted() { PlainPoly::decrypted(poly) } else { PlainPoly::encoded(poly) };
+        Ok(Self { poly, meta: self.meta })
+    }
 }
 
 impl<B: RingOps> Ciphertext<B> {

@@ -7,6 +7,7 @@ use crate::backend::{Cpu, LeftMatrix, MatrixNumbers, MatrixOps, MatrixProduct, R
 use crate::error::{Error, Result};
 use crate::ring::{Eval, Poly, Ring, Span};
 use derive_where::derive_where;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// A plain matrix U of integers, packed for products with batches of ciphertexts over the first
 /// primes of the chain.
@@ -16,11 +17,23 @@ use derive_where::derive_where;
 /// hold, coefficients or slots: two products of matrices modulo each prime ([`MatrixOps`]), and no
 /// key. (Bae, Cheon, Hanrot, Park, Stehlé, *Plaintext-Ciphertext Matrix Multiplication and FHE
 /// Bootstrapping: Fast and Fused*, Crypto 2024, section 3.)
+///
+/// A batch of w m ciphertexts is a matrix of m rows, too, with w ciphertexts side by side in each:
+/// one product of wider matrices, for which U is packed once more when it first meets this width.
 #[derive_where(Clone; B::Buf)]
 pub struct PlainMatrix<B: RingOps = Cpu> {
     ring: Ring<B>,
+    /// Packed for one ciphertext in a row.
     left: LeftMatrix<B::Buf>,
+    wider: Arc<Wider<B::Buf>>,
     row_sum: f64,
+}
+
+/// The numbers of a matrix as they are packed, and the packed matrix of the width that was met
+/// last.
+struct Wider<T> {
+    words: Vec<u64>,
+    last: Mutex<Option<Arc<LeftMatrix<T>>>>,
 }
 
 impl<B: RingOps> std::fmt::Debug for PlainMatrix<B> {
@@ -46,7 +59,7 @@ impl<B: RingOps> PlainMatrix<B> {
         let word = |bytes: &[i8]| bytes.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte as u8));
         let words: Vec<u64> = numbers.chunks(8).map(word).collect();
         let row_sum = row_sum(numbers, columns, |&byte| f64::from(byte).abs());
-        Self::packed(ring, MatrixNumbers::SignedBytes, primes, [rows, columns], &words, row_sum)
+        Self::packed(ring, MatrixNumbers::SignedBytes, primes, [rows, columns], words, row_sum)
     }
 
     /// A matrix of any integers, row by row, likewise; they are packed as bytes if all lie in
@@ -98,7 +111,7 @@ impl<B: RingOps> PlainMatrix<B> {
         let words: Vec<u64> = moduli
             .flat_map(|q| numbers.iter().map(|number| residue(q, number)).collect::<Vec<_>>())
             .collect();
-        Self::packed(ring, MatrixNumbers::Residues, primes, shape, &words, row_sum)
+        Self::packed(ring, MatrixNumbers::Residues, primes, shape, words, row_sum)
     }
 
     fn packed(
@@ -106,13 +119,28 @@ impl<B: RingOps> PlainMatrix<B> {
         numbers: impl FnOnce(Span) -> MatrixNumbers,
         primes: usize,
         [rows, columns]: [usize; 2],
-        words: &[u64],
+        words: Vec<u64>,
         row_sum: f64,
     ) -> Result<Self> {
         let span = Poly::<Eval, B>::rows_of(ring, Span::chain(primes), rows)?.span;
         let product = MatrixProduct::new(numbers(span), rows, columns, ring.n())?;
-        let left = ring.prepared().pack_left(&product, &ring.backend().upload(words)?, 0)?;
-        Ok(Self { ring: ring.clone(), left, row_sum })
+        let left = pack(ring, &product, &words)?;
+        let wider = Arc::new(Wider { words, last: Mutex::default() });
+        Ok(Self { ring: ring.clone(), left, wider, row_sum })
+    }
+
+    /// The matrix packed for rows of so many ciphertexts, more than one.
+    fn packed_for(&self, width: usize) -> Result<Arc<LeftMatrix<B::Buf>>> {
+        let of_one = self.left.product();
+        let (rows, inner, columns) = (of_one.rows(), of_one.inner(), width * of_one.columns());
+        let product = MatrixProduct::new(of_one.numbers(), rows, inner, columns)?;
+        let mut last = self.wider.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(left) = last.as_ref().filter(|left| *left.product() == product) {
+            return Ok(Arc::clone(left));
+        }
+        let left = Arc::new(pack(&self.ring, &product, &self.wider.words)?);
+        *last = Some(Arc::clone(&left));
+        Ok(left)
     }
 
     /// The rows, which are those of a product.
@@ -138,10 +166,14 @@ impl<B: RingOps> PlainMatrix<B> {
     /// U times a batch of ciphertexts: entry i of the result has the phase sum_j U_ij (phase of
     /// entry j), exactly. The noise grows by at most the greatest sum of magnitudes of a row.
     ///
+    /// A batch may have w times as many ciphertexts as the matrix has columns. Entries w j to
+    /// w j + w - 1 are side by side in row j then: entry w i + v of the result has the phase
+    /// sum_j U_ij (phase of entry w j + v), as in w products, in the time of fewer.
+    ///
     /// # Errors
-    /// [`Error::MatrixRows`] unless the batch has as many ciphertexts as the matrix has columns;
-    /// [`Error::SpanMismatch`] for ciphertexts over other primes; [`Error::RingMismatch`]; device
-    /// errors.
+    /// [`Error::MatrixRows`] unless the batch has as many ciphertexts as the matrix has columns, or
+    /// a multiple; [`Error::SpanMismatch`] for ciphertexts over other primes;
+    /// [`Error::RingMismatch`]; device errors.
     pub fn multiply(&self, ct: &RlweCiphertext<B>) -> Result<RlweCiphertext<B>> {
         if !ct.ring().shares(&self.ring) {
             return Err(Error::RingMismatch);
@@ -150,22 +182,35 @@ impl<B: RingOps> PlainMatrix<B> {
         if found != expected {
             return Err(Error::SpanMismatch { left: found, right: expected });
         }
-        if ct.batch() != self.columns() {
+        if !ct.batch().is_multiple_of(self.columns()) {
             return Err(Error::MatrixRows { found: ct.batch(), needed: self.columns() });
         }
-        let product = self.ring.backend().batched(|| ct.map(|part| self.combine(part)))?;
-        tell(&self.ring, self.rows(), 2 * self.columns() * self.primes());
+        let width = ct.batch() / self.columns();
+        let wider = if width == 1 { None } else { Some(self.packed_for(width)?) };
+        let left = wider.as_deref().unwrap_or(&self.left);
+        let product =
+            self.ring.backend().batched(|| ct.map(|part| combine(left, part, self.rows() * width)))?;
+        tell(&self.ring, self.rows() * width, 2 * self.columns() * self.primes());
         Ok(product)
     }
+}
 
-    /// U times a batch of polynomials.
-    fn combine(&self, polys: &Poly<Eval, B>) -> Result<Poly<Eval, B>> {
-        let (ring, product) = (polys.ring(), self.left.product());
-        let right = ring.prepared().pack_right(product, polys.buf(), 0)?;
-        let mut sums = ring.backend().scratch(product.result_words())?;
-        ring.prepared().multiply_matrices(self.left.as_ref(), right.as_ref(), false, 0, &mut sums)?;
-        Ok(Poly::from_buf(ring, polys.span(), self.rows(), sums))
-    }
+/// A packed matrix times polynomials, which gives so many.
+fn combine<B: RingOps>(
+    left: &LeftMatrix<B::Buf>,
+    polys: &Poly<Eval, B>,
+    batch: usize,
+) -> Result<Poly<Eval, B>> {
+    let (ring, product) = (polys.ring(), left.product());
+    let right = ring.prepared().pack_right(product, polys.buf(), 0)?;
+    let mut sums = ring.backend().scratch(product.result_words())?;
+    ring.prepared().multiply_matrices(left.as_ref(), right.as_ref(), false, 0, &mut sums)?;
+    Ok(Poly::from_buf(ring, polys.span(), batch, sums))
+}
+
+/// Packs the words of a matrix.
+fn pack<B: RingOps>(ring: &Ring<B>, product: &MatrixProduct, words: &[u64]) -> Result<LeftMatrix<B::Buf>> {
+    ring.prepared().pack_left(product, &ring.backend().upload(words)?, 0)
 }
 
 /// The greatest sum of magnitudes of a row of this many numbers.

@@ -5,7 +5,7 @@ use he_core::Error;
 use he_core::backend::Cpu;
 use he_core::bfv::Bfv;
 use he_core::bgv::Bgv;
-use he_core::ckks::MatrixWeights;
+use he_core::ckks::{Ciphertext, MatrixWeights};
 use he_core::exact::{Decryptor, Encryptor, Evaluator, ExactSpec, Params, Scheme};
 use he_core::ring::Ring;
 use he_core::rlwe::{PublicKey, SecretKey};
@@ -72,6 +72,35 @@ fn rows_are_linear_combinations() {
             assert_eq!(found.to_words().unwrap(), expected.to_words().unwrap(), "row {i}");
         }
         assert_eq!((row.level(), row.scale()), (expected.level(), expected.scale()));
+    }
+}
+
+/// Ciphertexts side by side in a row are multiplied as in one product for each, word by word.
+#[test]
+fn wide_batches_are_products_side_by_side() {
+    let mut rng = seeded();
+    let world = World::new(params(4, &[50, 40, 40], &[50], 40.0), &mut rng);
+    let (u, int) = (numbers(10, &mut rng), bytes(10, &mut rng));
+    for weights in [MatrixWeights::Real(&u), MatrixWeights::Integers(&int)] {
+        let matrix = world.ev.plain_matrix([2, 5], weights, 2).unwrap();
+        // A width that comes back is packed again.
+        for width in [2, 3, 2] {
+            let m: Vec<_> = (0..5 * width).map(|_| numbers(world.n(), &mut rng)).collect();
+            let ct = world.encrypt(&m, true, &mut rng);
+            let found = world.ev.mul_matrix(&matrix, &ct).unwrap();
+            assert_eq!(found.batch(), 2 * width);
+            for v in 0..width {
+                let of = |ct: &Ciphertext, rows| {
+                    let entries: Vec<usize> = (0..rows).map(|row| width * row + v).collect();
+                    ct.gather_batch(&entries).unwrap()
+                };
+                let (found, expected) = (of(&found, 2), world.ev.mul_matrix(&matrix, &of(&ct, 5)).unwrap());
+                for (found, expected) in found.pair().parts().into_iter().zip(expected.pair().parts()) {
+                    assert_eq!(found.to_words().unwrap(), expected.to_words().unwrap(), "{v} of {width}");
+                }
+                assert_eq!((found.level(), found.scale()), (expected.level(), expected.scale()));
+            }
+        }
     }
 }
 

@@ -130,7 +130,8 @@ impl<B: RingOps> Evaluator<B> {
     /// rows, in which a column is a slot or a coefficient; a matrix that was encrypted column by
     /// column is multiplied from the right, M V, by the transpose of V. The product takes no key:
     /// it is two products of matrices of residues for each prime
-    /// ([`rlwe::PlainMatrix`](crate::rlwe::PlainMatrix)).
+    /// ([`rlwe::PlainMatrix`](crate::rlwe::PlainMatrix)). A batch of w m ciphertexts has w of them
+    /// side by side in each row, and the result as well.
     ///
     /// The result is one level below that of the matrix, to which the ciphertexts are brought, or
     /// on that level itself for [`Integers`](MatrixWeights::Integers). The noise grows by the
@@ -161,8 +162,8 @@ impl<B: RingOps> Evaluator<B> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::MatrixRows`] unless the batch has as many ciphertexts as the matrix has columns;
-    /// [`Error::LevelTooHigh`] for a matrix of a higher level than the ciphertexts';
+    /// [`Error::MatrixRows`] unless the batch has as many ciphertexts as the matrix has columns, or
+    /// a multiple; [`Error::LevelTooHigh`] for a matrix of a higher level than the ciphertexts';
     /// [`Error::RingMismatch`]; device errors.
     pub fn mul_matrix(&self, matrix: &PlainMatrix<B>, ct: &Ciphertext<B>) -> Result<Ciphertext<B>> {
         let ct = self.settled(ct)?;
