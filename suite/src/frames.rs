@@ -3,10 +3,11 @@
 use crate::error::{At as _, Error};
 use crate::output::Output;
 use he::rlwe::Fingerprint;
-use he::wire::{Frame, FrameKind, FrameReader, FrameWriter, WireParams};
+use he::wire::{Frame, FrameKind, FrameReader, FrameWriter, WireError, WireParams};
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Read};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 const BUFFER: usize = 1 << 20;
 
@@ -68,6 +69,32 @@ impl<R: Read> Reader<R> {
     pub(crate) fn next(&mut self, kind: FrameKind, most: u64) -> Result<Option<Frame>, Error> {
         let limit = |found, _| if found == kind { most } else { 0 };
         self.frames.next_frame(limit).at(&self.path)
+    }
+
+    /// The objects of the next frames of this kind, at most so many of at most so many bytes, in
+    /// their order; fewer at the end of the file. While frames are read, those before them are
+    /// checked and decoded on all cores.
+    pub(crate) fn objects<T: Send + Sync>(
+        &mut self,
+        kind: FrameKind,
+        most: u64,
+        count: usize,
+        decode: impl Fn(&Frame) -> he::Result<T> + Sync,
+    ) -> Result<Vec<T>, Error> {
+        let limit = |found, _| if found == kind { most } else { 0 };
+        let objects: Vec<OnceLock<he::Result<T>>> = (0..count).map(|_| OnceLock::new()).collect();
+        let decode = &decode;
+        rayon::in_place_scope(|scope| -> Result<(), WireError> {
+            for place in &objects {
+                let Some(sealed) = self.frames.next_sealed(limit)? else { break };
+                scope.spawn(move |_| {
+                    place.get_or_init(|| decode(&sealed.open()?));
+                });
+            }
+            Ok(())
+        })
+        .at(&self.path)?;
+        objects.into_iter().map_while(OnceLock::into_inner).collect::<he::Result<_>>().at(&self.path)
     }
 
     /// Checks that nothing follows.

@@ -26,6 +26,7 @@ mod output;
 mod progress;
 mod report;
 mod resident;
+mod series;
 mod transciphering;
 mod zn;
 

@@ -5,7 +5,7 @@ use crate::graph::Graph;
 use crate::layers::{Kind, Layers};
 use crate::linear::Matrix;
 use crate::maps::{Maps, Outline, positions};
-use crate::stacks::{PreparedStack, StackMap, Stacks, interchanged};
+use crate::stacks::{PreparedStack, StackMap, Stacks, joined, parted};
 use he_core::backend::RingOps;
 use he_core::circuits::ckks::{BlockTransform, PreparedBlocks};
 use he_core::ckks::{Ciphertext, CkksParams, Evaluator};
@@ -121,14 +121,14 @@ impl Places {
     }
 
     /// The ciphertexts that layers compute on, from those of an input, each of which may hold a
-    /// batch: these themselves, or a stack for each entry of the batches.
+    /// batch: these themselves, or the stack of them.
     ///
     /// # Errors
     /// Device errors.
     pub fn inputs<B: RingOps>(&self, inputs: &[Ciphertext<B>]) -> he_core::Result<Vec<Ciphertext<B>>> {
         match self {
             Self::Slots(_) => inputs.iter().map(Ciphertext::duplicate).collect(),
-            Self::Stacks(_) => interchanged(inputs),
+            Self::Stacks(_) => Ok(vec![joined(inputs)?]),
         }
     }
 
@@ -139,7 +139,11 @@ impl Places {
     pub fn outputs<B: RingOps>(&self, last: Vec<Ciphertext<B>>) -> he_core::Result<Vec<Ciphertext<B>>> {
         match self {
             Self::Slots(_) => Ok(last),
-            Self::Stacks(_) => interchanged(&last),
+            Self::Stacks(stacks) => {
+                let elements = stacks.elements.last().copied().unwrap_or(0);
+                let parts = last.iter().map(|stack| parted(stack, elements));
+                Ok(parts.collect::<he_core::Result<Vec<_>>>()?.into_iter().flatten().collect())
+            }
         }
     }
 

@@ -44,23 +44,22 @@ pub struct Made<'a, B: RingOps> {
 }
 
 impl CompiledModel {
-    /// The steps of an inference on ciphertexts that hold a batch of this size, in order: the runs
-    /// of layers and the refreshes of the plan. The ciphertexts of the last value are those of the
-    /// output.
+    /// The steps of an inference in order, whatever batches its ciphertexts hold: the runs of layers
+    /// and the refreshes of the plan. The ciphertexts of the last value are those of the output.
     ///
     /// ```no_run
     /// # fn main() -> he_nn::Result<()> {
     /// # let model = he_nn::CompiledModel::from_bytes(&[])?;
-    /// for step in model.program(1) {
+    /// for step in model.program() {
     ///     println!("{} of {:?}: {} ciphertexts", step.name, step.of, step.ciphertexts);
     /// }
     /// # Ok(())
     /// # }
     /// ```
-    pub fn program(&self, batch: usize) -> Vec<Step> {
+    pub fn program(&self) -> Vec<Step> {
         let stacks = self.arrangement() == Arrangement::Stacks;
-        // Stacks are as many as the batch has entries.
-        let ciphertexts = |layer| if stacks { batch } else { self.places.ciphertexts(layer) };
+        // A stack is one batch.
+        let ciphertexts = |layer| if stacks { 1 } else { self.places.ciphertexts(layer) };
         let mut newest = vec![Value::Input; self.layers.list.len()];
         let mut steps = Vec::new();
         for action in &self.actions {
@@ -113,8 +112,7 @@ impl CompiledModel {
         refresher: &impl Refresher<B>,
     ) -> Result<Vec<Ciphertext<B>>> {
         self.check_params(ev)?;
-        let batch = values.first().and_then(|value| value.first()).map_or(1, Ciphertext::batch);
-        let program = self.program(batch);
+        let program = self.program();
         let found = program.get(step).filter(|step| step.of.len() == values.len());
         let Some(taken) = found else {
             let why = format!("step {step} of {} does not take {} values", program.len(), values.len());

@@ -3,8 +3,10 @@
 //! Linear layers are products of matrices with stacks, without rotations and their keys, and as
 //! many examples as there are slots take as long as one. (Gilad-Bachrach et al., *CryptoNets*, ICML
 //! 2016, section 5, arranges values so; Bae et al., Crypto 2024, section 3, multiplies matrices
-//! so.) The matrix of a convolution of 1 x 1 is the same for each position of its planes, and
-//! multiplies the elements of a position, position by position.
+//! so.) An element of more examples than that has several ciphertexts, which are neighbours in the
+//! batch: they are side by side in a row of one wider matrix. The matrix of a convolution of 1 x 1
+//! is the same for each position of its planes, so that the positions of a channel are in a row as
+//! well.
 
 use crate::error::{Error, Result};
 use crate::graph::Graph;
@@ -12,7 +14,7 @@ use crate::layers::Layers;
 use crate::linear::Matrix;
 use crate::maps::Outline;
 use crate::parameters::Parameters;
-use he_core::backend::RingOps;
+use he_core::backend::{Backend as _, RingOps};
 use he_core::circuits::Requirements;
 use he_core::ckks::{Ciphertext, CkksParams, Complex64, Evaluator, MatrixWeights, PlainMatrix, Plaintext};
 use he_core::rlwe::KeyRequirements;
@@ -125,15 +127,14 @@ impl StackMap {
     /// The errors of [`Evaluator::plain_matrix`] and of encoding.
     pub fn prepare<B: RingOps>(&self, ev: &Evaluator<B>, level: usize) -> he_core::Result<PreparedStack<B>> {
         let matrix = ev.plain_matrix(self.shape, MatrixWeights::Real(&self.weights), level)?;
-        let positions = self.positions;
         if self.offsets.iter().all(|&offset| offset == 0.0) {
-            return Ok(PreparedStack { matrix, positions, offsets: None });
+            return Ok(PreparedStack { matrix, offsets: None });
         }
         let rows: Vec<Complex64> = self.offsets.iter().map(|&offset| offset.into()).collect();
         let rows: Vec<&[Complex64]> = rows.chunks(1).collect();
         let to = ev.params().encoding().at_level(ev.params(), level - 1)?.slots(1);
         let offsets = Some(ev.encoder().encode_batch(&rows, to)?);
-        Ok(PreparedStack { matrix, positions, offsets })
+        Ok(PreparedStack { matrix, offsets })
     }
 }
 
@@ -148,7 +149,6 @@ fn dense([rows, columns]: [usize; 2], entries: impl Iterator<Item = (usize, usiz
 #[derive(Debug)]
 pub struct PreparedStack<B: RingOps> {
     matrix: PlainMatrix<B>,
-    positions: usize,
     offsets: Option<Plaintext<B>>,
 }
 
@@ -165,39 +165,44 @@ impl<B: RingOps> PreparedStack<B> {
     /// # Errors
     /// The errors of [`Evaluator::mul_matrix`].
     pub fn apply(&self, ev: &Evaluator<B>, stack: &Ciphertext<B>) -> he_core::Result<Ciphertext<B>> {
-        let mut sums = match self.positions {
-            1 => ev.mul_matrix(&self.matrix, stack)?,
-            _ => self.by_position(ev, stack)?,
-        };
+        let mut sums = ev.mul_matrix(&self.matrix, stack)?;
         if let Some(offsets) = &self.offsets {
-            ev.add_plain_assign(&mut sums, offsets)?;
+            match sums.batch() / offsets.batch() {
+                1 => ev.add_plain_assign(&mut sums, offsets)?,
+                each => ev.add_plain_assign(&mut sums, &repeated(offsets, each)?)?,
+            }
         }
         Ok(sums)
     }
-
-    fn by_position(&self, ev: &Evaluator<B>, stack: &Ciphertext<B>) -> he_core::Result<Ciphertext<B>> {
-        let plane =
-            |channel: usize| stack.slice_batch(channel * self.positions..(channel + 1) * self.positions);
-        let planes: Vec<_> = (0..self.matrix.columns()).map(plane).collect::<he_core::Result<_>>()?;
-        let sums = interchanged(&planes)?.into_iter().map(|channels| ev.mul_matrix(&self.matrix, &channels));
-        let planes = interchanged(&sums.collect::<he_core::Result<Vec<_>>>()?)?;
-        Ciphertext::concat(&planes.iter().collect::<Vec<_>>())
-    }
 }
 
-/// Entry j of batch i as entry i of batch j, for batches of one size.
+/// Each entry so many times.
+fn repeated<B: RingOps>(plain: &Plaintext<B>, times: usize) -> he_core::Result<Plaintext<B>> {
+    plain.gather_batch(&(0..plain.batch() * times).map(|entry| entry / times).collect::<Vec<_>>())
+}
+
+/// The stack of ciphertexts of one element each, with as many entries.
 ///
 /// # Errors
-/// [`BatchMismatch`](he_core::Error::BatchMismatch) for batches of several sizes; device errors.
-pub fn interchanged<B: RingOps>(batches: &[Ciphertext<B>]) -> he_core::Result<Vec<Ciphertext<B>>> {
-    let (count, each) = (batches.len(), batches.first().map_or(0, Ciphertext::batch));
-    if let Some(other) = batches.iter().find(|batch| batch.batch() != each) {
+/// [`BatchMismatch`](he_core::Error::BatchMismatch) for batches of several sizes; no ciphertext;
+/// device errors.
+pub fn joined<B: RingOps>(elements: &[Ciphertext<B>]) -> he_core::Result<Ciphertext<B>> {
+    let each = elements.first().map_or(0, Ciphertext::batch);
+    if let Some(other) = elements.iter().find(|element| element.batch() != each) {
         return Err(he_core::Error::BatchMismatch { left: each, right: other.batch() });
     }
-    if count == 0 {
-        return Ok(Vec::new());
+    Ciphertext::concat(&elements.iter().collect::<Vec<_>>())
+}
+
+/// The ciphertexts of the elements of a stack, of which it has so many.
+///
+/// # Errors
+/// [`BatchMismatch`](he_core::Error::BatchMismatch) if it has not; device errors.
+pub fn parted<B: RingOps>(stack: &Ciphertext<B>, elements: usize) -> he_core::Result<Vec<Ciphertext<B>>> {
+    let each = stack.batch() / elements.max(1);
+    if each * elements != stack.batch() {
+        return Err(he_core::Error::BatchMismatch { left: stack.batch(), right: elements });
     }
-    let all = Ciphertext::concat(&batches.iter().collect::<Vec<_>>())?;
-    let entries = |at: usize| (0..count).map(|batch| batch * each + at).collect::<Vec<_>>();
-    (0..each).map(|at| all.gather_batch(&entries(at))).collect()
+    let part = |element: usize| stack.slice_batch(element * each..(element + 1) * each);
+    stack.pair().ring().backend().batched(|| (0..elements).map(part).collect())
 }

@@ -5,6 +5,7 @@ mod client;
 mod dataset;
 mod folders;
 mod instance;
+mod measure;
 mod server;
 
 use crate::error::Error;
@@ -16,8 +17,9 @@ use he_search::Params;
 use instance::Instance;
 use server::Server;
 
-/// The stages of the harness in the order in which it starts them, and the resident server.
-const STAGES: [&str; 10] = [
+/// The stages of the harness in the order in which it starts them, the resident server, and a
+/// measurement of a database in memory.
+const STAGES: [&str; 11] = [
     "client_preprocess_dataset",
     "client_key_generation",
     "client_encode_encrypt_db",
@@ -28,6 +30,7 @@ const STAGES: [&str; 10] = [
     "client_decrypt_decode",
     "client_postprocess",
     SERVE,
+    "measure",
 ];
 
 /// The stage of the resident server, which no harness starts.
@@ -55,6 +58,7 @@ pub(crate) fn run(invocation: &Invocation) -> Result<(), Error> {
         "server_encrypted_compute" => ask(&instance()?, ANSWER),
         "client_decrypt_decode" => client::decrypt(&instance()?),
         SERVE => serve(&instance()?),
+        "measure" => measure::measure(&instance()?),
         stage => Err(Error::Stage(stage.into(), STAGES.join(", "))),
     }
 }

@@ -3,7 +3,7 @@
 use super::instance::Instance;
 use super::ring;
 use crate::device::device;
-use crate::error::{At as _, Error};
+use crate::error::Error;
 use crate::frames::{Reader, Writer};
 use crate::progress::Progress;
 use crate::report::Report;
@@ -12,11 +12,14 @@ use he::backend::Backend as _;
 use he::ckks::{Ciphertext, Evaluator, SeededCiphertext};
 use he::ring::Ring;
 use he::rlwe::EvaluationKeys;
-use he::wire::{FrameKind, Wire as _, WireParams as _};
+use he::wire::{Frame, FrameKind, Wire as _, WireParams as _};
 use he_search::{Answer, Index, Occupancy, Params, Search, Segment};
 
 /// The ciphertexts that a file of the client has to have.
 const PRESCRIBED: &str = "those of the instance";
+
+/// The kind of the client's ciphertexts.
+const KIND: FrameKind = FrameKind::CkksSeededCiphertext;
 
 /// Keys and the whole database on the device.
 pub(super) struct Server {
@@ -34,6 +37,17 @@ impl Server {
         let ev = Evaluator::new(params.ckks(), &ring)?;
         let keys = instance.folders.keys().evaluation(params.ckks(), &ring, params.facts().key_bytes)?;
         let index = load(instance, &ring, &ev)?;
+        Self::with_index(instance, ring, keys, ev, index)
+    }
+
+    /// Answers by a database that is on the device already.
+    pub(super) fn with_index(
+        instance: &Instance,
+        ring: Ring<Device>,
+        keys: EvaluationKeys<Device>,
+        ev: Evaluator<Device>,
+        index: Index<Device>,
+    ) -> Result<Self, Error> {
         let server = Self { ring, keys, ev, index };
         server.rehearse(instance)?;
         Ok(server)
@@ -66,19 +80,30 @@ impl Server {
     fn query(&self, instance: &Instance) -> Result<Ciphertext<Device>, Error> {
         let params = &instance.params;
         let mut reader = Reader::open(&instance.folders.query(), params.ckks())?;
-        let query = next(&mut reader, params, &self.ring)?;
+        let query = ciphertexts(&mut reader, params, &self.ring, 1)?;
         end(reader, params)?;
         self.ring.backend().synchronize()?;
-        Ok(query)
+        let query = query.into_iter().next();
+        query.ok_or_else(|| Error::count(&instance.folders.query(), "no ciphertext", PRESCRIBED))
     }
 
-    fn expanded(&self, params: &Params, query: &Ciphertext<Device>) -> Result<Search<'_, Device>, Error> {
+    /// The query as the constants that the database is multiplied by.
+    pub(super) fn expanded(
+        &self,
+        params: &Params,
+        query: &Ciphertext<Device>,
+    ) -> Result<Search<'_, Device>, Error> {
         let search = Search::new(params, &self.ev, query, &self.keys)?;
         self.ring.backend().synchronize()?;
         Ok(search)
     }
 
-    fn compared(&self, search: &Search<'_, Device>, count_only: bool) -> Result<Answer<Device>, Error> {
+    /// The answer of the whole database.
+    pub(super) fn compared(
+        &self,
+        search: &Search<'_, Device>,
+        count_only: bool,
+    ) -> Result<Answer<Device>, Error> {
         let answer = if count_only { search.count_all(&self.index) } else { search.fetch_all(&self.index) }?;
         self.ring.backend().synchronize()?;
         Ok(answer)
@@ -92,9 +117,7 @@ fn load(instance: &Instance, ring: &Ring<Device>, ev: &Evaluator<Device>) -> Res
     let mut index = Index::new(params);
     let mut progress = Progress::new("loaded segments", params.segments() as u64);
     for (done, records) in instance.segments().enumerate() {
-        let mut all = |count: usize| -> Result<Vec<_>, Error> {
-            (0..count).map(|_| next(&mut reader, params, ring)).collect()
-        };
+        let mut all = |count| ciphertexts(&mut reader, params, ring, count);
         let (columns, payload) = (all(params.columns())?, all(params.payload_ciphertexts())?);
         let occupancy = Occupancy::new(params, 0, records)?;
         index.append(Segment { occupancy, columns, payload }, ev)?;
@@ -104,19 +127,24 @@ fn load(instance: &Instance, ring: &Ring<Device>, ev: &Evaluator<Device>) -> Res
     Ok(index)
 }
 
-/// The next ciphertext of a client, with both of its parts.
-fn next(reader: &mut Reader, params: &Params, ring: &Ring<Device>) -> Result<Ciphertext<Device>, Error> {
-    let most = params.ckks().ciphertext_frame_limit(1);
-    let frame = reader.next(FrameKind::CkksSeededCiphertext, most)?;
-    let frame = frame.ok_or_else(|| reader.count("too few ciphertexts", PRESCRIBED))?;
-    let ct = SeededCiphertext::from_frame(params.ckks(), ring, &frame).at(reader.path())?;
-    Ok(ct.expand()?)
+/// The next ciphertexts of a client, so many, with both of their parts.
+fn ciphertexts(
+    reader: &mut Reader,
+    params: &Params,
+    ring: &Ring<Device>,
+    count: usize,
+) -> Result<Vec<Ciphertext<Device>>, Error> {
+    let decode = |frame: &Frame| SeededCiphertext::from_frame(params.ckks(), ring, frame)?.expand();
+    let found = reader.objects(KIND, params.ckks().ciphertext_frame_limit(1), count, decode)?;
+    match found.len() == count {
+        true => Ok(found),
+        false => Err(reader.count("too few ciphertexts", PRESCRIBED)),
+    }
 }
 
 /// Checks that nothing follows.
 fn end(mut reader: Reader, params: &Params) -> Result<(), Error> {
-    let most = params.ckks().ciphertext_frame_limit(1);
-    match reader.next(FrameKind::CkksSeededCiphertext, most)? {
+    match reader.next(KIND, params.ckks().ciphertext_frame_limit(1))? {
         None => Ok(()),
         Some(_) => Err(reader.count("too many ciphertexts", PRESCRIBED)),
     }

@@ -8,6 +8,7 @@ use super::server::Server;
 use crate::device::device;
 use crate::error::{At as _, Error};
 use crate::frames::Reader;
+use crate::series::Series;
 use he::Device;
 use he::backend::Backend as _;
 use he::ckks::{Ciphertext, CkksParams, Complex64, Decryptor, Encoder, SecretEncryptor};
@@ -16,7 +17,6 @@ use he::rlwe::{EvaluationKeys, SecretKey};
 use he::wire::{FrameWriter, Wire as _, WireParams as _};
 use he_nn::CompiledModel;
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 /// How often everything is computed.
 const RUNS: usize = 9;
@@ -41,24 +41,19 @@ pub(super) fn measure(instance: &Instance, count: u64) -> Result<(), Error> {
     println!("{}: {count} images, {} bytes", ring.backend().name(), bytes.len());
 
     let server = Server::with_keys(&model, &ring, keys)?;
-    let (mut loading, mut inference, mut steps) = (Vec::new(), Vec::new(), Vec::new());
-    for _ in 0..=RUNS {
+    let (mut series, program) = (Series::default(), model.program());
+    for run in 0..=RUNS {
         let open = || Reader::over(&bytes[..], Path::new(NAME), params);
-        let (loaded, spent) = timed(|| server.images(&mut open()?, images.len()));
-        let loaded = loaded?;
-        loading.push(spent);
-        let (scores, spent) = timed(|| server.scores(&loaded));
-        inference.push(spent);
-        steps.push(server.steps(&loaded)?);
-        if steps.len() == 1 {
-            check(&model, &secret, &ring, &images, &scores?)?;
+        let loaded = series.time("loading", || server.images(&mut open()?, images.len()))?;
+        let scores = series.time("inference", || server.scores(&loaded))?;
+        for (step, spent) in program.iter().zip(server.steps(&loaded)?) {
+            series.add(&step.name, spent);
+        }
+        if run == 0 {
+            check(&model, &secret, &ring, &images, &scores)?;
         }
     }
-    tell("loading", &loading);
-    tell("inference", &inference);
-    for (step, name) in model.program(1).iter().map(|step| &step.name).enumerate() {
-        tell(name, &steps.iter().map(|steps| steps[step]).collect::<Vec<_>>());
-    }
+    print!("{series}");
     Ok(())
 }
 
@@ -107,16 +102,4 @@ fn check(
         true => Ok(()),
         false => Err(Error::Server("the labels are wrong".into())),
     }
-}
-
-fn timed<T>(work: impl FnOnce() -> T) -> (T, Duration) {
-    let start = Instant::now();
-    let done = work();
-    (done, start.elapsed())
-}
-
-/// Prints times in their order: the first runs also warm up the device.
-fn tell(name: &str, times: &[Duration]) {
-    let times: Vec<String> = times.iter().map(|time| format!("{:.3}", time.as_secs_f64() * 1e3)).collect();
-    println!("{name}, ms: {}", times.join(" "));
 }

@@ -3,7 +3,7 @@
 use super::instance::Instance;
 use super::ring;
 use crate::device::device;
-use crate::error::{At as _, Error};
+use crate::error::Error;
 use crate::frames::{Reader, Writer};
 use crate::report::Report;
 use he::Device;
@@ -12,11 +12,14 @@ use he::circuits::ckks::NeverRefresh;
 use he::ckks::{Ciphertext, Evaluator, SeededCiphertext};
 use he::ring::Ring;
 use he::rlwe::EvaluationKeys;
-use he::wire::{FrameKind, Wire as _, WireParams as _};
+use he::wire::{Frame, FrameKind, Wire as _, WireParams as _};
 use he_nn::program::Made;
 use he_nn::{CompiledModel, PreparedModel};
 use std::io::Read;
 use std::time::{Duration, Instant};
+
+/// The kind of the client's ciphertexts.
+const KIND: FrameKind = FrameKind::CkksSeededCiphertext;
 
 /// The network and the keys on the device.
 pub(super) struct Server<'m> {
@@ -69,13 +72,10 @@ impl<'m> Server<'m> {
     ) -> Result<Vec<Ciphertext<Device>>, Error> {
         let (params, needed) = (self.ev.params(), self.model.ciphertexts());
         let most = params.ciphertext_frame_limit(most.div_ceil(self.model.examples()));
-        let mut images = Vec::with_capacity(needed);
-        while let Some(frame) = reader.next(FrameKind::CkksSeededCiphertext, most)? {
-            if images.len() == needed {
-                return Err(reader.count("too many ciphertexts", needed));
-            }
-            let ct = SeededCiphertext::from_frame(params, self.ev.ring(), &frame).at(reader.path())?;
-            images.push(ct.expand()?);
+        let decode = |frame: &Frame| SeededCiphertext::from_frame(params, self.ev.ring(), frame)?.expand();
+        let images = reader.objects(KIND, most, needed, decode)?;
+        if reader.next(KIND, most)?.is_some() {
+            return Err(reader.count("too many ciphertexts", needed));
         }
         self.ev.ring().backend().synchronize()?;
         Ok(images)

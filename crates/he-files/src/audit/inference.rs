@@ -277,7 +277,7 @@ impl Steps<'_> {
         // The values of a step are one after the other.
         let mut of = stated.of.iter();
         let mut values = Vec::new();
-        for planned in &self.model.model.program(self.batches[batch])[step].of {
+        for planned in &self.model.model.program()[step].of {
             let ciphertexts = match *planned {
                 he_nn::program::Value::Input => self.model.model.ciphertexts(),
                 he_nn::program::Value::Made(made) => {

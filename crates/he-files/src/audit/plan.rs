@@ -66,10 +66,10 @@ impl Plan {
     /// The plan of an inference: the steps of the model, batch by batch.
     pub fn of_inference(model: &ModelFile, note: &ExamplesNote) -> Result<Self> {
         use he_nn::program::Value as Of;
-        let (parts, batches) = (note.parts as usize, batches(note));
+        let (parts, steps) = (note.parts as usize, model.model.program());
         let (mut operations, mut result) = (Vec::new(), Vec::new());
-        for (batch, count) in batches.into_iter().enumerate() {
-            let (first, steps) = (operations.len(), model.model.program(count));
+        for batch in 0..batches(note).len() {
+            let first = operations.len();
             for step in &steps {
                 let values = |of: &Of| -> Vec<Value> {
                     match *of {

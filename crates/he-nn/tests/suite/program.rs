@@ -95,7 +95,7 @@ fn wrong(
     values: &[Vec<Ciphertext>],
     refresher: &impl Refresher<Cpu>,
 ) -> Vec<usize> {
-    let (params, program) = (lab.ev.params(), model.program(inputs[0].batch()));
+    let (params, program) = (lab.ev.params(), model.program());
     assert_eq!(program.len(), values.len());
     let differs = |&step: &usize| {
         let value = |of: &Value| -> Vec<Ciphertext> {
@@ -139,7 +139,7 @@ fn steps_with_refreshes_are_found_wrong_alone() {
     let values = recorded(&model, &lab, &inputs, &refresher);
     assert_eq!(wrong(&model, &lab, &inputs, &values, &refresher), []);
 
-    let steps = model.program(1);
+    let steps = model.program();
     let refreshes: Vec<usize> =
         (0..steps.len()).filter(|&step| steps[step].name.starts_with("refresh")).collect();
     for (before, &step) in refreshes.iter().enumerate() {
@@ -160,7 +160,7 @@ fn steps_in_stacks_have_a_step_of_outputs() {
     let model = stacked.unwrap();
     let mut lab = Lab::new(&model);
     let inputs = lab.encrypt(&model, &data[..model.examples().min(3)]);
-    assert_eq!(model.program(inputs[0].batch()).last().unwrap().name, "outputs");
+    assert_eq!(model.program().last().unwrap().name, "outputs");
     let values = recorded(&model, &lab, &inputs, &NeverRefresh);
     assert_eq!(wrong(&model, &lab, &inputs, &values, &NeverRefresh), []);
     assert!(model.recompute(&lab.ev, 99, &[], &lab.keys, &NeverRefresh).is_err());
