@@ -67,6 +67,7 @@ mod layers;
 mod levels;
 mod linear;
 mod maps;
+pub mod matrices;
 pub mod onnx;
 mod pairs;
 mod parameters;

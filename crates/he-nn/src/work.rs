@@ -57,6 +57,12 @@ pub fn matrix_entry(params: &CkksParams, level: usize) -> f64 {
     BUTTERFLIES_PER_PRODUCT * 2.0 * primes * params.rlwe().ring().n() as f64
 }
 
+/// The division of a ciphertext by a prime of its level.
+pub fn rescaling(params: &CkksParams, level: usize) -> f64 {
+    let (primes, ..) = sizes(params, level);
+    2.0 * row(params) * primes
+}
+
 /// A refresh.
 pub fn refresh(params: &BootstrapParams) -> he_core::Result<f64> {
     let (program, ring) = (params.params(), params.ring_spec());

@@ -9,6 +9,7 @@ mod external;
 mod format;
 mod inference;
 mod learning;
+mod matrices;
 mod models;
 mod opsets;
 mod program;
