@@ -18,7 +18,7 @@ pub enum LeftMatrix {
 /// A product A B of real matrices, `rows` x `inner` times `inner` x `columns`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MatrixTask {
-    /// What is known of A.
+    /// Whether A is encrypted.
     pub left: LeftMatrix,
     /// The rows of A and of the product.
     pub rows: usize,
@@ -110,7 +110,7 @@ pub struct MatrixPlan {
 /// Costs, or the reason why there are none.
 type Predicted = std::result::Result<MatrixCosts, String>;
 
-/// What a prediction follows from.
+/// The circumstances of a prediction.
 struct Planner<'a> {
     params: &'a CkksParams,
     level: usize,

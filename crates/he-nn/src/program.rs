@@ -44,8 +44,9 @@ pub struct Made<'a, B: RingOps> {
 }
 
 impl CompiledModel {
-    /// The steps of an inference in order, whatever batches its ciphertexts hold: the runs of layers
-    /// and the refreshes of the plan. The ciphertexts of the last value are those of the output.
+    /// The steps of an inference in order, whatever batches its ciphertexts hold: the runs of
+    /// layers and the refreshes of the plan. The ciphertexts of the last value are those of the
+    /// output.
     ///
     /// ```no_run
     /// # fn main() -> he_nn::Result<()> {

@@ -14,7 +14,7 @@ use crate::layers::Layers;
 use crate::linear::Matrix;
 use crate::maps::Outline;
 use crate::parameters::Parameters;
-use he_core::backend::{Backend as _, RingOps};
+use he_core::backend::RingOps;
 use he_core::circuits::Requirements;
 use he_core::ckks::{Ciphertext, CkksParams, Complex64, Evaluator, MatrixWeights, PlainMatrix, Plaintext};
 use he_core::rlwe::KeyRequirements;

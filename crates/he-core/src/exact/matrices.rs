@@ -57,8 +57,8 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
     /// for each slot, or for each coefficient, whatever the entries hold. The product takes no key:
     /// it is two products of matrices of residues for each prime
     /// ([`rlwe::PlainMatrix`](crate::rlwe::PlainMatrix)). The ciphertexts are brought to the level
-    /// of the matrix, and the noise grows by the greatest sum of magnitudes of a row. A batch of w m
-    /// ciphertexts has w of them side by side in each row, and the result as well.
+    /// of the matrix, and the noise grows by the greatest sum of magnitudes of a row. A batch of
+    /// w m ciphertexts has w of them side by side in each row, and the result as well.
     ///
     /// # Errors
     /// [`Error::MatrixRows`] unless the batch has as many ciphertexts as the matrix has columns, or
