@@ -3,6 +3,7 @@
 
 use crate::error::{Error, Result};
 use crate::work;
+use he_core::circuits::ckks::{MatrixProduct, TensorLayout};
 use he_core::ckks::CkksParams;
 use std::fmt::Write as _;
 
@@ -71,8 +72,7 @@ pub struct MatrixCosts {
     pub work: f64,
     /// The levels that it takes.
     pub levels: usize,
-    /// The evaluation keys that it takes; about as many for [`Method::Slots`], where some rotations
-    /// may coincide.
+    /// The evaluation keys that it takes.
     pub keys: usize,
     /// Their bytes in memory.
     pub key_bytes: u64,
@@ -217,7 +217,7 @@ impl Planner<'_> {
             (Method::Slots | Method::Coefficients, LeftMatrix::Plain) => {
                 Err("it multiplies by an encrypted matrix, and A is plain".to_owned())
             }
-            (Method::Slots, LeftMatrix::Encrypted) => Ok(self.slots()),
+            (Method::Slots, LeftMatrix::Encrypted) => self.slots(),
             (Method::Coefficients, LeftMatrix::Encrypted) => self.coefficients(),
         }
     }
@@ -269,22 +269,28 @@ impl Planner<'_> {
         sides.find(|&sizes| fits(sizes)).unwrap_or([1; 3])
     }
 
-    fn slots(&self) -> MatrixCosts {
+    /// The keys of a product of two blocks.
+    fn keys_of_blocks(&self, [m, n, p]: [usize; 3]) -> he_core::Result<usize> {
+        let layout = |rows, columns| TensorLayout::batched([1, rows, columns], 1, self.params.slots());
+        let product = MatrixProduct::new(&layout(m, n)?, &layout(n, p)?)?;
+        Ok(product.requirements().keys.rotation_steps().len() + 1)
+    }
+
+    fn slots(&self) -> Predicted {
         let MatrixTask { rows, inner, columns, .. } = self.task;
-        let [m, n, p] = self.blocks();
+        let blocks @ [m, n, p] = self.blocks();
         let [down, along, across] = [rows.div_ceil(m), inner.div_ceil(n), columns.div_ceil(p)];
+        let keys = self.keys_of_blocks(blocks).map_err(|error| error.to_string())?;
         let (terms, next) = (n.next_power_of_two(), self.level - 1);
-        let of_maps = rotations(2 * terms) + rotations(terms);
-        let maps = of_maps as f64 * work::map_rotation(self.params, self.level)
-            + (3 * terms) as f64 * work::plain_product(self.params, self.level);
         let turns = 2 * (terms - 1);
+        let maps = keys.saturating_sub(turns + 1) as f64 * work::map_rotation(self.params, self.level)
+            + (3 * terms + m) as f64 * work::plain_product(self.params, self.level);
         let products = turns as f64 * work::map_rotation(self.params, next)
             + (2 * terms) as f64 * work::plain_product(self.params, next);
         let pairs = (down * across) as f64 * along as f64;
         let sums = (down * across) as f64 * work::function_product(self.params, next);
-        let keys = of_maps + turns + 1;
         let work = pairs * (maps + products) + sums;
-        self.costs(work, 2, keys, [down * along + along * across, down * across])
+        Ok(self.costs(work, 2, keys, [down * along + along * across, down * across]))
     }
 
     fn coefficients(&self) -> Predicted {

@@ -3,10 +3,13 @@
 
 use super::devices::{emulator, gpu_or_skip, in_other_orders, sized};
 use gpu::Gpu;
+use gpu_emulator::Faulty;
 use he_core::arith::ntt_primes_below;
 use he_core::backend::{Cpu, MatrixNumbers, MatrixOps, MatrixProduct, RingOps};
+use he_core::ckks::{Ciphertext, CkksParams, CkksSpec, Complex64, Evaluator, MatrixWeights, SecretEncryptor};
 use he_core::conformance::suite;
-use he_core::ring::{RingSpec, Span};
+use he_core::ring::{Ring, RingSpec, Span};
+use he_core::rlwe::{EvaluationKeys, KeyRequirements, SecretKey};
 use he_cuda::{Arithmetic, Cuda};
 use rand::{RngExt, SeedableRng, rngs::ChaCha20Rng};
 
@@ -98,4 +101,77 @@ fn a_gpu_multiplies_large_matrices() {
         let rows = if columns > 65 { 3_001 } else { 60_003 };
         agrees_with_cpu(&cuda, numbers, bits, [rows, 70, columns]);
     }
+}
+
+/// Rows of ciphertexts, a matrix and what is added to its product.
+struct Network<B: RingOps> {
+    ev: Evaluator<B>,
+    keys: EvaluationKeys<B>,
+    rows: Vec<Ciphertext<B>>,
+}
+
+const ROWS: usize = 5;
+const SUMS: usize = 3;
+
+impl<B: RingOps> Network<B> {
+    /// With so many ciphertexts in a row, the same on each device.
+    fn new(backend: B, width: usize) -> Self {
+        let mut rng = ChaCha20Rng::seed_from_u64(8);
+        let spec = CkksSpec::from_bits(4, &[30, 20, 20], &[31], 20.0).unwrap();
+        let params = CkksParams::insecure(spec).unwrap();
+        let ring = Ring::new(backend, params.rlwe().ring().clone()).unwrap();
+        let secret = SecretKey::generate(params.rlwe(), &mut rng);
+        let needs = KeyRequirements::new().relinearisation();
+        let keys = EvaluationKeys::generate(&secret, &ring, needs, &mut rng).unwrap();
+        let encryptor = SecretEncryptor::new(&params, &secret, &ring).unwrap();
+        let ev = Evaluator::new(&params, &ring).unwrap();
+        let rows = (0..ROWS).map(|_| {
+            let vectors: Vec<Vec<Complex64>> = (0..width)
+                .map(|_| (0..8).map(|_| Complex64::from(rng.random_range(-1.0..1.0))).collect())
+                .collect();
+            let vectors: Vec<&[Complex64]> = vectors.iter().map(Vec::as_slice).collect();
+            let plain = ev.encoder().encode_batch(&vectors, params.encoding()).unwrap();
+            encryptor.encrypt(&plain, &mut rng).unwrap().expand().unwrap()
+        });
+        let rows = rows.collect();
+        Self { ev, keys, rows }
+    }
+
+    /// The words of the squares of a product.
+    fn squares(&self) -> impl Fn() -> Ciphertext<B> {
+        let weights: Vec<f64> = (0..ROWS * SUMS).map(|i| i as f64 / 16.0 - 0.5).collect();
+        let matrix = self.ev.plain_matrix([SUMS, ROWS], MatrixWeights::Real(&weights), 2).unwrap();
+        move || {
+            let stack = Ciphertext::concat(&self.rows.iter().collect::<Vec<_>>()).unwrap();
+            self.ev.square(&self.ev.mul_matrix(&matrix, &stack).unwrap(), &self.keys).unwrap()
+        }
+    }
+}
+
+fn words<B: RingOps>(ct: &Ciphertext<B>) -> [Vec<u64>; 2] {
+    ct.pair().parts().map(|part| part.to_words().unwrap())
+}
+
+/// Stacks side by side leave the words of the CPU, and take the launches and copies of one.
+#[test]
+fn stacks_side_by_side_take_the_launches_of_one() {
+    let calls = [1, 4].map(|width| {
+        let device = Faulty::new(emulator());
+        let cuda = Cuda::on(&Gpu::from_driver(device.clone())).unwrap();
+        let network = Network::new(cuda, width);
+        let squares = network.squares();
+        // The matrix is packed for this width, and tables are made.
+        let found = words(&squares());
+        let count =
+            || ["launch", "write", "write_async", "fill_zero", "alloc"].map(|call| device.count(call));
+        let before = count();
+        assert_eq!(words(&squares()), found, "{width}");
+        let after = count();
+        assert_eq!(words(&Network::new(Cpu::new(), width).squares()()), found, "{width}");
+        let calls: Vec<u64> = before.iter().zip(after).map(|(before, after)| after - before).collect();
+        println!("{width} in a row: {calls:?}");
+        calls
+    });
+    assert_eq!(calls[0], calls[1]);
+    assert_eq!(calls[0][4], 0, "memory of the pool");
 }
