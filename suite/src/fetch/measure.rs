@@ -9,6 +9,7 @@ use crate::device::device;
 use crate::error::Error;
 use crate::progress::Progress;
 use crate::series::Series;
+use he::Device;
 use he::backend::Backend as _;
 use he::ckks::Evaluator;
 use he::rlwe::{EvaluationKeys, SecretKey};
@@ -61,10 +62,10 @@ pub(super) fn measure(instance: &Instance) -> Result<(), Error> {
 }
 
 /// Checks an answer against the numbers of the records that match.
-fn check<B: he::backend::RingOps>(
+fn check(
     instance: &Instance,
-    client: &Client<B>,
-    answer: &Answer<B>,
+    client: &Client<Device>,
+    answer: &Answer<Device>,
     matches: &[u64],
 ) -> Result<(), Error> {
     let wrong = || Error::Server(format!("the answer to {} matches is wrong", matches.len()));
