@@ -9,9 +9,9 @@ use crate::report::Report;
 use he::Device;
 use he::backend::Backend as _;
 use he::circuits::ckks::NeverRefresh;
-use he::ckks::{Ciphertext, Evaluator, SeededCiphertext};
-use he::ring::Ring;
-use he::rlwe::EvaluationKeys;
+use he::ckks::{Ciphertext, Evaluator, Level, SeededCiphertext};
+use he::ring::{Poly, Ring, Seed, Span};
+use he::rlwe::{EvaluationKeys, RlweCiphertext};
 use he::wire::{Frame, FrameKind, Wire as _, WireParams as _};
 use he_nn::program::Made;
 use he_nn::{CompiledModel, PreparedModel};
@@ -20,6 +20,10 @@ use std::time::{Duration, Instant};
 
 /// The kind of the client's ciphertexts.
 const KIND: FrameKind = FrameKind::CkksSeededCiphertext;
+
+/// The rehearsals before the first query: a sequence of launches becomes a graph when it has come
+/// three times.
+const REHEARSALS: usize = 4;
 
 /// The network and the keys on the device.
 pub(super) struct Server<'m> {
@@ -34,7 +38,9 @@ impl<'m> Server<'m> {
     pub(super) fn new(instance: &Instance, model: &'m CompiledModel) -> Result<Self, Error> {
         let (params, ring) = (model.parameters().params(), ring(model, device()?)?);
         let keys = instance.folders.keys().evaluation(params, &ring, model.facts()?.key_bytes)?;
-        Self::with_keys(model, &ring, keys)
+        let server = Self::with_keys(model, &ring, keys)?;
+        server.rehearse(instance.images())?;
+        Ok(server)
     }
 
     /// Encodes the network for clients with these keys.
@@ -47,6 +53,24 @@ impl<'m> Server<'m> {
         let prepared = model.prepare(&ev)?;
         ring.backend().synchronize()?;
         Ok(Self { model, prepared, keys, ev })
+    }
+
+    /// Computes on as many images as may come, of random numbers, so that the first query finds
+    /// kernels loaded, tables and graphs made and memory pooled. A processor has none of these.
+    fn rehearse(&self, images: usize) -> Result<(), Error> {
+        let (params, ring) = (self.ev.params(), self.ev.ring());
+        if matches!(ring.backend(), Device::Cpu(_)) {
+            return Ok(());
+        }
+        let (level, batch) = (params.max_level(), images.div_ceil(self.model.examples()));
+        let Level { primes, scale } = &params.levels()[level];
+        let part = |index| Poly::uniform(ring, Span::chain(*primes), batch, &Seed([0; 32]), index);
+        let image = |_| {
+            let pair = RlweCiphertext::new(part(0)?, part(1)?)?;
+            Ciphertext::from_parts(params, pair, level, *scale, params.slots())
+        };
+        let images = (0..self.model.ciphertexts()).map(image).collect::<he::Result<Vec<_>>>()?;
+        (0..REHEARSALS).try_for_each(|_| self.scores(&images).map(drop))
     }
 
     /// Computes the scores of all images, and writes the times of the steps.
