@@ -41,6 +41,9 @@ pub enum Error {
     /// A model cannot be compiled or computed.
     #[error(transparent)]
     Network(#[from] he_nn::Error),
+    /// The values of a computation cannot be recorded.
+    #[error(transparent)]
+    Files(#[from] he_files::Error),
     /// A result is wrong, which a measurement must not ignore.
     #[error("{what}")]
     WrongResult {

@@ -8,10 +8,13 @@ use flate2::read::GzDecoder;
 use he_core::backend::RingOps;
 use he_core::bootstrapping::{BootstrapKeys, Bootstrapper};
 use he_core::circuits::ckks::NeverRefresh;
-use he_core::ckks::{Ciphertext, Complex64, Decryptor, Evaluator, SecretEncryptor};
+use he_core::ckks::{Ciphertext, CkksParams, Complex64, Decryptor, Evaluator, SecretEncryptor};
 use he_core::ring::Ring;
 use he_core::rlwe::{EvaluationKeys, SecretKey};
+use he_core::wire::Wire;
+use he_files::audit::Digests;
 use he_nn::graph::argmax;
+use he_nn::program::Made;
 use he_nn::{CompiledModel, Graph, Options, Outputs, Parameters};
 use std::fs::File;
 use std::io::Read;
@@ -94,6 +97,8 @@ impl Subject {
 struct Measured {
     /// One ciphertext of examples, from ciphertext to ciphertext.
     one: Duration,
+    /// The same with the digests of a trace.
+    recorded: Duration,
     /// An example of a batch.
     amortised: Duration,
     /// In the clear, encrypted, and where both agree: of so many examples.
@@ -136,6 +141,7 @@ pub fn tables(
         Table::new(TABLE, title, "model", Unit::Milliseconds).categories(rows.iter().map(|(name, _)| name));
     let value = |time: Duration| Value::Number(time.as_secs_f64());
     table.measured("one ciphertext", rows.iter().map(|(_, m)| value(m.one)));
+    table.measured("with a trace", rows.iter().map(|(_, m)| value(m.recorded)));
     table.measured("an example of a batch", rows.iter().map(|(_, m)| value(m.amortised)));
     let share = |count: usize, of: usize| format!("{:.1} %", 100.0 * count as f64 / of.max(1) as f64);
     for (at, title) in ["right in the clear", "right encrypted", "both agree"].into_iter().enumerate() {
@@ -165,6 +171,24 @@ pub fn tables(
 /// The names of the tables.
 pub fn names() -> Vec<String> {
     vec![TABLE.to_owned()]
+}
+
+/// A call that sees the value of each step.
+type MadeStep<'a, B> = dyn FnMut(Made<'_, B>) -> he_nn::Result<()> + 'a;
+
+/// Gives the value of a step to the threads that hash it.
+fn hash<B: RingOps>(
+    digests: &mut Digests,
+    params: &CkksParams,
+    value: &[Ciphertext<B>],
+) -> he_nn::Result<()> {
+    let copies = value.iter().map(Ciphertext::duplicate).collect::<he_core::Result<Vec<_>>>()?;
+    let frames = copies.into_iter().map(|ct| {
+        let params = params.clone();
+        move || Ok(ct.to_frame(&params)?.seal())
+    });
+    // The error of the device comes again from the next step.
+    digests.add(frames).map_err(|_| he_nn::Error::Core(he_core::Error::Cancelled))
 }
 
 fn on<B: RingOps>(place: &Place<B>, subject: &Subject, effort: Effort) -> Result<Measured>
@@ -203,14 +227,27 @@ fn measure<B: RingOps>(device: &B, subject: &Subject, effort: Effort) -> Result<
     let begin = Instant::now();
     let prepared = model.prepare(&ev)?;
     let prepare_time = timed(begin)?;
-    let infer = |inputs: &[Ciphertext<B>]| -> Result<(Vec<Ciphertext<B>>, Duration)> {
+    let infer = |inputs: &[Ciphertext<B>], made: &mut MadeStep<'_, B>| -> Result<Vec<Ciphertext<B>>> {
+        Ok(match &refreshing {
+            None => prepared.infer_recorded(&ev, inputs, &keys, &NeverRefresh, made)?,
+            Some((bootstrapper, own)) => {
+                prepared.infer_recorded(&ev, inputs, &keys, &bootstrapper.with_keys(own), made)?
+            }
+        })
+    };
+    let plainly = |inputs: &[Ciphertext<B>]| -> Result<(Vec<Ciphertext<B>>, Duration)> {
         device.synchronize()?;
         let begin = Instant::now();
-        let outputs = match &refreshing {
-            None => prepared.infer(&ev, inputs, &keys, &NeverRefresh)?,
-            Some((bootstrapper, own)) => prepared.infer(&ev, inputs, &keys, &bootstrapper.with_keys(own))?,
-        };
+        let outputs = infer(inputs, &mut |_| Ok(()))?;
         Ok((outputs, timed(begin)?))
+    };
+    let recorded = |inputs: &[Ciphertext<B>]| -> Result<Duration> {
+        device.synchronize()?;
+        let begin = Instant::now();
+        let mut digests = Digests::new(None)?;
+        infer(inputs, &mut |made| hash(&mut digests, params, made.value))?;
+        digests.finish()?;
+        timed(begin)
     };
     let encryptor = SecretEncryptor::new(params, &secret, &ring)?;
     let decryptor = Decryptor::new(params, &secret, &ring)?;
@@ -233,14 +270,14 @@ fn measure<B: RingOps>(device: &B, subject: &Subject, effort: Effort) -> Result<
     };
     // One ciphertext, after a first run that loads what is loaded once.
     let single = encrypt(std::slice::from_ref(first))?;
-    let mut one = infer(&single)?.1;
+    let (mut one, mut with_trace) = (plainly(&single)?.1, recorded(&single)?);
     for _ in 0..3 {
-        one = one.min(infer(&single)?.1);
+        (one, with_trace) = (one.min(plainly(&single)?.1), with_trace.min(recorded(&single)?));
     }
     let (mut found, mut amortised): (Vec<Outputs>, Option<Duration>) = (Vec::new(), None);
     for chunk in examples.chunks(effort.batch * model.examples()) {
         let inputs = encrypt(chunk)?;
-        let (outputs, time) = infer(&inputs)?;
+        let (outputs, time) = plainly(&inputs)?;
         let parts = outputs.iter().map(|ct| ev.encoder().decode_real(&decryptor.decrypt(ct)?));
         let parts: Vec<Vec<Vec<f64>>> = parts.collect::<he_core::Result<_>>()?;
         found.extend(model.outputs().unpack(&parts, chunk.len())?);
@@ -262,6 +299,7 @@ fn measure<B: RingOps>(device: &B, subject: &Subject, effort: Effort) -> Result<
     }
     Ok(Measured {
         one,
+        recorded: with_trace,
         amortised: amortised.unwrap_or(one),
         right,
         examples: found.len(),

@@ -1,7 +1,7 @@
 //! Operations on files: recorded, and computed again.
 
 use super::plan::{HEAD, Plan};
-use super::{Choice, Computed, Recording, Report};
+use super::{Choice, Computed, Recording, Report, Stated};
 use crate::chosen::Chosen;
 use crate::cipher_file::Written;
 use crate::error::{Result, TraceError};
@@ -58,8 +58,8 @@ impl RecordedEvaluation {
 /// # Errors
 /// [`TraceError::Kind`] for the trace of an inference; [`TraceError::NotATrace`] if there is no
 /// such operation, or it is not written as recorders write it.
-fn operation_of(trace: &Trace) -> Result<Operation> {
-    let Program::Operation(json) = trace.program() else {
+fn operation_of(program: &Program) -> Result<Operation> {
+    let Program::Operation(json) = program else {
         let (found, expected) = ("the inference of a model", "an operation on files");
         return Err(TraceError::Kind { found, expected }.into());
     };
@@ -74,28 +74,29 @@ fn operation_of(trace: &Trace) -> Result<Operation> {
 /// # Errors
 /// [`TraceError`] if the trace is of another program, of other files, or has other operations than
 /// the program has; those of [`Evaluation`]. Wrong results are not errors: the report has them.
-pub fn evaluation(
-    trace: &Trace,
+pub fn evaluation<'a>(
+    stated: impl Into<Stated<'a>>,
     sources: Sources,
     choice: &Choice,
     watch: Arc<dyn Watch>,
     rng: &mut impl Rng,
 ) -> Result<Report> {
-    let operation = operation_of(trace)?;
+    let stated = stated.into();
+    let operation = operation_of(stated.program())?;
     let mut recording = Recording::default();
     let evaluation = Evaluation::new(&operation, recording.sources(sources), &Cancel::default())?;
     let plan = Plan::of_operation(&operation, evaluation.uses())?;
-    plan.check(trace)?;
     let chosen = choice.of(plan.len(), rng)?;
+    stated.check_operations(&plan, &chosen)?;
     let evaluation = evaluation.choosing(Chosen::only(chosen.iter().copied()));
     let output = Output::to_writer("the results of the audit", io::sink());
     let written = evaluation.evaluate(&[Device::cpu()], watch, output)?;
-    recording.check(trace)?;
+    stated.check_files(&plan, &recording)?;
     let results = chosen.iter().zip(&written.frames[HEAD..]);
     let computed = results.map(|(&operation, &result)| Computed { operation, results: vec![result] });
     let computed = computed.collect();
-    if written.frames[..HEAD] != trace.result_frames()[..HEAD] {
+    if written.frames[..HEAD] != stated.head() {
         return Err(TraceError::Result { name: "the description in the trace".to_owned() }.into());
     }
-    Ok(Report::new(trace, chosen, computed))
+    Ok(Report::new(stated, chosen, computed))
 }

@@ -1,24 +1,23 @@
 //! Inferences: recorded, and their steps computed again.
 
 use super::plan::{HEAD, Plan, batches};
-use super::{Choice, Computed, Recording, Report, values};
+use super::{Choice, Computed, Digests, Recording, Report, Stated, values};
 use crate::bootstrap::keys::KeyFile as BootstrapFile;
 use crate::cipher_file::{self, CipherReader, Decoder, Written};
 use crate::error::{InFile, KeyError, Result, TraceError};
 use crate::io::input::Input;
 use crate::io::output::Output;
 use crate::key_file::{AnyKey, Key, KeyFile};
-use crate::listing::Checksum;
 use crate::models::{Inference, ModelFile, Refreshes};
 use crate::note::ExamplesNote;
 use crate::scheme::engine::Engine;
 use crate::scheme::{Ckks, KeyPart, OfKeySet, OneOf, Scheme};
-use crate::trace::{Operation, Role, Trace, Value};
+use crate::trace::{Role, Trace, Value};
 use crate::watch::{Meter, Stage, Watch};
 use he::Device;
-use he_core::ckks::Ciphertext;
+use he_core::ckks::{Ciphertext, CkksParams};
 use he_core::rlwe::{EvaluationKeys, KeyRequirements};
-use he_core::wire::{Frame, SealedFrame, Wire};
+use he_core::wire::{Frame, Wire};
 use rand::Rng;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -99,16 +98,18 @@ impl<'m> RecordedInference<'m> {
         output: Output,
     ) -> Result<(Written, Trace)> {
         let Self { opened: Opened { inference, key, bootstrap, recording }, plan, folder } = self;
-        let mut made: Vec<Vec<Checksum>> = Vec::new();
-        let mut record = |frames: &[SealedFrame]| {
-            if let Some(folder) = &folder {
-                frames.iter().try_for_each(|frame| values::keep(folder, frame))?;
-            }
-            made.push(frames.iter().map(values::checksum).collect());
-            Ok(())
+        let mut digests = Digests::new(folder)?;
+        let mut record = |value: &[Ciphertext<Device>], params: &CkksParams| {
+            // The computation goes on with the values: those that are hashed are copies.
+            let copies = value.iter().map(Ciphertext::duplicate).collect::<he_core::Result<Vec<_>>>()?;
+            let params = Arc::new(params.clone());
+            digests.add(copies.into_iter().map(|ct| {
+                let params = Arc::clone(&params);
+                move || Ok(ct.to_frame(&params)?.seal())
+            }))
         };
         let written = inference.evaluate_recorded(key, bootstrap, device, watch, output, &mut record)?;
-        let trace = plan.trace(recording.files(), made, &written.frames)?;
+        let trace = plan.trace(recording.files(), digests.finish()?, &written.frames)?;
         Ok((written, trace))
     }
 }
@@ -121,8 +122,8 @@ impl<'m> RecordedInference<'m> {
 /// [`TraceError`] if the trace is of another model, of other files, or has other operations than
 /// the model has, and for values that are not there; those of [`Inference`]. Wrong results are not
 /// errors: the report has them.
-pub fn inference(
-    trace: &Trace,
+pub fn inference<'a>(
+    stated: impl Into<Stated<'a>>,
     model: &ModelFile,
     files: InferenceFiles,
     kept: Option<&Path>,
@@ -130,18 +131,19 @@ pub fn inference(
     watch: &dyn Watch,
     rng: &mut impl Rng,
 ) -> Result<Report> {
+    let stated = stated.into();
     let Opened { inference, key, bootstrap, mut recording } = Opened::new(model, files)?;
     let note = inference.note().clone();
     let plan = Plan::of_inference(model, &note)?;
-    plan.check(trace)?;
     let chosen = choice.of(plan.len(), rng)?;
+    stated.check_operations(&plan, &chosen)?;
     let wanted = match kept {
         Some(_) => chosen.clone(),
-        None => leading_to(trace, &chosen),
+        None => leading_to(&plan, &chosen),
     };
     let (mut reader, payload) = inference.into_parts();
     key.check_owner(&reader.params, &reader.payload.key_id, &reader.name)?;
-    let used = wanted.iter().flat_map(|&operation| &trace.operations()[operation].of);
+    let used = wanted.iter().flat_map(|&operation| plan.of(operation));
     let used: BTreeSet<usize> = used.filter_map(place_of_frame).collect();
     let (decoder, frames) = (reader.decoder(), frames(&mut reader, &used, &note)?);
     let engine = model.engine(Device::cpu())?;
@@ -154,13 +156,14 @@ pub fn inference(
         }
         _ => Refreshes::load(model, bootstrap, &reader, &engine, watch)?,
     };
-    recording.check(trace)?;
-    if cipher_file::head::<Ckks>(&engine.params, &payload)? != trace.result_frames()[..HEAD] {
+    stated.check_files(&plan, &recording)?;
+    if cipher_file::head::<Ckks>(&engine.params, &payload)? != stated.head() {
         return Err(TraceError::Result { name: "the description in the trace".to_owned() }.into());
     }
     let batches = batches(&note);
     let mut steps = Steps {
-        trace,
+        stated,
+        plan: &plan,
         model,
         engine,
         keys,
@@ -175,7 +178,7 @@ pub fn inference(
     let mut computed = Vec::new();
     for (at, &operation) in wanted.iter().enumerate() {
         let found = steps.compute(operation)?;
-        let agrees = found.agrees(trace);
+        let agrees = found.agrees(stated);
         computed.push(found);
         meter.inc(1);
         if kept.is_none() && !agrees {
@@ -185,15 +188,15 @@ pub fn inference(
         steps.forget(&wanted[at + 1..]);
     }
     meter.finish();
-    Ok(Report::new(trace, chosen, computed))
+    Ok(Report::new(stated, chosen, computed))
 }
 
 /// The operations that these need, and these, in order.
-fn leading_to(trace: &Trace, chosen: &[usize]) -> Vec<usize> {
+fn leading_to(plan: &Plan, chosen: &[usize]) -> Vec<usize> {
     let (mut wanted, mut open) = (BTreeSet::new(), chosen.to_vec());
     while let Some(operation) = open.pop() {
         if wanted.insert(operation) {
-            open.extend(trace.operations()[operation].of.iter().filter_map(|value| match *value {
+            open.extend(plan.of(operation).iter().filter_map(|value| match *value {
                 Value::Result { operation, .. } => Some(operation as usize),
                 Value::Frame { .. } => None,
             }));
@@ -254,7 +257,8 @@ fn frames(
 
 /// Steps of a trace that are computed again.
 struct Steps<'a> {
-    trace: &'a Trace,
+    stated: Stated<'a>,
+    plan: &'a Plan,
     model: &'a ModelFile,
     engine: Engine<Ckks>,
     keys: EvaluationKeys<Device>,
@@ -271,18 +275,15 @@ struct Steps<'a> {
 
 impl Steps<'_> {
     fn compute(&mut self, operation: usize) -> Result<Computed> {
-        let per_batch = self.trace.operations().len() / self.batches.len();
+        let per_batch = self.plan.len() / self.batches.len();
         let (batch, step) = (operation / per_batch, operation % per_batch);
-        let stated: &Operation = &self.trace.operations()[operation];
         // The values of a step are one after the other.
-        let mut of = stated.of.iter();
+        let mut of = self.plan.of(operation).iter();
         let mut values = Vec::new();
         for planned in &self.model.model.program()[step].of {
             let ciphertexts = match *planned {
                 he_nn::program::Value::Input => self.model.model.ciphertexts(),
-                he_nn::program::Value::Made(made) => {
-                    self.trace.operations()[batch * per_batch + made].results.len()
-                }
+                he_nn::program::Value::Made(made) => self.plan.results(batch * per_batch + made),
             };
             let cts = of.by_ref().take(ciphertexts).map(|&value| self.value(value, batch, operation));
             values.push(cts.collect::<Result<Vec<_>>>()?);
@@ -310,7 +311,8 @@ impl Steps<'_> {
                 Ok(found.ok_or(TraceError::Steps { operation })?.duplicate()?)
             }
             (_, Some(folder)) => {
-                let digest = self.trace.digest(value).unwrap_or_default();
+                let digest = self.stated.digest(value, operation, self.plan.of(operation));
+                let digest = digest.unwrap_or_default();
                 let frame = values::kept(folder, &digest, operation)?;
                 let ct = Ckks::decode(&self.engine.params, &self.engine.ring, &frame)?;
                 Ok(ct.of(self.decoder.key_id()))
@@ -320,10 +322,9 @@ impl Steps<'_> {
 
     /// Forgets the values that no further operation takes.
     fn forget(&mut self, further: &[usize]) {
-        let operations = self.trace.operations();
         let used: BTreeSet<usize> = further
             .iter()
-            .flat_map(|&operation| &operations[operation].of)
+            .flat_map(|&operation| self.plan.of(operation))
             .filter_map(|value| match *value {
                 Value::Result { operation, .. } => Some(operation as usize),
                 Value::Frame { .. } => None,

@@ -8,22 +8,27 @@
 //! [`first_difference`] finds the operation that two parties have to settle.
 
 mod choice;
+mod digests;
 mod evaluation;
 mod inference;
 mod plan;
 mod record;
+mod stated;
 mod values;
 
 pub use choice::{Choice, caught};
+pub use digests::Digests;
 pub use evaluation::{RecordedEvaluation, evaluation};
 pub use inference::{InferenceFiles, RecordedInference, inference};
 pub use record::Recording;
+pub use stated::Stated;
 
 use crate::error::{InFile, Result, TraceError};
 use crate::io::input::Input;
 use crate::listing::{Checksum, Listed, Listing};
 use crate::trace::{Difference, Trace};
 use he_core::wire::FrameReader;
+use plan::HEAD;
 use std::io::BufReader;
 
 /// An operation that was computed again.
@@ -36,9 +41,9 @@ pub struct Computed {
 }
 
 impl Computed {
-    /// Whether a trace states the same results.
-    pub fn agrees(&self, trace: &Trace) -> bool {
-        trace.operations().get(self.operation).is_some_and(|stated| stated.results == self.results)
+    /// Whether the same results are stated. Nothing else is, if an opening leaves the operation out.
+    pub fn agrees<'a>(&self, stated: impl Into<Stated<'a>>) -> bool {
+        stated.into().results(self.operation).is_none_or(|results| results == self.results)
     }
 }
 
@@ -55,25 +60,32 @@ pub struct Report {
 }
 
 impl Report {
-    fn new(trace: &Trace, chosen: Vec<usize>, computed: Vec<Computed>) -> Self {
-        let wrong = computed.iter().filter(|computed| !computed.agrees(trace));
+    fn new(stated: Stated<'_>, chosen: Vec<usize>, computed: Vec<Computed>) -> Self {
+        let wrong = computed.iter().filter(|computed| !computed.agrees(stated));
         let wrong = wrong.map(|computed| computed.operation).collect();
         Self { chosen, computed, wrong }
     }
 }
 
-/// Checks that a file is undamaged, and the result that a trace ends in.
+/// Checks that a file is undamaged, and the result that a trace ends in: with an opening, its
+/// description and those of its frames that opened operations made. Returns how many frames were
+/// compared, and how many there are.
 ///
 /// # Errors
 /// [`TraceError::Result`] if it is another one; it is damaged.
-pub fn check_result(trace: &Trace, file: Input) -> Result<()> {
+pub fn check_result<'a>(stated: impl Into<Stated<'a>>, file: Input) -> Result<(usize, usize)> {
+    let stated = stated.into();
     let (name, listing) = (file.name().to_owned(), Listing::default());
     let mut reader = FrameReader::new(BufReader::new(Listed::new(file, listing.clone())));
     while let Some(mut frame) = reader.next_frame(|_, _| u64::MAX).in_file(&name)? {
         reader.recycle(std::mem::take(&mut frame.body));
     }
-    match listing.checksums() == trace.result_frames() {
-        true => Ok(()),
+    let (found, frames) = (listing.checksums(), stated.result_frames());
+    let all = found.len().saturating_sub(HEAD);
+    let same = |&(place, checksum): &(usize, Checksum)| found.get(HEAD + place) == Some(&checksum);
+    let whole = matches!(stated, Stated::Opening(_)) || frames.len() == all;
+    match found.starts_with(&stated.head()) && whole && frames.iter().all(same) {
+        true => Ok((frames.len(), all)),
         false => Err(TraceError::Result { name }.into()),
     }
 }

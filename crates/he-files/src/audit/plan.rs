@@ -118,15 +118,41 @@ impl Plan {
         self.operations.len()
     }
 
+    /// Checks that this is the program.
+    ///
+    /// # Errors
+    /// [`TraceError::Program`].
+    pub fn check_program(&self, program: &Program) -> Result<()> {
+        if program == &self.program {
+            return Ok(());
+        }
+        let (found, expected) = (told(program), told(&self.program));
+        Err(TraceError::Program { found, expected }.into())
+    }
+
+    /// The name of each operation with the values that it computes from, and the values of the
+    /// result.
+    pub fn outline(&self) -> (Vec<(&str, &[Value])>, &[Value]) {
+        let outline = self.operations.iter().map(|planned| (&*planned.name, &*planned.of));
+        (outline.collect(), &self.result)
+    }
+
+    /// The values that an operation computes from.
+    pub fn of(&self, operation: usize) -> &[Value] {
+        &self.operations[operation].of
+    }
+
+    /// The number of results of an operation.
+    pub fn results(&self, operation: usize) -> usize {
+        self.operations[operation].results
+    }
+
     /// Checks that a trace has this program, these operations on these values, and nothing else.
     ///
     /// # Errors
     /// [`TraceError::Program`]; [`TraceError::Steps`] with the first operation that is another one.
     pub fn check(&self, trace: &Trace) -> Result<()> {
-        if trace.program() != &self.program {
-            let (found, expected) = (told(trace.program()), told(&self.program));
-            return Err(TraceError::Program { found, expected }.into());
-        }
+        self.check_program(trace.program())?;
         let same = |planned: &Planned, stated: &trace::Operation| {
             planned.name == stated.name && planned.of == stated.of && planned.results == stated.results.len()
         };

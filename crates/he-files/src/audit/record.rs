@@ -5,7 +5,7 @@ use crate::error::{Result, TraceError};
 use crate::io::input::Input;
 use crate::listing::{Listed, Listing};
 use crate::operation::Sources;
-use crate::trace::{File, Role, Trace};
+use crate::trace::{File, Role};
 
 /// Lists the frames of the files that a computation reads, while it reads them: their checksums
 /// are in the files, so this costs nothing.
@@ -43,18 +43,23 @@ impl Recording {
         self.files.iter().map(file).collect()
     }
 
+    /// The inputs, once they were read.
+    pub fn inputs(&self) -> impl Iterator<Item = File> {
+        self.files().into_iter().filter(|file| file.role == Role::Input)
+    }
+
     /// The last file is not read to its end, because nothing takes the rest of it.
     pub fn only_begun(&mut self) {
         self.begun = true;
     }
 
-    /// Checks that the files, once they were read, are those of a trace.
+    /// Checks that the files, once they were read, are those that are stated.
     ///
     /// # Errors
     /// [`TraceError::Files`] or [`TraceError::File`].
-    pub fn check(&self, trace: &Trace) -> Result<()> {
+    pub fn check(&self, stated: &[File]) -> Result<()> {
         for role in [Role::Input, Role::Key] {
-            let stated = trace.files().iter().filter(|file| file.role == role);
+            let stated = stated.iter().filter(|file| file.role == role);
             let found = self.files.iter().filter(|file| file.0 == role);
             let (expected, count) = (stated.clone().count(), found.clone().count());
             let role = if role == Role::Input { "input" } else { "key" };

@@ -47,6 +47,33 @@ errors! {
         NotKept { name: String, operation: usize }:
             ("{name} is not there, which operation {operation} of the trace takes"),
             ("get it from whoever computed, who has to keep the values, or leave the folder of values out to compute everything before it as well");
+        /// It is not a key for signatures.
+        NotASigner { name: String }:
+            ("{name} is not a key of Ed25519 in PEM"),
+            ("give a key that was made for signatures, PKCS#8 or its public key, as openssl genpkey -algorithm ed25519 makes one");
+        /// It is not a signed root.
+        NotSigned { name: String }:
+            ("{name} is not the signed root of a trace"), ("give the line of JSON that whoever computed has published");
+        /// The root is another one than the one that was signed.
+        OtherRoot { found: String, expected: String }:
+            ("the root {expected} was signed, and that of the trace is {found}"),
+            ("keep both: whoever signed a root and shows the trace of another one has cheated");
+        /// Somebody else signed.
+        Signer { found: String, expected: String }:
+            ("the root was signed by {found}, and not by {expected}"),
+            ("give the public key of whoever computed, from whoever computed");
+        /// The signature is not valid.
+        Signature { signer: String }:
+            ("the signature of {signer} on the root is not valid"),
+            ("trust nothing in it: ask whoever computed for the root again");
+        /// An opening has other operations than those that were chosen.
+        Opened { found: usize, expected: usize, operation: usize }:
+            ("{found} operations are opened and {expected} were chosen, of which operation {operation} is not opened"),
+            ("ask for the operations that were chosen: an opening of others proves nothing");
+        /// An operation of an opening is not in the tree.
+        NotInTree { operation: usize }:
+            ("operation {operation} with these inputs and keys does not belong to the root of the opening"),
+            ("give the inputs and keys of the computation in their order; if they are, it was computed with others or the opening is false");
         /// No operations are chosen.
         [request] NoOperations: ("no operations are chosen"), ("choose at least one");
         /// Two traces cannot be compared.

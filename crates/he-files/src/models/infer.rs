@@ -14,8 +14,8 @@ use crate::scheme::engine::Engine;
 use crate::scheme::{Ckks, Encrypt, Scheme};
 use crate::watch::{Meter, Stage, Steps, Watch};
 use he::Device;
-use he_core::ckks::{Ciphertext, Complex64};
-use he_core::wire::{SealedFrame, Wire};
+use he_core::ckks::{Ciphertext, CkksParams, Complex64};
+use he_core::wire::Wire;
 use he_nn::program::Made;
 use rand::SeedableRng;
 use rand::rngs::ChaCha20Rng;
@@ -120,8 +120,8 @@ pub fn encrypt(
 /// A call that sees the value of each step.
 type MadeStep<'a> = dyn FnMut(Made<'_, Device>) -> he_nn::Result<()> + 'a;
 
-/// A call that takes the frames of the value of each step.
-pub type Record<'a> = dyn FnMut(&[SealedFrame]) -> Result<()> + 'a;
+/// A call that takes the value of each step, of these parameters.
+pub type Record<'a> = dyn FnMut(&[Ciphertext<Device>], &CkksParams) -> Result<()> + 'a;
 
 /// Encrypted examples about to be computed on.
 pub struct Inference<'m> {
@@ -272,9 +272,7 @@ impl<'m> Inference<'m> {
                     progress.reach(reached as u64);
                 }
                 let Some(record) = &mut record else { return Ok(()) };
-                let frames = made.value.iter().map(|ct| Ok(ct.to_frame(&engine.params)?.seal()));
-                let recorded = frames.collect::<Result<Vec<_>>>().and_then(|frames| record(&frames));
-                recorded.map_err(|error| {
+                record(made.value, &engine.params).map_err(|error| {
                     failed = Some(error);
                     he_nn::Error::Core(he_core::Error::Cancelled)
                 })

@@ -14,14 +14,14 @@ pub const MAX_BYTES: u64 = 1 << 28;
 /// The bytes of a value.
 const VALUE: usize = 9;
 
-fn bad(why: &'static str) -> TraceError {
+pub(super) fn bad(why: &'static str) -> TraceError {
     TraceError::NotATrace { why }
 }
 
-struct Bytes(Vec<u8>);
+pub(super) struct Bytes(pub(super) Vec<u8>);
 
 impl Bytes {
-    fn count(&mut self, count: usize) -> Result<()> {
+    pub(super) fn count(&mut self, count: usize) -> Result<()> {
         let count = u32::try_from(count).map_err(|_| bad("it has more than 2^32 parts"))?;
         self.0.extend(count.to_le_bytes());
         Ok(())
@@ -33,48 +33,75 @@ impl Bytes {
         Ok(())
     }
 
-    fn digests(&mut self, digests: &[Checksum]) -> Result<()> {
+    pub(super) fn program(&mut self, program: &Program) -> Result<()> {
+        match program {
+            Program::Operation(json) => {
+                self.0.push(0);
+                self.string(json.as_bytes())
+            }
+            Program::Model(model) => {
+                self.0.push(1);
+                self.0.extend(model);
+                Ok(())
+            }
+        }
+    }
+
+    pub(super) fn digests(&mut self, digests: &[Checksum]) -> Result<()> {
         self.count(digests.len())?;
         self.0.extend(digests.as_flattened());
         Ok(())
     }
 
-    fn values(&mut self, values: &[Value]) -> Result<()> {
+    pub(super) fn values(&mut self, values: &[Value]) -> Result<()> {
         self.count(values.len())?;
-        for value in values {
-            let (kind, a, b) = match *value {
-                Value::Frame { file, frame } => (0, file, frame),
-                Value::Result { operation, part } => (1, operation, part),
-            };
-            self.0.push(kind);
-            self.0.extend(a.to_le_bytes());
-            self.0.extend(b.to_le_bytes());
-        }
+        values.iter().for_each(|value| self.value(*value));
         Ok(())
+    }
+
+    pub(super) fn value(&mut self, value: Value) {
+        let (kind, a, b) = match value {
+            Value::Frame { file, frame } => (0, file, frame),
+            Value::Result { operation, part } => (1, operation, part),
+        };
+        self.0.push(kind);
+        self.0.extend(a.to_le_bytes());
+        self.0.extend(b.to_le_bytes());
     }
 }
 
 /// Bytes that are left to read.
-struct Rest<'a>(&'a [u8]);
+pub(super) struct Rest<'a>(pub(super) &'a [u8]);
 
 impl<'a> Rest<'a> {
-    fn take(&mut self, count: usize) -> Result<&'a [u8], TraceError> {
+    /// The first bytes of a file, and its version.
+    pub(super) fn start(&mut self, magic: &[u8; 8], supported: u32) -> Result<(), TraceError> {
+        if self.take(magic.len()).ok() != Some(magic) {
+            return Err(bad("it begins otherwise"));
+        }
+        match self.number()? {
+            found if found == supported => Ok(()),
+            found => Err(TraceError::Version { found, supported }),
+        }
+    }
+
+    pub(super) fn take(&mut self, count: usize) -> Result<&'a [u8], TraceError> {
         let (taken, rest) = self.0.split_at_checked(count).ok_or_else(|| bad("it ends too early"))?;
         self.0 = rest;
         Ok(taken)
     }
 
-    fn array<const N: usize>(&mut self) -> Result<[u8; N], TraceError> {
+    pub(super) fn array<const N: usize>(&mut self) -> Result<[u8; N], TraceError> {
         self.take(N)?.try_into().map_err(|_| bad("it ends too early"))
     }
 
-    fn number(&mut self) -> Result<u32, TraceError> {
+    pub(super) fn number(&mut self) -> Result<u32, TraceError> {
         Ok(u32::from_le_bytes(self.array()?))
     }
 
     /// The number of things that follow, each of which has at least `least` bytes: they are there,
     /// so that memory is within that of the file.
-    fn count(&mut self, least: usize) -> Result<usize, TraceError> {
+    pub(super) fn count(&mut self, least: usize) -> Result<usize, TraceError> {
         let count = self.number()? as usize;
         match self.0.len() / least {
             most if count <= most => Ok(count),
@@ -90,17 +117,17 @@ impl<'a> Rest<'a> {
         String::from_utf8(self.take(count)?.to_vec()).map_err(|_| bad("a name is not text"))
     }
 
-    fn digests(&mut self) -> Result<Vec<Checksum>, TraceError> {
+    pub(super) fn digests(&mut self) -> Result<Vec<Checksum>, TraceError> {
         let count = self.count(size_of::<Checksum>())?;
         (0..count).map(|_| self.array()).collect()
     }
 
-    fn values(&mut self) -> Result<Vec<Value>, TraceError> {
+    pub(super) fn values(&mut self) -> Result<Vec<Value>, TraceError> {
         let count = self.count(VALUE)?;
         (0..count).map(|_| self.value()).collect()
     }
 
-    fn value(&mut self) -> Result<Value, TraceError> {
+    pub(super) fn value(&mut self) -> Result<Value, TraceError> {
         match (self.array()?, self.number()?, self.number()?) {
             ([0], file, frame) => Ok(Value::Frame { file, frame }),
             ([1], operation, part) => Ok(Value::Result { operation, part }),
@@ -108,7 +135,7 @@ impl<'a> Rest<'a> {
         }
     }
 
-    fn program(&mut self) -> Result<Program, TraceError> {
+    pub(super) fn program(&mut self) -> Result<Program, TraceError> {
         match self.array()? {
             [0] => Ok(Program::Operation(self.text(self.0.len())?)),
             [1] => Ok(Program::Model(self.array()?)),
@@ -140,16 +167,7 @@ impl Trace {
         let mut bytes = Bytes(MAGIC.to_vec());
         bytes.0.extend(VERSION.to_le_bytes());
         bytes.0.extend(self.root);
-        match program {
-            Program::Operation(json) => {
-                bytes.0.push(0);
-                bytes.string(json.as_bytes())?;
-            }
-            Program::Model(model) => {
-                bytes.0.push(1);
-                bytes.0.extend(model);
-            }
-        }
+        bytes.program(program)?;
         bytes.count(files.len())?;
         for file in files {
             bytes.0.push(file.role as u8);
@@ -174,13 +192,7 @@ impl Trace {
     /// [`TraceError::NoValue`].
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let mut rest = Rest(bytes);
-        if rest.take(MAGIC.len()).ok() != Some(MAGIC) {
-            return Err(bad("it begins otherwise").into());
-        }
-        match rest.number()? {
-            VERSION => {}
-            found => return Err(TraceError::Version { found, supported: VERSION }.into()),
-        }
+        rest.start(MAGIC, VERSION)?;
         let stated = rest.array()?;
         let program = rest.program()?;
         let count = rest.count(1 + 4)?;

@@ -12,10 +12,14 @@
 //! `docs/format.md` has the bytes.
 
 mod encoding;
+mod opening;
+mod signed;
 mod tree;
 
 pub use encoding::{MAGIC, MAX_BYTES};
-pub use tree::{Difference, Tree};
+pub use opening::{Expected, MAGIC as OPENING_MAGIC, Opened, Opening};
+pub use signed::{SIGNED, SignedRoot, SigningKey, VerifyingKey};
+pub use tree::{Difference, Tree, top_over};
 
 use crate::error::{Result, TraceError};
 use crate::io::input::Input;
@@ -138,11 +142,13 @@ impl Trace {
     /// results, files without parameters and description, and names that are too long.
     pub fn new(parts: Parts) -> Result<Self> {
         check(&parts)?;
-        let context = context(&parts);
+        let context = context(&parts.program, &parts.files);
         let digest = |value: &Value| digest_in(&parts, *value).unwrap_or_default();
-        let leaf = |(index, operation)| leaf(&context, index, operation, digest);
+        let leaf = |(index, Operation { name, of, results }): (usize, &Operation)| {
+            leaf(&context, index, name, of.iter().map(|value| (*value, digest(value))), results)
+        };
         let tree = Tree::new(parts.operations.iter().enumerate().map(leaf).collect());
-        let root = root(&parts, &context, &tree);
+        let root = root(&context, parts.operations.len(), &tree.top(), &parts.head, &parts.result);
         Ok(Self { parts, tree, root })
     }
 
@@ -181,6 +187,11 @@ impl Trace {
         &self.parts.result
     }
 
+    /// The checksums of parameters and description of the result.
+    pub fn head(&self) -> [Checksum; 2] {
+        self.parts.head
+    }
+
     /// The checksums of the frames of the result, without that of the end mark.
     pub fn result_frames(&self) -> Vec<Checksum> {
         let values = self.parts.result.iter().filter_map(|&value| self.digest(value));
@@ -195,7 +206,7 @@ impl Trace {
     /// The digest of everything but operations and result: what two traces have in common that
     /// can be compared operation by operation.
     pub fn context(&self) -> Checksum {
-        context(&self.parts)
+        context(&self.parts.program, &self.parts.files)
     }
 
     /// All parts, to be altered.
@@ -283,14 +294,14 @@ impl Hash {
     }
 }
 
-fn context(parts: &Parts) -> Checksum {
+fn context(program: &Program, files: &[File]) -> Checksum {
     let mut hash = Hash::new("he-files 2026-11 trace: program and files, version 1");
-    match &parts.program {
+    match program {
         Program::Operation(json) => hash.number(0).string(json.as_bytes()),
         Program::Model(model) => hash.number(1).digest(model),
     };
-    hash.number(parts.files.len());
-    for file in &parts.files {
+    hash.number(files.len());
+    for file in files {
         hash.number(file.role as usize).digests(&file.frames);
     }
     hash.finish()
@@ -300,22 +311,29 @@ fn context(parts: &Parts) -> Checksum {
 fn leaf(
     context: &Checksum,
     index: usize,
-    operation: &Operation,
-    digest: impl Fn(&Value) -> Checksum,
+    name: &str,
+    of: impl ExactSizeIterator<Item = (Value, Checksum)>,
+    results: &[Checksum],
 ) -> Checksum {
     let mut hash = Hash::new("he-files 2026-11 trace: operation, version 1");
-    hash.digest(context).number(index).string(operation.name.as_bytes()).number(operation.of.len());
-    for value in &operation.of {
-        hash.value(*value).digest(&digest(value));
+    hash.digest(context).number(index).string(name.as_bytes()).number(of.len());
+    for (value, digest) in of {
+        hash.value(value).digest(&digest);
     }
-    hash.digests(&operation.results).finish()
+    hash.digests(results).finish()
 }
 
-fn root(parts: &Parts, context: &Checksum, tree: &Tree) -> Checksum {
+fn root(
+    context: &Checksum,
+    operations: usize,
+    top: &Checksum,
+    head: &[Checksum],
+    result: &[Value],
+) -> Checksum {
     let mut hash = Hash::new("he-files 2026-11 trace: root, version 1");
-    hash.digest(context).number(parts.operations.len()).digest(&tree.top()).digests(&parts.head);
-    hash.number(parts.result.len());
-    for &value in &parts.result {
+    hash.digest(context).number(operations).digest(top).digests(head);
+    hash.number(result.len());
+    for &value in result {
         hash.value(value);
     }
     hash.finish()

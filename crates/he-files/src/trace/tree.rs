@@ -29,6 +29,22 @@ fn node(children: &[Checksum]) -> Checksum {
     }
 }
 
+/// The top of a tree with so many leaves over one of them and the nodes [beside](Tree::beside) its
+/// way up; `None` for a leaf that is not there, and for more or fewer nodes than are beside.
+pub fn top_over(leaf: Checksum, place: usize, leaves: usize, beside: &[Checksum]) -> Option<Checksum> {
+    let (mut top, mut at, mut row) = (leaf, place, leaves);
+    let mut beside = beside.iter();
+    while place < leaves && row > 1 {
+        // A last node without a neighbour goes up as it is.
+        if at ^ 1 < row {
+            let other = *beside.next()?;
+            top = node(&if at % 2 == 0 { [top, other] } else { [other, top] });
+        }
+        (at, row) = (at / 2, row.div_ceil(2));
+    }
+    (place < leaves && beside.next().is_none()).then_some(top)
+}
+
 impl Tree {
     /// The tree over these leaves.
     pub fn new(leaves: Vec<Checksum>) -> Self {
@@ -53,6 +69,24 @@ impl Tree {
     /// A node: row 0 has the leaves.
     pub fn node(&self, row: usize, index: usize) -> Option<Checksum> {
         self.rows.get(row)?.get(index).copied()
+    }
+
+    /// The nodes beside the way from a leaf to the top, from below: with the leaf and the number of
+    /// leaves they give the top, see [`top_over`]. None for a leaf that is not there.
+    ///
+    /// ```
+    /// use he_files::trace::{Tree, top_over};
+    /// let leaves: Vec<[u8; 32]> = (0..100).map(|leaf| [leaf; 32]).collect();
+    /// let tree = Tree::new(leaves.clone());
+    /// let beside = tree.beside(37);
+    /// assert_eq!(beside.len(), 7);
+    /// assert_eq!(top_over(leaves[37], 37, 100, &beside), Some(tree.top()));
+    /// assert_ne!(top_over(leaves[36], 37, 100, &beside), Some(tree.top()));
+    /// assert_eq!(top_over(leaves[37], 37, 200, &beside), None); // there are 8 rows below the top
+    /// ```
+    pub fn beside(&self, leaf: usize) -> Vec<Checksum> {
+        let below = self.rows.iter().take(self.rows.len() - 1).enumerate();
+        below.filter_map(|(row, nodes)| nodes.get((leaf >> row) ^ 1).copied()).collect()
     }
 
     /// The first leaf that differs from that of a tree with as many leaves: in each row below the
