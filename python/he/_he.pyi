@@ -985,6 +985,18 @@ def _file_evaluate(
     force: bool,
     progress: _Progress | None,
 ) -> bytes | None: ...
+def _file_infer(
+    model: _Place,
+    source: _Place,
+    key: _Place,
+    bootstrap_key: _Place | None,
+    output: str | None,
+    record: str | None,
+    keep: str | None,
+    device: str,
+    force: bool,
+    progress: _Progress | None,
+) -> bytes | None: ...
 def _file_decrypt(
     source: _Place,
     key: _Place,

@@ -79,10 +79,13 @@ class RemoteFile:
         Its identifier there.
     bytes : int or None
         Its length, if it is known.
+    job : str or None
+        The job that made it, if it is the result of one.
     """
 
     id: str
     bytes: int | None = None
+    job: str | None = None
 
 
 class Service:
@@ -612,6 +615,37 @@ class Service:
         request = {"name": operation, **{k: v for k, v in parameters.items() if v is not None}}
         return self._compute(request, inputs, key_set, progress, timeout)
 
+    def trace(self, result: RemoteFile, operations: Iterable[int] | None = None) -> bytes:
+        """Return the trace of the computation of a result, which ``he-cli audit`` checks.
+
+        Parameters
+        ----------
+        result : RemoteFile
+            What `eval` returned.
+        operations : iterable of int, optional
+            The places of operations: the trace is then opened for these alone, with the proof that
+            they belong to its root.
+
+        Raises
+        ------
+        ValueError
+            The file is not the result of a job of this service.
+        ServiceError
+            The service has forgotten the job, or there are no such operations.
+        """
+        path = f"{_job(result)}/trace"
+        if operations is not None:
+            path += "?operations=" + ",".join(str(int(place)) for place in operations)
+        return cast(bytes, self._persist(lambda _: self._read(self._open("GET", path, None), 1 << 28)))
+
+    def signed_root(self, result: RemoteFile) -> dict[str, str] | None:
+        """Return root, signer and signature of the trace of a result, if the service signs.
+
+        As a line of JSON in a file they are what ``he-cli audit --signed`` takes.
+        """
+        job = self._persist(lambda _: self._json("GET", _job(result)))
+        return cast("dict[str, str] | None", job.get("signed"))
+
     def _compute(
         self,
         request: dict[str, Any],
@@ -656,10 +690,17 @@ class Service:
             self._forget(path)
             raise
         if job["state"] == "done":
-            return RemoteFile(job["result"])
+            return RemoteFile(job["result"], job=job["id"])
         problem = job.get("error") or {}
         message = problem.get("detail") or problem.get("title") or f"the job was {job['state']}"
         raise ServiceError(message, status=problem.get("status", 500), hint=problem.get("hint"))
+
+
+def _job(result: RemoteFile) -> str:
+    """The path of the job that made a result."""
+    if result.job is None:
+        raise ValueError("this file is not the result of a job: give what eval returned")
+    return f"/v1/jobs/{urllib.parse.quote(result.job, safe='')}"
 
 
 def _slots(part: dict[str, Any]) -> tuple[int, int]:

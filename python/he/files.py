@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from he import _he
-from he._he import AesKey, Ciphertext, Context, EvaluationKeys, Params
+from he._he import AesKey, Ciphertext, Context, EvaluationKeys, Model, Params
 
 __all__ = [
     "AesKey",
@@ -258,6 +258,52 @@ class EncryptedFile:
         trace = None if record is None else os.fspath(record)
         made = _he._file_evaluate(
             request, self.source, key, others, to, trace, device, force, progress
+        )
+        return EncryptedFile(_kept(made, to))
+
+    def infer(
+        self,
+        model: Place | Model,
+        key: Place,
+        *,
+        bootstrap_key: Place | None = None,
+        output: str | os.PathLike[str] | None = None,
+        record: str | os.PathLike[str] | None = None,
+        keep: str | os.PathLike[str] | None = None,
+        device: str = "auto",
+        force: bool = False,
+        progress: Progress | None = None,
+    ) -> EncryptedFile:
+        """Compute the encrypted outputs of a model, as ``he-cli infer`` does.
+
+        Ctrl-C ends it between steps.
+
+        Parameters
+        ----------
+        model : Model, path or bytes
+            The compiled model for which ``he-cli encrypt --model`` has encrypted these examples.
+        key : path or bytes
+            The evaluation key of the model.
+        bootstrap_key : path or bytes, optional
+            The bootstrapping key, of models that refresh.
+        output : path, optional
+            The file to write; without one the result is in memory.
+        record : path, optional
+            The file of the trace, which ``he-cli audit`` checks: a commitment to each step.
+        keep : path, optional
+            The folder to keep all values between the steps in, so that an audit computes single
+            steps.
+        device, force
+            As for `keygen`.
+        progress : callable, optional
+            As for `encrypt`.
+        """
+        to = None if output is None else os.fspath(output)
+        trace = None if record is None else os.fspath(record)
+        folder = None if keep is None else os.fspath(keep)
+        plan = model.to_bytes() if isinstance(model, Model) else model
+        made = _he._file_infer(
+            plan, self.source, key, bootstrap_key, to, trace, folder, device, force, progress
         )
         return EncryptedFile(_kept(made, to))
 

@@ -12,7 +12,7 @@ use he_any::on_params;
 use he_core::aes::container::Cost;
 use he_core::exact;
 use he_core::wire::FrameReader;
-use he_files::audit::RecordedEvaluation;
+use he_files::audit::{InferenceFiles, RecordedEvaluation, RecordedInference};
 use he_files::cipher_file::{CipherReader, Written};
 use he_files::contents::clear::{Clear, Plain, View};
 use he_files::contents::images;
@@ -27,6 +27,7 @@ use he_files::io::input::Input;
 use he_files::io::output::{Output, OutputOptions, create_dir};
 use he_files::key_file::{AnyKey, Key, KeyFile};
 use he_files::key_set::{KeyFiles, KeySet};
+use he_files::models::ModelFile;
 use he_files::note::{Content, Note, Payload};
 use he_files::on_scheme;
 use he_files::operation::{Evaluation, Operation, Row, Sources, TABLE};
@@ -34,6 +35,7 @@ use he_files::passphrase::{Passphrase, Purpose};
 use he_files::scheme::engine::{Engine, rng};
 use he_files::scheme::{Ckks, OneOf, Rotations, Scheme, Taken};
 use he_files::team::Team;
+use he_files::trace::Trace;
 use he_files::watch::{Progress, Watch};
 use numpy::{PyArrayDescrMethods, PyArrayDyn, PyArrayMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -549,12 +551,59 @@ pub fn evaluate<'py>(
             return Ok(evaluation.evaluate(&[opened(device)?], interruptible(), output).map(drop)?);
         };
         let evaluation = RecordedEvaluation::new(&operation, sources, &Cancel::default())?;
-        let (output, mut record) = (goal.output(&inputs)?, trace.output(&inputs)?);
+        let (output, record) = (goal.output(&inputs)?, trace.output(&inputs)?);
         let (_, trace) = evaluation.evaluate(&[opened(device)?], interruptible(), output)?;
-        record
-            .write_all(&trace.to_bytes()?)
-            .map_err(|error| he_files::Error::io(error, "write", record.name()))?;
-        Ok(record.commit()?)
+        written(record, &trace)
+    };
+    interrupt::told(progress, || detached(py, work))?;
+    Ok(goal.bytes(py))
+}
+
+/// Writes a trace.
+fn written(mut record: Output, trace: &Trace) -> Result<()> {
+    let written = record.write_all(&trace.to_bytes()?);
+    written.map_err(|error| he_files::Error::io(error, "write", record.name()))?;
+    Ok(record.commit()?)
+}
+
+/// Computes the outputs of a model from a file of encrypted examples. The steps are recorded in any
+/// case, which takes little of the time.
+#[pyfunction]
+#[pyo3(
+    name = "_file_infer",
+    signature = (model, source, key, bootstrap_key, output, record, keep, device, force, progress)
+)]
+pub fn infer<'py>(
+    model: Place,
+    source: Place,
+    key: Place,
+    bootstrap_key: Option<Place>,
+    output: Option<PathBuf>,
+    record: Option<PathBuf>,
+    keep: Option<PathBuf>,
+    device: &str,
+    force: bool,
+    progress: Option<Py<PyAny>>,
+    py: Python<'py>,
+) -> PyResult<Option<Bound<'py, PyBytes>>> {
+    let goal = Goal::new(output, force, false);
+    let trace = record.map(|path| Goal::new(Some(path), force, false));
+    let work = || {
+        let inputs: Vec<&Place> = [&model, &source, &key].into_iter().chain(&bootstrap_key).collect();
+        let model = ModelFile::open(model.input("model")?)?;
+        let bootstrap = bootstrap_key.as_ref().map(|place| place.input("bootstrap_key")).transpose()?;
+        let opened_files =
+            InferenceFiles { examples: source.input("source")?, key: key.input("key")?, bootstrap };
+        let mut inference = RecordedInference::new(&model, opened_files)?;
+        if let Some(folder) = &keep {
+            let made = create_dir(folder)?;
+            inference = inference.keeping(made.path());
+            made.keep();
+        }
+        let output = goal.output(&inputs)?;
+        let record = trace.as_ref().map(|trace| trace.output(&inputs)).transpose()?;
+        let (_, trace) = inference.evaluate(opened(device)?, &interruptible(), output)?;
+        record.map_or(Ok(()), |record| written(record, &trace))
     };
     interrupt::told(progress, || detached(py, work))?;
     Ok(goal.bytes(py))

@@ -44,7 +44,7 @@ mod _he {
     #[pymodule_export]
     use super::file_ranges::{ciphertexts, evaluation_keys, places};
     #[pymodule_export]
-    use super::files::{decrypt_file, encrypt_file, evaluate, info, keygen, operations};
+    use super::files::{decrypt_file, encrypt_file, evaluate, infer, info, keygen, operations};
     #[pymodule_export]
     use super::functions::PyFunction;
     #[pymodule_export]

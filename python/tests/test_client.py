@@ -157,6 +157,16 @@ def test_encrypt_here_compute_there_decrypt_here(server: Server, keys: Path, tmp
         assert "key" in {stage for stage, _, _ in seen}
         assert all(0 <= done <= of for _, done, of in seen)
 
+        trace = service.trace(there)
+        photo.blur(keys / "eval.key", radius=1, record=tmp_path / "here.trace", device="cpu")
+        assert trace == (tmp_path / "here.trace").read_bytes()
+        (tmp_path / "here.trace").unlink()
+        opening = service.trace(there, [0])
+        assert opening.startswith(b"HE-OPENG") and opening[12:44] == trace[12:44]
+        assert service.signed_root(there) is None
+        with pytest.raises(ValueError, match="not the result"):
+            service.trace(remote)
+
         # The key set is there; a result is an input; a file is written whole.
         before = service.sent
         output = tmp_path / "both.he"

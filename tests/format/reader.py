@@ -1175,6 +1175,7 @@ class Reader:
     def __init__(self, folder, say, slow=False):
         self.folder, self.say, self.slow = Path(folder), say, slow
         self.params, self.secrets, self.identities, self.sensor_keys = {}, {}, {}, {}
+        self.traces = {}
         self.files = {path.name: path.read_bytes() for path in sorted(self.folder.glob("*.he"))}
 
     def run(self):
@@ -1204,6 +1205,8 @@ class Reader:
                 self.model(name, data)
             elif data[:8] == b"HE-TRACE":
                 self.trace(name, data)
+            elif data[:8] == b"HE-OPENG":
+                self.opening(name, data)
             elif data[:8] == b"HEAESCTR":
                 self.sensor_file(name, data)
 
@@ -1450,6 +1453,7 @@ class Reader:
             row.append(derived("operation", text))
             made.append(results)
             names.append(named.decode())
+        leaves = row
         while len(row) > 1:
             pairs = [row[at : at + 2] for at in range(0, len(row), 2)]
             row = [derived("node", b"".join(pair)) if len(pair) == 2 else pair[0] for pair in pairs]
@@ -1458,7 +1462,41 @@ class Reader:
         text = context + long(len(made)) + (row[0] if row else bytes(32)) + listed(head) + long(len(result))
         text += b"".join(value(*one)[0] for one in result)
         need(root == derived("root", text), "the root of a trace")
+        self.traces[root] = (leaves, made, head, result, (row or [bytes(32)])[0])
         self.say(f"{name} trace of {len(made)} operations: {', '.join(names)}")
+
+    def opening(self, name, data):
+        """Computes the top of the tree again, from leaves of the trace that has the same root."""
+        fields = Fields(data)
+        need(fields.take(8) == b"HE-OPENG" and fields.number(4) == 1, "not an opening")
+        leaves, made, head, result, top = self.traces[fields.take(32)]
+        digests = lambda: [fields.take(32) for _ in range(fields.number(4))]
+        kind = fields.number(1)
+        need(kind < 2, "the program of an opening")
+        fields.take(fields.number(4)) if kind == 0 else fields.take(32)
+        need(fields.number(4) == len(leaves), "the operations of an opening")
+        need([fields.take(32), fields.take(32)] == head, "the result of an opening")
+        for _ in range(fields.number(4)):
+            digests()
+        opened = []
+        for _ in range(fields.number(4)):
+            at, _, results, beside = fields.number(4), digests(), digests(), digests()
+            need(results == made[at], "the results of an opened operation")
+            opened.append(at)
+            node, row = leaves[at], len(leaves)
+            while row > 1:
+                if at ^ 1 < row:
+                    other = beside.pop(0)
+                    pair = [other, node] if at % 2 else [node, other]
+                    node = derive_key("he-files 2026-11 trace: node, version 1", b"".join(pair))
+                at, row = at // 2, (row + 1) // 2
+            need(node == top and not beside, "the top over an opened operation")
+        need(opened == sorted(set(opened)), "the order of an opening")
+        for _ in range(fields.number(4)):
+            place, value = fields.number(4), (fields.number(1), fields.number(4), fields.number(4))
+            need(result[place] == value and value[1] in opened, "a frame of the result of an opening")
+        fields.end()
+        self.say(f"{name} operations {', '.join(map(str, opened))} of {len(leaves)}")
 
     def container(self, name, data):
         user = self.aes_key

@@ -29,7 +29,9 @@ mod table;
 mod transcipher;
 mod value;
 
-pub use audit::{Audit, Dispute, OfInference};
+pub use audit::{
+    Audit, Dispute, OfInference, TraceCommand, TraceKeygen, TraceOpen, TraceSign, TraceStep, TraceVerify,
+};
 pub use decrypt::Decrypt;
 pub use demo::Demo;
 pub use device::DeviceFlag;
@@ -267,6 +269,16 @@ pub enum Command {
     #[command(after_help = "Example:\n  \
         he-cli dispute mine.trace theirs.trace --input photo.he -k keys/eval.key")]
     Dispute(Dispute),
+    /// Sign the roots of traces, and open single operations of them
+    ///
+    /// A signed root binds whoever computed to every operation, before an auditor draws.
+    #[command(after_help = "Example, by whoever computes, and by an auditor:\n  \
+        he-cli trace keygen -o signer/\n  \
+        he-cli trace sign mine.trace -k signer/signing.pem -o mine.signed\n  \
+        he-cli trace open mine.trace --operations 0,2 -o mine.opening\n\n  \
+        he-cli audit mine.opening --these 0,2 --input photo.he -k keys/eval.key \\\n    \
+        --signed mine.signed --signer signer/verifying.pem")]
+    Trace(TraceCommand),
     /// Search among encrypted vectors by an encrypted query
     ///
     /// An index is a folder of encrypted vectors and payloads. Whoever has it and an evaluation key

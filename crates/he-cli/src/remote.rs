@@ -15,8 +15,10 @@ use crate::progress::Progress;
 use crate::trust::Trust;
 use he_files::io::input::Input;
 use he_files::io::output::Output;
+use he_files::listing::{Checksum, Listed, Listing};
 use he_files::scan::{Scan, Scanned};
 use he_files::scheme::engine::rng;
+use he_files::trace::{MAX_BYTES, SignedRoot};
 use rand::Rng;
 use serde_json::{Value, json};
 use std::cell::Cell;
@@ -76,6 +78,20 @@ pub struct Done {
     pub sent: u64,
     /// The bytes of the result.
     pub received: u64,
+    /// The trace of the computation, if it was asked for.
+    pub proof: Option<Proof>,
+}
+
+/// The trace of a job, as the service sends it, beside the result that came.
+pub struct Proof {
+    /// The trace.
+    pub trace: Vec<u8>,
+    /// The root that the job has.
+    pub root: String,
+    /// The same root with the signature of the service, if it signs.
+    pub signed: Option<SignedRoot>,
+    /// The checksums of the frames of the result.
+    pub frames: Vec<Checksum>,
 }
 
 /// A failed request.
@@ -433,8 +449,8 @@ impl Remote {
         offset.ok_or_else(|| self.nonsense("an upload without a place").into())
     }
 
-    /// Waits until a job is done, and returns the id of its result.
-    fn wait(&self, mut job: Value) -> Result<String> {
+    /// Waits until a job is done, and returns it with the id of its result.
+    fn wait(&self, mut job: Value) -> Result<(Value, String)> {
         let id = job["id"].as_str().filter(|id| is_id(id));
         let path = format!("/v1/jobs/{}", id.ok_or_else(|| self.nonsense("a job without an id"))?);
         let mut shown: Option<(Progress, u64)> = None;
@@ -443,7 +459,8 @@ impl Remote {
             match job["state"].as_str() {
                 Some("done") => {
                     let result = job["result"].as_str().filter(|id| is_id(id));
-                    return Ok(result.ok_or_else(|| self.nonsense("a job without a result"))?.to_owned());
+                    let result = result.ok_or_else(|| self.nonsense("a job without a result"))?.to_owned();
+                    return Ok((job, result));
                 }
                 Some("failed" | "cancelled") => {
                     let problem = &job["error"];
@@ -467,8 +484,28 @@ impl Remote {
         }
     }
 
-    /// Downloads a result.
-    fn download(&self, id: &str, output: &mut Output) -> Result<()> {
+    /// The trace of a job that is done, with the frames of its result.
+    fn proof(&self, job: &Value, frames: Vec<Checksum>) -> Result<Proof> {
+        let id = job["id"].as_str().filter(|id| is_id(id));
+        let id = id.ok_or_else(|| self.nonsense("a job without an id"))?;
+        let root = job["root"].as_str().ok_or_else(|| self.nonsense("a result without a trace"))?;
+        let signed = match &job["signed"] {
+            Value::Null => None,
+            signed => {
+                let signed = serde_json::from_value(signed.clone());
+                Some(signed.map_err(|_| self.nonsense("a root without a signature"))?)
+            }
+        };
+        let trace = self.persist(|_| {
+            let mut answer = self.ask("GET", &format!("/v1/jobs/{id}/trace"), &[], None)?;
+            let text = answer.body_mut().with_config().limit(MAX_BYTES).read_to_vec();
+            text.map_err(|error| self.silent(&error))
+        })?;
+        Ok(Proof { trace, root: root.to_owned(), signed, frames })
+    }
+
+    /// Downloads a result, whose frames are listed on the way.
+    fn download(&self, id: &str, output: &mut Output, listing: &Listing) -> Result<()> {
         let path = format!("/v1/objects/{id}/content");
         let mut progress: Option<Progress> = None;
         let mut buffer = vec![0; 1 << 18];
@@ -496,8 +533,8 @@ impl Remote {
                         ));
                     }
                 };
-                let name = output.name();
-                output.write_all(&buffer[..count]).writing(name)?;
+                let name = output.name().to_owned();
+                Listed::new(&mut *output, listing.clone()).write_all(&buffer[..count]).writing(name)?;
                 progress.inc(count as u64);
                 *got_ahead = true;
             }
@@ -545,7 +582,7 @@ impl Remote {
     }
 
     /// Computes `operation` on files there, and writes the result. Models with refreshes need the
-    /// bootstrapping key.
+    /// bootstrapping key. The trace comes with it if it is asked for.
     ///
     /// # Errors
     /// The service does not answer or refuses something, in its own words; the result cannot be
@@ -557,6 +594,7 @@ impl Remote {
         key: &mut Upload,
         mut bootstrap: Option<&mut Upload>,
         output: Output,
+        traced: bool,
     ) -> Result<Done> {
         let mut left: Vec<String> = Vec::new();
         let mut prepare = || -> Result<Value> {
@@ -579,31 +617,39 @@ impl Remote {
         let request = prepare();
         let keys = key.length + bootstrap.map_or(0, |key| key.length);
         let sent = inputs.iter().map(|input| input.length).sum::<u64>() + keys;
-        self.computed(request, left, output).map(|done| Done { sent, ..done })
+        self.computed(request, left, output, traced).map(|done| Done { sent, ..done })
     }
 
     /// Asks for a job, and writes its result. Everything that is `left` there is removed then.
-    fn computed(&self, request: Result<Value>, mut left: Vec<String>, mut output: Output) -> Result<Done> {
-        let compute = || -> Result<Value> {
+    fn computed(
+        &self,
+        request: Result<Value>,
+        mut left: Vec<String>,
+        mut output: Output,
+        traced: bool,
+    ) -> Result<Done> {
+        let compute = || -> Result<(Value, Option<Proof>)> {
             let request = serde_json::to_vec(&request?).unwrap_or_default();
             let mut random = rng()?;
             // By its key, the service knows a request again whose answer was lost.
             let name = format!("{:016x}{:016x}", random.next_u64(), random.next_u64());
             let headers = [("Content-Type", "application/json"), ("Idempotency-Key", &*name)];
             let job = self.persist(|_| self.json(self.ask("POST", "/v1/jobs", &headers, Some(&request))))?;
-            let result = self.wait(job)?;
+            let (job, result) = self.wait(job)?;
             let path = format!("/v1/objects/{result}");
             left.push(path.clone());
             let described = self.persist(|_| self.json(self.ask("GET", &path, &[], None)))?;
-            self.download(&result, &mut output)?;
-            Ok(described["info"].clone())
+            let listing = Listing::default();
+            self.download(&result, &mut output, &listing)?;
+            let proof = traced.then(|| self.proof(&job, listing.checksums())).transpose()?;
+            Ok((described["info"].clone(), proof))
         };
-        let info = compute();
+        let computed = compute();
         left.iter().for_each(|path| self.remove(path));
-        let info = info?;
+        let (info, proof) = computed?;
         let received = output.bytes();
         output.commit()?;
-        Ok(Done { info, sent: 0, received })
+        Ok(Done { info, sent: 0, received, proof })
     }
 }
 

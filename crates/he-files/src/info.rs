@@ -15,7 +15,7 @@ use crate::party::Outline;
 use crate::passphrase::{self, Passphrases};
 use crate::scheme::{KeyPart, OneOf, Scheme, Start, State, Taken};
 use crate::tfhe::{self, note::ColumnsNote};
-use crate::trace::{self, Trace};
+use crate::trace::{self, Opening, Trace};
 use crate::transcipher::{self, SensorFile};
 use crate::units;
 use crate::{on_refreshing, on_scheme};
@@ -71,9 +71,11 @@ pub fn describe(
     let start = input.peek(SNIFF_LEN)?;
     let is_other = [aes_file::is_container, transcipher::is_sensor_file, passphrase::is_sealed];
     let is_trace = start.starts_with(trace::MAGIC);
+    let is_opening = start.starts_with(trace::OPENING_MAGIC);
     match (is_other.iter().any(|is| is(start)), key) {
         (_, None) if is_trace => describe_trace(input),
-        (_, Some(_)) if is_trace => Err(no_budget(input.name().to_owned())),
+        (_, None) if is_opening => describe_opening(input),
+        (_, Some(_)) if is_trace || is_opening => Err(no_budget(input.name().to_owned())),
         (false, key) if Outline::is_of(&mut input)? => match key {
             None => describe_transcript(input),
             Some(_) => Err(no_budget(input.name().to_owned())),
@@ -133,6 +135,23 @@ fn describe_transcript(input: Input) -> Result<Description> {
     ];
     facts.extend(size.map(size_fact));
     Ok(Description { params: Some(params), facts })
+}
+
+/// Describes opened operations of a trace. Whether they belong to its root is for an audit.
+fn describe_opening(input: Input) -> Result<Description> {
+    let size = input.known_len();
+    let opening = Opening::read(input)?;
+    let (program, root) = (opening.program().to_string(), trace::hex(&opening.root()));
+    let (opened, all) = (opening.opened().len(), opening.operations());
+    let mut facts = vec![
+        ("file", json!("trace_opening"), "operations of a trace".to_owned()),
+        ("program", json!(program), program),
+        ("operations", json!(all), all.to_string()),
+        ("opened", json!(opened), opened.to_string()),
+        ("root", json!(root), root),
+    ];
+    facts.extend(size.map(size_fact));
+    Ok(Description { params: None, facts })
 }
 
 /// Describes the operations to which a trace binds whoever computed them.

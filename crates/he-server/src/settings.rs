@@ -4,9 +4,12 @@
 use crate::address::is_loopback;
 use crate::host_name::Name;
 use he::Device;
+use he_files::io::input::Input;
+use he_files::trace::SigningKey;
 use serde::Deserialize;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The reason for which a configuration cannot be used.
@@ -71,6 +74,8 @@ macro_rules! with_settings {
             tls_certificate: std::path::PathBuf, "FILE", "HE_SERVE_TLS_CERTIFICATE";
             /// Private key of HTTPS, in PEM
             tls_key: std::path::PathBuf, "FILE", "HE_SERVE_TLS_KEY";
+            /// Private key of Ed25519, in PEM, that signs the roots of traces [default: none]
+            trace_key: std::path::PathBuf, "FILE", "HE_SERVE_TRACE_KEY";
             /// Jobs that run at the same time [default: 2]
             running_jobs: usize, "N", "HE_SERVE_RUNNING_JOBS";
             /// Largest file [default: 16384]
@@ -251,6 +256,8 @@ pub struct Config {
     pub page: Option<PathBuf>,
     /// Certificate chain and private key.
     pub tls: Option<(PathBuf, PathBuf)>,
+    /// The key that signs the roots of traces.
+    pub trace_key: Option<Arc<SigningKey>>,
     /// The devices that compute, at least one.
     pub devices: Vec<Device>,
     /// Jobs that run at the same time.
@@ -377,6 +384,10 @@ impl Config {
             (None, None) => None,
             _ => return bad("tls-certificate", "tls-certificate and tls-key belong together"),
         };
+        let trace_key = settings.trace_key.map(|path| Input::open(path).and_then(SigningKey::read));
+        let trace_key = trace_key
+            .transpose()
+            .map_err(|error| SettingsError::Value { setting: "trace-key", reason: error.to_string() })?;
         if settings.running_jobs == Some(0) {
             return bad("running-jobs", "at least 1 is needed");
         }
@@ -414,6 +425,7 @@ impl Config {
             models: settings.models,
             page: settings.page,
             tls,
+            trace_key: trace_key.map(Arc::new),
             devices,
             running_jobs: settings.running_jobs.unwrap_or(2),
             tenant: Quota { bytes: mib(settings.tenant_mib.unwrap_or(1 << 16)), objects, jobs },
@@ -518,6 +530,7 @@ mod tests {
             Settings { hosts: Some(vec!["a:80".to_owned()]), ..Settings::default() },
             Settings { database: Some("mysql://x".to_owned()), ..Settings::default() },
             Settings { tls_key: Some("x".into()), ..Settings::default() },
+            Settings { trace_key: Some("no such key".into()), ..Settings::default() },
         ] {
             assert!(config(settings).is_err());
         }

@@ -2,18 +2,23 @@
 //!
 //! Must hold: any bytes are refused or are the one encoding of a trace, every value of which is
 //! there; a trace with another byte is refused; and its tree differs from that of another trace in
-//! the operation in which they differ.
+//! the operation in which they differ. Bytes are refused, or are the one encoding of an opening.
 //!
-//! Bytes: the trace without its root, which is made right.
+//! Bytes: the trace without its root, which is made right, or an opening.
 
 use he_files::audit::first_difference;
 use he_files::error::{Error, TraceError};
-use he_files::trace::{File, Operation, Parts, Program, Role, Trace, Value};
+use he_files::trace::{File, Opening, Operation, Parts, Program, Role, Trace, Value};
 
 /// Where the root is.
 const ROOT: std::ops::Range<usize> = 12..44;
 
 pub fn run(data: &[u8]) {
+    if let Ok(opening) = Opening::from_bytes(data) {
+        assert_eq!(opening.to_bytes().expect("it was read"), data);
+        assert!(opening.opened().iter().all(|opened| opening.find(opened.operation) == Some(opened)));
+        return;
+    }
     assert!(Trace::from_bytes(data).is_err() || data.len() > ROOT.end);
     let (Some(start), Some(rest)) = (data.get(..ROOT.start), data.get(ROOT.start..)) else { return };
     let with_root = |root: [u8; 32]| [start, &root, rest].concat();
@@ -34,12 +39,16 @@ pub fn run(data: &[u8]) {
     assert_eq!(found.leaf, at);
 }
 
-/// Without its root.
-fn seed(program: Program, operations: Vec<Operation>, result: Vec<Value>) -> Vec<u8> {
+fn trace(program: Program, operations: Vec<Operation>, result: Vec<Value>) -> Trace {
     let file = |role| File { role, frames: vec![[1; 32], [2; 32], [3; 32]] };
     let files = vec![file(Role::Input), file(Role::Key)];
     let parts = Parts { program, files, operations, head: [[4; 32], [5; 32]], result };
-    let bytes = Trace::new(parts).and_then(|trace| trace.to_bytes()).expect("a trace");
+    Trace::new(parts).expect("a trace")
+}
+
+/// Without its root.
+fn seed(trace: &Trace) -> Vec<u8> {
+    let bytes = trace.to_bytes().expect("a trace");
     [&bytes[..ROOT.start], &bytes[ROOT.end..]].concat()
 }
 
@@ -48,8 +57,8 @@ pub fn seeds() -> Vec<Vec<u8>> {
         |name: &str, of: Vec<Value>| Operation { name: name.to_owned(), of, results: vec![[6; 32], [7; 32]] };
     let (frame, made) = (Value::Frame { file: 0, frame: 2 }, Value::Result { operation: 0, part: 1 });
     let operations = vec![operation("add 0", vec![frame, frame]), operation("add 1", vec![made])];
-    vec![
-        seed(Program::Model([8; 32]), operations, vec![made]),
-        seed(Program::Operation(r#"{"name":"add"}"#.to_owned()), Vec::new(), Vec::new()),
-    ]
+    let model = trace(Program::Model([8; 32]), operations, vec![made]);
+    let empty = trace(Program::Operation(r#"{"name":"add"}"#.to_owned()), Vec::new(), Vec::new());
+    let opening = model.open(&[1]).and_then(|opening| opening.to_bytes()).expect("an opening");
+    vec![seed(&model), seed(&empty), opening]
 }

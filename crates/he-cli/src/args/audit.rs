@@ -1,12 +1,13 @@
-//! The options of `audit` and `dispute`.
+//! The options of `audit`, `dispute` and `trace`.
 
-use clap::Args;
+use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
 /// `audit`.
 #[derive(Debug, Args)]
 pub struct Audit {
-    /// The trace that eval --record or infer --record wrote
+    /// The trace that eval --record or infer --record wrote, or some operations of it that trace
+    /// open wrote
     pub trace: PathBuf,
     /// The encrypted inputs, in the order in which the operation takes them
     #[arg(long = "input", value_name = "FILE", required = true, num_args = 1..)]
@@ -23,9 +24,105 @@ pub struct Audit {
     #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 20)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     pub operations: u32,
+    /// The places of the operations to compute again, which you have drawn yourself
+    #[arg(long, value_name = "PLACE,...", value_delimiter = ',', conflicts_with = "operations")]
+    pub these: Vec<u32>,
     /// Compute all operations again
-    #[arg(long, conflicts_with = "operations")]
+    #[arg(long, conflicts_with_all = ["operations", "these"])]
     pub all: bool,
+    /// The signed root, to see that whoever computed is bound to it
+    #[arg(long, value_name = "FILE", requires = "signer")]
+    pub signed: Option<PathBuf>,
+    /// The public key of whoever computed: verifying.pem
+    #[arg(long, value_name = "FILE", requires = "signed")]
+    pub signer: Option<PathBuf>,
+}
+
+/// `trace`.
+#[derive(Debug, Args)]
+pub struct TraceCommand {
+    /// What to do
+    #[command(subcommand)]
+    pub step: TraceStep,
+}
+
+/// The steps on traces.
+#[derive(Debug, Subcommand)]
+pub enum TraceStep {
+    /// Make the keys of a signer: signing.pem, and verifying.pem for everybody else
+    #[command(after_help = "Example:\n  he-cli trace keygen -o signer/")]
+    Keygen(TraceKeygen),
+    /// Sign the root of a trace
+    #[command(after_help = "Example:\n  \
+        he-cli trace sign mine.trace -k signer/signing.pem -o mine.signed")]
+    Sign(TraceSign),
+    /// Check who has signed the root of a trace
+    #[command(after_help = "Example:\n  \
+        he-cli trace verify mine.trace --signed mine.signed --signer signer/verifying.pem")]
+    Verify(TraceVerify),
+    /// Open some operations of a trace, with the proof that they belong to its root
+    ///
+    /// An auditor who has the signed root draws the places of operations, gets these alone, and
+    /// gives the same places to he-cli audit --these.
+    #[command(after_help = "Example:\n  \
+        he-cli trace open mine.trace --operations 0,2 -o mine.opening")]
+    Open(TraceOpen),
+}
+
+/// `trace keygen`.
+#[derive(Debug, Args)]
+pub struct TraceKeygen {
+    /// The folder to write the keys to
+    #[arg(short, long, value_name = "FOLDER")]
+    pub output: PathBuf,
+    /// Replace keys that are there
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// `trace sign`.
+#[derive(Debug, Args)]
+pub struct TraceSign {
+    /// The trace
+    pub trace: PathBuf,
+    /// The private key: signing.pem, or another one of Ed25519 in PEM
+    #[arg(short, long, value_name = "FILE")]
+    pub key: PathBuf,
+    /// The signed root to write, or - for standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+    /// Replace the output file if it exists
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// `trace verify`.
+#[derive(Debug, Args)]
+pub struct TraceVerify {
+    /// The trace
+    pub trace: PathBuf,
+    /// The signed root
+    #[arg(long, value_name = "FILE")]
+    pub signed: PathBuf,
+    /// The public key of the signer: verifying.pem
+    #[arg(long, value_name = "FILE")]
+    pub signer: PathBuf,
+}
+
+/// `trace open`.
+#[derive(Debug, Args)]
+pub struct TraceOpen {
+    /// The trace
+    pub trace: PathBuf,
+    /// The places of the operations to open, the first of which is 0
+    #[arg(long, value_name = "PLACE,...", value_delimiter = ',', required = true)]
+    pub operations: Vec<u32>,
+    /// The opened operations to write
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+    /// Replace the output file if it exists
+    #[arg(long)]
+    pub force: bool,
 }
 
 /// `dispute`.

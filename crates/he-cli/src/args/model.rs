@@ -83,6 +83,11 @@ pub struct Infer {
     #[cfg(feature = "client")]
     #[command(flatten)]
     pub server: ServerFlags,
+    /// The root of the trace to write, as the service has signed it
+    #[cfg(feature = "client")]
+    #[arg(help_heading = super::server::HEADING, long, value_name = "FILE")]
+    #[arg(requires_all = ["server", "record"])]
+    pub signed: Option<PathBuf>,
     /// Replace the output file if it exists
     #[arg(long)]
     pub force: bool,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 /// The heading of these options. Each names it, because one for all would be that of the options of
 /// an operation as well.
-const HEADING: &str = "Computing on a service";
+pub(super) const HEADING: &str = "Computing on a service";
 
 /// The service to compute on, instead of here.
 #[derive(Clone, Debug, Default, Args)]

@@ -1,18 +1,19 @@
 //! `audit` and `dispute`, and the traces that `eval` and `infer` record.
 
+use super::trace::{Recorded, check_signer};
 use crate::args::{Audit, Dispute, OfInference};
 use crate::error::{CliError, IoContext, Result};
 use crate::progress::Shown;
 use crate::stdio::{self, Text, stdin_once};
 use crate::summary::{Summary, shown, time};
-use he_files::audit::{self, Choice, InferenceFiles, Report};
+use he_files::audit::{self, Choice, InferenceFiles, Report, Stated};
 use he_files::bootstrap;
 use he_files::io::input::Input;
 use he_files::io::output::{Output, OutputOptions};
 use he_files::models::ModelFile;
 use he_files::operation::Sources;
 use he_files::scheme::engine::rng;
-use he_files::trace::{self, Trace};
+use he_files::trace::{self, Trace, VerifyingKey};
 use serde_json::{Value, json};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -26,13 +27,48 @@ pub(super) fn output(path: &Path, force: bool, inputs: &[&Path]) -> Result<Outpu
     stdio::create(path, OutputOptions { force, ..OutputOptions::default() }, Text::No, inputs)
 }
 
-/// A service has its own record of a job.
+/// The files for the trace of a job of a service, and for its root as the service has signed it.
 #[cfg(feature = "client")]
-pub(super) fn only_here(record: Option<&Path>) -> Result<()> {
-    match record {
-        None => Ok(()),
-        Some(_) => Err(CliError::usage("--record is for computations on this machine")
-            .hint("leave it out; the service has the trace of each job")),
+pub(super) struct Asked<'a> {
+    trace: Option<(Output, &'a Path)>,
+    signed: Option<Output>,
+}
+
+#[cfg(feature = "client")]
+impl<'a> Asked<'a> {
+    pub(super) fn new(
+        record: Option<&'a Path>,
+        signed: Option<&Path>,
+        force: bool,
+        inputs: &[&Path],
+    ) -> Result<Self> {
+        let trace = record.map(|path| Ok::<_, CliError>((output(path, force, inputs)?, path))).transpose()?;
+        let signed = signed.map(|path| output(path, force, inputs)).transpose()?;
+        Ok(Self { trace, signed })
+    }
+
+    /// Whether the service is asked for a trace.
+    pub(super) fn is_wanted(&self) -> bool {
+        self.trace.is_some()
+    }
+
+    /// Checks that the trace of a job is that of its root and its result, and writes it. Whether
+    /// the operations are right is for an audit.
+    pub(super) fn write(self, job: &crate::remote::Done, summary: Summary) -> Result<Summary> {
+        let Some((file, path)) = self.trace else { return Ok(summary) };
+        let of_service = || CliError::new("the service has sent a trace that is not that of its result");
+        let proof = job.proof.as_ref().ok_or_else(of_service)?;
+        let trace = Trace::from_bytes(&proof.trace)?;
+        if trace.result_frames() != proof.frames || trace::hex(&trace.root()) != proof.root {
+            return Err(of_service().hint("ask whoever runs the service: the result is kept"));
+        }
+        if let Some(output) = self.signed {
+            let signed = proof.signed.as_ref().ok_or_else(|| {
+                CliError::new("the service signs no roots").hint("leave out --signed, or ask its operator")
+            })?;
+            super::trace::write_signed(signed, output)?;
+        }
+        recorded(&trace, file, path, summary)
     }
 }
 
@@ -66,13 +102,13 @@ impl Files<'_> {
 }
 
 /// Computes operations of a trace again.
-fn recompute(trace: &Trace, files: &Files<'_>, choice: &Choice) -> Result<Report> {
+fn recompute(stated: Stated<'_>, files: &Files<'_>, choice: &Choice) -> Result<Report> {
     let rng = &mut rng()?;
     let key = Input::open(files.key)?;
     let Some(model) = &files.of.model else {
         let mut inputs = files.inputs.iter().map(Input::open).collect::<he_files::Result<Vec<_>>>()?;
         let sources = Sources { input: inputs.remove(0), others: inputs, key };
-        return Ok(audit::evaluation(trace, sources, choice, Arc::new(Shown::default()), rng)?);
+        return Ok(audit::evaluation(stated, sources, choice, Arc::new(Shown::default()), rng)?);
     };
     let [examples] = files.inputs else {
         return Err(CliError::usage("an inference has one input").hint("give one file with --input"));
@@ -83,54 +119,94 @@ fn recompute(trace: &Trace, files: &Files<'_>, choice: &Choice) -> Result<Report
     let bootstrap = model.bootstrapping().map(|_| Input::open(bootstrap)).transpose()?;
     let opened = InferenceFiles { examples: Input::open(examples)?, key, bootstrap };
     let kept = files.of.values.as_deref();
-    Ok(audit::inference(trace, &model, opened, kept, choice, &Shown::default(), rng)?)
+    Ok(audit::inference(stated, &model, opened, kept, choice, &Shown::default(), rng)?)
 }
 
 /// Computes some operations of a trace again, and says what follows.
 pub(super) fn audit(args: &Audit) -> Result<Summary> {
     let files = Files { inputs: &args.inputs, key: &args.key, of: &args.of };
-    stdin_once(files.all().chain([&*args.trace]).chain(args.result.as_deref()))?;
-    let trace = open(&args.trace)?;
-    if let Some(result) = &args.result {
-        audit::check_result(&trace, Input::open(result)?)?;
+    let signature = args.signed.iter().chain(&args.signer).map(PathBuf::as_path);
+    stdin_once(files.all().chain([&*args.trace]).chain(args.result.as_deref()).chain(signature))?;
+    let recorded = Recorded::open(&args.trace)?;
+    let stated = recorded.stated();
+    let signer = match (&args.signed, &args.signer) {
+        (Some(signed), Some(signer)) => Some(check_signer(&stated.root(), signed, signer)?),
+        _ => None,
+    };
+    let result = args.result.as_deref().map(|path| audit::check_result(stated, Input::open(path)?));
+    let result = result.transpose()?;
+    let report = recompute(stated, &files, &choice(args))?;
+    if let Some(error) = wrong(&recorded, &report) {
+        return Err(error);
     }
-    let choice = if args.all { Choice::All } else { Choice::Random(args.operations as usize) };
-    let report = recompute(&trace, &files, &choice)?;
-    if let Some(&first) = report.wrong.first() {
-        let (name, count) = (&trace.operations()[first].name, report.wrong.len());
-        let message = format!("operation {first} of the trace, {name}, has another result than is stated");
-        let hint = format!(
-            "the result is not what the program computes from the inputs, or these are others: {count} of {} \
-             operations that were computed again are wrong",
-            report.computed.len()
-        );
-        return Err(CliError::new(message).hint(hint));
+    Ok(told(args, stated, signer, result, &report))
+}
+
+/// The operations that the options choose.
+fn choice(args: &Audit) -> Choice {
+    match (args.all, args.these.is_empty()) {
+        (true, _) => Choice::All,
+        (_, false) => Choice::These(args.these.iter().map(|&place| place as usize).collect()),
+        _ => Choice::Random(args.operations as usize),
     }
-    let (all, chosen) = (trace.operations().len(), report.chosen.len());
+}
+
+/// The error of an audit that has found something.
+fn wrong(recorded: &Recorded, report: &Report) -> Option<CliError> {
+    let &first = report.wrong.first()?;
+    let name = match recorded {
+        Recorded::Trace(trace) => format!(", {},", trace.operations()[first].name),
+        Recorded::Opening(_) => String::new(),
+    };
+    let message = format!("operation {first} of the trace{name} has another result than is stated");
+    let hint = format!(
+        "the result is not what the program computes from the inputs, or these are others: {} of {} operations \
+         that were computed again are wrong",
+        report.wrong.len(),
+        report.computed.len()
+    );
+    Some(CliError::new(message).hint(hint))
+}
+
+/// The summary of an audit that has found nothing.
+fn told(
+    args: &Audit,
+    stated: Stated<'_>,
+    signer: Option<VerifyingKey>,
+    result: Option<(usize, usize)>,
+    report: &Report,
+) -> Summary {
+    let (all, chosen, root) = (stated.operations(), report.chosen.len(), trace::hex(&stated.root()));
     let cheated = |share: f64| (share * all as f64).ceil() as usize;
     let caught = |share: f64| audit::caught(all, cheated(share), chosen);
+    let signed = signer.map_or(String::new(), |signer| format!(", signed by {signer}"));
     let mut summary = Summary::new("audit")
         .path("trace", &args.trace)
-        .fact("root", trace::hex(&trace.root()))
-        .fact("program", trace.program().to_string())
+        .fact("root", root.clone())
+        .fact("signer", signer.map(|signer| signer.to_string()))
+        .fact("program", stated.program().to_string())
         .fact("operations", all)
         .fact("chosen", chosen)
         .fact("computed", report.computed.len())
         .fact("caught", SHARES.map(|share| json!({ "share": share, "probability": caught(share) })).to_vec())
-        .fact("result_checked", args.result.is_some())
-        .line(format!("{}: {}, root {}", shown(&args.trace), trace.program(), trace::hex(&trace.root())))
+        .fact("result_checked", result.is_some())
+        .line(format!("{}: {}, root {root}{signed}", shown(&args.trace), stated.program()))
         .line(format!(
             "{chosen} of {all} operations are as recorded ({} computed, in {})",
             report.computed.len(),
             time()
         ));
+    if let Some((compared, frames)) = result.filter(|(compared, frames)| compared < frames) {
+        summary = summary
+            .line(format!("{compared} of {frames} parts of the result are those of opened operations"));
+    }
     for share in SHARES.into_iter().filter(|_| chosen < all) {
         let (wrong, percent, found) = (cheated(share), 100.0 * share, 100.0 * caught(share));
         summary = summary.line(format!(
             "if {percent} % of them ({wrong}) had been wrong, one would have been found with probability {found:.1} %"
         ));
     }
-    Ok(summary)
+    summary
 }
 
 /// Finds the first operation in which two traces differ, and judges it.
@@ -156,7 +232,7 @@ pub(super) fn dispute(args: &Dispute) -> Result<Summary> {
         .fact("questions", found.questions)
         .line(line);
     let Some(files) = files else { return Ok(summary) };
-    let report = recompute(&first, &files, &Choice::These(vec![operation]))?;
+    let report = recompute((&first).into(), &files, &Choice::These(vec![operation]))?;
     let right = |trace: &Trace| report.computed.iter().all(|computed| computed.agrees(trace));
     let (line, right) = match (right(&first), right(&second)) {
         (true, _) => (format!("{} is right there", shown(&args.first)), json!("first")),

@@ -69,7 +69,6 @@ fn there(args: &Operation, url: &str) -> Result<Summary> {
     use crate::remote::{Remote, Upload};
     use he_files::scan::Scanned;
     let files = args.files();
-    audit::only_here(files.record.as_deref())?;
     let inputs = inputs(args);
     stdin_once(inputs.iter().copied())?;
     let operation = args.without_files()?;
@@ -79,11 +78,12 @@ fn there(args: &Operation, url: &str) -> Result<Summary> {
     let encrypted = [&*files.input].into_iter().chain(paths(args));
     let encrypted = encrypted.map(|path| Upload::open(path, Scanned::Encrypted));
     let mut encrypted = encrypted.collect::<Result<Vec<_>>>()?;
+    let asked = audit::Asked::new(files.record.as_deref(), files.signed.as_deref(), files.force, &inputs)?;
     let output = output(files, &inputs)?;
     let request = serde_json::to_value(&operation)
         .map_err(|error| CliError::usage(format!("the operation cannot be sent: {error}")))?;
     let service = Remote::open(url, &files.server)?;
-    let done = service.evaluate(&request, &mut encrypted, &mut key, None, output)?;
+    let done = service.evaluate(&request, &mut encrypted, &mut key, None, output, asked.is_wanted())?;
 
     let (name, size, time) = (shown(&files.output), units::bytes(done.received), time());
     let summary = Summary::new("eval")
@@ -93,9 +93,9 @@ fn there(args: &Operation, url: &str) -> Result<Summary> {
         .fact("server", url)
         .fact("sent_bytes", done.sent)
         .fact("bytes", done.received)
-        .fact("info", done.info)
+        .fact("info", done.info.clone())
         .line(format!("{name}: {size}, in {time}, on {url}"));
-    Ok(with_others(args, summary))
+    asked.write(&done, with_others(args, summary))
 }
 
 /// Whether the treatment of levels is one that the operation has.

@@ -24,6 +24,7 @@ mod search;
 mod serve;
 #[cfg(feature = "sql")]
 mod sql;
+mod trace;
 mod transcipher;
 
 use crate::args::Command;
@@ -42,6 +43,7 @@ pub fn run(command: Command) -> Result<()> {
         Command::Eval(args) => eval::run(&args.operation)?.tell(),
         Command::Audit(args) => audit::audit(&args)?.tell(),
         Command::Dispute(args) => audit::dispute(&args)?.tell(),
+        Command::Trace(args) => trace::run(&args)?.tell(),
         Command::Transcipher(args) => transcipher::run(&args)?.tell(),
         Command::Decrypt(args) => decrypt::run(&args)?.tell(),
         Command::Info(args) => info::run(&args),

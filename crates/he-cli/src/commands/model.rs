@@ -338,7 +338,6 @@ pub(super) fn infer(args: &Infer) -> Result<Summary> {
 fn infer_there(args: &Infer, url: &str) -> Result<Summary> {
     use crate::remote::{Remote, Upload};
     use he_files::scan::Scanned;
-    audit::only_here(args.record.as_deref())?;
     stdin_once([&*args.input, &*args.key])?;
     let mut key = Upload::open(&args.key, Scanned::EvaluationKeys)?;
     let mut examples = [Upload::open(&args.input, Scanned::Encrypted)?];
@@ -349,7 +348,9 @@ fn infer_there(args: &Infer, url: &str) -> Result<Summary> {
             false => path.to_string_lossy(),
         });
     let options = OutputOptions { force: args.force, ..OutputOptions::default() };
-    let output = stdio::create(&args.output, options, Text::No, &[&args.input, &args.key])?;
+    let inputs: [&Path; 2] = [&args.input, &args.key];
+    let asked = audit::Asked::new(args.record.as_deref(), args.signed.as_deref(), args.force, &inputs)?;
+    let output = stdio::create(&args.output, options, Text::No, &inputs)?;
     let service = Remote::open(url, &args.server)?;
     let (name, model) = service.model(name.as_deref())?;
     let beside = args.key.with_file_name(bootstrap::KEY_NAME);
@@ -361,16 +362,18 @@ fn infer_there(args: &Infer, url: &str) -> Result<Summary> {
         }
     };
     let request = json!({ "name": "infer", "model": name });
-    let done = service.evaluate(&request, &mut examples, &mut key, bootstrap.as_mut(), output)?;
+    let done =
+        service.evaluate(&request, &mut examples, &mut key, bootstrap.as_mut(), output, asked.is_wanted())?;
     let size = units::bytes(done.received);
     let line = format!("{}: {size}, in {}, on {url}", shown(&args.output), time());
-    Ok(Summary::new("infer")
+    let summary = Summary::new("infer")
         .path("input", &args.input)
         .output(&args.output)
         .fact("server", url)
         .fact("model", name)
         .fact("sent_bytes", done.sent)
         .fact("bytes", done.received)
-        .fact("info", done.info)
-        .line(line))
+        .fact("info", done.info.clone())
+        .line(line);
+    asked.write(&done, summary)
 }

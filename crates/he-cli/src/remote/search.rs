@@ -161,6 +161,6 @@ impl Remote {
         };
         let request = prepare();
         let sent = query.length + key.map_or(0, |key| key.length);
-        self.computed(request, left, output).map(|done| Done { sent, ..done })
+        self.computed(request, left, output, false).map(|done| Done { sent, ..done })
     }
 }

@@ -264,6 +264,83 @@ fn a_flipped_bit_is_found() {
     assert!(said.contains("inputs or keys"), "{said}");
 }
 
+/// Keys of a signer in the folder.
+fn signer(sum: &Sum, folder: &str) {
+    sum.at(&["trace", "keygen", "-o", folder]).ok();
+}
+
+/// A signed root binds whoever computed: another trace, another signer and another signature are
+/// refused, whatever else is right.
+#[test]
+fn signed_roots_bind_their_signers() {
+    let sum = Sum::new();
+    signer(&sum, "server");
+    signer(&sum, "other");
+    sum.at(&["trace", "sign", "c.trace", "-k", "server/signing.pem", "-o", "c.signed"]).ok();
+    let signed = ["--signed", "c.signed", "--signer", "server/verifying.pem"];
+    let told = json(&sum.audit("c.trace", &[&signed[..], &["--all", "--json"]].concat()).ok());
+    let line = json(&fs::read(sum.path("c.signed")).unwrap());
+    assert_eq!((&told["signer"], &told["root"]), (&line["signer"], &line["root"]));
+    let verify = |trace: &str, signer: &str| {
+        sum.at(&["trace", "verify", trace, "--signed", "c.signed", "--signer", signer])
+    };
+    verify("c.trace", "server/verifying.pem").ok();
+    let said = verify("c.trace", "other/verifying.pem").refuses();
+    assert!(said.contains("and not by"), "{said}");
+    verify("c.trace", "server/signing.pem").refuses();
+    // The same trace with a right root of its own, and a right result that another program made.
+    sum.altered("bad.trace", |parts| parts.operations[0].results[0][0] ^= 1);
+    let said = sum.audit("bad.trace", &signed).refuses();
+    assert!(said.contains("that of the trace is"), "{said}");
+    for (from, to) in [("signature\":\"", "signature\":\"0"), ("signer", "signed")] {
+        let text = fs::read_to_string(sum.path("c.signed")).unwrap().replacen(from, to, 1);
+        fs::write(sum.path("c.signed"), text).unwrap();
+        verify("c.trace", "server/verifying.pem").refuses();
+    }
+    sum.at(&["trace", "sign", "c.trace", "-k", "server/verifying.pem", "-o", "x.signed"]).refuses();
+}
+
+/// An audit of opened operations finds what an audit of the trace finds, and no other operations
+/// than those that the auditor drew pass.
+#[test]
+fn opened_operations_are_audited() {
+    let (sum, rng) = (Sum::new(), &mut rng());
+    let open = |trace: &str, places: &str, to: &str| {
+        sum.at(&["trace", "open", trace, "--operations", places, "-o", to, "--force"])
+    };
+    open("c.trace", "0,2", "c.opening").ok();
+    let these = ["--these", "0,2"];
+    let told = json(&sum.audit("c.opening", &[&these[..], &["--result", "c", "--json"]].concat()).ok());
+    assert_eq!((&told["operations"], &told["computed"]), (&3.into(), &2.into()));
+    assert_eq!(told["root"], he_files::trace::hex(&sum.trace("c.trace").root()));
+    let described = json(&sum.at(&["info", "c.opening", "--json"]).ok());
+    assert_eq!((&described["opened"], &described["root"]), (&2.into(), &told["root"]));
+    // The places are those of the auditor.
+    let said = sum.audit("c.opening", &["--these", "0,1"]).refuses();
+    assert!(said.contains("operation 1 is not opened"), "{said}");
+    sum.audit("c.opening", &["--all"]).refuses();
+    // Other inputs, keys and results.
+    let key = &sum.keys.eval;
+    let said = sum.at(&["audit", "c.opening", "--these", "0", "--input", "b", "a", "-k", key]).refuses();
+    assert!(said.contains("does not belong to the root"), "{said}");
+    let other = &Keys::toy_other().eval;
+    sum.at(&["audit", "c.opening", "--these", "0", "--input", "a", "b", "-k", other]).refuses();
+    let frames = flipped(&sum.path("c"), &sum.path("wrong"), 2, rng);
+    let said = sum.audit("c.opening", &["--these", "2", "--result", "wrong"]).refuses();
+    assert!(said.contains("not the result"), "{said}");
+    // A wrong operation with a consistent trace, as the device's flipped bit leaves it.
+    sum.altered("wrong.trace", |parts| parts.operations[2].results[0] = frames[4]);
+    open("wrong.trace", "2", "wrong.opening").ok();
+    let said = sum.audit("wrong.opening", &["--these", "2"]).refuses();
+    assert!(said.contains("operation 2 of the trace has another result"), "{said}");
+    // The opening of another root under the root that was signed.
+    let (mut bytes, right) = (fs::read(sum.path("wrong.opening")).unwrap(), sum.trace("c.trace").root());
+    bytes[12..44].copy_from_slice(&right);
+    fs::write(sum.path("wrong.opening"), bytes).unwrap();
+    let said = sum.audit("wrong.opening", &["--these", "2"]).refuses();
+    assert!(said.contains("does not belong to the root"), "{said}");
+}
+
 /// The steps of an inference with refreshes, from values that were kept and from the beginning.
 #[test]
 fn inferences_are_audited_step_by_step() {
@@ -278,6 +355,14 @@ fn inferences_are_audited_step_by_step() {
     let told = json(&audit(&["--all", "--result", "y.he"]).ok());
     let all = told["operations"].as_u64().unwrap() as usize;
     assert!(all > 4 && told["computed"] == told["operations"], "{told}");
+    // One step by itself, from its opening and the values that were kept.
+    let place = rng.random_range(0..all).to_string();
+    at(&["trace", "open", "y.trace", "--operations", &place, "-o", "y.opening"]).ok();
+    for kept in [&["--values", "values"][..], &[]] {
+        let more = [&["--these", &place, "--result", "y.he", "--json"], kept].concat();
+        let told = json(&audit_of("y.opening", &more).ok());
+        assert_eq!(told["operations"], all);
+    }
     // Each with no more keys than the steps need.
     for count in [1, 1, 1, 1, 1, 2] {
         let told = json(&audit(&["--values", "values", "-n", &count.to_string()]).ok());

@@ -280,6 +280,34 @@ fn https_with_a_private_authority() {
     assert!(!there.exists());
 }
 
+/// A service sends the trace that the same computation has here, with its signature, and a trace
+/// from it is audited as any other.
+#[test]
+fn services_send_signed_traces() {
+    let dir = folder();
+    let at = |args: &[&str]| he(args.iter().copied()).at(dir.path());
+    at(&["trace", "keygen", "-o", "signer"]).ok();
+    let service = Service::with(&["--trace-key", dir.path().join("signer/signing.pem").to_str().unwrap()]);
+    let (url, key) = (service.url(), &Keys::usual().eval);
+    photo(dir.path());
+    let eval = ["eval", "invert", "x.he", "-k", key];
+    at(&[&eval[..], &["-o", "here.he", "--record", "here.trace"]].concat()).ok();
+    let there = ["-o", "there.he", "--record", "there.trace", "--signed", "there.signed", "--server", &url];
+    at(&[&eval[..], &there].concat()).ok();
+    for (here, there) in [("here.he", "there.he"), ("here.trace", "there.trace")] {
+        assert!(fs::read(dir.path().join(here)).unwrap() == fs::read(dir.path().join(there)).unwrap());
+    }
+    let audit = ["audit", "there.trace", "--input", "x.he", "-k", key, "--result", "there.he", "-n", "1"];
+    let signed = ["--signed", "there.signed", "--signer", "signer/verifying.pem"];
+    at(&[&audit[..], &signed].concat()).ok();
+    // Without a key a service signs nothing.
+    let silent = Service::start();
+    let more = ["-o", "z.he", "--record", "z.trace", "--signed", "z.signed", "--server", &silent.url()];
+    let said = at(&[&eval[..], &more].concat()).refuses();
+    assert!(said.contains("signs no roots"), "{said}");
+    at(&[&eval[..], &["-o", "z.he", "--signed", "z.signed"]].concat()).refuses();
+}
+
 #[test]
 fn transfers_go_on_after_interruptions() {
     let (service, dir) = (Service::start(), folder());

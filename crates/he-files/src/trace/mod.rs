@@ -18,7 +18,7 @@ mod tree;
 
 pub use encoding::{MAGIC, MAX_BYTES};
 pub use opening::{Expected, MAGIC as OPENING_MAGIC, Opened, Opening};
-pub use signed::{SIGNED, SignedRoot, SigningKey, VerifyingKey};
+pub use signed::{SIGNED, SignedRoot, SigningKey, VerifyingKey, unhex};
 pub use tree::{Difference, Tree, top_over};
 
 use crate::error::{Result, TraceError};

@@ -133,8 +133,8 @@ impl fmt::Display for VerifyingKey {
     }
 }
 
-/// Bytes of hexadecimal.
-fn unhex<const N: usize>(text: &str) -> Option<[u8; N]> {
+/// The bytes of hexadecimal; `None` for anything else than two digits for each.
+pub fn unhex<const N: usize>(text: &str) -> Option<[u8; N]> {
     let mut bytes = [0; N];
     let digits: Option<Vec<u8>> =
         text.chars().map(|digit| digit.to_digit(16).map(|digit| digit as u8)).collect();

@@ -178,3 +178,143 @@ fn differences_are_found() {
         assert_eq!(tree.first_difference(&Tree::new(list[1..].to_vec())), None);
     }
 }
+
+/// The names and values of all operations, and the values of the result, as a program states them.
+fn outline(trace: &Trace) -> Vec<(&str, &[Value])> {
+    trace.operations().iter().map(|operation| (&*operation.name, &*operation.of)).collect()
+}
+
+/// Opened operations belong to the root, and to no other program, files, place or result.
+#[test]
+fn openings_belong_to_one_root() {
+    let rng = &mut rng();
+    for operations in [1, 2, 3, 6, 17] {
+        let trace = Trace::new(random(operations, rng)).unwrap();
+        let places = [rng.random_range(0..operations), rng.random_range(0..operations)];
+        let opening = trace.open(&places).unwrap();
+        assert_eq!(Opening::from_bytes(&opening.to_bytes().unwrap()).unwrap(), opening);
+        let (named, result) = (outline(&trace), trace.result());
+        let files = trace.files();
+        opening.check(&Expected { files, operations: &named, result }).unwrap();
+        // An auditor with other inputs or keys, or of another program.
+        let mut others = files.to_vec();
+        let file = rng.random_range(0..others.len());
+        others[file].frames[0][9] ^= 1;
+        assert!(opening.check(&Expected { files: &others, operations: &named, result }).is_err());
+        let place = opening.opened()[0].operation;
+        let mut other = named.clone();
+        other[place].0 = "another step";
+        assert!(opening.check(&Expected { files, operations: &other, result }).is_err());
+        let fewer = &named[..operations - 1];
+        assert!(opening.check(&Expected { files, operations: fewer, result }).is_err());
+        assert!(opening.check(&Expected { files, operations: &named, result: &[] }).is_err());
+    }
+}
+
+/// Whatever bit of an opening is another one, it cannot be read, or does not belong to the root
+/// that an auditor knows. A program, which an auditor compares by itself, is a part of the root.
+#[test]
+fn every_bit_of_an_opening_counts() {
+    let rng = &mut rng();
+    let trace = Trace::new(random(6, rng)).unwrap();
+    let bytes = trace.open(&[1, 4]).unwrap().to_bytes().unwrap();
+    let keys = trace.files().iter().filter(|file| file.role == Role::Key);
+    let keys: Vec<File> = keys.cloned().collect();
+    let expected = Expected { files: trace.files(), operations: &outline(&trace), result: trace.result() };
+    let is_accepted = |bytes: &[u8]| {
+        Opening::from_bytes(bytes).is_ok_and(|opening| {
+            let same = opening.root() == trace.root() && opening.keys().eq(keys.iter().cloned());
+            let chosen = [1, 4].iter().all(|&place| opening.find(place).is_some());
+            same && chosen && opening.check(&expected).is_ok()
+        })
+    };
+    assert!(is_accepted(&bytes));
+    for at in 0..bytes.len() {
+        let mut other = bytes.clone();
+        other[at] ^= 1 << rng.random_range(0..8);
+        assert!(!is_accepted(&other), "byte {at}");
+        assert!(!is_accepted(&bytes[..at]), "{at} bytes");
+    }
+    assert!(!is_accepted(&[&bytes[..], &[0]].concat()));
+    for none in [vec![], vec![6], vec![0, 99]] {
+        assert!(trace.open(&none).is_err());
+    }
+}
+
+/// The last operations of an inference are opened with any others: an auditor sees the result.
+#[test]
+fn results_of_inferences_are_opened() {
+    let rng = &mut rng();
+    let mut parts = random(5, rng);
+    parts.program = Program::Model(rng.random());
+    let trace = Trace::new(parts).unwrap();
+    let opening = trace.open(&[0]).unwrap();
+    let opened: Vec<usize> = opening.opened().iter().map(|opened| opened.operation).collect();
+    assert_eq!(opened, [0, 4]);
+    assert_eq!(opening.result_frames().collect::<Vec<_>>(), [(0, trace.operations()[4].results[0])]);
+}
+
+/// Signatures are those of Ed25519 as another implementation checks them, on one root, by one
+/// signer.
+#[test]
+fn roots_are_signed() {
+    let rng = &mut rng();
+    let (key, other) = (SigningKey::generate(rng), SigningKey::generate(rng));
+    let root: Checksum = rng.random();
+    let signed = key.sign(&root);
+    signed.check(&root, &key.verifying_key()).unwrap();
+    let public: [u8; 32] = unhex(&signed.signer).unwrap();
+    let signature: [u8; 64] = unhex(&signed.signature).unwrap();
+    let public = ring::signature::UnparsedPublicKey::new(&ring::signature::ED25519, public);
+    public.verify(&[SIGNED, &root].concat(), &signature).unwrap();
+
+    let found = |signed: &SignedRoot, root: &Checksum, key: &SigningKey| {
+        signed.check(root, &key.verifying_key()).unwrap_err().to_string()
+    };
+    let mut another = root;
+    another[rng.random_range(0..32)] ^= 1 << rng.random_range(0..8);
+    assert!(found(&signed, &another, &key).contains("that of the trace is"));
+    assert!(found(&signed, &root, &other).contains("and not by"));
+    // A signature of somebody else under this name, one on another root, and a damaged one.
+    let forged = SignedRoot { signer: signed.signer.clone(), ..other.sign(&root) };
+    let moved = SignedRoot { root: signed.root.clone(), ..key.sign(&another) };
+    let mut bytes = signature;
+    bytes[rng.random_range(0..64)] ^= 1 << rng.random_range(0..8);
+    let damaged = SignedRoot { signature: hex(&bytes), ..signed.clone() };
+    let short = SignedRoot { signature: String::new(), ..signed.clone() };
+    for bad in [forged, moved, damaged, short] {
+        assert!(found(&bad, &root, &key).contains("is not valid"), "{bad:?}");
+    }
+}
+
+/// Keys and signed roots come back from their files, and nothing else is one.
+#[test]
+fn keys_and_signed_roots_are_files() {
+    let rng = &mut rng();
+    let key = SigningKey::generate(rng);
+    let read = |bytes: &[u8]| Input::from_bytes("file", bytes.to_vec());
+    let pem = key.to_pem().unwrap();
+    assert!(pem.starts_with("-----BEGIN PRIVATE KEY-----"));
+    let again = SigningKey::read(read(pem.as_bytes())).unwrap();
+    assert_eq!(again.verifying_key(), key.verifying_key());
+    let public = key.verifying_key().to_pem().unwrap();
+    assert!(public.starts_with("-----BEGIN PUBLIC KEY-----"));
+    assert_eq!(VerifyingKey::read(read(public.as_bytes())).unwrap(), key.verifying_key());
+    // The key of RFC 8410, 10.3, and its public key of 10.1.
+    let example = "-----BEGIN PRIVATE KEY-----\n\
+        MC4CAQAwBQYDK2VwBCIEINTuctv5E1hK1bbY8fdp+K06/nwoy/HU++CXqI9EdVhC\n-----END PRIVATE KEY-----\n";
+    let example = SigningKey::read(read(example.as_bytes())).unwrap();
+    assert_eq!(
+        example.verifying_key().to_string(),
+        "19bf44096984cdfe8541bac167dc3b96c85086aa30b6b6cb0c5c38ad703166e1"
+    );
+    for bad in [&b""[..], b"\xff\xfe", public.as_bytes(), &pem.as_bytes()[..60], &[b'-'; 5000]] {
+        assert!(SigningKey::read(read(bad)).is_err());
+    }
+    assert!(VerifyingKey::read(read(pem.as_bytes())).is_err());
+    let signed = key.sign(&[7; 32]);
+    assert_eq!(SignedRoot::read(read(signed.to_json().as_bytes())).unwrap(), signed);
+    for bad in ["", "{}", "[]", &signed.to_json()[1..], &signed.to_json().replace('}', ",\"more\":1}")] {
+        assert!(SignedRoot::read(read(bad.as_bytes())).is_err(), "{bad}");
+    }
+}

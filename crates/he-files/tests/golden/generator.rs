@@ -320,7 +320,7 @@ fn model() -> Vec<File> {
 }
 
 /// A trace of three operations: the digests are hashes of names, because traces hold no others.
-fn trace() -> File {
+fn trace() -> Trace {
     let digest = |name: &str| *blake3::hash(name.as_bytes()).as_bytes();
     let file =
         |role, frames: &[&str]| trace::File { role, frames: frames.iter().map(|f| digest(f)).collect() };
@@ -345,7 +345,15 @@ fn trace() -> File {
         head: ["parameters", "result"].map(digest),
         result: vec![result(2, 0), result(1, 0)],
     };
-    ("trace.he".to_owned(), Trace::new(parts).unwrap().to_bytes().unwrap())
+    Trace::new(parts).unwrap()
+}
+
+/// The trace, and its first operation opened, with those that make the result.
+fn traces() -> [File; 2] {
+    let trace = trace();
+    let opening = trace.open(&[0]).unwrap();
+    [("trace.he", trace.to_bytes()), ("trace_opening.he", opening.to_bytes())]
+        .map(|(name, bytes)| (name.to_owned(), bytes.unwrap()))
 }
 
 /// The vectors of an index, the second of which is deleted, and a query.
@@ -447,7 +455,7 @@ pub fn files() -> Vec<File> {
     files.extend(tfhe());
     files.extend(transcipher());
     files.extend(model());
-    files.push(trace());
+    files.extend(traces());
     files.extend(aes());
     files.extend(search());
     files

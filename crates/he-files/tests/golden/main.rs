@@ -323,6 +323,7 @@ fn another_program_reads_the_golden_files() {
     assert!(told.contains("tfhe_sensor_key.he is sensor_key.he under TFHE\n"), "{told}");
     assert!(told.contains("model_examples.he 2 examples of 3 numbers for model_plan.he\n"), "{told}");
     assert!(told.contains("trace.he trace of 3 operations: one, two, three\n"), "{told}");
+    assert!(told.contains("trace_opening.he operations 0, 1, 2 of 3\n"), "{told}");
     assert!(told.contains("aes_sealed_key.he opens to aes_key.he\n"), "{told}");
     for (name, content) in ENTRIES {
         let content = String::from_utf8(content.to_vec()).unwrap();

@@ -14,7 +14,7 @@ use he_files::models::ModelFile;
 use he_files::passphrase::{Passphrase, Purpose};
 use he_files::scheme::{BigCkks, Ckks};
 use he_files::tfhe;
-use he_files::trace::Trace;
+use he_files::trace::{Opening, Trace};
 use he_files::transcipher::SensorFile;
 
 /// The fields of a frame: 48 bytes of header, the body, 32 bytes of checksum.
@@ -208,6 +208,8 @@ fn other_files_of_other_versions() {
     let error = cause(ModelFile::from_bytes("golden", &changed("model_plan.he", 8, 4)));
     assert!(matches!(error, Error::Nn(he_nn::Error::Version { found: 4, supported: 3 })), "{error}");
     let error = Trace::from_bytes(&changed("trace.he", 8, 2)).map(drop);
+    assert!(matches!(cause(error), Error::Trace(TraceError::Version { found: 2, supported: 1 })));
+    let error = Opening::from_bytes(&changed("trace_opening.he", 8, 2)).map(drop);
     assert!(matches!(cause(error), Error::Trace(TraceError::Version { found: 2, supported: 1 })));
     // The good ones are read.
     let model = ModelFile::from_bytes("golden", &committed("model_plan.he")).unwrap();

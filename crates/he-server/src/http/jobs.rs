@@ -11,10 +11,12 @@ use crate::operations::Task;
 use crate::problem::{Answer, Problem};
 use crate::request;
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, HeaderName, StatusCode, header};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use futures_util::stream::{self, Stream};
+use he_files::trace::{Trace, unhex};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::convert::Infallible;
@@ -63,7 +65,7 @@ fn repeated(app: &App, mut job: Job, request: &Value) -> Answer<(StatusCode, Jso
             .hint("send a new key with each new request"));
     }
     now(app, &mut job);
-    Ok((StatusCode::ACCEPTED, Json(job.json())))
+    Ok((StatusCode::ACCEPTED, Json(told(app, &job))))
 }
 
 /// `POST /v1/jobs`. A request with an `Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header)
@@ -112,7 +114,7 @@ pub async fn create(
             app.jobs.add(&tenant.owner(), &id);
             request::audit("job ask", &id);
             let job = one(&app, &tenant.id, &id).await?;
-            Ok((StatusCode::ACCEPTED, Json(job.json())))
+            Ok((StatusCode::ACCEPTED, Json(told(&app, &job))))
         }
         Added::Full(full) => Err(Problem::quota(&full)),
         // The same request came twice at once, and the other one was first.
@@ -134,6 +136,16 @@ async fn one(app: &App, tenant: &str, id: &str) -> Answer<Job> {
     Ok(job)
 }
 
+/// A job as clients get it: with the signature on the root of its trace, if the service signs. It
+/// is the same whenever it is asked for.
+fn told(app: &App, job: &Job) -> Value {
+    let root = job.root.as_deref().and_then(unhex);
+    let signed = app.config.trace_key.as_ref().zip(root).map(|(key, root)| key.sign(&root));
+    let mut told = job.json();
+    told["signed"] = json!(signed);
+    told
+}
+
 /// The progress of a job that runs is in memory.
 fn now(app: &App, job: &mut Job) {
     if let Some(status) = app.jobs.status(&job.id)
@@ -146,20 +158,44 @@ fn now(app: &App, job: &mut Job) {
 
 /// `GET /v1/jobs/{id}`.
 pub async fn job(State(app): Shared, Who(tenant): Who, Path(id): Path<String>) -> Answer<Json<Value>> {
-    Ok(Json(one(&app, &tenant.id, &id).await?.json()))
+    Ok(Json(told(&app, &one(&app, &tenant.id, &id).await?)))
 }
 
-/// `GET /v1/jobs/{id}/trace`: the trace of a job that is done, as `he-cli audit` reads it.
+/// The query of a trace.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Wanted {
+    /// The places of operations, with commas between them; all if it is absent.
+    operations: Option<String>,
+}
+
+/// `GET /v1/jobs/{id}/trace`: the trace of a job that is done, as `he-cli audit` reads it, or the
+/// operations of it that are named.
 pub async fn trace(
     State(app): Shared,
     Who(tenant): Who,
     Path(id): Path<String>,
+    wanted: Result<Query<Wanted>, QueryRejection>,
 ) -> Answer<([(HeaderName, &'static str); 1], Vec<u8>)> {
+    let Query(wanted) = wanted.map_err(|error| Problem::request(error.body_text()))?;
     let job = one(&app, &tenant.id, &id).await?;
-    match app.db.trace_of(&tenant.id, &job.id).await? {
-        Some(trace) => Ok(([(header::CONTENT_TYPE, "application/octet-stream")], trace)),
-        None => Err(Problem::not_found("trace")),
-    }
+    let trace = app.db.trace_of(&tenant.id, &job.id).await?;
+    let trace = trace.ok_or_else(|| Problem::not_found("trace"))?;
+    let bytes = match wanted.operations {
+        None => trace,
+        Some(list) => opened(&trace, &list)?,
+    };
+    Ok(([(header::CONTENT_TYPE, "application/octet-stream")], bytes))
+}
+
+/// The operations of a trace whose places are in a list.
+fn opened(trace: &[u8], list: &str) -> Answer<Vec<u8>> {
+    let places: Result<Vec<usize>, _> = list.split(',').map(str::parse).collect();
+    let places = places.map_err(|_| {
+        Problem::request("operations are not places").hint("give numbers from 0 with commas between them")
+    })?;
+    let opening = Trace::from_bytes(trace)?.open(&places);
+    Ok(opening.map_err(|error| Problem::request(error.to_string()))?.to_bytes()?)
 }
 
 /// `GET /v1/jobs`.
@@ -170,7 +206,7 @@ pub async fn list(State(app): Shared, Who(tenant): Who, ListQuery(part): ListQue
     let (after, most) = part.bounds()?;
     let mut jobs = app.db.jobs(&tenant.id, after, most).await?;
     jobs.iter_mut().for_each(|job| now(&app, job));
-    Ok(page(&app, &tenant, jobs.iter().map(Job::json).collect(), most))
+    Ok(page(&app, &tenant, jobs.iter().map(|job| told(&app, job)).collect(), most))
 }
 
 /// `DELETE /v1/jobs/{id}`: it has ended for everybody when this is answered, also after a crash.
@@ -241,7 +277,7 @@ async fn last(app: &App, tenant: &str, id: &str) -> Event {
                 JobState::Queued | JobState::Running => "progress",
                 state => state.name(),
             };
-            Event::default().event(name).data(job.json().to_string())
+            Event::default().event(name).data(told(app, &job).to_string())
         }
         Err(problem) => Event::default().event("failed").data(problem.json().to_string()),
     }

@@ -220,8 +220,14 @@ pub fn description() -> Value {
         ),
         (
             "/v1/jobs/{id}/trace",
-            json!({ "get": operation("The trace of a job that is done, for audits", vec![id()], None,
-                vec![("200", json!({ "description": "The trace", "content": binary() }))]) }),
+            json!({ "get": operation(
+            "The trace of a job that is done, for audits, or the operations of it that are named",
+            vec![id(), json!({
+                "name": "operations", "in": "query", "required": false,
+                "schema": { "type": "string", "pattern": "^[0-9]+(,[0-9]+)*$" },
+            })],
+            None,
+            vec![("200", json!({ "description": "The trace", "content": binary() }))]) }),
         ),
         (
             "/v1/models",
@@ -361,8 +367,8 @@ fn schemas() -> Value {
         },
         "Job": {
             "type": "object",
-            "required": ["id", "operation", "inputs", "key_set", "state", "progress", "result", "root", "error",
-                "created", "started", "finished"],
+            "required": ["id", "operation", "inputs", "key_set", "state", "progress", "result", "root", "signed",
+                "error", "created", "started", "finished"],
             "properties": {
                 "id": text, "operation": schema("Any"), "inputs": { "type": "array", "items": text },
                 "key_set": text, "state": { "enum": ["queued", "running", "done", "failed", "cancelled"] },
@@ -370,7 +376,7 @@ fn schemas() -> Value {
                     "type": "object", "required": ["done", "of"],
                     "properties": { "done": bytes(), "of": bytes() },
                 },
-                "result": maybe, "root": maybe, "error": { "type": ["object", "null"] },
+                "result": maybe, "root": maybe, "signed": { "type": ["object", "null"] }, "error": { "type": ["object", "null"] },
                 "created": time, "started": maybe, "finished": maybe,
             },
         },

@@ -5,7 +5,7 @@ use crate::fixtures::{Service, evaluated, files};
 use he_files::audit::{self, Choice};
 use he_files::io::input::Input;
 use he_files::operation::Sources;
-use he_files::trace::{Trace, hex};
+use he_files::trace::{SignedRoot, SigningKey, Trace, hex};
 use he_server::settings::Settings;
 use serde_json::{Value, json};
 use std::io::{BufReader, Read, Write};
@@ -49,7 +49,10 @@ fn results_are_those_of_the_command_line() {
 /// The trace of a job is that of the same computation anywhere, and is there as long as the job.
 #[test]
 fn jobs_have_traces() {
-    let service = Service::start();
+    let (folder, signer) = (tempfile::tempdir().unwrap(), SigningKey::generate(&mut he_core::rand::rng()));
+    let path = folder.path().join("signing.pem");
+    std::fs::write(&path, signer.to_pem().unwrap().as_bytes()).unwrap();
+    let service = Service::with(Settings { trace_key: Some(path), ..Settings::default() });
     let (guest, other, files) = (service.guest(), service.guest(), files());
     let keys = guest.upload("/v1/key-sets", &files.evaluation);
     let image = guest.upload("/v1/objects", &files.image);
@@ -58,6 +61,17 @@ fn jobs_have_traces() {
     let found = guest.get(&format!("/v1/jobs/{id}/trace")).expect(200).body;
     let trace = Trace::from_bytes(&found).unwrap();
     assert_eq!(job["root"], hex(&trace.root()));
+    let signed: SignedRoot = serde_json::from_value(job["signed"].clone()).unwrap();
+    signed.check(&trace.root(), &signer.verifying_key()).unwrap();
+    let info = guest.get("/v1/info").expect(200).json();
+    assert_eq!(info["trace_signer"], signer.verifying_key().to_string());
+    // The operations that are asked for, and no others.
+    let path = |list: &str| format!("/v1/jobs/{id}/trace?operations={list}");
+    let opened = guest.get(&path("1,0")).expect(200).body;
+    assert_eq!(opened, trace.open(&[0, 1]).unwrap().to_bytes().unwrap());
+    for list in ["", "x", "-1", "0,", "99999999999999999999", "4000000000", "0&more=1"] {
+        guest.get(&path(list)).problem(400);
+    }
     let result = guest.content(job["result"].as_str().unwrap());
     audit::check_result(&trace, Input::from_bytes("result", result)).unwrap();
     let input = |bytes: &[u8]| Input::from_bytes("input", bytes.to_vec());

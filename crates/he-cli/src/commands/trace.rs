@@ -1,0 +1,131 @@
+//! `trace`: signed roots, and operations of traces by themselves.
+
+use crate::args::{TraceCommand, TraceKeygen, TraceOpen, TraceSign, TraceStep, TraceVerify};
+use crate::error::{IoContext, Result};
+use crate::stdio::{self, Text, stdin_once};
+use crate::summary::{Summary, shown};
+use he_files::audit::Stated;
+use he_files::io::input::Input;
+use he_files::io::output::{Output, OutputOptions, create_dir};
+use he_files::listing::Checksum;
+use he_files::scheme::engine::rng;
+use he_files::trace::{OPENING_MAGIC, Opening, SignedRoot, SigningKey, Trace, VerifyingKey, hex};
+use std::io::Write as _;
+use std::path::Path;
+
+/// The names of the keys of a signer.
+const KEY_NAMES: [&str; 2] = ["signing.pem", "verifying.pem"];
+
+/// A trace, or some operations of one.
+pub(super) enum Recorded {
+    Trace(Trace),
+    Opening(Opening),
+}
+
+impl Recorded {
+    pub(super) fn open(path: &Path) -> Result<Self> {
+        let mut input = Input::open(path)?;
+        Ok(match input.peek(OPENING_MAGIC.len())? == OPENING_MAGIC {
+            true => Self::Opening(Opening::read(input)?),
+            false => Self::Trace(Trace::read(input)?),
+        })
+    }
+
+    pub(super) fn stated(&self) -> Stated<'_> {
+        match self {
+            Self::Trace(trace) => trace.into(),
+            Self::Opening(opening) => opening.into(),
+        }
+    }
+}
+
+/// Checks who has signed a root.
+pub(super) fn check_signer(root: &Checksum, signed: &Path, signer: &Path) -> Result<VerifyingKey> {
+    let signer = VerifyingKey::read(Input::open(signer)?)?;
+    SignedRoot::read(Input::open(signed)?)?.check(root, &signer)?;
+    Ok(signer)
+}
+
+/// Writes a signed root.
+pub(super) fn write_signed(signed: &SignedRoot, mut output: Output) -> Result<()> {
+    output.write_all(signed.to_json().as_bytes()).writing(output.name())?;
+    output.write_all(b"\n").writing(output.name())?;
+    Ok(output.commit()?)
+}
+
+/// Carries out a step.
+pub(super) fn run(args: &TraceCommand) -> Result<Summary> {
+    match &args.step {
+        TraceStep::Keygen(args) => keygen(args),
+        TraceStep::Sign(args) => sign(args),
+        TraceStep::Verify(args) => verify(args),
+        TraceStep::Open(args) => open(args),
+    }
+}
+
+fn keygen(args: &TraceKeygen) -> Result<Summary> {
+    let folder = create_dir(&args.output)?;
+    let [signing, verifying] = KEY_NAMES.map(|name| {
+        let options =
+            OutputOptions { force: args.force, secret: name == KEY_NAMES[0], ..OutputOptions::default() };
+        Output::create(&folder.path().join(name), options, &[])
+    });
+    let (mut signing, mut verifying) = (signing?, verifying?);
+    let key = SigningKey::generate(&mut rng()?);
+    signing.write_all(key.to_pem()?.as_bytes()).writing(signing.name())?;
+    verifying.write_all(key.verifying_key().to_pem()?.as_bytes()).writing(verifying.name())?;
+    Output::commit_all([signing, verifying])?;
+    folder.keep();
+    let signer = key.verifying_key().to_string();
+    Ok(Summary::new("trace keygen")
+        .path("output", &args.output)
+        .fact("signer", signer.clone())
+        .line(format!("{}: the keys of signer {signer}", shown(&args.output))))
+}
+
+fn sign(args: &TraceSign) -> Result<Summary> {
+    stdin_once([&*args.trace, &args.key])?;
+    let key = SigningKey::read(Input::open(&args.key)?)?;
+    let root = Trace::read(Input::open(&args.trace)?)?.root();
+    let options = OutputOptions { force: args.force, ..OutputOptions::default() };
+    let output = stdio::create(&args.output, options, Text::Yes, &[&args.trace, &args.key])?;
+    write_signed(&key.sign(&root), output)?;
+    let (root, signer) = (hex(&root), key.verifying_key().to_string());
+    Ok(Summary::new("trace sign")
+        .path("trace", &args.trace)
+        .path("output", &args.output)
+        .fact("root", root.clone())
+        .fact("signer", signer.clone())
+        .line(format!("{}: root {root}, signed by {signer}", shown(&args.output))))
+}
+
+fn verify(args: &TraceVerify) -> Result<Summary> {
+    stdin_once([&*args.trace, &args.signed, &args.signer])?;
+    let root = Trace::read(Input::open(&args.trace)?)?.root();
+    let signer = check_signer(&root, &args.signed, &args.signer)?.to_string();
+    let root = hex(&root);
+    Ok(Summary::new("trace verify")
+        .path("trace", &args.trace)
+        .fact("root", root.clone())
+        .fact("signer", signer.clone())
+        .line(format!("{}: root {root}, signed by {signer}", shown(&args.trace))))
+}
+
+fn open(args: &TraceOpen) -> Result<Summary> {
+    let trace = Trace::read(Input::open(&args.trace)?)?;
+    let places: Vec<usize> = args.operations.iter().map(|&place| place as usize).collect();
+    let bytes = trace.open(&places)?.to_bytes()?;
+    let options = OutputOptions { force: args.force, ..OutputOptions::default() };
+    let mut output = stdio::create(&args.output, options, Text::No, &[&args.trace])?;
+    output.write_all(&bytes).writing(output.name())?;
+    output.commit()?;
+    let (root, all) = (hex(&trace.root()), trace.operations().len());
+    Ok(Summary::new("trace open")
+        .path("trace", &args.trace)
+        .path("output", &args.output)
+        .fact("root", root.clone())
+        .fact("operations", all)
+        .fact("opened", places.len())
+        .fact("bytes", bytes.len())
+        .line(format!("{}: {} of {all} operations, root {root}", shown(&args.output), places.len())))
+}
