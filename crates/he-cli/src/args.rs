@@ -275,6 +275,7 @@ pub enum Command {
     #[command(after_help = "Example, by whoever computes, and by an auditor:\n  \
         he-cli trace keygen -o signer/\n  \
         he-cli trace sign mine.trace -k signer/signing.pem -o mine.signed\n  \
+        he-cli trace verify mine.trace --signed mine.signed --signer signer/verifying.pem\n  \
         he-cli trace open mine.trace --operations 0,2 -o mine.opening\n\n  \
         he-cli audit mine.opening --these 0,2 --input photo.he -k keys/eval.key \\\n    \
         --signed mine.signed --signer signer/verifying.pem")]

@@ -41,7 +41,7 @@ pub struct Audit {
 /// `trace`.
 #[derive(Debug, Args)]
 pub struct TraceCommand {
-    /// What to do
+    /// Step on a trace
     #[command(subcommand)]
     pub step: TraceStep,
 }
@@ -53,19 +53,13 @@ pub enum TraceStep {
     #[command(after_help = "Example:\n  he-cli trace keygen -o signer/")]
     Keygen(TraceKeygen),
     /// Sign the root of a trace
-    #[command(after_help = "Example:\n  \
-        he-cli trace sign mine.trace -k signer/signing.pem -o mine.signed")]
     Sign(TraceSign),
     /// Check who has signed the root of a trace
-    #[command(after_help = "Example:\n  \
-        he-cli trace verify mine.trace --signed mine.signed --signer signer/verifying.pem")]
     Verify(TraceVerify),
     /// Open some operations of a trace, with the proof that they belong to its root
     ///
     /// An auditor who has the signed root draws the places of operations, gets these alone, and
     /// gives the same places to he-cli audit --these.
-    #[command(after_help = "Example:\n  \
-        he-cli trace open mine.trace --operations 0,2 -o mine.opening")]
     Open(TraceOpen),
 }
 

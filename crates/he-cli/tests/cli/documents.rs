@@ -103,6 +103,7 @@ const GIVEN: &[(&str, &[&str])] = &[
     ),
     ("he-cli audit", TRACED),
     ("he-cli dispute", TRACED),
+    ("he-cli trace", TRACED),
     ("traces.md", TRACED),
     (
         "he-cli decrypt",

@@ -41,7 +41,7 @@ pub struct Computed {
 }
 
 impl Computed {
-    /// Whether the same results are stated. Nothing else is, if an opening leaves the operation out.
+    /// Whether the same results are stated. An operation that an opening leaves out agrees as well.
     pub fn agrees<'a>(&self, stated: impl Into<Stated<'a>>) -> bool {
         stated.into().results(self.operation).is_none_or(|results| results == self.results)
     }
