@@ -23,6 +23,8 @@ const DIGIT_BITS: usize = 2;
 #[derive(Debug, Default)]
 struct Seen {
     bootstraps: AtomicU64,
+    /// The batches of bootstraps.
+    steps: AtomicU64,
     /// The greatest sum of squared factors that a lookup took.
     norm: AtomicU64,
     /// The place in the mask of the next bootstrap.
@@ -131,6 +133,7 @@ impl LweOps for Clear {
     ) -> Result<CpuBuf> {
         let (n, width, from) = (params.degree(), params.words(), params.spec().lwe_dimension + 1);
         self.0.bootstraps.fetch_add(count as u64, Ordering::Relaxed);
+        self.0.steps.fetch_add(u64::from(count > 0), Ordering::Relaxed);
         let mut out = self.zeros(functions * count * width)?;
         for (at, out) in out.chunks_exact_mut(width).enumerate() {
             let (function, i) = (at / count, at % count);
@@ -182,6 +185,11 @@ impl Clear {
         let before = self.0.bootstraps.load(Ordering::Relaxed);
         let found = operation().unwrap();
         (found, self.0.bootstraps.load(Ordering::Relaxed) - before)
+    }
+
+    /// The batches of bootstraps since the device was made, each after the one before it.
+    pub fn steps(&self) -> u64 {
+        self.0.steps.load(Ordering::Relaxed)
     }
 
     /// The greatest sum of squared factors of a lookup since the device was made.

@@ -11,8 +11,8 @@ use he_core::circuits::bits::{
 };
 use he_core::params::ParamsError;
 use he_core::tfhe::{
-    BootstrapKey, Bootstrapper, Carry, CompactPublicKey, EncryptedBits, GateEvaluator, IntegerEvaluator,
-    LookupTables, LweOps, TfheParams, TfheSecretKey, presets,
+    BootstrapKey, Bootstrapper, Carry, CompactPublicKey, EncryptedBits, EncryptedUint, GateEvaluator,
+    IntegerEvaluator, LookupTables, LweOps, Sum, TfheParams, TfheSecretKey, presets,
 };
 use num_bigint::BigUint;
 use std::cell::OnceCell;
@@ -198,9 +198,19 @@ fn integers_id(operation: &str) -> String {
 }
 
 /// The operations of integers. Products and quotients of wide ones take minutes on a CPU.
-const INTEGERS: [&str; 8] = ["add", "sub", "less than", "equal", "min", "select", "mul", "div"];
+const INTEGERS: [&str; 9] = ["add", "sub", "less than", "equal", "min", "select", "transfer", "mul", "div"];
 /// The first of [`INTEGERS`] whose time grows with the square of the width.
-const QUADRATIC: usize = 6;
+const QUADRATIC: usize = 7;
+
+/// Moves an amount from one account to another, if the first covers it.
+fn transfer<B: LweOps>(
+    ev: &IntegerEvaluator<B>,
+    amount: &EncryptedUint<B>,
+    accounts: &EncryptedUint<B>,
+) -> Result<()> {
+    let moved = ev.select_or_zero(&ev.ge(accounts, amount)?, amount)?;
+    Ok(ev.sums(&[Sum::Sub(accounts, &moved), Sum::Add(accounts, &moved)]).map(drop)?)
+}
 
 fn integers<B: LweOps>(
     lab: &Lab,
@@ -237,6 +247,7 @@ fn integers<B: LweOps>(
                 &mut || Ok(ev()?.eq(&x()?.0, &x()?.1).map(drop)?),
                 &mut || Ok(ev()?.min(&x()?.0, &x()?.1).map(drop)?),
                 &mut || Ok(ev()?.select(&x()?.2, &x()?.0, &x()?.1).map(drop)?),
+                &mut || transfer(ev()?, &x()?.0, &x()?.1),
                 &mut || Ok(ev()?.mul(&x()?.0, &x()?.1).map(drop)?),
                 &mut || Ok(ev()?.div(&x()?.1, &x()?.0).map(drop)?),
             ];

@@ -442,10 +442,13 @@ impl LweOps for Cuda {
         };
         for (rotation, count) in plan {
             let words = rotation.scratch(&key.params);
+            let multiprocessors = self.gpu().info().multiprocessors as usize;
+            // Bundles of as many ciphertexts as keep every multiprocessor busy, at least.
+            let least = if group == 1 { 1 } else { rotation.group * multiprocessors };
             let most =
-                SCRATCH.checked_div(words + key.bundle_words()).map_or(usize::MAX, |blocks| blocks.max(1));
+                SCRATCH.checked_div(words + key.bundle_words()).map_or(usize::MAX, |most| most.max(least));
             // Whole waves, if the work is overseen.
-            let wave = rotation.group * rotation.resident * self.gpu().info().multiprocessors as usize;
+            let wave = rotation.group * rotation.resident * multiprocessors;
             let piece = MOST_AHEAD.next_multiple_of(wave.max(1));
             let most = if self.oversight.exists() { most.min(piece) } else { most };
             let scratch = self.scratch(words * count.min(most))?;

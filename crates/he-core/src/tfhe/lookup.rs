@@ -74,16 +74,34 @@ impl<B: LweOps> LookupTables<B> {
                 ));
             }
         }
-        let mut words = Vec::with_capacity(entries.len() / functions * n);
-        for table in entries.chunks_exact(functions) {
-            let table = table.concat();
-            let width = n / table.len();
-            words.extend((0..n).map(|p| {
-                let entry = (p + width / 2) / width;
-                if entry == table.len() { table[0].wrapping_neg() } else { table[entry] }
-            }));
-        }
+        let words: Vec<u64> =
+            entries.chunks_exact(functions).flat_map(|table| coefficients(&table.concat(), n)).collect();
         Ok(Self { buf: backend.upload(&words)?, count: entries.len() / functions, functions })
+    }
+
+    /// Makes tables of `functions` entries, a power of two up to N/2: the result of function f for
+    /// message m is entry m + f, or minus entry m + f - `functions`.
+    ///
+    /// Lookups of one ciphertext in equal tables have noise of their own: table i has one unit of
+    /// the last digit of the gadget, 2^-bl, more at coefficient i. The first product of a rotation
+    /// that is not by 1 then differs by two rows of its key, whose masks are uniform, and all
+    /// digits after it are independent. Nothing else tells such tables apart: a result is off by
+    /// 2^-bl, and only where the phase is i.
+    ///
+    /// # Errors
+    /// Device errors.
+    pub(super) fn apart(
+        backend: &B,
+        params: &TfheParams,
+        tables: &[Vec<u64>],
+        functions: usize,
+    ) -> Result<Self> {
+        let n = params.degree();
+        let mut words: Vec<u64> = tables.iter().flat_map(|table| coefficients(table, n)).collect();
+        for (i, table) in words.chunks_exact_mut(n).enumerate() {
+            table[i % n] = table[i % n].wrapping_add(1 << (64 - params.spec().bootstrap.bits()));
+        }
+        Ok(Self { buf: backend.upload(&words)?, count: tables.len(), functions })
     }
 
     /// The table of signs: `word` for phases in [0, 1/2), minus `word` otherwise.
@@ -93,6 +111,13 @@ impl<B: LweOps> LookupTables<B> {
     pub fn sign(backend: &B, params: &TfheParams, word: u64) -> Result<Self> {
         Ok(Self { buf: backend.upload(&vec![word; params.degree()])?, count: 1, functions: 1 })
     }
+}
+
+/// The polynomial of degree below n whose coefficients around each message are its entry.
+fn coefficients(table: &[u64], n: usize) -> Vec<u64> {
+    let width = n / table.len();
+    let entry = |p: usize| (p + width / 2) / width;
+    (0..n).map(|p| table.get(entry(p)).copied().unwrap_or_else(|| table[0].wrapping_neg())).collect()
 }
 
 /// A device that holds a bootstrapping key.

@@ -56,7 +56,7 @@ pub use gates::{EncryptedBits, GATE_LOOKUP, GateEvaluator};
 pub(crate) use integers::digits_of;
 pub use integers::{
     Carry, DIGIT_LOOKUP, EncryptedFlags, EncryptedInt, EncryptedInteger, EncryptedUint, FheInt, FheInteger,
-    FheUint, IntegerEvaluator, Operand, PlainArray, Rounding, Signed, Signedness, Unsigned,
+    FheUint, IntegerEvaluator, Operand, PlainArray, Rounding, Signed, Signedness, Sum, Unsigned,
 };
 pub use keys::{BootstrapKey, TfheSecretKey};
 pub use lookup::{Bootstrapper, LookupTables};

@@ -7,8 +7,8 @@ use super::devices::gpu_or_skip;
 use he_core::Overseer;
 use he_core::backend::Cpu;
 use he_core::tfhe::{
-    BootstrapKey, Bootstrapper, Carry, EncryptedBits, GateEvaluator, IntegerEvaluator, LookupTables, LweOps,
-    TfheParams, TfheSecretKey, presets,
+    BootstrapKey, Bootstrapper, Carry, EncryptedBits, EncryptedUint, GateEvaluator, IntegerEvaluator,
+    LookupTables, LweOps, Sum, TfheParams, TfheSecretKey, presets,
 };
 use he_cuda::{Arithmetic, Cuda};
 use rand::{Rng, RngExt, SeedableRng, rngs::ChaCha20Rng};
@@ -152,6 +152,42 @@ fn integers(cuda: &Cuda, case: &Case) {
     }
 }
 
+/// The balances after a transfer of an amount, if the first covers it.
+fn transfer<B: LweOps>(
+    evaluator: &IntegerEvaluator<B>,
+    [from, to, amount]: &[EncryptedUint<B>; 3],
+) -> Vec<EncryptedUint<B>> {
+    let covered = evaluator.ge(from, amount).unwrap();
+    let moved = evaluator.select_or_zero(&covered, amount).unwrap();
+    evaluator.sums(&[Sum::Sub(from, &moved), Sum::Add(to, &moved)]).unwrap()
+}
+
+/// Transfers of 64 bits by both kinds of keys, each for the batches that suit it.
+fn transfers(cuda: &Cuda, counts: &[usize]) {
+    let params = presets::digits_2m128_multibit().unwrap();
+    let mut rng = ChaCha20Rng::seed_from_u64(901);
+    let secret = TfheSecretKey::generate(&params, &mut rng);
+    let key = BootstrapKey::generate(&secret, &mut rng);
+    let few = BootstrapKey::generate_multi_bit(&secret, 4, &mut rng).unwrap();
+    let carry = Carry::PrefixUpTo(16);
+    let evaluator = IntegerEvaluator::new(cuda, &key, carry).unwrap().with_multi_bit(&few, 512).unwrap();
+    for &count in counts {
+        let mut numbers = || (0..count).map(|_| rng.next_u64() >> 1).collect::<Vec<_>>();
+        let all = [numbers(), numbers(), numbers()];
+        let sealed = all.each_ref().map(|x| secret.encrypt_u64(cuda, x, 64, &mut rng).unwrap());
+        let [from, to, amount] = all;
+        let moved = |i: usize| if from[i] >= amount[i] { amount[i] } else { 0 };
+        let found = transfer(&evaluator, &sealed);
+        let expected: [Vec<u64>; 2] = [
+            (0..count).map(|i| from[i] - moved(i)).collect(),
+            (0..count).map(|i| to[i] + moved(i)).collect(),
+        ];
+        assert_eq!([0, 1].map(|i| secret.decrypt_u64(&found[i]).unwrap()), expected);
+        let seconds = least_of(cuda, (wall_seconds, 1), || transfer(&evaluator, &sealed));
+        println!("{count} transfers in {:.3} ms, {:.0} per second", 1e3 * seconds, count as f64 / seconds);
+    }
+}
+
 fn digit_cases() -> Vec<Case> {
     let of = |group| ("digits_2m128_multibit", presets::digits_2m128_multibit().unwrap(), group);
     let classical = ("digits_2m128", presets::digits_2m128().unwrap(), 1);
@@ -180,6 +216,17 @@ fn device_times() {
     for case in gate_cases() {
         nand(&cuda, &case, &[1, 8, 64, 512, 4096], (wall_seconds, 1));
     }
+}
+
+#[test]
+#[ignore = "measures; HE_REQUIRE_GPU=1 cargo test --release -p he-cuda --test cuda -- --ignored --nocapture device_integers"]
+fn device_integers() {
+    let Some(cuda) = gpu_or_skip(Arithmetic::Auto) else { return };
+    for case in digit_cases().iter().filter(|case| case.2 == 4) {
+        lookups(&cuda, case, &[1, 132, 528, 4096], (wall_seconds, 1));
+        integers(&cuda, case);
+    }
+    transfers(&cuda, &[1, 16, 1024]);
 }
 
 #[test]

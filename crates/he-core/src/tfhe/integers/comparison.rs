@@ -211,6 +211,22 @@ impl<B: LweOps> IntegerEvaluator<B> {
         Ok(found.with_copies(x.copies.min(y.copies)))
     }
 
+    /// x where the condition is set, 0 elsewhere: one bootstrap per digit.
+    ///
+    /// # Errors
+    /// The errors of [`add`](Self::add).
+    pub fn select_or_zero<S: Signedness>(
+        &self,
+        condition: &EncryptedFlags<B>,
+        x: &EncryptedInteger<S, B>,
+    ) -> Result<EncryptedInteger<S, B>> {
+        let places = x.places();
+        let pool = Rows::stack(&[&x.digits, &self.row(condition, x.batch())?])?;
+        let forms = (0..places).map(|d| Form::of([(1, d), (4, places)])).collect();
+        let digits = self.lookup_all(&pool, forms, Table::If)?;
+        Ok(EncryptedInteger::new(digits).with_copies(x.copies))
+    }
+
     /// The smaller and the larger of x and y: one comparison, and two bootstraps per digit, as for
     /// one of them alone.
     ///

@@ -6,9 +6,13 @@ use super::tables::Table;
 use super::{EncryptedInteger, IntegerEvaluator, Signedness};
 use crate::error::Result;
 use crate::tfhe::LweOps;
+use std::ops::Range;
 
 /// The multiples of the divisor that a digit of the quotient may take off.
 const MULTIPLES: usize = 3;
+/// The signs that are first summed up, so that no more than as many of their sums follow for the
+/// widest integers.
+const SIGNS: usize = 9;
 
 impl<B: LweOps> IntegerEvaluator<B> {
     /// x / y rounded towards zero, and x - y times that, which has the sign of x, as in Rust. For
@@ -111,14 +115,34 @@ impl<B: LweOps> IntegerEvaluator<B> {
         Ok((Rows::stack(&[&both, &thrice])?, rows))
     }
 
+    /// For each multiple, row by row, the sign of minus the number that its blocks from each one on
+    /// are: where a remainder has no digits, these compare with it.
+    fn above(&self, multiples: &Rows<B>, of_each: &[Vec<usize>; MULTIPLES]) -> Result<Rows<B>> {
+        let mut forms = Vec::new();
+        let parts = of_each.each_ref().map(|rows| {
+            forms.extend(blocks(&[], rows));
+            forms.len() - rows.len().div_ceil(2)..forms.len()
+        });
+        let signs = self.lookup_all(multiples, forms, Table::Sign)?;
+        // The signs of sums, of which none is positive: to the end of a run, then of all runs.
+        let run = |part: &Range<usize>, at: usize| (at - part.start) / SIGNS;
+        let end = |part: &Range<usize>, at: usize| part.end.min(part.start + SIGNS * (run(part, at) + 1));
+        let sums = |form: &dyn Fn(&Range<usize>, usize) -> Form| {
+            parts.iter().flat_map(|part| part.clone().map(|at| form(part, at))).collect::<Vec<_>>()
+        };
+        let to_end = sums(&|part, at| Form::sum(at..end(part, at)));
+        let runs = self.lookup_all(&signs, to_end, Table::Sign)?;
+        let whole =
+            sums(&|part, at| Form::sum([at].into_iter().chain((end(part, at)..part.end).step_by(SIGNS))));
+        self.lookup_all(&runs, whole, Table::Sign)
+    }
+
     /// Quotients and remainders of numbers without sign, the dividend's digits before those of the
     /// divisor.
     fn divided(&self, pool: &Rows<B>, places: usize) -> Result<(Rows<B>, Rows<B>)> {
         let batch = pool.batch;
         let (multiples, of_each) = self.multiples(pool, places)?;
-        // The signs of blocks above the remainder, where a multiple has digits and it has none.
-        let forms = of_each.iter().flat_map(|rows| blocks(&[], rows)).collect();
-        let above = self.lookup_all(&multiples, forms, Table::Sign)?;
+        let above = self.above(&multiples, &of_each)?;
         let mut remainder = self.zeros(0, batch)?;
         let mut quotient = self.zeros(places, batch)?;
         for digit in (0..places).rev() {
@@ -132,12 +156,12 @@ impl<B: LweOps> IntegerEvaluator<B> {
             let own = length.div_ceil(2);
             let mut forms = Vec::with_capacity(MULTIPLES * own);
             let mut compared = Vec::with_capacity(MULTIPLES);
-            let mut before = 0;
+            let mut before = MULTIPLES * own;
             for (m, rows) in of_each.iter().enumerate() {
                 let right: Vec<_> = (0..rows.len().min(2 * own)).map(|d| multiple(m, d)).collect();
                 forms.extend(blocks(&left, &right));
                 let blocks = rows.len().div_ceil(2);
-                let upper = (own..blocks).map(|block| MULTIPLES * own + before + block);
+                let upper = (own < blocks).then_some(before + own);
                 compared.push((m * own..(m + 1) * own).chain(upper).collect());
                 before += blocks;
             }

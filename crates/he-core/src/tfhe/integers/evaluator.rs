@@ -2,12 +2,15 @@
 
 use super::digits::{Number, complements, encode};
 use super::rows::{Form, Rows};
-use super::tables::{BITS, DIGIT_LOOKUP, Pair, Table, pairs, tables};
+use super::tables::{BITS, DIGIT_LOOKUP, Pair, SPLIT_FUNCTIONS, Table, pairs, split, splits, tables};
 use super::{EncryptedFlags, EncryptedInt, EncryptedInteger, EncryptedUint, Signedness, expect_width};
 use crate::backend::{Cpu, Tally};
 use crate::error::{Error, Result};
 use crate::tfhe::{BootstrapKey, Bootstrapper, LookupTables, LweBatch, LweOps, Noise, TfheParams};
 use num_bigint::{BigInt, BigUint};
+
+/// The splits of one batch of bootstraps.
+const SPLITS_AT_ONCE: usize = 512;
 
 /// The way in which carries travel through a sum of d digits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -16,10 +19,13 @@ pub enum Carry {
     /// its carry. This is the least work.
     #[default]
     Ripple,
-    /// Parallel prefixes find the carries (Sklansky, 1960), three at a time: with
-    /// l = ceil(log3((d - 1) / 2)), 2d - 1 bootstraps and about 2d/3 on each of l levels, at depth
+    /// Parallel prefixes find the carries (Sklansky, 1960), four at a time: with
+    /// l = ceil(log4((d - 1) / 2)), 2d - 1 bootstraps and about 3d/4 on each of l levels, at depth
     /// l + 2. Faster with many threads, or on a GPU.
     Prefix,
+    /// [`Prefix`](Self::Prefix) for batches of up to so many integers, [`Ripple`](Self::Ripple) for
+    /// larger ones, whose digits fill a device at every step.
+    PrefixUpTo(usize),
 }
 
 /// Arithmetic on encrypted integers, modulo 2^bits. All digits of all integers of a batch go
@@ -38,13 +44,13 @@ pub enum Carry {
 /// | comparison | 2/3 d |
 /// | `select`, `min`, `max` | 2 d, and the comparison |
 /// | shift or rotation by a plain number; by an encrypted one | at most d; d log2(2 d) |
-/// | product | 4/3 d^2 |
-/// | quotient and remainder | 4 d^2 |
+/// | product | d^2 |
+/// | quotient and remainder | 7/2 d^2 |
 /// | the same by a plain number of k digits | (d - k)(k + 7) + 3 d; 5 d by 5, 7 and 10 |
 /// | overflow of a sum; of a product | 1, or 4 with signs; as much as the product |
 /// | the nearest number that fits instead of an overflow | d, and the overflow |
 /// | entry of a public table of 256 by an encrypted index, of d digits | 9 d + 2 |
-/// | `count_ones`; `leading_zeros`, `trailing_zeros`, `ilog2` | 7/4 d; 9/2 d |
+/// | `count_ones`; `leading_zeros`, `trailing_zeros`, `ilog2` | 3/2 d; 13/3 d |
 ///
 /// ```
 /// # use he_core::{backend::Cpu, tfhe::*};
@@ -67,6 +73,7 @@ pub struct IntegerEvaluator<B: LweOps = Cpu> {
     boot: Bootstrapper<B>,
     tables: LookupTables<B>,
     pairs: LookupTables<B>,
+    splits: LookupTables<B>,
     pub(super) carry: Carry,
 }
 
@@ -81,7 +88,8 @@ impl<B: LweOps> IntegerEvaluator<B> {
         let boot = Bootstrapper::new(backend, key)?;
         let tables = tables(backend, boot.params())?;
         let pairs = pairs(backend, boot.params())?;
-        Ok(Self { boot, tables, pairs, carry })
+        let splits = splits(backend, boot.params())?;
+        Ok(Self { boot, tables, pairs, splits, carry })
     }
 
     /// This evaluator on a back end that counts lookups, and that back end.
@@ -89,7 +97,8 @@ impl<B: LweOps> IntegerEvaluator<B> {
         let tally = Tally::default();
         let boot = Bootstrapper::counting(&tally, self.params());
         let (tables, pairs) = (tables(&tally, self.params())?, pairs(&tally, self.params())?);
-        Ok((tally, IntegerEvaluator { boot, tables, pairs, carry: self.carry }))
+        let splits = splits(&tally, self.params())?;
+        Ok((tally, IntegerEvaluator { boot, tables, pairs, splits, carry: self.carry }))
     }
 
     /// Adds a multi-bit key for small batches, see [`Bootstrapper::with_multi_bit`]; `most` counts
@@ -214,6 +223,28 @@ impl<B: LweOps> IntegerEvaluator<B> {
     pub(super) fn lookup_pairs(&self, pool: &Rows<B>, forms: &[(Form, Pair)]) -> Result<Rows<B>> {
         let forms: Vec<_> = forms.iter().map(|(form, pair)| (form.clone(), *pair as u32)).collect();
         self.lookup_functions(&self.pairs, pool, &forms, 2)
+    }
+
+    /// The remainders modulo 4 and then the quotients by 4 of combinations up to 15, each by one
+    /// bootstrap with a table of [`splits`]. Remainders have the noise of 12 bootstraps, except for
+    /// those of [`SPLIT_SMALL`](super::tables::SPLIT_SMALL).
+    ///
+    /// A bootstrap leaves [`SPLIT_FUNCTIONS`] ciphertexts, of which two remain: so many at a time
+    /// that memory stays small.
+    pub(super) fn split(&self, pool: &Rows<B>, forms: &[(Form, u32)]) -> Result<Rows<B>> {
+        let batch = pool.batch;
+        let all: Vec<_> = forms.iter().flat_map(|(form, _)| form.combinations(batch)).collect();
+        let which: Vec<_> = forms.iter().flat_map(|&(_, copy)| std::iter::repeat_n(copy, batch)).collect();
+        let mut ciphertexts = LweBatch::zeros(self.backend(), self.params(), 2 * all.len())?;
+        for (i, (some, which)) in all.chunks(SPLITS_AT_ONCE).zip(which.chunks(SPLITS_AT_ONCE)).enumerate() {
+            let (at, count) = (i * SPLITS_AT_ONCE, some.len());
+            let sums = self.boot.combine(&pool.ciphertexts, some)?;
+            let found = self.boot.bootstrap_functions(&sums, &self.splits, which, SPLIT_FUNCTIONS)?;
+            let found = self.boot.combine(&found, &split(which))?;
+            ciphertexts.write(at, &found, 0..count)?;
+            ciphertexts.write(all.len() + at, &found, count..2 * count)?;
+        }
+        Ok(Rows { count: 2 * forms.len(), batch, ciphertexts })
     }
 
     /// The digits of both operands, those of y after those of x.

@@ -93,6 +93,14 @@ impl<S: Signedness, B: LweOps> FheInteger<S, B> {
         self.with(other.beside(self, |other| self.evaluator.select(condition, &self.value, other)))
     }
 
+    /// [`IntegerEvaluator::select_or_zero`].
+    ///
+    /// # Errors
+    /// The errors of the method.
+    pub fn select_or_zero(&self, condition: &EncryptedFlags<B>) -> Result<Self> {
+        self.with(self.evaluator.select_or_zero(condition, &self.value))
+    }
+
     /// [`IntegerEvaluator::cast`].
     ///
     /// # Errors

@@ -24,6 +24,7 @@ mod saturation;
 mod shifts;
 mod tables;
 
+pub use arithmetic::Sum;
 pub(super) use digits::{complements, encode};
 pub use evaluator::{Carry, IntegerEvaluator};
 pub use handle::{FheInt, FheInteger, FheUint, Operand};
