@@ -6,6 +6,7 @@ use crate::error::Result;
 use crate::frame::{self, AROUND, Kind, Reader};
 use crate::identity::Identity;
 use crate::plan::Params;
+use std::sync::Arc;
 
 const HEADER: usize = 16 + 16 + 16;
 
@@ -15,8 +16,10 @@ pub struct Answer {
     pub(crate) database: Identity,
     pub(crate) nonce: [u8; 16],
     pub(crate) tag: [u8; 16],
-    /// The masks and the bodies of all packs, of [`Params::answer_bits`] bits.
-    pub(crate) parts: [Vec<u64>; 2],
+    /// The masks of all packs, of [`Params::answer_bits`] bits, which all answers share.
+    pub(crate) masks: Arc<Vec<u64>>,
+    /// The bodies of all packs.
+    pub(crate) body: Vec<u64>,
 }
 
 impl Answer {
@@ -34,7 +37,7 @@ impl Answer {
         bytes.extend(self.database.0);
         bytes.extend(self.nonce);
         bytes.extend(self.tag);
-        for (part, width) in self.parts.iter().zip(params.answer_bits()) {
+        for (part, width) in [&*self.masks, &self.body].into_iter().zip(params.answer_bits()) {
             bits::pack(part.iter().copied(), width, &mut bytes);
         }
         frame::finish(bytes)
@@ -53,8 +56,8 @@ impl Answer {
         description.check("the answer", database)?;
         let count = params.packs() * params.n();
         let [mask, body] = params.answer_bits();
-        let parts = [reader.packed(count, mask)?, reader.packed(count, body)?];
+        let (masks, body) = (Arc::new(reader.packed(count, mask)?), reader.packed(count, body)?);
         reader.end()?;
-        Ok(Self { database, nonce, tag, parts })
+        Ok(Self { database, nonce, tag, masks, body })
     }
 }

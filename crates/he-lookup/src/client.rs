@@ -226,14 +226,14 @@ impl<B: RingOps> Client<B> {
         let secret = self.secret(&self.derive(b"secret", &answer.nonce, place))?;
         let [mask_bits, body_bits] = params.answer_bits();
         let width = mask_bits.max(body_bits);
-        let [masks, bodies] = &answer.parts;
-        let masks: Poly<Coeff, B> = Poly::from_words(&self.ring, params.span(), params.packs(), masks)?;
+        let masks: Poly<Coeff, B> =
+            Poly::from_words(&self.ring, params.span(), params.packs(), &answer.masks)?;
         let mut products = masks.into_eval()?;
         products.mul_assign(secret.get())?;
         let products = SecretPoly::new(products.into_coeff()?);
         let products = Zeroizing::new(products.get().to_words()?);
         let q = params.modulus();
-        let phases = bodies.iter().zip(products.iter()).map(|(&body, &product)| {
+        let phases = answer.body.iter().zip(products.iter()).map(|(&body, &product)| {
             // A product of numbers below 2^mask_bits with a ternary secret is far below q / 2.
             let product = (q.center(product) << (width - mask_bits)) as u64;
             (body << (width - body_bits)).wrapping_sub(product) & ((1 << width) - 1)

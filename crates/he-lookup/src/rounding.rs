@@ -1,4 +1,4 @@
-//! Numbers modulo q as fractions of 2^k, and back.
+//! Numbers modulo q as fractions of 2^k.
 
 use he_core::arith::Modulus;
 
@@ -6,12 +6,6 @@ use he_core::arith::Modulus;
 pub(crate) fn to_fraction(x: u64, bits: u32, q: &Modulus) -> u64 {
     let q = u128::from(q.value());
     (((u128::from(x) << bits) + q / 2) / q) as u64 & ((1 << bits) - 1)
-}
-
-/// round(x q / 2^32) modulo q.
-pub(crate) fn from_word(x: u32, q: &Modulus) -> u64 {
-    let rounded = (u128::from(x) * u128::from(q.value()) + (1 << 31)) >> 32;
-    q.reduce(rounded as u64)
 }
 
 #[cfg(test)]
@@ -29,9 +23,6 @@ mod tests {
                 let off = (exact - fraction + 0.5).rem_euclid(1.0) - 0.5;
                 assert!(off.abs() <= 0.5000001 / (1u64 << bits) as f64);
             }
-            let word = to_fraction(x, 32, &q);
-            let back = q.center(q.sub(from_word(word as u32, &q), x));
-            assert!(back.unsigned_abs() <= (1 << 17) + 1);
         }
     }
 }

@@ -162,7 +162,7 @@ fn answer(args: &LookupAnswer) -> Result<Summary> {
     let output = stdio::create(&args.to.output, options, Text::No, &[&args.query])?;
     let devices = args.device.open()?;
     let ring = lookup::ring(description.params(), devices.lead().clone())?;
-    let answers = database.answer(vec![query], &ring, &Shown::default())?;
+    let answers = database.answer(&[query], &ring, &Shown::default())?;
     let bytes: Vec<u8> = answers.iter().flat_map(|answer| answer.to_bytes(description.params())).collect();
     lookup::write(output, &bytes)?;
     let line = format!("{}: {}, in {}", shown(&args.to.output), units::bytes(bytes.len() as u64), time());

@@ -289,7 +289,7 @@ impl LookupFolder {
     ///
     /// # Errors
     /// A query is for another database or version; a file is damaged; the device fails.
-    pub fn answer(&self, queries: Vec<Query>, ring: &Ring<Device>, watch: &dyn Watch) -> Result<Vec<Answer>> {
+    pub fn answer(&self, queries: &[Query], ring: &Ring<Device>, watch: &dyn Watch) -> Result<Vec<Answer>> {
         let packs = self.description.params().packs();
         let meter = Meter::new(watch, Stage::Computing, packs as u64);
         let mut passage = Passage::new(&self.description, ring, queries)?;

@@ -26,7 +26,7 @@ fn objects_of_other_databases_are_refused() {
     let is_other = |error: Error| matches!(error, Error::OtherDatabase { .. });
     assert!(is_other(server.answer(std::slice::from_ref(&old)).unwrap_err()));
     assert!(is_other(Query::from_bytes(here.description(), &sent).unwrap_err()));
-    assert!(is_other(Passage::new(here.description(), &ring, vec![old]).unwrap_err()));
+    assert!(is_other(Passage::new(here.description(), &ring, &[old]).unwrap_err()));
     let newer = client(here.description(), &ring, &mut rng);
     assert!(is_other(newer.read(&answer, 3).unwrap_err()));
 

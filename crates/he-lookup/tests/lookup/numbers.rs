@@ -36,7 +36,7 @@ fn queries_of_many_clients_share_a_scan() {
         assert_eq!(client.read(answer, number).unwrap(), records[number as usize]);
         assert_eq!(&alone.answer(std::slice::from_ref(query)).unwrap()[0], answer);
     }
-    let mut passage = Passage::new(description, &ring, queries).unwrap();
+    let mut passage = Passage::new(description, &ring, &queries).unwrap();
     database.packs().iter().for_each(|pack| passage.add(pack).unwrap());
     assert_eq!(passage.finish().unwrap(), together);
 }
