@@ -8,7 +8,7 @@
 use crate::error::{Error, Result};
 use crate::messages::{Answer, BundleAnswer, Query, Request, Response, check_plan};
 use crate::oprf::{Point, ServerKeyId};
-use crate::plan::Params;
+use crate::plan::{Params, Plan};
 use he_core::backend::RingOps;
 use he_core::bfv::{BfvCiphertext, BfvSeededCiphertext};
 use he_core::ring::Ring;
@@ -26,6 +26,8 @@ pub(crate) enum Kind {
     Query = 3,
     Answer = 4,
     Set = 5,
+    Plan = 6,
+    State = 7,
 }
 
 impl Kind {
@@ -36,6 +38,8 @@ impl Kind {
             Self::Query => "a query",
             Self::Answer => "an answer",
             Self::Set => "a set",
+            Self::Plan => "a plan",
+            Self::State => "the state of a client",
         }
     }
 }
@@ -63,7 +67,7 @@ impl Writer {
         self.raw(&(count as u64).to_le_bytes())
     }
 
-    fn string(&mut self, bytes: &[u8]) -> &mut Self {
+    pub fn string(&mut self, bytes: &[u8]) -> &mut Self {
         self.count(bytes.len()).raw(bytes)
     }
 
@@ -87,6 +91,13 @@ pub(crate) struct Reader<'a> {
 impl<'a> Reader<'a> {
     /// Checks header, plan and checksum.
     pub fn new(kind: Kind, params: &Params, bytes: &'a [u8]) -> Result<Self> {
+        let mut reader = Self::begin(kind, bytes)?;
+        check_plan(kind.object(), &reader.array("plan")?, params)?;
+        Ok(reader)
+    }
+
+    /// Checks header and checksum; the identity of the plan is next.
+    fn begin(kind: Kind, bytes: &'a [u8]) -> Result<Self> {
         let mut reader = Self { kind, rest: bytes };
         if reader.take(MAGIC.len(), "magic")? != MAGIC {
             return Err(reader.error("magic"));
@@ -101,7 +112,6 @@ impl<'a> Reader<'a> {
         if checksum(&bytes[..at]) != bytes[at..] {
             return Err(reader.error("checksum"));
         }
-        check_plan(kind.object(), &reader.array("plan")?, params)?;
         let length = reader.rest.len().checked_sub(CHECKSUM).ok_or(reader.error("length"))?;
         reader.rest = &reader.rest[..length];
         Ok(reader)
@@ -130,7 +140,7 @@ impl<'a> Reader<'a> {
         usize::try_from(count).ok().filter(|count| *count <= most).ok_or(self.error(field))
     }
 
-    fn string(&mut self, field: &'static str) -> Result<&'a [u8]> {
+    pub fn string(&mut self, field: &'static str) -> Result<&'a [u8]> {
         let length = self.count(1, field)?;
         self.take(length, field)
     }
@@ -146,6 +156,35 @@ impl<'a> Reader<'a> {
 
     pub fn end(self) -> Result<()> {
         if self.rest.is_empty() { Ok(()) } else { Err(self.error("length")) }
+    }
+}
+
+impl Params {
+    /// The plan as bytes, which both parties must have: it is public.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let (mut writer, plan) = (Writer::new(Kind::Plan, &self.id()), self.plan());
+        for number in [plan.server_items(), plan.client_items(), plan.label_bytes()] {
+            writer.raw(&number.to_le_bytes());
+        }
+        writer.finish()
+    }
+
+    /// The parameters of a plan from the bytes of [`to_bytes`](Self::to_bytes); those of an
+    /// insecure plan are refused.
+    ///
+    /// # Errors
+    /// [`Error::Bytes`]; [`Error::Size`]; [`Error::NoParameters`]; [`Error::Plan`] if the plan has
+    /// other parameters here.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        let mut reader = Reader::begin(Kind::Plan, bytes)?;
+        let id = reader.array("plan")?;
+        let mut number = |field| Ok::<_, Error>(u64::from_le_bytes(reader.array(field)?));
+        let [server, client] = [number("items of the server")?, number("items of a client")?];
+        let plan = Plan::new(server, client).labels(number("bytes of a label")?);
+        reader.end()?;
+        let params = plan.params()?;
+        check_plan(Kind::Plan.object(), &id, &params)?;
+        Ok(params)
     }
 }
 

@@ -5,7 +5,7 @@
 //! predictions of bytes, operations and failures ([`Facts`]). The [`Server`] prepares its set under
 //! a secret [`ServerKey`]. A [`Client`] asks in two rounds: its [`Items`] make a [`Request`], the
 //! server's [`Response`] gives them places ([`Placed`]), these make a [`Query`], and the client
-//! reads the [`Answer`].
+//! reads the [`Answer`]. A [`ClientState`] is all that a client keeps meanwhile.
 //!
 //! # Method
 //! The structure is that of Chen, Huang, Laine, Rindal, *Labeled PSI from fully homomorphic
@@ -80,6 +80,7 @@ mod oprf;
 mod plan;
 mod powers;
 mod server;
+mod state;
 mod table;
 
 pub use client::{Client, Items, Match, Placed};
@@ -89,3 +90,4 @@ pub use messages::{Answer, Query, Request, Response};
 pub use oprf::{MAX_ITEM_BYTES, ServerKey, ServerKeyId};
 pub use plan::{MAX_CLIENT_ITEMS, MAX_LABEL_BYTES, MAX_SERVER_ITEMS, Params, Plan};
 pub use server::Server;
+pub use state::ClientState;

@@ -21,6 +21,9 @@ pub(crate) const FAILURE_LOG2: f64 = -41.0;
 /// The bits of noise budget that are left in an answer by prediction: `DECRYPTION_MARGIN`, and one
 /// more, so that a coefficient fails only beyond 16 standard deviations.
 const ANSWER_BUDGET: f64 = 2.0;
+/// The products of a plaintext and a ciphertext that are worth a megabyte: one takes about 50 µs of
+/// a core, and a megabyte 80 ms at 100 Mbit/s.
+const MEGABYTE: f64 = 1600.0;
 /// The bundles among which the planner chooses.
 const MOST_BUNDLES: usize = 64;
 
@@ -83,9 +86,9 @@ impl Plan {
         within("bytes of a label", self.label_bytes, 0, MAX_LABEL_BYTES)
     }
 
-    /// Chooses the parameters that answer fastest: degrees and plaintext moduli are tried, each
-    /// with the best number of bundles, and costs are counted as in `Params::cost`. The same plan
-    /// has the same parameters everywhere.
+    /// Chooses the parameters whose answer is there first, over a line of 100 Mbit/s: degrees and
+    /// plaintext moduli are tried, each with the best number of bundles. The same plan has the same
+    /// parameters everywhere.
     ///
     /// # Errors
     /// [`Error::Size`]; [`Error::NoParameters`].
@@ -103,7 +106,7 @@ impl Plan {
     fn candidate(&self, log_n: u32, t_bits: u32, fewest: usize) -> Option<Params> {
         let t = *ntt_primes_below(t_bits, log_n, 1, &[]).ok()?.first()?;
         let shapes = (1..=MOST_BUNDLES).filter_map(|bundles| Shape::new(self, log_n, t, fewest, bundles));
-        let shape = shapes.min_by(|a, b| a.cost(4.0, 3.0).total_cmp(&b.cost(4.0, 3.0)))?;
+        let shape = shapes.min_by(|a, b| a.cost().total_cmp(&b.cost()))?;
         self.chains(log_n, t, &shape).find_map(|bfv| Params::new(*self, bfv.ok()?, shape))
     }
 
@@ -188,15 +191,20 @@ impl Shape {
         self.tags + self.label_parts
     }
 
-    /// The work of an answer, in products of a plaintext and a ciphertext at N = 2^13 over four
-    /// primes: a product of ciphertexts takes about a hundred of them, a megabyte to send 250.
-    fn cost(&self, primes: f64, answer_primes: f64) -> f64 {
+    /// The work of an answer over so many primes, in products of a plaintext and a ciphertext at
+    /// N = 2^13 over four primes: a product of ciphertexts takes about a hundred of them.
+    fn work(&self, primes: f64) -> f64 {
         let unit = self.blocks as f64 * f64::from(self.log_n - 1).exp2() / 4096.0 * primes / 4.0;
-        let products = 100.0 * self.powers.products().len() as f64;
         let sums = (self.bundles * self.degree * self.parts()) as f64;
-        let sent = self.powers.sources().len() as f64 * 45.0 / 50.0;
-        let answered = 2.0 * (self.bundles * self.parts()) as f64 * answer_primes / 4.0 / 3.0;
-        unit * (products + sums + 250.0 * 0.2 * (sent + answered))
+        unit * (100.0 * self.powers.products().len() as f64 + sums)
+    }
+
+    /// Work and bytes, before the primes are known: powers over four of 45 bits, answers over two.
+    fn cost(&self) -> f64 {
+        let polynomial = self.blocks as f64 * f64::from(self.log_n).exp2() * 45.0 / 8e6;
+        let sent = 4.0 * self.powers.sources().len() as f64;
+        let answered = 4.0 * (self.bundles * self.parts()) as f64;
+        self.work(4.0) + MEGABYTE * polynomial * (sent + answered)
     }
 }
 
@@ -314,8 +322,10 @@ impl Params {
         libm::log2(comparisons) - self.shape.tags as f64 * self.bfv.noise().t_log2()
     }
 
+    /// Work and bytes of a query and its answer, in products of a plaintext and a ciphertext.
     fn cost(&self) -> f64 {
-        let [at, to] = self.primes.map(|primes| primes as f64);
-        self.shape.cost((self.bfv.max_level() + 1) as f64 / 2.0 + at / 2.0, to)
+        let (facts, chain) = (self.facts(), self.bfv.max_level() + 1);
+        let bytes = facts.query_bytes + facts.key_bytes + facts.answer_bytes;
+        self.shape.work((chain + self.primes[0]) as f64 / 2.0) + MEGABYTE * bytes as f64 / 1e6
     }
 }

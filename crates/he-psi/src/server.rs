@@ -249,18 +249,12 @@ impl<B: RingOps> Server<B> {
         Ok(server)
     }
 
-    /// Evaluates the function on a client's blinded items. Constant time.
+    /// Evaluates the function on a client's blinded items, as [`ServerKey::respond`] does.
     ///
     /// # Errors
-    /// [`Error::Plan`]; [`Error::Size`] for more points than planned; [`Error::Point`].
+    /// Those of [`ServerKey::respond`].
     pub fn respond(&self, request: &Request) -> Result<Response> {
-        check_plan("the request", &request.plan, &self.params)?;
-        let (found, highest) = (request.points.len() as u64, self.params.plan().client_items());
-        if !(1..=highest).contains(&found) {
-            return Err(Error::Size { what: "items of a client", found, lowest: 1, highest });
-        }
-        let points = self.key.evaluate(&request.points)?;
-        Ok(Response { plan: request.plan, key: self.key.id(), points })
+        self.key.respond(&self.params, request)
     }
 
     /// Answers a query: powers, and one sum of products per bundle.
@@ -311,6 +305,31 @@ impl<B: RingOps> Server<B> {
             keep(&chunk.iter().map(|p| p.0).collect::<Vec<_>>(), &products)?;
         }
         Ok(all.into_iter().flatten().collect())
+    }
+}
+
+impl ServerKey {
+    /// The key in the bytes of [`Server::to_bytes`], without preparing the set.
+    ///
+    /// # Errors
+    /// [`Error::Bytes`]; [`Error::Plan`].
+    pub fn of_set(params: &Params, bytes: &[u8]) -> Result<Self> {
+        let mut reader = Reader::new(Kind::Set, params, bytes)?;
+        Self::from_bytes(&Zeroizing::new(reader.array("key")?))
+    }
+
+    /// Evaluates the function on a client's blinded items. Constant time.
+    ///
+    /// # Errors
+    /// [`Error::Plan`]; [`Error::Size`] for more points than planned; [`Error::Point`].
+    pub fn respond(&self, params: &Params, request: &Request) -> Result<Response> {
+        check_plan("the request", &request.plan, params)?;
+        let (found, highest) = (request.points.len() as u64, params.plan().client_items());
+        if !(1..=highest).contains(&found) {
+            return Err(Error::Size { what: "items of a client", found, lowest: 1, highest });
+        }
+        let points = self.evaluate(&request.points)?;
+        Ok(Response { plan: request.plan, key: self.id(), points })
     }
 }
 

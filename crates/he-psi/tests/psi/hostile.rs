@@ -1,7 +1,7 @@
 //! Messages that do not belong together.
 
 use crate::setup::{Parties, items, labels, plain, rng, seed};
-use he_psi::{Answer, Error, Items, Params, Plan, Query, Request, Response, Result, Server};
+use he_psi::{Answer, ClientState, Error, Items, Params, Plan, Query, Request, Response, Result, Server};
 use rand::RngExt as _;
 
 #[test]
@@ -111,4 +111,20 @@ fn within_facts(params: &Params, [request, query]: [&Vec<u8>; 2]) -> bool {
     let facts = params.facts();
     let near = |found: usize, expected: u64| (expected..expected + 1000).contains(&(found as u64));
     near(request.len(), facts.round_bytes) && near(query.len(), facts.query_bytes + facts.key_bytes)
+}
+
+#[test]
+fn damaged_plans_and_states_are_refused() {
+    let mut rng = rng();
+    let secure = Plan::new(50, 3).labels(4).params().unwrap();
+    refuses(&secure.to_bytes(), &mut rng, Params::from_bytes);
+    let params = Plan::new(50, 3).insecure_log_n(6).params().unwrap();
+    let insecure = Params::from_bytes(&params.to_bytes());
+    assert!(matches!(insecure, Err(Error::Plan { .. })), "{insecure:?}");
+    let state = ClientState::new(&params, &items(3, &mut rng), &mut rng).unwrap();
+    refuses(&state.to_bytes(&params), &mut rng, |bytes| ClientState::from_bytes(&params, bytes));
+    let other = ClientState::from_bytes(&secure, &state.to_bytes(&params));
+    assert!(matches!(other, Err(Error::Plan { .. })), "{other:?}");
+    let many = ClientState::new(&params, &items(4, &mut rng), &mut rng);
+    assert!(matches!(many, Err(Error::Size { found: 4, highest: 3, .. })), "{many:?}");
 }

@@ -2,6 +2,7 @@
 //! computes them.
 #![allow(clippy::unwrap_used, missing_docs)]
 
+mod golden;
 mod hostile;
 mod intersections;
 mod predictions;

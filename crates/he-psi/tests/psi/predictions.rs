@@ -31,6 +31,14 @@ fn sizes_out_of_range_are_refused() {
     }
 }
 
+/// Bytes count as much as work: a million items are asked for a thousand in few megabytes.
+#[test]
+fn the_planner_saves_bytes() {
+    let facts = Plan::new(1_000_000, 1000).params().unwrap().facts();
+    println!("{facts}");
+    assert!(facts.query_bytes + facts.key_bytes + facts.answer_bytes < 5_000_000);
+}
+
 /// The noise of an answer is below its prediction.
 #[test]
 fn answers_keep_the_predicted_budget() {
