@@ -44,6 +44,12 @@ pub enum Error {
     /// The values of a computation cannot be recorded.
     #[error(transparent)]
     Files(#[from] he_files::Error),
+    /// A database cannot be looked up.
+    #[error(transparent)]
+    Lookup(#[from] he_lookup::Error),
+    /// Sets cannot be intersected.
+    #[error(transparent)]
+    Sets(#[from] he_psi::Error),
     /// A result is wrong, which a measurement must not ignore.
     #[error("{what}")]
     WrongResult {

@@ -1,7 +1,8 @@
 //! Measurements of homomorphic encryption on the CPU and on a GPU: operations and their parts, AES,
 //! TFHE, products of matrices, bootstrapping, switching between schemes, functions on CKKS,
-//! training on encrypted data, models on encrypted inputs, and the experiments of five papers, with
-//! their figures beside ours.
+//! training on encrypted data, models on encrypted inputs, private look-up, sets in
+//! common, and the experiments of
+//! five papers, with their figures beside ours.
 //!
 //! [`measure`] times calls on a device, [`report`] holds tables and prints them, [`plot`] draws
 //! them (with the feature `plots`); the other modules are the workloads, which exist only here.
@@ -26,11 +27,13 @@ pub mod nn;
 pub mod ops;
 mod packed;
 pub mod papers;
+pub mod pir;
 #[cfg(feature = "plots")]
 pub mod plot;
 pub mod refresh;
 pub mod report;
 pub mod rings;
+pub mod sets;
 pub mod switching;
 pub mod transcipher;
 

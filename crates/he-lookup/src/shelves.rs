@@ -23,8 +23,9 @@ use std::borrow::Borrow;
 use std::sync::Arc;
 
 /// The bytes of the matrix that are packed at a time, at most, unless a pack has more: so much
-/// memory of the device is needed beside the packed matrices while they are made.
-const GROUP_BYTES: usize = 1 << 34;
+/// memory of the device is needed beside the packed matrices while they are made. Products of many
+/// rows fill a device to their end.
+const GROUP_BYTES: usize = 3 << 33;
 
 /// The left matrices of some packs.
 struct Group<T> {
@@ -110,9 +111,10 @@ fn products(params: &Params, rows: usize, queries: usize) -> Result<[MatrixProdu
     ])
 }
 
-/// The packs of a group.
+/// The packs of a group; all groups but the last have as many.
 fn group_packs(params: &Params) -> usize {
-    (GROUP_BYTES / (params.n() * params.columns())).max(1)
+    let most = (GROUP_BYTES / (params.n() * params.columns())).max(1);
+    params.packs().div_ceil(params.packs().div_ceil(most))
 }
 
 impl<B: RingOps> Shelves<B> {
@@ -138,9 +140,7 @@ impl<B: RingOps> Shelves<B> {
         let (mut last, mut masks) = (Vec::new(), Vec::new());
         let mut packs = packs.into_iter().peekable();
         while packs.peek().is_some() {
-            // Packs come one by one, and room is made for as many as there may be.
-            let left = params.packs().saturating_sub(masks.len() / params.n()).max(1);
-            let some: Vec<P> = packs.by_ref().take(most.min(left)).collect();
+            let some: Vec<P> = packs.by_ref().take(most).collect();
             let mut unpacked = Unpacked::new(params, ring, some.len())?;
             for (at, pack) in some.into_iter().enumerate() {
                 let pack = pack.borrow();
@@ -247,7 +247,8 @@ impl<B: RingOps> Shelves<B> {
             ring.multiply_matrices(digits.as_ref(), right.as_ref(), false, at, &mut sums)?;
             at += rows.product().result_words();
         }
-        Ok((self.apart(products)?, self.apart(sums)?))
+        let shape = [self.masks.len(), width];
+        Ok((self.transposed(products, shape)?, self.transposed(sums, shape)?))
     }
 
     /// The first words of buffers as columns next to each other, of as many as a scan takes.
@@ -256,23 +257,23 @@ impl<B: RingOps> Shelves<B> {
         B::Buf: 'a,
     {
         let backend = self.ring.backend();
-        let mut parts: Vec<_> = columns.map(|column| (column, 1)).collect();
+        let mut parts: Vec<_> = columns.map(|column| (column, words)).collect();
         let empty = backend.zeros(words)?;
-        parts.resize(self.queries, (&empty, 1));
+        parts.resize(self.queries, (&empty, words));
         let mut all = backend.scratch(words * self.queries)?;
-        backend.join_runs(&parts, &mut all, words)?;
-        Ok(all)
+        backend.join_runs(&parts, &mut all, 1)?;
+        self.transposed(all, [self.queries, words])
     }
 
-    /// Columns next to each other, one after the other.
-    fn apart(&self, columns: B::Buf) -> Result<B::Buf> {
-        if self.queries == 1 {
-            return Ok(columns);
+    /// The transpose of a matrix of words.
+    fn transposed(&self, matrix: B::Buf, [rows, columns]: [usize; 2]) -> Result<B::Buf> {
+        if rows == 1 || columns == 1 {
+            return Ok(matrix);
         }
-        let (backend, rows) = (self.ring.backend(), self.masks.len());
-        let mut all = backend.scratch(rows * self.queries)?;
-        backend.transpose_words(&columns, 0, &mut all, 0, [rows, self.queries], 1)?;
-        Ok(all)
+        let backend = self.ring.backend();
+        let mut turned = backend.scratch(rows * columns)?;
+        backend.transpose_words(&matrix, 0, &mut turned, 0, [rows, columns], 1)?;
+        Ok(turned)
     }
 }
 

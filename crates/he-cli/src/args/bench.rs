@@ -79,6 +79,22 @@ pub enum Subject {
         #[command(flatten)]
         options: BenchOptions,
     },
+    /// Measure private look-up: scans for 1, 16 and 64 queries, and whole answers
+    ///
+    /// A database of samples is made on the device: 1 GB on the CPU, 32 GB on a GPU, whose answers
+    /// mean nothing and take the same time.
+    Pir(BenchOptions),
+    /// Measure private set intersection: the answer to a query, the other steps, bytes
+    ///
+    /// A set of 1 000 000 items is prepared and asked for 1000, without labels and with labels of
+    /// 16 bytes; --quick has 10 000 and 100. On the GPU if there is one, otherwise on all threads
+    /// of the CPU.
+    Sets {
+        #[command(flatten)]
+        runs: Runs,
+        #[command(flatten)]
+        options: BenchOptions,
+    },
     /// Measure exact functions of the slots of CKKS by way of TFHE, and their parts
     ///
     /// On the GPU if there is one, otherwise on all threads of the CPU.

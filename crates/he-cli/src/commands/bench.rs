@@ -16,7 +16,7 @@ use he_bench::papers::Paper;
 use he_bench::plot;
 use he_bench::refresh;
 use he_bench::report::{Report, Table};
-use he_bench::{switching, transcipher};
+use he_bench::{pir, sets, switching, transcipher};
 use he_files::bootstrap::Named;
 use he_files::io::output::{Output, OutputFolder, OutputOptions, create_dir};
 use std::io::{IsTerminal, Write};
@@ -83,7 +83,9 @@ fn names(lab: &Lab, subject: &Subject, subjects: &[bootstrap::Subject]) -> Vec<S
         Subject::Nn { .. } => nn::names(),
         Subject::Bootstrap(_) => bootstrap::names(subjects),
         Subject::Lookups(_) => lookups::names(subjects),
+        Subject::Pir(_) => pir::names(),
         Subject::Refresh { .. } => refresh::names(),
+        Subject::Sets { .. } => sets::names(),
         Subject::Switching { .. } => switching::names(),
         Subject::Transcipher { .. } => transcipher::names(),
         Subject::Functions(_) => functions::names(subjects),
@@ -211,11 +213,13 @@ pub(super) fn run(args: &Bench) -> Result<()> {
         | Subject::Helr { options, .. }
         | Subject::Nn { options, .. }
         | Subject::Refresh { options, .. }
+        | Subject::Sets { options, .. }
         | Subject::Switching { options, .. }
         | Subject::Transcipher { options, .. }
         | Subject::Ops(options)
         | Subject::Rings(options)
         | Subject::Matrices(options)
+        | Subject::Pir(options)
         | Subject::Aes(options)
         | Subject::Gates(options) => options,
     };
@@ -278,6 +282,11 @@ pub(super) fn run(args: &Bench) -> Result<()> {
             let usual = &refresh::Subject::USUAL[..if options.quick { 1 } else { 4 }];
             let subjects = if subjects.is_empty() { usual } else { subjects.as_slice() };
             refresh::tables(&lab, subjects, runs.effort(options.quick), show)
+        }
+        Subject::Pir(_) => pir::tables(&lab, show),
+        Subject::Sets { runs, options } => {
+            let sizes = if options.quick { &sets::QUICK[..] } else { &sets::USUAL[..] };
+            sets::tables(&lab, sizes, runs.effort(options.quick), show)
         }
         Subject::Switching { widths, .. } => {
             let widths: Vec<usize> = widths.iter().copied().map(usize::from).collect();
