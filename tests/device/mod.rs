@@ -9,6 +9,9 @@ use he::tfhe::{BootstrapKey, Gadget, GateEvaluator, LweOps, TfheParams, TfheSecr
 use he::{Device, Error};
 use rand::{SeedableRng, rngs::ChaCha20Rng};
 
+#[cfg(feature = "cuda")]
+mod lookup;
+
 conformance_suite!(cpu, Device::cpu(), log_n <= 11);
 conformance_suite!(wide cpu_wide, Device::cpu(), log_n <= 10);
 
@@ -54,7 +57,7 @@ mod cuda {
 
     /// The first device, or nothing, visibly; with `HE_REQUIRE_GPU=1` a missing device is a
     /// failure.
-    fn gpu_or_skip() -> Option<Device> {
+    pub fn gpu_or_skip() -> Option<Device> {
         match Device::cuda(0) {
             Ok(device) => Some(device),
             Err(error) if std::env::var_os("HE_REQUIRE_GPU").is_some_and(|value| value == "1") => {

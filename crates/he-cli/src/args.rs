@@ -9,6 +9,7 @@ mod device;
 mod encrypt;
 mod eval;
 mod info;
+mod intersect;
 mod keygen;
 mod lookup;
 mod model;
@@ -38,6 +39,10 @@ pub use device::DeviceFlag;
 pub use encrypt::Encrypt;
 pub use eval::{Eval, EvalFiles, Operation};
 pub use info::Info;
+pub use intersect::{
+    Intersect, IntersectAnswer, IntersectInfo, IntersectOutput, IntersectPrepare, IntersectQuery,
+    IntersectRead, IntersectRequest, IntersectRespond, IntersectStep,
+};
 pub use keygen::{KeyFolder, Keygen, KeygenAes, KeygenBigCkks, KeygenCkks, KeygenExact, KeygenTfhe, Scheme};
 pub use lookup::{
     Lookup, LookupAnswer, LookupAppend, LookupInfo, LookupKeygen, LookupPrepare, LookupQuery, LookupRead,
@@ -304,6 +309,18 @@ pub enum Command {
         he-cli lookup answer words/ query -o answer\n  \
         he-cli lookup read words/description.lookup answer --entry salt -k client.key -o -")]
     Lookup(Lookup),
+    /// Find the items that two sets have in common, and their labels
+    ///
+    /// The set of a server is a folder. A client asks in two rounds and learns which of its items
+    /// are there, with their labels; the server learns how many it was asked for.
+    #[command(after_help = "Example:\n  \
+        he-cli intersect prepare users/ users.txt --client-items 1000\n  \
+        he-cli intersect request users/plan.psi friends.txt -s my.state -o request\n  \
+        he-cli intersect respond users/ request -o response\n  \
+        he-cli intersect query users/plan.psi response -s my.state -o query\n  \
+        he-cli intersect answer users/ query -o answer\n  \
+        he-cli intersect read users/plan.psi response answer -s my.state -o -")]
+    Intersect(Intersect),
     /// Decrypt a file, or the result of a computation
     #[command(after_help = "Examples:\n  \
         he-cli decrypt blurred.he -k keys/secret.key -o blurred.png\n  \

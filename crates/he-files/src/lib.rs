@@ -18,6 +18,7 @@
 //! - [`seal`]: files of SEAL 4: parameters and ciphertexts;
 //! - `search`: indexes of encrypted records, queries and answers;
 //! - `lookup`: databases for private look-ups, queries and answers;
+//! - `intersection`: sets in common, plans and messages;
 //! - [`tfhe`]: columns of integers under TFHE;
 //! - [`transcipher`]: what sensors send under AES-CTR, and its way into TFHE;
 //! - [`aes_file`], [`archive`], [`pipeline`]: files and folders under AES;
@@ -96,6 +97,8 @@ pub mod data;
 pub mod error;
 pub mod file_start;
 pub mod info;
+#[cfg(not(target_family = "wasm"))]
+pub mod intersection;
 pub mod io;
 pub mod key_file;
 pub mod key_set;

@@ -13,6 +13,7 @@ mod digits;
 mod encrypt;
 mod eval;
 mod info;
+mod intersect;
 pub mod keygen;
 mod lookup;
 mod man;
@@ -48,6 +49,7 @@ pub fn run(command: Command) -> Result<()> {
         Command::Decrypt(args) => decrypt::run(&args)?.tell(),
         Command::Info(args) => info::run(&args),
         Command::Params(args) => params::run(&args),
+        Command::Intersect(args) => intersect::run(&args)?.tell(),
         Command::Lookup(args) => lookup::run(&args)?.tell(),
         Command::Search(args) => search::run(&args)?.tell(),
         Command::Party(args) => party::run(&args)?.tell(),

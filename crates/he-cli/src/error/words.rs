@@ -10,8 +10,9 @@ use he_core::wire::WireError;
 use he_cuda::gpu;
 use he_files::Error;
 use he_files::error::{
-    AesFileError, ArchiveError, ContentError, FileError, HaloRemedy, KeyError, LookupError, NoteError,
-    OperationError, OutputError, PictureError, Problem, SearchError, TableError, TranscipherError, Wanted,
+    AesFileError, ArchiveError, ContentError, FileError, HaloRemedy, IntersectionError, KeyError,
+    LookupError, NoteError, OperationError, OutputError, PictureError, Problem, SearchError, TableError,
+    TranscipherError, Wanted,
 };
 use he_files::watch::Remedy;
 
@@ -116,6 +117,9 @@ pub fn hint(error: &Error) -> Option<String> {
         Error::SearchFile(error) => search(error).map(str::to_owned),
         Error::LookupFile(LookupError::NoDatabase { .. }) => {
             Some("make one with he-cli lookup prepare".to_owned())
+        }
+        Error::IntersectionFile(IntersectionError::NoSet { .. }) => {
+            Some("make one with he-cli intersect prepare".to_owned())
         }
         _ => None,
     }

@@ -28,6 +28,7 @@ const SKIPPED: &[(&str, &str)] = &[
     ("he-cli eval add a.he --with b.he -k a/eval.key", "has the keys of parties; party.rs runs it"),
     ("he-cli eval add ab.he --with c.he -k a/eval.key", "has the keys of parties; party.rs runs it"),
     ("he-cli eval mean abc.he -k a/eval.key", "has the keys of parties; party.rs runs it"),
+    ("he-cli intersect ", "has a server and a client, in order; intersect.rs runs every step"),
     ("he-cli lookup ", "has an owner, a server and a client, in order; lookup.rs runs every step"),
     ("he-cli search ", "has an owner and a server, in order; search.rs runs every step"),
     ("pg_dump ", "needs a database"),

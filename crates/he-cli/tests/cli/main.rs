@@ -27,6 +27,7 @@ mod frames;
 mod hostile;
 mod images;
 mod info;
+mod intersect;
 mod keys;
 mod lookup;
 mod metadata;

@@ -6,6 +6,7 @@
 mod contents;
 mod data;
 mod files;
+mod intersection;
 mod io;
 mod library;
 mod lookup;
@@ -22,6 +23,7 @@ pub use contents::{ContentError, HaloRemedy};
 pub(crate) use data::{EIGHT_BITS, UTF_16};
 pub use data::{PictureError, Place, Problem, TableError};
 pub use files::{AesFileError, FileError, KeyError, NoteError, Wanted};
+pub use intersection::IntersectionError;
 pub use io::{ArchiveError, InputError, OutputError, PassphraseError};
 pub use library::{InFile, Located, bad_params};
 pub use lookup::LookupError;
@@ -184,6 +186,12 @@ pub enum Error {
     /// A private look-up cannot be planned, prepared, encrypted, answered or read.
     #[error(transparent)]
     Lookup(he_lookup::Error),
+    /// A file does not serve an intersection of sets.
+    #[error(transparent)]
+    IntersectionFile(#[from] IntersectionError),
+    /// Sets cannot be planned, prepared, asked for, answered or read.
+    #[error(transparent)]
+    Intersection(he_psi::Error),
     /// A search cannot be planned, encrypted, computed or read.
     #[error(transparent)]
     Search(he_search::Error),
@@ -227,6 +235,8 @@ impl Error {
             Self::Nn(error) => error.hint(),
             Self::LookupFile(error) => error.hint(),
             Self::Lookup(error) => error.hint(),
+            Self::IntersectionFile(error) => error.hint(),
+            Self::Intersection(error) => error.hint(),
             Self::Search(error) => error.hint(),
         }
     }
@@ -250,6 +260,8 @@ impl Error {
             Self::Trace(error) => error.is_request(),
             Self::LookupFile(error) => error.is_request(),
             Self::Lookup(error) => error.is_request(),
+            Self::IntersectionFile(error) => error.is_request(),
+            Self::Intersection(error) => error.is_request(),
             Self::Search(error) => error.is_request(),
             _ => false,
         }
@@ -324,6 +336,16 @@ impl From<he_lookup::Error> for Error {
         match error {
             he_lookup::Error::Core(error) => error.into(),
             error => Self::Lookup(error),
+        }
+    }
+}
+
+impl From<he_psi::Error> for Error {
+    fn from(error: he_psi::Error) -> Self {
+        match error {
+            he_psi::Error::Core(error) => error.into(),
+            he_psi::Error::Params(error) => error.into(),
+            error => Self::Intersection(error),
         }
     }
 }
