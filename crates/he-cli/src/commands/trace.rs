@@ -68,7 +68,7 @@ fn keygen(args: &TraceKeygen) -> Result<Summary> {
     let [signing, verifying] = KEY_NAMES.map(|name| {
         let options =
             OutputOptions { force: args.force, secret: name == KEY_NAMES[0], ..OutputOptions::default() };
-        Output::create(&folder.path().join(name), options, &[])
+        Output::create(folder.path().join(name), options, &[])
     });
     let (mut signing, mut verifying) = (signing?, verifying?);
     let key = SigningKey::generate(&mut rng()?);

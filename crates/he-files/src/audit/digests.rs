@@ -61,7 +61,7 @@ impl Digests {
         let mut count = 0;
         for part in parts {
             let job: Job = (first + count, Box::new(part));
-            if !self.queue.as_ref().is_some_and(|queue| queue.send(job).is_ok()) {
+            if self.queue.as_ref().is_none_or(|queue| queue.send(job).is_err()) {
                 return Err(self.join().err().unwrap_or(Error::Stopped));
             }
             count += 1;
