@@ -2,7 +2,8 @@
 
 use he_core::backend::delegate::Refer;
 use he_core::backend::{
-    Backend, Blocks, CkksOps, Cpu, ExactOps, KeySwitchOps, MatrixOps, PolyOps, PreparedRing, WidePolyOps,
+    Backend, Blocks, CkksOps, Cpu, ExactOps, KeySwitchOps, MatrixOps, MatrixProduct, PolyOps, PreparedRing,
+    WidePolyOps,
 };
 use he_core::ring::RingSpec;
 use he_core::tfhe::{BootstrapKey, CircuitKey, Combination, LweOps, TfheParams};
@@ -845,6 +846,16 @@ impl ExactOps for DeviceRing {
 
 impl MatrixOps for DeviceRing {
     for_each_ring_op! { matrix, on_device }
+
+    fn shares_left(&self, packed: &MatrixProduct, other: &MatrixProduct) -> bool {
+        match &self.prepared {
+            Prepared::Cpu(ring) => ring.shares_left(packed, other),
+            #[cfg(feature = "cuda")]
+            Prepared::Cuda(ring) => ring.shares_left(packed, other),
+            #[cfg(feature = "cuda")]
+            Prepared::Group(ring) => ring.shares_left(packed, other),
+        }
+    }
 }
 
 impl WidePolyOps for DeviceRing {

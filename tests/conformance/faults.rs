@@ -2,7 +2,7 @@
 //! operation.
 
 use he_core::backend::{
-    Backend, Blocks, CkksOps, Cpu, ExactOps, KeySwitchOps, MatrixOps, PolyOps, PreparedRing,
+    Backend, Blocks, CkksOps, Cpu, ExactOps, KeySwitchOps, MatrixOps, MatrixProduct, PolyOps, PreparedRing,
 };
 use he_core::conformance::{Mirror, MirrorMismatch, Naive, suite};
 use he_core::for_each_ring_op;
@@ -274,6 +274,10 @@ impl<B: Backend<Ring: ExactOps>> ExactOps for FaultyRing<B> {
 
 impl<B: Backend<Ring: MatrixOps>> MatrixOps for FaultyRing<B> {
     for_each_ring_op! { matrix, broken }
+
+    fn shares_left(&self, packed: &MatrixProduct, other: &MatrixProduct) -> bool {
+        self.inner.shares_left(packed, other)
+    }
 }
 
 type Body<B> = fn(&B, u32) -> Result<()>;

@@ -313,6 +313,12 @@ impl MatrixOps for CudaRing {
         Ok(LeftMatrix::new(*product, packed))
     }
 
+    /// Numbers are cut in one way, whatever the columns, or in another.
+    fn shares_left(&self, packed: &MatrixProduct, other: &MatrixProduct) -> bool {
+        let cuts = |product| self.matrix_limbs(product).0.into_iter().map(|limb| limb.cut);
+        packed.has_left_of(other) && cuts(packed).eq(cuts(other))
+    }
+
     fn pack_right(&self, product: &MatrixProduct, src: &Buffer, first: usize) -> Result<RightMatrix<Buffer>> {
         let op = "pack_right";
         product.check_words(src.words(), first, product.right_words())?;

@@ -79,6 +79,11 @@ impl MatrixProduct {
         self.inner
     }
 
+    /// Whether both products have left matrices of the same numbers and sizes.
+    pub fn has_left_of(&self, other: &Self) -> bool {
+        (self.numbers, self.rows, self.inner) == (other.numbers, other.rows, other.inner)
+    }
+
     /// The columns of the right matrix and of the product.
     pub const fn columns(&self) -> usize {
         self.columns
@@ -197,6 +202,18 @@ packed! {
 }
 
 impl<T> LeftMatrix<T> {
+    /// The same matrix for another product, with which the ring
+    /// [shares](MatrixOps::shares_left) it.
+    ///
+    /// # Errors
+    /// [`Error::MatrixMismatch`] if it does not.
+    pub fn of<R: MatrixOps>(self, ring: &R, product: &MatrixProduct) -> Result<Self> {
+        if ring.shares_left(&self.product, product) {
+            return Ok(Self { product: *product, ..self });
+        }
+        Err(Error::MatrixMismatch { left: Box::new(self.product), right: Box::new(*product) })
+    }
+
     /// The product for which both matrices were packed.
     ///
     /// # Errors
@@ -257,6 +274,13 @@ pub trait MatrixOps: PreparedRing {
     ) -> Result<RightMatrix<Self::Buf>> {
         let words = product.right_words();
         Ok(RightMatrix::new(*product, copy_of(self, product, src, at, words)?))
+    }
+
+    /// Whether a left matrix that was packed for one product is that of another one as it is, such
+    /// as one of other columns: [`LeftMatrix::of`] makes it so. The provided body says so of all
+    /// that have the same left matrix, since it is kept as it is.
+    fn shares_left(&self, packed: &MatrixProduct, other: &MatrixProduct) -> bool {
+        packed.has_left_of(other)
     }
 
     /// C <- A B, or C + A B if `add`, for each prime or modulo 2^32; C lies in `c` from word `at`

@@ -469,6 +469,10 @@ impl<L: Backend<Ring: ExactOps>, R: Backend<Ring: ExactOps>> ExactOps for Mirror
 
 impl<L: Backend<Ring: MatrixOps>, R: Backend<Ring: MatrixOps>> MatrixOps for MirrorRing<L, R> {
     for_each_ring_op! { matrix, mirrored }
+
+    fn shares_left(&self, packed: &MatrixProduct, other: &MatrixProduct) -> bool {
+        self.left.shares_left(packed, other) && self.right.shares_left(packed, other)
+    }
 }
 
 impl<L: Backend<Ring: WidePolyOps>, R: Backend<Ring: WidePolyOps>> WidePolyOps for MirrorRing<L, R> {

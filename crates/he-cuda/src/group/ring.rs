@@ -8,8 +8,8 @@ use crate::share::Share;
 use gpu::Buffer;
 use he_core::backend::delegate::Refer;
 use he_core::backend::{
-    Backend, CkksOps, ExactOps, KeyBuf, MatrixOps, Multiple, Pair, PolyOps, PreparedRing, WidePolyOps,
-    WideSwitchShape,
+    Backend, CkksOps, ExactOps, KeyBuf, MatrixOps, MatrixProduct, Multiple, Pair, PolyOps, PreparedRing,
+    WidePolyOps, WideSwitchShape,
 };
 use he_core::ring::{DomainKind, Operand, RingSpec, Rows, Seed, Span};
 use he_core::{Result, for_each_ring_op, for_each_wide_op};
@@ -436,6 +436,10 @@ impl ExactOps for GroupRing {
 
 impl MatrixOps for GroupRing {
     for_each_ring_op! { matrix, on_lead }
+
+    fn shares_left(&self, packed: &MatrixProduct, other: &MatrixProduct) -> bool {
+        self.lead().shares_left(packed, other)
+    }
 }
 
 /// The bodies of all operations but one, which takes a key.

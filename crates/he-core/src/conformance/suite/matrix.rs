@@ -116,7 +116,38 @@ pub fn matrices<B: RingOps>(backend: &B, _log_n: u32) -> Result<()> {
         let fills = [Fill::Top, Fill::Top];
         in_case(case(&lab, &product, fills, 0), || format!("{product}, {fills:?}"))?;
     }
+    shared(&lab)?;
     refusals(&lab)
+}
+
+/// Left matrices that a ring shares among products of other columns leave the right words; one of
+/// other rows is never shared.
+fn shared<B: RingOps>(lab: &Lab<B>) -> Result<()> {
+    let span = SPANS[1];
+    for numbers in [MatrixNumbers::Residues(span), MatrixNumbers::SignedBytes(span), MatrixNumbers::Bytes] {
+        let product = |columns| MatrixProduct::new(numbers, 9, 70, columns);
+        let packed = product(5)?;
+        for other in [product(1)?, product(17)?, product(70)?] {
+            in_case(shared_case(lab, &packed, &other), || format!("{packed} and {other}"))?;
+        }
+        let foreign = MatrixProduct::new(numbers, 8, 70, 5)?;
+        let shares = lab.ring.shares_left(&packed, &foreign);
+        lab.expect("multiply_matrices", "other rows are not shared", &[shares.into()], &[0])?;
+    }
+    Ok(())
+}
+
+fn shared_case<B: RingOps>(lab: &Lab<B>, packed: &MatrixProduct, other: &MatrixProduct) -> Result<()> {
+    let left = lab.backend.upload(&left_words(lab, packed, 0, Fill::Paint(1)))?;
+    let left = lab.ring.pack_left(packed, &left, 0)?.of(&lab.ring, other);
+    if !lab.ring.shares_left(packed, other) {
+        let refused = matches!(left, Err(Error::MatrixMismatch { .. }));
+        return lab.expect("multiply_matrices", "a layout of its own is refused", &[refused.into()], &[1]);
+    }
+    let right = lab.backend.upload(&numbers(lab, other, other.right_words(), 0, Fill::Paint(2)))?;
+    let right = lab.ring.pack_right(other, &right, 0)?;
+    let mut c = lab.backend.zeros(other.result_words())?;
+    lab.ring.multiply_matrices(left?.as_ref(), right.as_ref(), false, 0, &mut c)
 }
 
 fn refusals<B: RingOps>(lab: &Lab<B>) -> Result<()> {

@@ -3,12 +3,14 @@
 //! A panel has as many rows of the left matrix, or columns of the right one, as a tile, step by
 //! step of the inner size, so that a tile reads both from one end to the other. A panel of the
 //! right matrix stays in the second-level cache while a block of rows of the left one passes by it,
-//! of which each panel is read from the first. Products of bytes by few columns are `thin`.
+//! of which each panel is read from the first. Products of bytes by few columns are `thin`, and
+//! those of wide residues `narrow`.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+mod narrow;
 #[cfg(target_arch = "aarch64")]
 mod neon;
 mod plan;
@@ -39,6 +41,12 @@ struct Layout {
 impl CpuRing {
     fn thin(&self, product: &MatrixProduct) -> Option<Thin> {
         Thin::new(self.cpu.kernels, product)
+    }
+
+    fn is_narrow(&self, product: &MatrixProduct) -> bool {
+        let limbs = product.span().map_or(0..0, |span| 0..span.limbs());
+        let moduli = limbs.filter_map(|limb| Some(self.spec.modulus(product.span()?, limb)));
+        narrow::is_narrow(product, moduli)
     }
 
     fn layout(&self, product: &MatrixProduct) -> Layout {
@@ -77,6 +85,11 @@ impl MatrixOps for CpuRing {
             thin.pack_left(&src[at..], &mut packed);
             return Ok(LeftMatrix::new(*product, packed));
         }
+        if self.is_narrow(product) {
+            let mut packed = self.scratch(product.left_words());
+            packed.copy_from_slice(&src[at..at + product.left_words()]);
+            return Ok(LeftMatrix::new(*product, packed));
+        }
         let (src, layout) = (&src[at..], self.layout(product));
         let (rows, inner) = (product.rows(), product.inner());
         let mut packed = self.scratch(layout.left_words);
@@ -107,6 +120,12 @@ impl MatrixOps for CpuRing {
         Ok(LeftMatrix::new(*product, packed))
     }
 
+    /// Panels do not depend on the columns of the product, nor do rows of thin and narrow products.
+    fn shares_left(&self, packed: &MatrixProduct, other: &MatrixProduct) -> bool {
+        let kind = |product| (self.thin(product).is_some(), self.is_narrow(product));
+        packed.has_left_of(other) && kind(packed) == kind(other)
+    }
+
     fn pack_right(&self, product: &MatrixProduct, src: &CpuBuf, at: usize) -> Result<RightMatrix<CpuBuf>> {
         product.check_words(src.len(), at, product.right_words())?;
         if let Some(thin) = self.thin(product) {
@@ -114,8 +133,15 @@ impl MatrixOps for CpuRing {
             thin.pack_right(&src[at..], &mut packed);
             return Ok(RightMatrix::new(*product, packed));
         }
-        let (src, layout) = (&src[at..], self.layout(product));
         let (inner, columns) = (product.inner(), product.columns());
+        if self.is_narrow(product) {
+            let (words, limb) = (product.right_words(), (inner * columns).max(1));
+            let mut packed = self.scratch(words);
+            let limbs = src[at..at + words].chunks_exact(limb).zip(packed.chunks_exact_mut(limb));
+            limbs.for_each(|(src, out)| narrow::pack_right(columns, src, out));
+            return Ok(RightMatrix::new(*product, packed));
+        }
+        let (src, layout) = (&src[at..], self.layout(product));
         let mut packed = self.scratch(layout.right_words);
         for (limb, &(plan, _, first)) in layout.limbs.iter().enumerate() {
             let size = plan.right_panel(inner);
@@ -144,11 +170,19 @@ impl MatrixOps for CpuRing {
             thin.multiply(left.buf(), right.buf(), add, &mut c[at..at + words]);
             return Ok(());
         }
-        let (left, right, layout) = (left.buf(), right.buf(), self.layout(&product));
         let (rows, inner, columns) = (product.rows(), product.inner(), product.columns());
         if words == 0 {
             return Ok(());
         }
+        if let (Some(span), true) = (product.span(), self.is_narrow(&product)) {
+            for (limb, c) in c[at..at + words].chunks_exact_mut(rows * columns).enumerate() {
+                let a = &left.buf()[limb * rows * inner..][..rows * inner];
+                let b = &right.buf()[limb * inner * columns..][..inner * columns];
+                narrow::multiply(self.spec.modulus(span, limb), inner, a, b, add, c);
+            }
+            return Ok(());
+        }
+        let (left, right, layout) = (left.buf(), right.buf(), self.layout(&product));
         let limbs = c[at..][..words].chunks_exact_mut(rows * columns);
         for (c, &(plan, first_left, first_right)) in limbs.zip(&layout.limbs) {
             let (a, b) = (&left[first_left..], &right[first_right..]);
