@@ -227,42 +227,64 @@ impl<B: RingOps> Shelves<B> {
         scanned.collect()
     }
 
+    /// The queries for which a scan of so many is laid out: as many, if matrices that were packed
+    /// for all that are planned serve them on this device.
+    fn width(&self, count: usize) -> Result<usize> {
+        let ring = self.ring.prepared();
+        for group in &self.groups {
+            let products = products(self.params(), group.rows.product().rows(), count)?;
+            let packed = [&group.rows, &group.ones, &group.digits];
+            if packed.iter().zip(&products).any(|(left, other)| !ring.shares_left(left.product(), other)) {
+                return Ok(self.queries);
+            }
+        }
+        Ok(count)
+    }
+
     /// The products of the rows and of the digits with each query, query by query.
     fn multiply(&self, queries: &[Received<B>]) -> Result<(B::Buf, B::Buf)> {
-        let (n, backend, width) = (self.params().n(), self.ring.backend(), self.queries);
-        let words = self.beside(queries.iter().map(|query| &query.words), self.params().columns())?;
-        let keys = self.beside(queries.iter().map(|query| &query.keys), n)?;
+        let (n, backend, width) = (self.params().n(), self.ring.backend(), self.width(queries.len())?);
+        let columns = self.params().columns();
+        let words = self.beside(queries.iter().map(|query| &query.words), [width, columns])?;
+        let keys = self.beside(queries.iter().map(|query| &query.keys), [width, n])?;
         let mut terms: Vec<u64> = queries.iter().map(|query| query.term.into()).collect();
         terms.resize(width, 0);
         let terms = backend.upload(&terms)?;
-        let count = self.masks.len() * width;
+        let shape = [self.masks.len(), width];
+        let count = shape[0] * width;
         let (mut products, mut sums) = (backend.scratch(count)?, backend.scratch(count)?);
         let (ring, mut at) = (self.ring.prepared(), 0);
-        for Group { rows, ones, digits } in &self.groups {
-            let right = ring.pack_right(ones.product(), &terms, 0)?;
-            ring.multiply_matrices(ones.as_ref(), right.as_ref(), false, at, &mut products)?;
-            let right = ring.pack_right(rows.product(), &words, 0)?;
-            ring.multiply_matrices(rows.as_ref(), right.as_ref(), true, at, &mut products)?;
-            let right = ring.pack_right(digits.product(), &keys, 0)?;
-            ring.multiply_matrices(digits.as_ref(), right.as_ref(), false, at, &mut sums)?;
-            at += rows.product().result_words();
+        for group in &self.groups {
+            let of = self::products(self.params(), group.rows.product().rows(), width)?;
+            let multiply = |left: &LeftMatrix<B::Buf>, i: usize, right, add, to: &mut B::Buf| {
+                let right = ring.pack_right(&of[i], right, 0)?;
+                ring.multiply_matrices(left.as_ref().of(ring, &of[i])?, right.as_ref(), add, at, to)
+            };
+            multiply(&group.ones, 1, &terms, false, &mut products)?;
+            multiply(&group.rows, 0, &words, true, &mut products)?;
+            multiply(&group.digits, 2, &keys, false, &mut sums)?;
+            at += of[0].result_words();
         }
-        let shape = [self.masks.len(), width];
         Ok((self.transposed(products, shape)?, self.transposed(sums, shape)?))
     }
 
-    /// The first words of buffers as columns next to each other, of as many as a scan takes.
-    fn beside<'a>(&self, columns: impl Iterator<Item = &'a B::Buf>, words: usize) -> Result<B::Buf>
+    /// The first words of buffers as columns next to each other, of which those that are left over
+    /// are zero.
+    fn beside<'a>(
+        &self,
+        columns: impl Iterator<Item = &'a B::Buf>,
+        [width, words]: [usize; 2],
+    ) -> Result<B::Buf>
     where
         B::Buf: 'a,
     {
         let backend = self.ring.backend();
         let mut parts: Vec<_> = columns.map(|column| (column, words)).collect();
         let empty = backend.zeros(words)?;
-        parts.resize(self.queries, (&empty, words));
-        let mut all = backend.scratch(words * self.queries)?;
+        parts.resize(width, (&empty, words));
+        let mut all = backend.scratch(words * width)?;
         backend.join_runs(&parts, &mut all, 1)?;
-        self.transposed(all, [self.queries, words])
+        self.transposed(all, [width, words])
     }
 
     /// The transpose of a matrix of words.
