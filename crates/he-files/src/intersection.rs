@@ -84,7 +84,7 @@ pub fn plan(path: &Path) -> Result<Params> {
 /// The object in a file, whose name is put before its errors.
 ///
 /// # Errors
-/// Those of `read`; the file cannot be read.
+/// The errors of `read`; the file cannot be read.
 pub fn object<T>(input: Input, read: impl FnOnce(&[u8]) -> he_psi::Result<T>) -> Result<T> {
     let name = input.name().to_owned();
     let bytes = Zeroizing::new(input.read_all(MAX_BYTES)?);

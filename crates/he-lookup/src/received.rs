@@ -22,8 +22,8 @@ pub struct Received<B: RingOps> {
     pub(crate) asked: Asked,
     /// The coefficients times q, as fractions of 2^32.
     pub(crate) words: B::Buf,
-    /// What does not depend on rows: 2^31, without 128 times the sum of the coefficients, since
-    /// bytes of the matrix are 128 more than the weights that they stand for.
+    /// The term of all rows: 2^31, without 128 times the sum of the coefficients, since bytes of
+    /// the matrix are 128 more than the weights that they stand for.
     pub(crate) term: u32,
     pub(crate) keys: B::Buf,
 }

@@ -79,7 +79,7 @@ impl<B: RingOps> Server<B> {
     /// Answers queries in one scan.
     ///
     /// # Errors
-    /// Those of [`receive`](Self::receive), [`scan`](Self::scan) and [`send`](Self::send).
+    /// The errors of [`receive`](Self::receive), [`scan`](Self::scan) and [`send`](Self::send).
     pub fn answer(&self, queries: &[Query]) -> Result<Vec<Answer>> {
         self.0.check_queries(queries.len())?;
         let received = queries.iter().map(|query| self.receive(query)).collect::<Result<Vec<_>>>()?;

@@ -299,8 +299,8 @@ impl<B: RingOps> Shelves<B> {
     }
 }
 
-/// The arguments by which a phase becomes round(-phase 2^bits / q) modulo 2^bits: with x the residue
-/// of -phase 2^bits of least magnitude, that is -x / q modulo 2^bits.
+/// The arguments by which a phase becomes round(-phase 2^bits / q) modulo 2^bits: with x the
+/// residue of -phase 2^bits of least magnitude, that is -x / q modulo 2^bits.
 struct Rounding {
     factors: [u64; 1],
     modulus: Modulus,

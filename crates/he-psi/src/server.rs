@@ -252,7 +252,7 @@ impl<B: RingOps> Server<B> {
     /// Evaluates the function on a client's blinded items, as [`ServerKey::respond`] does.
     ///
     /// # Errors
-    /// Those of [`ServerKey::respond`].
+    /// The errors of [`ServerKey::respond`].
     pub fn respond(&self, request: &Request) -> Result<Response> {
         self.key.respond(&self.params, request)
     }

@@ -1,4 +1,4 @@
-//! What a client keeps between its rounds.
+//! The state that a client keeps between its rounds.
 
 use crate::bytes::{Kind, Reader, Writer};
 use crate::client::{Client, Items, Match};
@@ -93,7 +93,7 @@ impl ClientState {
     /// The second message.
     ///
     /// # Errors
-    /// Those of [`Items::placed`] and [`Client::query`].
+    /// The errors of [`Items::placed`] and [`Client::query`].
     pub fn query<B: RingOps>(
         &self,
         params: &Params,
@@ -108,7 +108,7 @@ impl ClientState {
     /// The matches in an answer, given the response of the first round.
     ///
     /// # Errors
-    /// Those of [`Items::placed`] and [`Client::read`].
+    /// The errors of [`Items::placed`] and [`Client::read`].
     pub fn read<B: RingOps>(
         &self,
         params: &Params,
