@@ -1,6 +1,5 @@
 //! `audit` and `dispute`, and the traces that `eval` and `infer` record.
 
-use super::trace::{Recorded, check_signer};
 use crate::args::{Audit, Dispute, OfInference};
 use crate::error::{CliError, IoContext, Result};
 use crate::progress::Shown;
@@ -10,10 +9,11 @@ use he_files::audit::{self, Choice, InferenceFiles, Report, Stated};
 use he_files::bootstrap;
 use he_files::io::input::Input;
 use he_files::io::output::{Output, OutputOptions};
+use he_files::listing::Checksum;
 use he_files::models::ModelFile;
 use he_files::operation::Sources;
 use he_files::scheme::engine::rng;
-use he_files::trace::{self, Trace, VerifyingKey};
+use he_files::trace::{self, OPENING_MAGIC, Opening, SignedRoot, Trace, VerifyingKey};
 use serde_json::{Value, json};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -66,7 +66,7 @@ impl<'a> Asked<'a> {
             let signed = proof.signed.as_ref().ok_or_else(|| {
                 CliError::new("the service signs no roots").hint("leave out --signed, or ask its operator")
             })?;
-            super::trace::write_signed(signed, output)?;
+            write_signed(signed, output)?;
         }
         recorded(&trace, file, path, summary)
     }
@@ -99,6 +99,43 @@ impl Files<'_> {
         let more = self.inputs.iter().chain(&self.of.model).chain(&self.of.bootstrap_key);
         more.map(PathBuf::as_path).chain([self.key])
     }
+}
+
+/// A trace, or some operations of one.
+enum Recorded {
+    Trace(Trace),
+    Opening(Opening),
+}
+
+impl Recorded {
+    fn open(path: &Path) -> Result<Self> {
+        let mut input = Input::open(path)?;
+        Ok(match input.peek(OPENING_MAGIC.len())? == OPENING_MAGIC {
+            true => Self::Opening(Opening::read(input)?),
+            false => Self::Trace(Trace::read(input)?),
+        })
+    }
+
+    fn stated(&self) -> Stated<'_> {
+        match self {
+            Self::Trace(trace) => trace.into(),
+            Self::Opening(opening) => opening.into(),
+        }
+    }
+}
+
+/// Checks who has signed a root.
+pub(super) fn check_signer(root: &Checksum, signed: &Path, signer: &Path) -> Result<VerifyingKey> {
+    let signer = VerifyingKey::read(Input::open(signer)?)?;
+    SignedRoot::read(Input::open(signed)?)?.check(root, &signer)?;
+    Ok(signer)
+}
+
+/// Writes a signed root.
+pub(super) fn write_signed(signed: &SignedRoot, mut output: Output) -> Result<()> {
+    output.write_all(signed.to_json().as_bytes()).writing(output.name())?;
+    output.write_all(b"\n").writing(output.name())?;
+    Ok(output.commit()?)
 }
 
 /// Computes operations of a trace again.

@@ -1,57 +1,18 @@
 //! `trace`: signed roots, and operations of traces by themselves.
 
+use super::audit::{check_signer, write_signed};
 use crate::args::{TraceCommand, TraceKeygen, TraceOpen, TraceSign, TraceStep, TraceVerify};
 use crate::error::{IoContext, Result};
 use crate::stdio::{self, Text, stdin_once};
 use crate::summary::{Summary, shown};
-use he_files::audit::Stated;
 use he_files::io::input::Input;
 use he_files::io::output::{Output, OutputOptions, create_dir};
-use he_files::listing::Checksum;
 use he_files::scheme::engine::rng;
-use he_files::trace::{OPENING_MAGIC, Opening, SignedRoot, SigningKey, Trace, VerifyingKey, hex};
+use he_files::trace::{SigningKey, Trace, hex};
 use std::io::Write as _;
-use std::path::Path;
 
 /// The names of the keys of a signer.
 const KEY_NAMES: [&str; 2] = ["signing.pem", "verifying.pem"];
-
-/// A trace, or some operations of one.
-pub(super) enum Recorded {
-    Trace(Trace),
-    Opening(Opening),
-}
-
-impl Recorded {
-    pub(super) fn open(path: &Path) -> Result<Self> {
-        let mut input = Input::open(path)?;
-        Ok(match input.peek(OPENING_MAGIC.len())? == OPENING_MAGIC {
-            true => Self::Opening(Opening::read(input)?),
-            false => Self::Trace(Trace::read(input)?),
-        })
-    }
-
-    pub(super) fn stated(&self) -> Stated<'_> {
-        match self {
-            Self::Trace(trace) => trace.into(),
-            Self::Opening(opening) => opening.into(),
-        }
-    }
-}
-
-/// Checks who has signed a root.
-pub(super) fn check_signer(root: &Checksum, signed: &Path, signer: &Path) -> Result<VerifyingKey> {
-    let signer = VerifyingKey::read(Input::open(signer)?)?;
-    SignedRoot::read(Input::open(signed)?)?.check(root, &signer)?;
-    Ok(signer)
-}
-
-/// Writes a signed root.
-pub(super) fn write_signed(signed: &SignedRoot, mut output: Output) -> Result<()> {
-    output.write_all(signed.to_json().as_bytes()).writing(output.name())?;
-    output.write_all(b"\n").writing(output.name())?;
-    Ok(output.commit()?)
-}
 
 /// Carries out a step.
 pub(super) fn run(args: &TraceCommand) -> Result<Summary> {
