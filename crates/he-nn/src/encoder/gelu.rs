@@ -9,6 +9,7 @@ use super::polynomial::Polynomial;
 use super::range::{Excess, Range};
 use crate::function::Function;
 use he_core::circuits::ckks as circuits;
+use serde::{Deserialize, Serialize};
 
 /// Values may exceed those seen by this fraction and this number.
 const MARGIN: (f64, f64) = (0.25, 0.5);
@@ -36,7 +37,7 @@ impl Seen {
 }
 
 /// A function as it is computed on ciphertexts.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Approximate {
     /// The units in the order of their ranges: the permutation.
     pub order: Vec<usize>,
@@ -70,6 +71,20 @@ impl Approximate {
             groups.push((bound, polynomial));
         }
         Self { order, group, groups, error }
+    }
+
+    /// Whether it is one of so many units.
+    pub(super) fn is_valid(&self, units: usize) -> bool {
+        let mut order = self.order.clone();
+        order.sort_unstable();
+        let bounded = |(bound, polynomial): &(f64, Polynomial)| {
+            bound.is_finite() && *bound > 0.0 && polynomial.is_valid()
+        };
+        order.into_iter().eq(0..units)
+            && self.group.len() == units
+            && self.group.iter().all(|&group| group < self.groups.len())
+            && self.groups.iter().all(bounded)
+            && self.error.is_finite()
     }
 
     /// The bound and the degree of each group.

@@ -1,10 +1,15 @@
 //! Reciprocals by products alone.
 
+use serde::{Deserialize, Serialize};
+
+/// The most steps: those for 1e-12 and any number of bits are fewer.
+const MAX_STEPS: usize = 64;
+
 /// Goldschmidt's iteration with a relaxation factor for each step, for numbers in `[least, 1]`.
 ///
 /// A step takes b to k b (2 - k b) with k = 2 / (1 + e), which brings all of `[e, 1]` into
 /// `[4 e / (1 + e)^2, 1]`; products with the same factors bring 1 to 1 / b.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Inverse {
     factors: Vec<f64>,
 }
@@ -26,6 +31,11 @@ impl Inverse {
     pub fn at(&self, x: f64) -> f64 {
         let step = |(a, b): (f64, f64), &k: &f64| (a * k * (2.0 - k * b), b * k * (2.0 - k * b));
         self.factors.iter().fold((1.0, x), step).0
+    }
+
+    /// Whether its steps are few, and those of some least number.
+    pub(super) fn is_valid(&self) -> bool {
+        self.factors.len() <= MAX_STEPS && self.factors.iter().all(|factor| (1.0..=2.0).contains(factor))
     }
 
     /// The factor of each step.

@@ -4,14 +4,15 @@
 //! Calibration finds the public offsets, factors and permutations that tame the ranges
 //! ([`softmax`], [`norm`], [`gelu`]), and polynomials and reciprocals for these ranges.
 //! [`Encoder::simulate`] computes what a sentence becomes with them, and [`plan`] places it in
-//! ciphertexts. [`cost`] estimates the operations of an encoder by its sizes alone.
+//! ciphertexts.
 //!
 //! Everything up to the first linear layer is computed exactly: the tables are public, and whoever
 //! encrypts does it before. So is the division by the length at the end, after decryption.
 
 mod circuit;
 mod comparison;
-pub mod cost;
+mod counts;
+pub mod format;
 pub mod gelu;
 mod inverse;
 pub mod norm;
@@ -21,13 +22,16 @@ pub mod range;
 pub mod softmax;
 mod units;
 
+pub use circuit::Part;
 pub use comparison::Comparison;
-pub use plan::Plan;
+pub use counts::Counts;
+pub use plan::{Plan, PreparedPlan};
 
 use crate::error::{Error, Result};
-use crate::graph::{Contract, Graph, Node, Op};
+use crate::graph::{Graph, Node, Op};
 use crate::transformers;
 use range::Excess;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Examples that calibration keeps for a test of the ranges: one of so many.
@@ -41,7 +45,7 @@ enum Seen {
 }
 
 /// A node as it is computed on ciphertexts.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Approximate {
     /// Softmax.
@@ -369,25 +373,5 @@ impl Approximate {
             Self::Norm(norm) => norm.depth(),
             Self::Function(function) => function.depth(),
         }
-    }
-}
-
-impl Encoder {
-    /// The shape of the encoder, if it is one of layers of attention and of hidden units.
-    pub fn shape(&self) -> Option<cost::Shape> {
-        let nodes = &self.graph.nodes;
-        let scores = nodes.iter().filter(|node| node.op == Op::Softmax).map(|node| node.inputs[0]);
-        let contracts: Vec<&Contract> = scores
-            .filter_map(|id| if let Op::Contract(contract) = &nodes[id].op { Some(contract) } else { None })
-            .collect();
-        let first = contracts.first()?;
-        let hidden = nodes.iter().filter(|node| matches!(node.op, Op::Function(_)));
-        Some(cost::Shape {
-            layers: contracts.len(),
-            tokens: first.rows,
-            width: first.groups * first.inner,
-            heads: first.groups,
-            hidden: hidden.filter_map(|node| node.shape.last().copied()).max()?,
-        })
     }
 }

@@ -9,6 +9,7 @@ use super::range::{Excess, Range};
 use crate::graph::LayerNorm;
 use crate::transformers::moments;
 use he_core::circuits::ckks as circuits;
+use serde::{Deserialize, Serialize};
 
 /// Variances may leave those seen by this factor, both ways.
 const MARGIN: f64 = 1.5;
@@ -37,7 +38,7 @@ impl Seen {
 }
 
 /// A layer normalisation as it is computed on ciphertexts.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Approximate {
     /// The factor of each row's variance.
     pub factors: Vec<f64>,
@@ -72,6 +73,19 @@ impl Approximate {
         let best = fits.clone().find(|(_, _, error)| *error <= ERROR).or_else(|| fits.next_back());
         let (polynomial, newton, error) = best.unwrap_or_else(|| Self::fit(range, 63, 2));
         Self { factors, range, polynomial, newton, error }
+    }
+
+    /// Whether it is one of so many rows.
+    pub(super) fn is_valid(&self, rows: usize) -> bool {
+        let newton = CHOICES.iter().any(|(_, newton)| *newton == self.newton);
+        let positive = |x: &f64| x.is_finite() && *x > 0.0;
+        self.factors.len() == rows
+            && self.factors.iter().all(positive)
+            && self.range.is_valid()
+            && self.range.low > 0.0
+            && self.polynomial.is_valid()
+            && newton
+            && self.error.is_finite()
     }
 
     fn fit(range: Range, degree: usize, newton: usize) -> (Polynomial, usize, f64) {

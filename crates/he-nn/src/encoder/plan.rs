@@ -6,19 +6,23 @@
 //! output is what comes before the division by its length, which is done after decryption
 //! ([`Plan::unpack`]).
 
-use super::Encoder;
 use super::circuit::levels::{Costs, Schedule};
+use super::circuit::prepared::Prepared;
 use super::circuit::run::Run;
-use super::circuit::{Assembled, Op, Output};
-use super::cost::Counts;
+use super::circuit::{Assembled, Op, Output, Part};
+use super::{Counts, Encoder};
 use crate::error::{Error, Result};
+use crate::graph::Node;
+use crate::maps::Outline;
 use crate::parameters::Parameters;
 use crate::{transformers, work};
-use he_core::backend::RingOps;
+use he_core::backend::{Cpu, RingOps};
+use he_core::bootstrapping::BootstrapParams;
 use he_core::circuits::ckks::Refresher;
 use he_core::ckks::{Ciphertext, Evaluator};
 use he_core::rlwe::{EvaluationKeys, KeyRequirements};
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// A plan by which an encoder computes on encrypted sentences.
 ///
@@ -49,7 +53,32 @@ pub struct Plan {
     assembled: Assembled,
     parameters: Parameters,
     schedule: Schedule,
+    outlines: Vec<Option<Arc<Outline>>>,
     counts: Vec<Counts>,
+    /// The work of a refresh.
+    refresh: f64,
+}
+
+/// A plan whose linear maps are encoded for a device: for many sentences, at the memory that
+/// [`Plan::plaintext_bytes`] says.
+#[derive(Debug)]
+pub struct PreparedPlan<'p, B: RingOps = Cpu> {
+    plan: &'p Plan,
+    prepared: Prepared<B>,
+}
+
+/// A step of an evaluation that is done.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Made<'p> {
+    /// The node of the model.
+    pub node: &'p Node,
+    /// The part of the encoder.
+    pub part: Part,
+    /// The operations of the step.
+    pub counts: Counts,
+    /// Their work, in butterflies of transforms.
+    pub work: f64,
 }
 
 /// A sentence that is ready to be encrypted.
@@ -61,17 +90,22 @@ pub struct Packed {
     pub mask: Vec<bool>,
 }
 
-/// A node of the model in a plan.
+/// A part of a node of the model in a plan.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct LayerFacts {
-    /// Its operator.
+    /// The operator of the node.
     pub operator: String,
     /// Its name.
     pub name: String,
+    /// The part of the encoder.
+    pub part: Part,
     /// The level of its value, before what follows.
     pub level: usize,
-    /// The operations that compute it, refreshes among them.
+    /// The operations that compute it.
     pub counts: Counts,
+    /// Their work, in butterflies of transforms.
+    pub work: f64,
 }
 
 impl Encoder {
@@ -85,22 +119,16 @@ impl Encoder {
     pub fn plan(&self, parameters: Parameters) -> Result<Plan> {
         let params = parameters.params();
         let assembled = Assembled::new(self, params.slots())?;
-        let counts = assembled.circuit.counts()?;
+        let outlines = assembled.circuit.outlines(params)?;
+        let counts = assembled.circuit.counts(&outlines);
         let refresh = match parameters.bootstrapping() {
             Some(boot) => work::refresh(boot)?,
             None => 0.0,
         };
-        let of_counts = |counts: &Counts, level: usize| {
-            let Counts { baby, hoisted, rotations, plain, products, sums, refreshes } = *counts;
-            (baby + hoisted) as f64 * work::map_rotation(params, level)
-                + rotations as f64 * work::key_switch(params, level)
-                + (plain + sums) as f64 * work::plain_product(params, level)
-                + products as f64 * work::function_product(params, level)
-                + refreshes as f64 * refresh
-        };
+        let of_counts = |counts: &Counts, level: usize| counts.work(params, level, refresh);
         let costs = Costs { counts: &counts, work: &of_counts };
         let schedule = assembled.circuit.schedule(parameters.range(), &costs)?;
-        Ok(Plan { encoder: self.clone(), assembled, parameters, schedule, counts })
+        Ok(Plan { encoder: self.clone(), assembled, parameters, schedule, outlines, counts, refresh })
     }
 
     /// The levels that the encoder takes without refreshes, in ciphertexts of so many slots.
@@ -129,47 +157,132 @@ impl Plan {
     }
 
     /// The keys of [`infer`](Self::infer), those of refreshes aside.
-    ///
-    /// # Errors
-    /// Errors of the maps, for weights that are not finite.
-    pub fn requirements(&self) -> Result<KeyRequirements> {
-        let circuit = &self.assembled.circuit;
+    pub fn requirements(&self) -> KeyRequirements {
+        let steps = self.assembled.circuit.steps.iter().zip(&self.outlines);
         let mut rotations: BTreeSet<i64> = BTreeSet::new();
-        for step in &circuit.steps {
-            match &step.op {
-                Op::Map(_, map) => {
-                    rotations.extend(map.outline(&circuit.layout)?.requirements().keys.rotation_steps());
-                }
-                Op::Rotated(_, steps) => rotations.extend(steps.iter().filter(|&&step| step != 0)),
-                _ => {}
+        for (step, outline) in steps {
+            if let Op::Rotated(_, steps) = &step.op {
+                rotations.extend(steps.iter().filter(|&&step| step != 0));
             }
+            let of_map = outline.iter().flat_map(|outline| outline.requirements.keys.rotation_steps());
+            rotations.extend(of_map);
         }
-        Ok(KeyRequirements::new().relinearisation().rotations(rotations))
+        KeyRequirements::new().relinearisation().rotations(rotations)
     }
 
-    /// The nodes that are computed on ciphertexts, with their levels and operations.
+    /// Bytes of the linear maps that [`prepare`](Self::prepare) encodes, numbers of each slot
+    /// aside.
+    pub fn plaintext_bytes(&self) -> u64 {
+        let bytes = |(id, outline): (usize, &Option<Arc<Outline>>)| {
+            let (Some(outline), Some(level)) = (outline, self.schedule.made[id]) else { return 0 };
+            let circuit = &self.assembled.circuit;
+            match circuit.equal_map(id, |other| self.schedule.made[other] == Some(level)) {
+                Some(_) => 0,
+                None => outline.plaintext_bytes.get(level).copied().unwrap_or(0),
+            }
+        };
+        self.outlines.iter().enumerate().map(bytes).sum()
+    }
+
+    /// Bytes of the keys of [`requirements`](Self::requirements); packed keys of a GPU take less.
+    pub fn key_bytes(&self) -> u64 {
+        let keys = self.requirements().rotation_steps().len() as u64 + 1;
+        keys * work::key_bytes(self.parameters.params())
+    }
+
+    /// Bytes of the keys of refreshes.
+    ///
+    /// # Errors
+    /// None in practice.
+    pub fn bootstrap_key_bytes(&self) -> Result<u64> {
+        let bytes = self.parameters.bootstrapping().map(BootstrapParams::key_bytes).transpose()?;
+        Ok(bytes.unwrap_or(0) as u64)
+    }
+
+    /// Bytes of the ciphertexts that are alive at the same time, at most, with a copy of those that
+    /// a step takes.
+    pub fn ciphertext_bytes(&self) -> u64 {
+        let (circuit, last) = (&self.assembled.circuit, self.assembled.circuit.last_uses());
+        let bytes = |id: usize| {
+            let Some(level) = self.schedule.levels[id] else { return 0 };
+            circuit.steps[id].count as u64 * self.batch() as u64 * self.vector_bytes(level)
+        };
+        let (mut alive, mut most) = (bytes(0), 0);
+        for (id, step) in circuit.steps.iter().enumerate().skip(1) {
+            let operands: BTreeSet<usize> = step.op.operands().into_iter().collect();
+            alive += bytes(id);
+            most = most.max(alive + operands.iter().map(|&id| bytes(id)).sum::<u64>());
+            let ends = operands.iter().filter(|&&operand| last[operand] == Some(id));
+            alive -= ends.map(|&operand| bytes(operand)).sum::<u64>();
+        }
+        most
+    }
+
+    /// Bytes of a ciphertext of one vector.
+    fn vector_bytes(&self, level: usize) -> u64 {
+        let params = self.parameters.params();
+        (2 * params.levels()[level].primes * params.rlwe().ring().n() * size_of::<u64>()) as u64
+    }
+
+    /// All memory of a device, in bytes.
+    ///
+    /// # Errors
+    /// None in practice.
+    pub fn memory(&self) -> Result<u64> {
+        let keys = self.key_bytes() + self.bootstrap_key_bytes()?;
+        Ok(keys + self.plaintext_bytes() + self.ciphertext_bytes())
+    }
+
+    /// The parts of nodes that are computed on ciphertexts, with their levels and operations; those
+    /// of refreshes by themselves.
     pub fn layers(&self) -> Vec<LayerFacts> {
         let mut found: Vec<(usize, LayerFacts)> = Vec::new();
-        let circuit = &self.assembled.circuit;
-        for (id, step) in circuit.steps.iter().enumerate().skip(1) {
-            let Some(level) = self.schedule.levels[id] else { continue };
-            if found.last().is_none_or(|(node, _)| *node != step.node) {
-                let node = &self.encoder.graph().nodes[step.node];
-                let (operator, name) = (node.operator.clone(), node.name.clone());
-                found.push((step.node, LayerFacts { operator, name, level, counts: Counts::default() }));
-            }
-            if let Some((_, facts)) = found.last_mut() {
-                let refreshes = if self.schedule.refreshed[id] { circuit.refreshes(id) } else { 0 };
-                facts.level = level;
-                facts.counts += self.counts[id] + Counts { refreshes, ..Counts::default() };
+        for id in 1..self.assembled.circuit.steps.len() {
+            let of_step = [false, true].map(|refresh| self.made(id, refresh));
+            for (made, level) in of_step.into_iter().flatten() {
+                let node = self.assembled.circuit.steps[id].node;
+                let same =
+                    |(other, facts): &&mut (usize, LayerFacts)| (*other, facts.part) == (node, made.part);
+                if let Some((_, facts)) = found.last_mut().filter(|last| same(last)) {
+                    facts.level = level;
+                    facts.counts += made.counts;
+                    facts.work += made.work;
+                    continue;
+                }
+                let (operator, name) = (made.node.operator.clone(), made.node.name.clone());
+                let Made { part, counts, work, .. } = made;
+                found.push((node, LayerFacts { operator, name, part, level, counts, work }));
             }
         }
         found.into_iter().map(|(_, facts)| facts).collect()
     }
 
+    /// A step, or the refresh after it, and the level of its value.
+    fn made(&self, id: usize, refresh: bool) -> Option<(Made<'_>, usize)> {
+        let (circuit, schedule) = (&self.assembled.circuit, &self.schedule);
+        let (level, low, step) = (schedule.levels[id]?, schedule.made[id]?, &circuit.steps[id]);
+        let (part, counts, level) = match (refresh, schedule.refreshed[id]) {
+            (false, _) => (step.part, self.counts[id], low),
+            (true, true) => {
+                (Part::Refresh, Counts { refreshes: circuit.refreshes(id), ..Counts::default() }, level)
+            }
+            (true, false) => return None,
+        };
+        let above = if refresh { level } else { low + step.op.depth() };
+        let work = counts.work(self.parameters.params(), above, self.refresh);
+        let node = &self.encoder.graph().nodes[step.node];
+        Some((Made { node, part, counts, work }, level))
+    }
+
     /// The operations of an evaluation.
     pub fn counts(&self) -> Counts {
         self.layers().into_iter().fold(Counts::default(), |sum, layer| sum + layer.counts)
+    }
+
+    /// The work of an evaluation, in butterflies of transforms: what
+    /// [`work::speed`](crate::work::speed) says is done in a second.
+    pub fn work(&self) -> f64 {
+        self.layers().iter().map(|layer| layer.work).sum()
     }
 
     /// The level that a sentence is encrypted on at least.
@@ -235,7 +348,7 @@ impl Plan {
 
     /// The encrypted output of an encrypted sentence: one ciphertext that holds the
     /// [vectors](Packed::vectors) as a batch, and the public mask. No secret is needed. Linear maps
-    /// are encoded on the way.
+    /// are encoded on the way; [`prepare`](Self::prepare) saves that for further sentences.
     ///
     /// # Errors
     /// [`Error::Parameters`] for an evaluator, a refresher, a ciphertext or a mask of others;
@@ -248,11 +361,48 @@ impl Plan {
         keys: &EvaluationKeys<B>,
         refresher: &impl Refresher<B>,
     ) -> Result<Ciphertext<B>> {
+        let nothing = Prepared::nothing(&self.assembled.circuit);
+        self.run(ev, input, mask, keys, refresher, &nothing, &mut |_| {})
+    }
+
+    /// Encodes the linear maps, and all numbers that do not depend on the mask, for a device.
+    ///
+    /// # Errors
+    /// [`Error::Parameters`] for an evaluator of other parameters; device errors.
+    pub fn prepare<B: RingOps>(&self, ev: &Evaluator<B>) -> Result<PreparedPlan<'_, B>> {
+        self.check_params(ev)?;
+        let prepared = Prepared::new(&self.assembled.circuit, &self.schedule, ev)?;
+        Ok(PreparedPlan { plan: self, prepared })
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "private, and of an evaluation's own parts")]
+    fn run<B: RingOps>(
+        &self,
+        ev: &Evaluator<B>,
+        input: &Ciphertext<B>,
+        mask: &[bool],
+        keys: &EvaluationKeys<B>,
+        refresher: &impl Refresher<B>,
+        prepared: &Prepared<B>,
+        done: &mut dyn FnMut(Made<'_>),
+    ) -> Result<Ciphertext<B>> {
         self.check(ev, input, mask, refresher)?;
-        self.requirements()?.check(keys)?;
-        let run =
-            Run { circuit: &self.assembled.circuit, schedule: &self.schedule, ev, keys, refresher, mask };
-        Ok(run.output(input)?)
+        self.requirements().check(keys)?;
+        let (circuit, schedule) = (&self.assembled.circuit, &self.schedule);
+        let run = Run { circuit, schedule, prepared, ev, keys, refresher, mask };
+        let mut made = |id: usize, refresh: bool| {
+            if let Some((made, ..)) = self.made(id, refresh) {
+                done(made);
+            }
+        };
+        Ok(run.output(input, &mut made)?)
+    }
+
+    fn check_params<B: RingOps>(&self, ev: &Evaluator<B>) -> Result<()> {
+        match ev.params() == self.parameters.params() {
+            true => Ok(()),
+            false => Err(Error::Parameters { why: "the evaluator has others than the model".to_owned() }),
+        }
     }
 
     fn check<B: RingOps>(
@@ -263,9 +413,7 @@ impl Plan {
         refresher: &impl Refresher<B>,
     ) -> Result<()> {
         let other = |why: String| Err(Error::Parameters { why });
-        if ev.params() != self.parameters.params() {
-            return other("the evaluator has others than the model".to_owned());
-        }
+        self.check_params(ev)?;
         if let Some(boot) = self.parameters.bootstrapping()
             && (refresher.top(), refresher.reserve()) != (Some(boot.output_level()), boot.input_level())
         {
@@ -280,5 +428,43 @@ impl Plan {
             true => other(format!("the input is on level {} of {}", input.level(), self.input_level())),
             false => Ok(()),
         }
+    }
+}
+
+impl<B: RingOps> PreparedPlan<'_, B> {
+    /// Runs [`Plan::infer`] with maps that are encoded already.
+    ///
+    /// # Errors
+    /// The errors of [`Plan::infer`].
+    pub fn infer(
+        &self,
+        ev: &Evaluator<B>,
+        input: &Ciphertext<B>,
+        mask: &[bool],
+        keys: &EvaluationKeys<B>,
+        refresher: &impl Refresher<B>,
+    ) -> Result<Ciphertext<B>> {
+        self.infer_watched(ev, input, mask, keys, refresher, &mut |_| {})
+    }
+
+    /// Runs [`infer`](Self::infer) with a call after each step and after each refresh.
+    ///
+    /// # Errors
+    /// The errors of [`Plan::infer`].
+    pub fn infer_watched(
+        &self,
+        ev: &Evaluator<B>,
+        input: &Ciphertext<B>,
+        mask: &[bool],
+        keys: &EvaluationKeys<B>,
+        refresher: &impl Refresher<B>,
+        done: &mut dyn FnMut(Made<'_>),
+    ) -> Result<Ciphertext<B>> {
+        self.plan.run(ev, input, mask, keys, refresher, &self.prepared, done)
+    }
+
+    /// Bytes of what is encoded.
+    pub fn bytes(&self) -> u64 {
+        self.prepared.bytes()
     }
 }

@@ -1,10 +1,14 @@
 //! Polynomials that follow functions on intervals, as ciphertexts evaluate them.
 
 use he_core::circuits::ckks as circuits;
+use serde::{Deserialize, Serialize};
 use std::f64::consts::PI;
 
+/// The most coefficients of a polynomial.
+const MAX_COEFFICIENTS: usize = 256;
+
 /// A polynomial in Chebyshev's basis on an interval.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Polynomial {
     low: f64,
     high: f64,
@@ -39,6 +43,13 @@ impl Polynomial {
     pub(super) fn on_unit_interval(&self, factor: f64) -> he_core::Result<circuits::Polynomial> {
         let coefficients: Vec<f64> = self.coefficients.iter().map(|c| factor * c).collect();
         circuits::Polynomial::chebyshev(&coefficients, -1.0, 1.0)
+    }
+
+    /// Whether it has an interval and few coefficients, all of them numbers.
+    pub(super) fn is_valid(&self) -> bool {
+        let interval = self.low.is_finite() && self.high.is_finite() && self.low < self.high;
+        let few = (1..=MAX_COEFFICIENTS).contains(&self.coefficients.len());
+        interval && few && self.coefficients.iter().all(|c| c.is_finite())
     }
 
     /// Its degree.

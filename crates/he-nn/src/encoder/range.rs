@@ -2,9 +2,10 @@
 
 use crate::error::Error;
 use crate::graph::Graph;
+use serde::{Deserialize, Serialize};
 
 /// The least and the greatest of the numbers seen.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Range {
     /// The least.
     pub low: f64,
@@ -26,6 +27,11 @@ impl Range {
     #[must_use]
     pub fn with(self, other: Self) -> Self {
         Self { low: self.low.min(other.low), high: self.high.max(other.high) }
+    }
+
+    /// Whether it has both ends, and they are numbers.
+    pub(super) fn is_valid(&self) -> bool {
+        self.low.is_finite() && self.high.is_finite() && self.low <= self.high
     }
 
     /// Whether a number is in it; NaN is not.

@@ -13,6 +13,7 @@ use super::inverse::Inverse;
 use super::polynomial::Polynomial;
 use super::range::{Excess, Range};
 use he_core::circuits::ckks as circuits;
+use serde::{Deserialize, Serialize};
 
 /// The logarithm of a sum may leave those seen by this much, downwards and upwards.
 const MARGIN: (f64, f64) = (3.0, 1.5);
@@ -25,8 +26,11 @@ const DEGREE: usize = 7;
 /// The bits of the sums' reciprocals in both stages.
 const BITS: [u32; 2] = [5, 11];
 
+/// The most halvings, for the widest scores.
+const MAX_HALVINGS: usize = 30;
+
 /// A score that is subtracted from all scores of its row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Shift {
     /// None.
     None,
@@ -118,7 +122,7 @@ impl Quantities {
 }
 
 /// The head of a softmax as it is computed on ciphertexts.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Head {
     /// The score that is subtracted from each row.
     pub shift: Shift,
@@ -132,7 +136,7 @@ pub struct Head {
 }
 
 /// A softmax as it is computed on ciphertexts.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Approximate {
     /// The heads.
     pub heads: Vec<Head>,
@@ -161,6 +165,17 @@ impl Approximate {
             first: Inverse::new(libm::exp(-most), BITS[0]),
             second: Inverse::new(least, BITS[1]),
         }
+    }
+
+    /// Whether it is one of so many heads and tokens.
+    pub(super) fn is_valid(&self, heads: usize, tokens: usize) -> bool {
+        let head = |head: &Head| head.offset.is_finite() && head.scores.is_valid() && head.sums.is_valid();
+        (self.heads.len(), self.tokens) == (heads, tokens)
+            && self.heads.iter().all(head)
+            && (1..=MAX_HALVINGS).contains(&self.halvings)
+            && self.exp.is_valid()
+            && self.first.is_valid()
+            && self.second.is_valid()
     }
 
     /// A factor times exp(x - 1) for numbers from -1 to 1.

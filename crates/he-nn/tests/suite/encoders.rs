@@ -2,7 +2,6 @@
 //! onnxruntime computes.
 
 use crate::build::{Model, float, int, integers, tensor};
-use he_nn::encoder::cost::{Counts, Shape};
 use he_nn::encoder::softmax::{self, Shift};
 use he_nn::encoder::{Encoder, norm};
 use he_nn::graph::{LayerNorm, Op, Public};
@@ -207,27 +206,6 @@ fn quotients_of_values_are_products() {
     }
 }
 
-/// The counts of the study of MiniLM-L6 and of BERT-base's shape, from which its times come.
-#[test]
-fn costs_are_those_of_the_study() {
-    let of = |layers, width, hidden| Shape { layers, tokens: 128, width, heads: 12, hidden };
-    let counts = |baby, hoisted, rotations, plain, products, sums, refreshes| Counts {
-        baby,
-        hoisted,
-        rotations,
-        plain,
-        products,
-        sums,
-        refreshes,
-    };
-    let small = of(6, 384, 1536);
-    assert_eq!(small.layer(), counts(1470, 448, 300, 10022, 266, 512, 6));
-    assert_eq!((small.diagonals(), small.weight_bytes(26) / 100_000_000), (50_628, 107));
-    let base = of(12, 768, 3072);
-    assert_eq!(base.layer(), counts(2940, 896, 572, 36908, 354, 1024, 10));
-    assert_eq!(base.diagonals(), 405_024);
-}
-
 pub fn seed() -> u64 {
     let seed = RandomState::new().build_hasher().finish();
     println!("seed {seed}");
@@ -258,8 +236,6 @@ fn simulated_encoders_are_near_or_refuse() {
     let rng = &mut ChaCha20Rng::seed_from_u64(seed());
     let encoder = Encoder::calibrate(graph("torch"), &sentences(rng, 400)).unwrap();
     assert_eq!(encoder.approximations().count(), 4);
-    let shape = Shape { layers: 1, tokens: 6, width: 8, heads: 2, hidden: 12 };
-    assert_eq!(encoder.shape(), Some(shape));
     let mut near = 0;
     for (index, sentence) in sentences(rng, 60).iter().enumerate() {
         let exact = encoder.graph().apply_plain(sentence).unwrap();

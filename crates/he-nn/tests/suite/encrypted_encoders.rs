@@ -5,12 +5,13 @@ use he_core::backend::Cpu;
 use he_core::bootstrapping::presets::Preset;
 use he_core::bootstrapping::{BootstrapKeys, BootstrapParams, BootstrapSpec, Bootstrapper};
 use he_core::circuits::ckks::NeverRefresh;
-use he_core::ckks::{CkksParams, CkksSpec, Complex64, Decryptor, Evaluator, SecretEncryptor};
+use he_core::ckks::{Ciphertext, CkksParams, CkksSpec, Complex64, Decryptor, Evaluator, SecretEncryptor};
 use he_core::ring::Ring;
 use he_core::rlwe::{EvaluationKeys, SecretKey};
-use he_nn::Parameters;
+use he_nn::encoder::plan::Made;
 use he_nn::encoder::{Encoder, Plan};
-use rand::{SeedableRng, rngs::ChaCha20Rng};
+use he_nn::{Error, Parameters};
+use rand::{RngExt, SeedableRng, rngs::ChaCha20Rng};
 
 /// Sentences that the encoder does not refuse.
 fn accepted(encoder: &Encoder, rng: &mut ChaCha20Rng, count: usize) -> Vec<Vec<f64>> {
@@ -31,7 +32,11 @@ fn levels(encoder: &Encoder, log_n: u32) -> Parameters {
     Parameters::Leveled(CkksParams::insecure(spec).unwrap())
 }
 
-/// The output of a sentence through ciphertexts.
+fn words(ct: &Ciphertext) -> [Vec<u64>; 2] {
+    ct.pair().parts().map(|part| part.to_words().unwrap())
+}
+
+/// The output of a sentence through ciphertexts, whose steps are those of the plan.
 fn encrypted(plan: &Plan, sentence: &[f64], rng: &mut ChaCha20Rng) -> Vec<f64> {
     let params = plan.parameters().params();
     let ring = match plan.parameters() {
@@ -39,7 +44,7 @@ fn encrypted(plan: &Plan, sentence: &[f64], rng: &mut ChaCha20Rng) -> Vec<f64> {
         Parameters::Refreshed(boot) => boot.ring(Cpu::new()).unwrap(),
     };
     let secret = SecretKey::generate(params.rlwe(), rng);
-    let keys = EvaluationKeys::generate(&secret, &ring, plan.requirements().unwrap(), rng).unwrap();
+    let keys = EvaluationKeys::generate(&secret, &ring, plan.requirements(), rng).unwrap();
     let ev = Evaluator::new(params, &ring).unwrap();
     let packed = plan.pack(0, sentence).unwrap();
     let vectors: Vec<Vec<Complex64>> =
@@ -48,14 +53,26 @@ fn encrypted(plan: &Plan, sentence: &[f64], rng: &mut ChaCha20Rng) -> Vec<f64> {
     let plain = ev.encoder().encode_batch(&vectors, params.encoding()).unwrap();
     let encryptor = SecretEncryptor::new(params, &secret, &ring).unwrap();
     let input = encryptor.encrypt(&plain, rng).unwrap().expand().unwrap();
+    let prepared = plan.prepare(&ev).unwrap();
+    assert!(prepared.bytes() > 0);
+    let (mut work, mut steps) = (0.0, 0);
+    let mut watch = |made: Made<'_>| (work, steps) = (work + made.work, steps + 1);
     let output = match plan.parameters() {
-        Parameters::Leveled(_) => plan.infer(&ev, &input, &packed.mask, &keys, &NeverRefresh),
+        Parameters::Leveled(_) => {
+            let encoded_before =
+                prepared.infer_watched(&ev, &input, &packed.mask, &keys, &NeverRefresh, &mut watch);
+            let output = plan.infer(&ev, &input, &packed.mask, &keys, &NeverRefresh).unwrap();
+            assert_eq!(words(&encoded_before.unwrap()), words(&output));
+            Ok(output)
+        }
         Parameters::Refreshed(boot) => {
             let boot_keys = BootstrapKeys::generate(&secret, boot, &ring, rng).unwrap();
             let bootstrapper = Bootstrapper::new(boot, &ring).unwrap();
-            plan.infer(&ev, &input, &packed.mask, &keys, &bootstrapper.with_keys(&boot_keys))
+            let refresher = bootstrapper.with_keys(&boot_keys);
+            prepared.infer_watched(&ev, &input, &packed.mask, &keys, &refresher, &mut watch)
         }
     };
+    assert!((work - plan.work()).abs() <= 1e-9 * work && steps > 50);
     let decryptor = Decryptor::new(params, &secret, &ring).unwrap();
     let decrypted = decryptor.decrypt(&output.unwrap()).unwrap();
     plan.unpack(&ev.encoder().decode_real(&decrypted).unwrap()).unwrap()
@@ -86,6 +103,55 @@ fn plans_compute_what_is_simulated() {
             let wanted = encoder.simulate(0, &sentence).unwrap();
             let difference = greatest_difference(&found, &wanted);
             assert!(difference < 1e-6, "{log_n}: {difference}");
+        }
+    }
+}
+
+/// A calibration that was written belongs to its model alone, and is all that a plan needs.
+#[test]
+fn calibrations_come_back_as_they_were() {
+    let rng = &mut ChaCha20Rng::seed_from_u64(seed());
+    let encoder = Encoder::calibrate(graph("torch"), &sentences(rng, 400)).unwrap();
+    let bytes = encoder.calibration_to_bytes().unwrap();
+    let back = Encoder::from_calibration(graph("torch"), &bytes).unwrap();
+    assert_eq!(back.calibration_to_bytes().unwrap(), bytes);
+    for sentence in accepted(&encoder, rng, 5) {
+        assert_eq!(back.simulate(0, &sentence).unwrap(), encoder.simulate(0, &sentence).unwrap());
+    }
+    let [plan, again] = [&encoder, &back].map(|encoder| encoder.plan(levels(encoder, 8)).unwrap());
+    assert_eq!(plan.layers(), again.layers());
+    let mut other = graph("torch");
+    other.nodes[1].name.push('x');
+    assert!(matches!(Encoder::from_calibration(other, &bytes), Err(Error::Format { .. })));
+}
+
+/// Calibrations that are cut, longer, of another version or damaged are refused, also under a
+/// checksum that matches; what is read can be planned or is refused.
+#[test]
+fn damaged_calibrations_are_refused() {
+    let rng = &mut ChaCha20Rng::seed_from_u64(seed());
+    let of = graph("torch");
+    let encoder = Encoder::calibrate(of.clone(), &sentences(rng, 100)).unwrap();
+    let bytes = encoder.calibration_to_bytes().unwrap();
+    let read = |bytes: &[u8]| Encoder::from_calibration(of.clone(), bytes);
+    assert!(matches!(read(&[&bytes[..], &[0]].concat()), Err(Error::Format { .. })));
+    for length in (0..80).chain([bytes.len() - 1]) {
+        assert!(matches!(read(&bytes[..length]), Err(Error::Format { .. })));
+    }
+    let mut newer = bytes.clone();
+    newer[8] = 2;
+    assert!(matches!(read(&newer), Err(Error::Version { found: 2, supported: 1 })));
+    const BODY: usize = 8 + 4 + 32 + 32;
+    let parameters = levels(&encoder, 8);
+    for _ in 0..300 {
+        let mut damaged = bytes.clone();
+        let at = rng.random_range(BODY..bytes.len());
+        damaged[at] ^= rng.random_range(1..=255);
+        assert!(matches!(read(&damaged), Err(Error::Format { .. })));
+        let hash = blake3::hash(&damaged[BODY..]);
+        damaged[BODY - 32..BODY].copy_from_slice(hash.as_bytes());
+        if let Ok(encoder) = read(&damaged) {
+            let _ = encoder.plan(parameters.clone());
         }
     }
 }

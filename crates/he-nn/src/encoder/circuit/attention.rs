@@ -4,7 +4,7 @@
 use super::map::Map;
 use super::plain::{Kept, Plain};
 use super::softmax::Scores;
-use super::{Circuit, Value};
+use super::{Circuit, Part, Value};
 use crate::encoder::softmax::{Approximate, Shift};
 use he_core::Result;
 use std::sync::Arc;
@@ -29,6 +29,7 @@ impl Circuit {
         approximate: &Approximate,
     ) -> Result<Value> {
         let (layout, parts) = (self.layout, self.layout.rows.div_ceil(heads.inner));
+        let begin = self.steps.len();
         let shift = self.shifts(k, heads, approximate);
         let turns: Vec<i64> = (0..layout.rows).map(|row| (row * layout.period) as i64).collect();
         let factor = heads.factor * 0.5f64.powi(approximate.halvings as i32);
@@ -43,8 +44,12 @@ impl Circuit {
         });
         let scores: Vec<Value> = scores.collect();
         let scores = self.joined(scores);
+        self.at_part(begin, Part::Scores);
+        let begin = self.steps.len();
         let places = Scores { heads: heads.heads, inner: heads.inner, others: Arc::new(self.others(heads)) };
         let weights = self.softmax(scores, &places, approximate)?;
+        self.at_part(begin, Part::Softmax);
+        let begin = self.steps.len();
         let spread = (0..layout.blocks).map(|block| {
             let part = self.picked(weights.value, block * parts..(block + 1) * parts);
             self.map(part, self.weights_of_features(heads, &weights.factors))
@@ -57,7 +62,9 @@ impl Circuit {
         });
         let values: Vec<Value> = values.collect();
         let values = self.joined(values);
-        Ok(self.contracted(spread, values))
+        let found = self.contracted(spread, values);
+        self.at_part(begin, Part::Values);
+        Ok(found)
     }
 
     /// Sums over the features of each head of products for each distance: those of distance i x

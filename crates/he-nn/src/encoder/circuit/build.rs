@@ -3,14 +3,14 @@
 use super::layout::Layout;
 use super::map::Map;
 use super::plain::Plain;
-use super::{Circuit, Op, Step, Value};
+use super::{Circuit, Op, Part, Step, Value};
 use he_core::circuits::ckks::Polynomial;
 use std::ops::Range;
 
 impl Circuit {
     /// Without steps but the input, of one ciphertext.
     pub fn new(layout: Layout) -> Self {
-        let input = Step { op: Op::Input, count: 1, node: 0, is_small: true };
+        let input = Step { op: Op::Input, count: 1, node: 0, part: Part::Sum, is_small: true };
         Self { layout, steps: vec![input] }
     }
 
@@ -24,14 +24,19 @@ impl Circuit {
             Op::Picked(_, range) => range.len(),
             op => op.operands().first().map_or(0, |&operand| of(operand)),
         };
-        let node = self.steps.last().map_or(0, |step| step.node);
-        self.steps.push(Step { op, count, node, is_small: false });
+        let (node, part) = self.steps.last().map_or((0, Part::Sum), |step| (step.node, step.part));
+        self.steps.push(Step { op, count, node, part, is_small: false });
         self.steps.len() - 1
     }
 
     /// Says of which node of the graph the last step and those after it are parts.
     pub fn at_node(&mut self, first: Value, node: usize) {
         self.steps[first..].iter_mut().for_each(|step| step.node = node);
+    }
+
+    /// Says to which part the last step and those after it belong.
+    pub fn at_part(&mut self, first: Value, part: Part) {
+        self.steps[first..].iter_mut().for_each(|step| step.part = part);
     }
 
     /// Says that a value's numbers are within -1 and 1.

@@ -3,7 +3,7 @@
 use super::attention::Heads;
 use super::layout::Layout;
 use super::map::Map;
-use super::{Circuit, Value};
+use super::{Circuit, Part, Value};
 use crate::canonical::moves;
 use crate::encoder::{Approximate, Encoder, gelu};
 use crate::error::{Error, Result};
@@ -75,6 +75,9 @@ impl Assembled {
             let first = assembly.circuit.steps.len();
             assembly.node(id)?;
             assembly.circuit.at_node(first, id);
+            if let Some(part) = part_of(&graph.nodes[id].op) {
+                assembly.circuit.at_part(first, part);
+            }
         }
         let Held { value, unit } = assembly.of(output)?;
         let form = match graph.nodes[output].op {
@@ -91,6 +94,18 @@ impl Assembled {
 fn unplanned(graph: &Graph, id: usize) -> Error {
     let node = &graph.nodes[id];
     Error::Unplanned { operator: node.operator.clone(), node: node.name.clone() }
+}
+
+/// The part of the encoder that an operation is; attention has several.
+fn part_of(op: &Op) -> Option<Part> {
+    match op {
+        Op::Dense(_) => Some(Part::Linear),
+        Op::Add => Some(Part::Sum),
+        Op::LayerNorm(_) => Some(Part::Norm),
+        Op::Function(_) => Some(Part::Function),
+        Op::MaskedMean => Some(Part::Pooling),
+        _ => None,
+    }
 }
 
 /// The one value that is encrypted.

@@ -5,11 +5,14 @@
 //! through them alone, every set of refreshes is tried; from border to border, the cheapest way to
 //! each need is kept.
 
-use super::{Circuit, Op, Value};
-use crate::encoder::cost::Counts;
+use super::{Circuit, Op, Step, Value};
+use crate::encoder::Counts;
 use crate::error::{Error, Result};
 use crate::levels::Range;
+use crate::maps::Outline;
+use he_core::ckks::CkksParams;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// The most values between two borders that may be refreshed.
 const MOST: usize = 14;
@@ -19,6 +22,8 @@ const MOST: usize = 14;
 pub struct Schedule {
     /// The level that each value has for the steps after it; `None` for values that none takes.
     pub levels: Vec<Option<usize>>,
+    /// The level on which its step leaves it: another one if it is refreshed after that.
+    pub made: Vec<Option<usize>>,
     /// Whether it is refreshed before.
     pub refreshed: Vec<bool>,
 }
@@ -73,7 +78,11 @@ impl Circuit {
         let mut refreshed = vec![false; self.steps.len()];
         best.refreshed.iter().for_each(|&value| refreshed[value] = true);
         let levels = self.needs(0, end, least, &refreshed, range);
-        Ok(Schedule { levels, refreshed })
+        let made = |(level, refreshed): (&Option<usize>, &bool)| {
+            level.map(|level| if *refreshed { least } else { level })
+        };
+        let made = levels.iter().zip(&refreshed).map(made).collect();
+        Ok(Schedule { levels, made, refreshed })
     }
 
     fn too_deep(&self, range: Range) -> String {
@@ -178,23 +187,39 @@ impl Circuit {
         (self.steps[id].count * self.layout.blocks).div_ceil(2)
     }
 
-    /// The operations of each step.
+    /// The outline of each map.
     ///
     /// # Errors
     /// The errors of [`Map::outline`](super::map::Map::outline).
-    pub fn counts(&self) -> Result<Vec<Counts>> {
-        self.steps.iter().map(|step| self.counts_of(&step.op, step.count)).collect()
+    pub fn outlines(&self, params: &CkksParams) -> Result<Vec<Option<Arc<Outline>>>> {
+        let mut found: Vec<Option<Arc<Outline>>> = Vec::with_capacity(self.steps.len());
+        for (id, step) in self.steps.iter().enumerate() {
+            let same = self.equal_map(id, |_| true).and_then(|same| found[same].clone());
+            found.push(match (&step.op, same) {
+                (Op::Map(_, map), None) => Some(Arc::new(map.outline(&self.layout, params)?)),
+                (_, same) => same,
+            });
+        }
+        Ok(found)
     }
 
-    fn counts_of(&self, op: &Op, count: usize) -> Result<Counts> {
+    /// The operations of each step, with the outlines of the maps.
+    pub fn counts(&self, outlines: &[Option<Arc<Outline>>]) -> Vec<Counts> {
+        let of =
+            |(step, outline): (&Step, &Option<_>)| self.counts_of(&step.op, step.count, outline.as_deref());
+        self.steps.iter().zip(outlines).map(of).collect()
+    }
+
+    fn counts_of(&self, op: &Op, count: usize, outline: Option<&Outline>) -> Counts {
         let blocks = self.layout.blocks;
         let none = Counts::default();
         let of = |value: Value| self.steps[value].count;
         let mut counts = match op {
-            Op::Map(_, map) => {
-                let outline = map.outline(&self.layout)?;
-                Counts { baby: outline.rotations(), plain: outline.diagonals(), ..none }
-            }
+            Op::Map(..) => outline.map_or(none, |outline| Counts {
+                baby: outline.rotations,
+                plain: outline.diagonals,
+                ..none
+            }),
             Op::Rotated(_, steps) => match steps.iter().filter(|&&step| step != 0).count() {
                 1 => Counts { rotations: 1, ..none },
                 more => Counts { hoisted: more, ..none },
@@ -209,6 +234,6 @@ impl Circuit {
             _ => none,
         };
         counts *= blocks;
-        Ok(counts)
+        counts
     }
 }

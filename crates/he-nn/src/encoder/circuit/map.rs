@@ -1,9 +1,12 @@
 //! Linear maps of the features of each token.
 
 use super::layout::Layout;
+use crate::maps::Outline;
 use he_core::circuits::ckks::{BlockTransform, TensorLayout};
+use he_core::ckks::CkksParams;
 
-/// The tokens for which the diagonals of a map are made where their number does not matter.
+/// The tokens for which the diagonals of a map are made: those of more tokens are the same vectors
+/// again and again, and so are the steps of rotations, which stay within a token on either side.
 const FEW: usize = 4;
 
 /// A map from the features of a token, over several ciphertexts, to others, the same for all
@@ -22,25 +25,12 @@ pub struct Map {
 }
 
 impl Map {
-    /// For ciphertexts of the layout.
+    /// For ciphertexts of the layout: vectors of a few tokens, which repeat.
     ///
     /// # Errors
     /// The errors of [`BlockTransform::new`], for weights that are not finite.
     pub fn transform(&self, layout: &Layout) -> he_core::Result<BlockTransform> {
-        let babies = self.outline(layout)?.babies();
-        self.of_rows(layout.period, layout.rows, Some(babies))
-    }
-
-    /// The same for a few tokens: the steps of its rotations, the number of its diagonals and their
-    /// bytes are those of the whole.
-    ///
-    /// # Errors
-    /// As for [`transform`](Self::transform).
-    pub fn outline(&self, layout: &Layout) -> he_core::Result<BlockTransform> {
-        self.of_rows(layout.period, layout.rows.min(FEW), None)
-    }
-
-    fn of_rows(&self, period: usize, rows: usize, babies: Option<usize>) -> he_core::Result<BlockTransform> {
+        let (period, rows) = (layout.period, layout.rows.min(FEW));
         let slots = rows * period;
         let side = |ciphertexts: usize| TensorLayout::vector(ciphertexts * slots, slots);
         let (input, output) = (side(self.inputs)?, side(self.outputs)?);
@@ -52,12 +42,17 @@ impl Map {
             };
             self.entries.iter().map(at)
         });
-        let map = match babies {
-            Some(babies) => BlockTransform::with_babies(&input, &output, entries, babies)?,
-            None => BlockTransform::new(&input, &output, entries)?,
-        };
         let bias = self.bias.iter().enumerate().filter(|(_, bias)| **bias != 0.0);
-        map.with_bias(bias.flat_map(|(to, &bias)| (0..rows).map(move |row| (place(to, row), bias))))
+        BlockTransform::new(&input, &output, entries)?
+            .with_bias(bias.flat_map(|(to, &bias)| (0..rows).map(move |row| (place(to, row), bias))))
+    }
+
+    /// The costs of it.
+    ///
+    /// # Errors
+    /// As for [`transform`](Self::transform).
+    pub fn outline(&self, layout: &Layout, params: &CkksParams) -> he_core::Result<Outline> {
+        Outline::new(&self.transform(layout)?, params)
     }
 
     /// Its value on the features of one token.

@@ -15,6 +15,7 @@ pub mod levels;
 pub mod map;
 mod norm;
 pub mod plain;
+pub mod prepared;
 pub mod run;
 mod softmax;
 
@@ -107,6 +108,30 @@ impl Op {
     }
 }
 
+/// The part of an encoder that a step belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Part {
+    /// Linear layers.
+    Linear,
+    /// Products of queries and keys.
+    Scores,
+    /// Softmax.
+    Softmax,
+    /// Products of weights and values.
+    Values,
+    /// Sums of values.
+    Sum,
+    /// Layer normalisation.
+    Norm,
+    /// Functions of hidden units.
+    Function,
+    /// The mean of the tokens.
+    Pooling,
+    /// Refreshes, of any of the others' values.
+    Refresh,
+}
+
 /// A step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
@@ -116,6 +141,8 @@ pub struct Step {
     pub count: usize,
     /// The node of the graph that it is a part of.
     pub node: usize,
+    /// The part of the encoder.
+    pub part: Part,
     /// Whether its numbers are within -1 and 1, so that it can be refreshed.
     pub is_small: bool,
 }

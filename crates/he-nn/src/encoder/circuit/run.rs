@@ -1,11 +1,11 @@
 //! Circuits on ciphertexts.
 
 use super::levels::Schedule;
-use super::plain::Plain;
+use super::prepared::Prepared;
 use super::{Circuit, Op, Value};
 use he_core::backend::RingOps;
 use he_core::circuits::ckks::Refresher;
-use he_core::ckks::{Ciphertext, Complex64, Encoding, Evaluator, Plaintext};
+use he_core::ckks::{Ciphertext, Evaluator, Plaintext};
 use he_core::rlwe::EvaluationKeys;
 use he_core::{Error, Result};
 
@@ -18,6 +18,8 @@ pub struct Run<'r, B: RingOps, R> {
     pub circuit: &'r Circuit,
     /// Its levels.
     pub schedule: &'r Schedule,
+    /// Maps and numbers that are encoded already.
+    pub prepared: &'r Prepared<B>,
     /// The evaluator.
     pub ev: &'r Evaluator<B>,
     /// The keys.
@@ -30,36 +32,32 @@ pub struct Run<'r, B: RingOps, R> {
 
 impl<B: RingOps, R: Refresher<B>> Run<'_, B, R> {
     /// The output, for a ciphertext of the input: a batch of the vectors of one sentence, which
-    /// repeat in all slots.
+    /// repeat in all slots. `made` is called after each step, and after each refresh (`true`).
     ///
     /// # Errors
     /// The errors of the operations.
-    pub fn output(&self, input: &Ciphertext<B>) -> Result<Ciphertext<B>> {
+    pub fn output(&self, input: &Ciphertext<B>, made: &mut dyn FnMut(Value, bool)) -> Result<Ciphertext<B>> {
         let last = self.circuit.last_uses();
         let mut values: Vec<Vec<Ciphertext<B>>> = Vec::with_capacity(last.len());
         for (id, step) in self.circuit.steps.iter().enumerate() {
-            values.push(self.step(id, input, &values)?);
+            let (Some(level), Some(low)) = (self.schedule.levels[id], self.schedule.made[id]) else {
+                values.push(Vec::new());
+                continue;
+            };
+            let mut value = self.value(id, low, input, &values)?;
+            made(id, false);
+            if self.schedule.refreshed[id] {
+                let fresh = value.iter().map(|ct| self.lowered(&self.refreshed(ct)?, level));
+                value = fresh.collect::<Result<_>>()?;
+                made(id, true);
+            }
+            values.push(value);
             for operand in step.op.operands().into_iter().filter(|&operand| last[operand] == Some(id)) {
                 values[operand] = Vec::new();
             }
         }
         let output = values.pop().and_then(|mut value| value.pop());
         output.ok_or_else(|| Error::argument("circuit", "no output".to_owned()))
-    }
-
-    fn step(
-        &self,
-        id: Value,
-        input: &Ciphertext<B>,
-        values: &[Vec<Ciphertext<B>>],
-    ) -> Result<Vec<Ciphertext<B>>> {
-        let Some(level) = self.schedule.levels[id] else { return Ok(Vec::new()) };
-        let op = &self.circuit.steps[id].op;
-        if !self.schedule.refreshed[id] {
-            return self.value(op, level, input, values);
-        }
-        let low = self.value(op, self.refresher.reserve(), input, values)?;
-        low.iter().map(|ct| self.lowered(&self.refreshed(ct)?, level)).collect()
     }
 
     /// A refresh of real numbers.
@@ -77,11 +75,12 @@ impl<B: RingOps, R: Refresher<B>> Run<'_, B, R> {
     /// The value of a step on a level.
     fn value(
         &self,
-        op: &Op,
+        id: Value,
         level: usize,
         input: &Ciphertext<B>,
         values: &[Vec<Ciphertext<B>>],
     ) -> Result<Vec<Ciphertext<B>>> {
+        let op = &self.circuit.steps[id].op;
         let above = level + op.depth();
         let of = |x: Value| -> Result<Vec<Ciphertext<B>>> {
             values[x].iter().map(|ct| self.lowered(ct, above)).collect()
@@ -97,9 +96,10 @@ impl<B: RingOps, R: Refresher<B>> Run<'_, B, R> {
         let (ev, keys) = (self.ev, self.keys);
         match op {
             Op::Input => Ok(vec![self.lowered(input, level)?]),
-            Op::Map(x, map) => {
-                map.transform(&self.circuit.layout)?.prepare(ev, above)?.apply(ev, &of(*x)?, keys)
-            }
+            Op::Map(x, map) => match self.prepared.map(id) {
+                Some(map) => map.apply(ev, &of(*x)?, keys),
+                None => map.transform(&self.circuit.layout)?.prepare(ev, above)?.apply(ev, &of(*x)?, keys),
+            },
             Op::Rotated(x, steps) => match (&of(*x)?[..], &steps[..]) {
                 ([ct], &[step]) => Ok(vec![ev.rotate(ct, step, keys)?]),
                 ([ct], steps) => ev.rotate_many(ct, steps, keys),
@@ -130,15 +130,8 @@ impl<B: RingOps, R: Refresher<B>> Run<'_, B, R> {
                 let pairs: Vec<[&Ciphertext<B>; 2]> = a.iter().zip(&b).map(|(a, b)| [a, b]).collect();
                 Ok(vec![ev.sum_of_products(&pairs, keys)?])
             }
-            Op::Weighted(x, plain) => {
-                let encoding = self.encoding(above)?.for_multiplying(ev.params())?;
-                let plain = self.encoded(plain, encoding)?;
-                of(*x)?.iter().zip(&plain).map(|(ct, plain)| ev.mul_plain(ct, plain)).collect()
-            }
-            Op::Offset(x, plain) => {
-                let plain = self.encoded(plain, self.encoding(level)?)?;
-                of(*x)?.iter().zip(&plain).map(|(ct, plain)| ev.add_plain(ct, plain)).collect()
-            }
+            &Op::Weighted(x, _) => self.with_numbers(id, level, &of(x)?, |ct, plain| ev.mul_plain(ct, plain)),
+            &Op::Offset(x, _) => self.with_numbers(id, level, &of(x)?, |ct, plain| ev.add_plain(ct, plain)),
             &Op::From(x, number) => each(x, &|ct| ev.add_scalar(&ev.neg(ct)?, number.into())),
             &Op::Plus(x, number) => each(x, &|ct| ev.add_scalar(ct, number.into())),
             &Op::Scaled(x, factor) => each(x, &|ct| ev.mul_scalar(ct, factor)),
@@ -149,19 +142,19 @@ impl<B: RingOps, R: Refresher<B>> Run<'_, B, R> {
         }
     }
 
-    fn encoding(&self, level: usize) -> Result<Encoding> {
-        let params = self.ev.params();
-        Ok(params.encoding().at_level(params, level)?.slots(self.circuit.layout.slots()))
-    }
-
-    fn encoded(&self, plain: &Plain, to: Encoding) -> Result<Vec<Plaintext<B>>> {
-        let encode = |vectors: Vec<Vec<f64>>| {
-            let complex = |vector: Vec<f64>| vector.into_iter().map(Complex64::from).collect();
-            let vectors: Vec<Vec<Complex64>> = vectors.into_iter().map(complex).collect();
-            let vectors: Vec<&[Complex64]> = vectors.iter().map(Vec::as_slice).collect();
-            self.ev.encoder().encode_batch(&vectors, to)
-        };
-        plain.numbers(&self.circuit.layout, self.mask).into_iter().map(encode).collect()
+    /// Ciphertexts combined with the numbers of a step.
+    fn with_numbers(
+        &self,
+        id: Value,
+        level: usize,
+        cts: &[Ciphertext<B>],
+        f: impl Fn(&Ciphertext<B>, &Plaintext<B>) -> Result<Ciphertext<B>>,
+    ) -> Result<Vec<Ciphertext<B>>> {
+        let all = |plain: &[Plaintext<B>]| cts.iter().zip(plain).map(|(ct, plain)| f(ct, plain)).collect();
+        match self.prepared.plain(id) {
+            Some(plain) => all(plain),
+            None => all(&self.circuit.encoded(id, level, self.mask, self.ev)?),
+        }
     }
 }
 
