@@ -7,11 +7,11 @@
 //! target/release/examples/encrypted_encoder run MODEL CALIBRATION TABLE SENTENCES
 //! ```
 //!
-//! Each line of a table holds the numbers of all inputs of an example. `calibrate` writes the ranges
-//! of a table, and `plan` prints levels, operations and bytes. `run` computes the first so many
-//! examples of a table that are within the ranges, and prints the cosine to the exact output, and
-//! the seconds of each part and of each layer beside those that the plan predicts. It ends before
-//! it starts where the device has too little memory. `HE_DEVICE=cpu` computes on the CPU.
+//! Each line of a table holds the numbers of all inputs of an example. `calibrate` writes the
+//! ranges of a table, and `plan` prints levels, operations and bytes. `run` computes the first so
+//! many examples of a table that are within the ranges, and prints the cosine to the exact output,
+//! and the seconds of each part and of each layer beside those that the plan predicts. It ends
+//! before it starts where the device has too little memory. `HE_DEVICE=cpu` computes on the CPU.
 
 use he_core::backend::{Cpu, RingOps};
 use he_core::bootstrapping::{BootstrapKeys, Bootstrapper, presets};
