@@ -4,21 +4,25 @@
 //! cargo build --release -p he-nn --example encrypted_encoder
 //! target/release/examples/encrypted_encoder calibrate MODEL TABLE CALIBRATION
 //! target/release/examples/encrypted_encoder plan MODEL CALIBRATION
+//! target/release/examples/encrypted_encoder check MODEL CALIBRATION TABLE SENTENCES
 //! target/release/examples/encrypted_encoder run MODEL CALIBRATION TABLE SENTENCES
 //! ```
 //!
 //! Each line of a table holds the numbers of all inputs of an example. `calibrate` writes the
-//! ranges of a table, and `plan` prints levels, operations and bytes. `run` computes the first so
-//! many examples of a table that are within the ranges, and prints the cosine to the exact output,
-//! and the seconds of each part and of each layer beside those that the plan predicts. It ends
-//! before it starts where the device has too little memory. `HE_DEVICE=cpu` computes on the CPU.
+//! ranges of a table, and `plan` prints levels, operations and bytes. `check` computes the steps of
+//! the plan in the clear. `run` computes the first so many examples of a table that are within the
+//! ranges, and prints the cosine to the exact output, and the seconds of each part and of each
+//! layer beside those that the plan predicts; with `HE_TRACE=1` also how far the last ciphertext of
+//! each step is from the clear. It ends before it starts where the device has too little memory.
+//! `HE_DEVICE=cpu` computes on the CPU, and `HE_INSECURE_LOG_N=9` at a degree for tests alone.
 
 use he_core::backend::{Cpu, RingOps};
-use he_core::bootstrapping::{BootstrapKeys, Bootstrapper, presets};
+use he_core::bootstrapping::presets::{self, Preset};
+use he_core::bootstrapping::{BootstrapKeys, BootstrapParams, BootstrapSpec, Bootstrapper};
 use he_core::ckks::{Complex64, Decryptor, Evaluator, SecretEncryptor};
 use he_core::rlwe::{EvaluationKeys, SecretKey};
 use he_cuda::Cuda;
-use he_nn::encoder::plan::Packed;
+use he_nn::encoder::plan::{Made, Packed};
 use he_nn::encoder::{Counts, Encoder, Part, Plan};
 use he_nn::onnx::{Model, Reading};
 use he_nn::{Graph, Parameters};
@@ -47,6 +51,15 @@ fn main() -> Outcome<()> {
             Ok(std::fs::write(to, encoder.calibration_to_bytes()?)?)
         }
         ["plan", path, calibration] => planned(path, calibration).map(drop),
+        ["check", path, calibration, examples, count] => {
+            let plan = planned(path, calibration)?;
+            for (index, example) in table(examples)?.iter().take(count.parse()?).enumerate() {
+                let Ok(found) = plan.apply_plain(index, example) else { continue };
+                let exact = plan.encoder().graph().apply_plain(example)?;
+                println!("sentence {index}: cosine {:.6} in the clear", cosine(&found, &exact));
+            }
+            Ok(())
+        }
         ["run", path, calibration, examples, count] => {
             let plan = planned(path, calibration)?;
             let (examples, count) = (table(examples)?, count.parse()?);
@@ -69,7 +82,15 @@ fn planned(path: &str, calibration: &str) -> Outcome<Plan> {
     let mut clock = Clock::start();
     let encoder = Encoder::from_calibration(model(path)?, &std::fs::read(calibration)?)?;
     clock.tell("read");
-    let plan = encoder.plan(Parameters::Refreshed(presets::fast()?))?;
+    let parameters = match std::env::var("HE_INSECURE_LOG_N") {
+        Ok(log_n) => {
+            let log_n: u32 = log_n.parse()?;
+            let spec = BootstrapSpec { log_n, log_slots: log_n - 1, ..Preset::Fast.spec() };
+            BootstrapParams::insecure(spec)?
+        }
+        Err(_) => presets::fast()?,
+    };
+    let plan = encoder.plan(Parameters::Refreshed(parameters))?;
     clock.tell("planned");
     print_plan(&plan)?;
     Ok(plan)
@@ -154,8 +175,8 @@ fn run<B: RingOps>(plan: &Plan, examples: &[Vec<f64>], count: usize, device: B) 
         clock.tell("sentence");
         let (mut times, mut kinds) = (Times::new(), BTreeMap::<(Part, String), (f64, f64, usize)>::new());
         let (mut norms, mut last) = (0, Part::Linear);
-        prepared.infer_watched(&ev, &input, &packed.mask, &keys, &refresher, &mut |made| {
-            let _ = device.synchronize();
+        prepared.infer_watched(&ev, &input, &packed.mask, &keys, &refresher, &mut |made, _| {
+            device.synchronize()?;
             if made.part != Part::Norm && last == Part::Norm && made.part != Part::Refresh {
                 norms += 1;
             }
@@ -166,8 +187,18 @@ fn run<B: RingOps>(plan: &Plan, examples: &[Vec<f64>], count: usize, device: B) 
             entry.1 += made.work / speed;
             let entry = kinds.entry((made.part, kind(&made.counts))).or_default();
             *entry = (entry.0 + seconds, entry.1 + made.work / speed, entry.2 + 1);
+            Ok(())
         })?;
         print_times(&times);
+        if std::env::var_os("HE_TRACE").is_some() {
+            let far = trace(plan, index, example)?;
+            prepared.infer_watched(&ev, &input, &packed.mask, &keys, &refresher, &mut |made, value| {
+                let Some(last) = value.last() else { return Ok(()) };
+                let found = ev.encoder().decode_real(&decryptor.decrypt(last)?)?;
+                far(&made, last.level(), &found[0]);
+                Ok(())
+            })?;
+        }
         for ((part, kind), (seconds, predicted, steps)) in kinds {
             println!("{part:?} of {kind}: {steps} steps, {seconds:.4} s, predicted {predicted:.4}");
         }
@@ -185,6 +216,23 @@ fn run<B: RingOps>(plan: &Plan, examples: &[Vec<f64>], count: usize, device: B) 
         done += 1;
     }
     Ok(())
+}
+
+/// A function that prints how far the first vector of a step's last ciphertext is from the clear.
+fn trace(plan: &Plan, index: usize, example: &[f64]) -> Outcome<impl Fn(&Made<'_>, usize, &[f64])> {
+    let mut clear: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
+    plan.apply_plain_watched(index, example, &mut |step, value| {
+        if let Some(first) = value.last().and_then(|value| value.first()) {
+            clear.insert(step, first.clone());
+        }
+    })?;
+    Ok(move |made: &Made<'_>, level: usize, found: &[f64]| {
+        let Some(clear) = clear.get(&made.step) else { return };
+        let far = clear.iter().zip(found).map(|(x, y)| (x - y).abs()).fold(0.0, f64::max);
+        let most = clear.iter().fold(0f64, |most, x| most.max(x.abs()));
+        let (step, part, kind) = (made.step, made.part, kind(&made.counts));
+        println!("step {step} {part:?} {kind}: level {level}, at most {most:.3e}, off by {far:.3e}");
+    })
 }
 
 fn encode<B: RingOps>(ev: &Evaluator<B>, packed: &Packed) -> Outcome<he_core::ckks::Plaintext<B>> {

@@ -221,7 +221,8 @@ impl Error {
             Self::NotOnnx { .. } => "export the model again, as one .onnx file",
             Self::Unsupported { hint, .. } | Self::Model { hint, .. } => hint,
             Self::Unplanned { .. } => {
-                "for a sentence encoder, use `encoder::Encoder`, which simulates and plans it"
+                "commands and Python compute networks of one input without attention; encoders of sentences are \
+                 computed by programs in Rust, with `he_nn::encoder`"
             }
             Self::DynamicShape { .. } => {
                 "export the model with fixed dimensions, or give this one a number when the model is read; only \

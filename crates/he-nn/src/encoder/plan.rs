@@ -71,6 +71,8 @@ pub struct PreparedPlan<'p, B: RingOps = Cpu> {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Made<'p> {
+    /// Its number: the steps of [`Plan::apply_plain_watched`] have the same.
+    pub step: usize,
     /// The node of the model.
     pub node: &'p Node,
     /// The part of the encoder.
@@ -271,7 +273,7 @@ impl Plan {
         let above = if refresh { level } else { low + step.op.depth() };
         let work = counts.work(self.parameters.params(), above, self.refresh);
         let node = &self.encoder.graph().nodes[step.node];
-        Some((Made { node, part, counts, work }, level))
+        Some((Made { step: id, node, part, counts, work }, level))
     }
 
     /// The operations of an evaluation.
@@ -340,10 +342,24 @@ impl Plan {
     /// # Errors
     /// The errors of [`pack`](Self::pack).
     pub fn apply_plain(&self, index: usize, example: &[f64]) -> Result<Vec<f64>> {
+        self.apply_plain_watched(index, example, &mut |_, _| {})
+    }
+
+    /// Runs [`apply_plain`](Self::apply_plain) with a call after each step: its number, and the
+    /// vectors of each of its ciphertexts.
+    ///
+    /// # Errors
+    /// The errors of [`pack`](Self::pack).
+    pub fn apply_plain_watched(
+        &self,
+        index: usize,
+        example: &[f64],
+        made: &mut dyn FnMut(usize, &[Vec<Vec<f64>>]),
+    ) -> Result<Vec<f64>> {
         let Packed { mut vectors, mask } = self.pack(index, example)?;
         let slots = self.assembled.circuit.layout.slots();
         vectors.iter_mut().for_each(|vector| vector.truncate(slots));
-        self.unpack(&self.assembled.circuit.apply_plain(&vectors, &mask))
+        self.unpack(&self.assembled.circuit.apply_plain(&vectors, &mask, made))
     }
 
     /// The encrypted output of an encrypted sentence: one ciphertext that holds the
@@ -362,7 +378,7 @@ impl Plan {
         refresher: &impl Refresher<B>,
     ) -> Result<Ciphertext<B>> {
         let nothing = Prepared::nothing(&self.assembled.circuit);
-        self.run(ev, input, mask, keys, refresher, &nothing, &mut |_| {})
+        self.run(ev, input, mask, keys, refresher, &nothing, &mut |_, _| Ok(()))
     }
 
     /// Encodes the linear maps, and all numbers that do not depend on the mask, for a device.
@@ -384,16 +400,15 @@ impl Plan {
         keys: &EvaluationKeys<B>,
         refresher: &impl Refresher<B>,
         prepared: &Prepared<B>,
-        done: &mut dyn FnMut(Made<'_>),
+        done: &mut dyn FnMut(Made<'_>, &[Ciphertext<B>]) -> he_core::Result<()>,
     ) -> Result<Ciphertext<B>> {
         self.check(ev, input, mask, refresher)?;
         self.requirements().check(keys)?;
         let (circuit, schedule) = (&self.assembled.circuit, &self.schedule);
         let run = Run { circuit, schedule, prepared, ev, keys, refresher, mask };
-        let mut made = |id: usize, refresh: bool| {
-            if let Some((made, ..)) = self.made(id, refresh) {
-                done(made);
-            }
+        let mut made = |id: usize, refresh: bool, value: &[Ciphertext<B>]| match self.made(id, refresh) {
+            Some((made, ..)) => done(made, value),
+            None => Ok(()),
         };
         Ok(run.output(input, &mut made)?)
     }
@@ -444,13 +459,14 @@ impl<B: RingOps> PreparedPlan<'_, B> {
         keys: &EvaluationKeys<B>,
         refresher: &impl Refresher<B>,
     ) -> Result<Ciphertext<B>> {
-        self.infer_watched(ev, input, mask, keys, refresher, &mut |_| {})
+        self.infer_watched(ev, input, mask, keys, refresher, &mut |_, _| Ok(()))
     }
 
-    /// Runs [`infer`](Self::infer) with a call after each step and after each refresh.
+    /// Runs [`infer`](Self::infer) with a call after each step and after each refresh, which sees
+    /// its value. An error of the call ends the inference.
     ///
     /// # Errors
-    /// The errors of [`Plan::infer`].
+    /// The errors of [`Plan::infer`] and of `done`.
     pub fn infer_watched(
         &self,
         ev: &Evaluator<B>,
@@ -458,7 +474,7 @@ impl<B: RingOps> PreparedPlan<'_, B> {
         mask: &[bool],
         keys: &EvaluationKeys<B>,
         refresher: &impl Refresher<B>,
-        done: &mut dyn FnMut(Made<'_>),
+        done: &mut dyn FnMut(Made<'_>, &[Ciphertext<B>]) -> he_core::Result<()>,
     ) -> Result<Ciphertext<B>> {
         self.plan.run(ev, input, mask, keys, refresher, &self.prepared, done)
     }

@@ -56,7 +56,11 @@ fn encrypted(plan: &Plan, sentence: &[f64], rng: &mut ChaCha20Rng) -> Vec<f64> {
     let prepared = plan.prepare(&ev).unwrap();
     assert!(prepared.bytes() > 0);
     let (mut work, mut steps) = (0.0, 0);
-    let mut watch = |made: Made<'_>| (work, steps) = (work + made.work, steps + 1);
+    let mut watch = |made: Made<'_>, value: &[Ciphertext]| {
+        (work, steps) = (work + made.work, steps + 1);
+        assert!(!value.is_empty());
+        Ok(())
+    };
     let output = match plan.parameters() {
         Parameters::Leveled(_) => {
             let encoded_before =

@@ -1,17 +1,24 @@
 //! Circuits in the clear: the reference for ciphertexts.
 
-use super::{Circuit, Op};
+use super::{Circuit, Op, Value};
 
 /// The ciphertexts of a value, each with its vectors.
 type Held = Vec<Vec<Vec<f64>>>;
 
 impl Circuit {
-    /// The vectors of the output, for those of the input and a mask, in float64.
-    pub fn apply_plain(&self, input: &[Vec<f64>], mask: &[bool]) -> Vec<Vec<f64>> {
+    /// The vectors of the output, for those of the input and a mask, in float64. `made` sees the
+    /// value of each step.
+    pub fn apply_plain(
+        &self,
+        input: &[Vec<f64>],
+        mask: &[bool],
+        made: &mut dyn FnMut(Value, &[Vec<Vec<f64>>]),
+    ) -> Vec<Vec<f64>> {
         let last = self.last_uses();
         let mut values: Vec<Held> = Vec::with_capacity(self.steps.len());
         for (id, step) in self.steps.iter().enumerate() {
             let value = self.step_plain(&step.op, &values, input, mask);
+            made(id, &value);
             values.push(value);
             for operand in step.op.operands().into_iter().filter(|&operand| last[operand] == Some(id)) {
                 values[operand] = Vec::new();

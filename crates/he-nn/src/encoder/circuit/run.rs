@@ -32,11 +32,15 @@ pub struct Run<'r, B: RingOps, R> {
 
 impl<B: RingOps, R: Refresher<B>> Run<'_, B, R> {
     /// The output, for a ciphertext of the input: a batch of the vectors of one sentence, which
-    /// repeat in all slots. `made` is called after each step, and after each refresh (`true`).
+    /// repeat in all slots. `made` sees the value of each step, and again after each refresh (`true`).
     ///
     /// # Errors
     /// The errors of the operations.
-    pub fn output(&self, input: &Ciphertext<B>, made: &mut dyn FnMut(Value, bool)) -> Result<Ciphertext<B>> {
+    pub fn output(
+        &self,
+        input: &Ciphertext<B>,
+        made: &mut dyn FnMut(Value, bool, &[Ciphertext<B>]) -> Result<()>,
+    ) -> Result<Ciphertext<B>> {
         let last = self.circuit.last_uses();
         let mut values: Vec<Vec<Ciphertext<B>>> = Vec::with_capacity(last.len());
         for (id, step) in self.circuit.steps.iter().enumerate() {
@@ -45,11 +49,11 @@ impl<B: RingOps, R: Refresher<B>> Run<'_, B, R> {
                 continue;
             };
             let mut value = self.value(id, low, input, &values)?;
-            made(id, false);
+            made(id, false, &value)?;
             if self.schedule.refreshed[id] {
                 let fresh = value.iter().map(|ct| self.lowered(&self.refreshed(ct)?, level));
                 value = fresh.collect::<Result<_>>()?;
-                made(id, true);
+                made(id, true, &value)?;
             }
             values.push(value);
             for operand in step.op.operands().into_iter().filter(|&operand| last[operand] == Some(id)) {
