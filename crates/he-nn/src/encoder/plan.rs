@@ -391,7 +391,6 @@ impl Plan {
         Ok(PreparedPlan { plan: self, prepared })
     }
 
-    #[expect(clippy::too_many_arguments, reason = "private, and of an evaluation's own parts")]
     fn run<B: RingOps>(
         &self,
         ev: &Evaluator<B>,

@@ -1,10 +1,12 @@
 //! Softmax in two stages, with a public offset for each head.
 //!
 //! exp((s - a) / 2) comes from a polynomial of exp((s - a) / 2^k) and k - 1 squarings, where a is
-//! the head's offset. The first stage divides by the sum of the row, the second one squares and
-//! divides again: p_j = n_j^2 / sum_k n_k^2 for n = softmax(s / 2). Sums then stay far from 0 in
-//! both stages, and noise that is small beside the greatest sum is small beside all of them (Cho,
-//! Hanrot, Kim, Park, Stehle, "Fast and Accurate Homomorphic Softmax Evaluation", 2024).
+//! the head's offset: the one for which the greatest sum of a row is 1. The sums of all heads are
+//! then as far from the noise, whatever their scores. The first stage divides by the sum of the
+//! row, the second one squares and divides again: p_j = n_j^2 / sum_k n_k^2 for n = softmax(s / 2).
+//! Sums then stay far from 0 in both stages, and noise that is small beside the greatest sum is
+//! small beside all of them (Cho, Hanrot, Kim, Park, Stehle, "Fast and Accurate Homomorphic Softmax
+//! Evaluation", 2024).
 //!
 //! Where a head looks at the neighbour of a token, the greatest score of a row varies too much for
 //! one offset; then the score of that neighbour is subtracted from its row, which changes nothing.
@@ -131,7 +133,7 @@ pub struct Head {
     /// The scores that are covered.
     pub scores: Range,
     /// The logarithms of sums of the first stage that are covered, log sum_j exp((s_j - offset) /
-    /// 2).
+    /// 2): up to 0.
     pub sums: Range,
 }
 
@@ -153,7 +155,7 @@ impl Approximate {
     pub fn new(seen: &Seen) -> Self {
         let heads: Vec<Head> = seen.heads.iter().map(Head::new).collect();
         let spread = heads.iter().map(|head| head.offset - head.scores.low).fold(0.0, f64::max);
-        let most = heads.iter().map(|head| head.sums.high - head.sums.low).fold(0.0, f64::max);
+        let most = heads.iter().map(|head| -head.sums.low).fold(0.0, f64::max);
         let halvings = libm::ceil(libm::log2((spread / -INTERVAL[0]).clamp(2.0, 1e9))) as usize;
         // sum_k n_k^2 is at least 1 / tokens, and the first stage leaves n within its bits.
         let least = 0.8 / seen.tokens as f64;
@@ -169,7 +171,10 @@ impl Approximate {
 
     /// Whether it is one of so many heads and tokens.
     pub(super) fn is_valid(&self, heads: usize, tokens: usize) -> bool {
-        let head = |head: &Head| head.offset.is_finite() && head.scores.is_valid() && head.sums.is_valid();
+        let head = |head: &Head| {
+            let ranges = head.scores.is_valid() && head.sums.is_valid();
+            ranges && head.offset.is_finite() && head.sums.high.to_bits() == 0
+        };
         (self.heads.len(), self.tokens) == (heads, tokens)
             && self.heads.iter().all(head)
             && (1..=MAX_HALVINGS).contains(&self.halvings)
@@ -178,9 +183,9 @@ impl Approximate {
             && self.second.is_valid()
     }
 
-    /// A factor times exp(x - 1) for numbers from -1 to 1.
-    pub(super) fn exp_on_unit_interval(&self, factor: f64) -> he_core::Result<circuits::Polynomial> {
-        self.exp.on_unit_interval(factor)
+    /// exp(x - 1) for numbers from -1 to 1.
+    pub(super) fn exp_on_unit_interval(&self) -> he_core::Result<circuits::Polynomial> {
+        self.exp.on_unit_interval(1.0)
     }
 
     /// The reciprocals of both stages.
@@ -242,8 +247,7 @@ impl Approximate {
         if !head.sums.contains(libm::log(sum)) {
             return Err(excess("log-sum-exp", libm::log(sum), head.sums));
         }
-        let factor = libm::exp(-head.sums.high);
-        let inverse = factor * self.first.at(sum * factor);
+        let inverse = self.first.at(sum);
         let squares: Vec<f64> = halves.iter().map(|y| (y * inverse) * (y * inverse)).collect();
         // The first stage ends a little below 1.
         let inverse = self.second.at(squares.iter().sum());
@@ -259,12 +263,11 @@ impl Head {
         let chosen = if width(best) + NARROWER < width(0) { best } else { 0 };
         let quantities = &seen[chosen];
         let margin = 0.5 * (quantities.scores.high - quantities.scores.low) * 0.25 + MARGIN.1;
-        let scores = Range { low: quantities.scores.low - margin, high: quantities.scores.high + margin };
-        let offset = scores.high;
-        let sums = Range {
-            low: quantities.half.low - 0.5 * offset - 0.5 * MARGIN.0,
-            high: quantities.half.high - 0.5 * offset + 0.5 * MARGIN.1,
-        };
+        let offset = 2.0 * quantities.half.high + MARGIN.1;
+        // No score is above the sum of its row.
+        let high = (quantities.scores.high + margin).min(offset);
+        let scores = Range { low: quantities.scores.low - margin, high };
+        let sums = Range { low: quantities.half.low - 0.5 * (offset + MARGIN.0), high: 0.0 };
         Self { shift: Shift::ALL[chosen], offset, scores, sums }
     }
 }

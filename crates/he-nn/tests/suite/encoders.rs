@@ -299,6 +299,28 @@ fn heads_of_neighbours_get_a_shift() {
     }
 }
 
+/// The greatest sums of all heads are a little below 1, whatever their scores, so that noise, which
+/// is the same for all, spoils none.
+#[test]
+fn greatest_sums_of_all_heads_are_near_one() {
+    let rng = &mut ChaCha20Rng::seed_from_u64(seed());
+    let (tokens, ranges) = (8, [-1.0..1.0, -40.0..5.0, 20.0..21.0]);
+    let mut head = |range: std::ops::Range<f64>| -> Vec<f64> {
+        (0..tokens * tokens).map(|_| rng.random_range(range.clone())).collect()
+    };
+    let samples: Vec<Vec<Vec<f64>>> = (0..50).map(|_| ranges.clone().map(&mut head).to_vec()).collect();
+    let mut seen = softmax::Seen::new(ranges.len(), tokens);
+    samples.iter().for_each(|sample| seen.see(&sample.concat(), None));
+    let approximate = softmax::Approximate::new(&seen);
+    for (at, head) in approximate.heads.iter().enumerate().filter(|(_, head)| head.shift == Shift::None) {
+        let rows = samples.iter().flat_map(|sample| sample[at].chunks(tokens));
+        let sum = |row: &[f64]| row.iter().map(|s| libm::exp(0.5 * (s - head.offset))).sum::<f64>();
+        let most = rows.map(sum).fold(0.0, f64::max);
+        assert!((0.4..1.0).contains(&most), "head {at}: {most}");
+        assert!(head.scores.high <= head.offset && head.sums.high == 0.0);
+    }
+}
+
 /// One row of variances far from all others gets a factor, and the polynomial stays of low degree.
 #[test]
 fn outlier_rows_get_a_factor() {

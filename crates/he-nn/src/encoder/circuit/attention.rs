@@ -52,7 +52,7 @@ impl Circuit {
         let begin = self.steps.len();
         let spread = (0..layout.blocks).map(|block| {
             let part = self.picked(weights.value, block * parts..(block + 1) * parts);
-            self.map(part, self.weights_of_features(heads, &weights.factors))
+            self.map(part, self.weights_of_features(heads, weights.factor))
         });
         let spread: Vec<Value> = spread.collect();
         let spread = self.joined(spread);
@@ -80,11 +80,11 @@ impl Circuit {
     }
 
     /// The weight of each distance in all features of its head.
-    fn weights_of_features(&self, heads: Heads, factors: &[f64]) -> Map {
+    fn weights_of_features(&self, heads: Heads, factor: f64) -> Map {
         let entries = self.pairs(heads).map(|(distance, head, d)| {
             let (part, r) = (distance / heads.inner, distance % heads.inner);
             let from = part * self.layout.period + head * heads.inner + r;
-            ((distance * self.layout.period + head * heads.inner + d) as u32, from as u32, factors[head])
+            ((distance * self.layout.period + head * heads.inner + d) as u32, from as u32, factor)
         });
         let inputs = self.layout.rows.div_ceil(heads.inner);
         Map { inputs, outputs: self.layout.rows, entries: entries.collect(), bias: Vec::new() }

@@ -32,7 +32,8 @@ pub struct Run<'r, B: RingOps, R> {
 
 impl<B: RingOps, R: Refresher<B>> Run<'_, B, R> {
     /// The output, for a ciphertext of the input: a batch of the vectors of one sentence, which
-    /// repeat in all slots. `made` sees the value of each step, and again after each refresh (`true`).
+    /// repeat in all slots. `made` sees the value of each step, and again after each refresh
+    /// (`true`).
     ///
     /// # Errors
     /// The errors of the operations.

@@ -24,25 +24,20 @@ impl Scores {
     }
 }
 
-/// A softmax whose last factors are left to the map that follows.
+/// A softmax whose last factor is left to the map that follows.
 pub struct Weights {
     /// Numbers in the places of the scores.
     pub value: Value,
-    /// The factor for each head that makes probabilities of them.
-    pub factors: Vec<f64>,
+    /// The factor that makes probabilities of them.
+    pub factor: f64,
 }
 
 impl Circuit {
     /// The softmax of scores that are divided by 2^halvings.
     pub fn softmax(&mut self, scores: Value, places: &Scores, approximate: &Approximate) -> Result<Weights> {
         let scale = 0.5f64.powi(approximate.halvings as i32);
-        // The greatest sum of a head becomes 1: one factor for all heads comes with exp, the rest
-        // with the sums.
-        let most: Vec<f64> = approximate.heads.iter().map(|head| libm::exp(-head.sums.high)).collect();
-        let least = most.iter().copied().fold(f64::INFINITY, f64::min);
         let doublings = approximate.halvings - 1;
-        let shared = libm::exp(libm::log(least) * 0.5f64.powi(doublings as i32));
-        let exp = approximate.exp_on_unit_interval(shared)?;
+        let exp = approximate.exp_on_unit_interval()?;
         let masked = (0..doublings).fold(exp.apply_plain(-1.0), |y, _| y * y);
 
         let kept = |on: Vec<f64>, off: f64| Plain { on, off, kept: Kept::Pairs(places.others.clone()) };
@@ -60,24 +55,23 @@ impl Circuit {
         let y = self.offset(y, kept(vec![0.0; places_of_scores], -masked));
 
         let [first, second] = approximate.inverses().map(Brackets::new);
-        let rest: Vec<f64> = most.iter().map(|most| most / least).collect();
-        let inverse = self.inverse_sums(y, places, &first, &rest);
+        let inverse = self.inverse_sums(y, places, &first, 1.0);
         let y = self.product(y, inverse);
         let y = self.product(y, y);
-        let squares: Vec<f64> = rest.iter().map(|rest| (rest * first.scale) * (rest * first.scale)).collect();
-        let inverse = self.inverse_sums(y, places, &second, &squares);
+        let square = first.scale * first.scale;
+        let inverse = self.inverse_sums(y, places, &second, square);
         let value = self.product(y, inverse);
-        Ok(Weights { value, factors: squares.iter().map(|square| square * second.scale).collect() })
+        Ok(Weights { value, factor: square * second.scale })
     }
 
     /// 1 / (scale factor sum) for the sums of each token's and head's numbers; 1 for places of no
     /// head and tokens beyond the sentence.
-    fn inverse_sums(&mut self, y: Value, places: &Scores, brackets: &Brackets, factors: &[f64]) -> Value {
+    fn inverse_sums(&mut self, y: Value, places: &Scores, brackets: &Brackets, factor: f64) -> Value {
         // The scale is up to 4, and sums up to 1: a refresh takes a fourth.
         let (layout, scale) = (self.layout, 0.25 * brackets.scale);
         let total = self.total(y);
         let weight = |_, slot: usize| match places.head(slot) {
-            Some(head) if slot.is_multiple_of(places.inner) => scale * factors[head],
+            Some(_) if slot.is_multiple_of(places.inner) => scale * factor,
             _ => 0.0,
         };
         let sums = self.group_sum(total, places.inner, Plain::features(&layout, weight));
