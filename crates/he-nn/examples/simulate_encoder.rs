@@ -56,7 +56,7 @@ fn print_plan(encoder: &Encoder) -> Result<(), Box<dyn Error>> {
     for layer in plan.layers() {
         println!("level {}, {} {}: {:?}", layer.level, layer.operator, layer.name, layer.counts);
     }
-    let keys = plan.requirements()?.rotation_steps().len();
+    let keys = plan.requirements().rotation_steps().len();
     println!("{} vectors, {:?}, keys of {keys} rotations", plan.batch(), plan.counts());
     Ok(())
 }

@@ -457,19 +457,3 @@ fn a_tree_and_a_matrix_beside_its_model_are_computed() {
         }
     }
 }
-
-/// An encoder of sentences is refused by the operator that no command has, with the way that is.
-#[test]
-fn an_encoder_is_refused_by_name() {
-    let dir = folder();
-    let data = |name: &str| {
-        let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../he-nn/tests/data/encoders");
-        folder.join(name).display().to_string()
-    };
-    let (encoder, sentences) = (data("optimum.onnx"), data("inputs.csv"));
-    let flags = ["--calibrate", &sentences, "--no-header", "-o", "no.plan"];
-    let compile = [&["compile", &encoder], &flags[..]].concat();
-    let told = he(compile).at(dir.path()).refuses();
-    assert!(told.contains("operator") && told.contains("he_nn::encoder"), "{told}");
-    assert!(!dir.path().join("no.plan").exists());
-}

@@ -282,7 +282,7 @@ impl Plan {
     }
 
     /// The work of an evaluation, in butterflies of transforms: what
-    /// [`work::speed`](crate::work::speed) says is done in a second.
+    /// [`speed`](crate::speed) says is done in a second.
     pub fn work(&self) -> f64 {
         self.layers().iter().map(|layer| layer.work).sum()
     }
