@@ -92,6 +92,12 @@ pub struct Packed {
     pub mask: Vec<bool>,
 }
 
+/// A call for each step that is done, with its ciphertexts.
+pub type Watch<'f, B> = dyn FnMut(Made<'_>, &[Ciphertext<B>]) -> he_core::Result<()> + 'f;
+
+/// A call for each step in the clear: its number, and the vectors of each of its ciphertexts.
+pub type WatchPlain<'f> = dyn FnMut(usize, &[Vec<Vec<f64>>]) + 'f;
+
 /// A part of a node of the model in a plan.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -354,7 +360,7 @@ impl Plan {
         &self,
         index: usize,
         example: &[f64],
-        made: &mut dyn FnMut(usize, &[Vec<Vec<f64>>]),
+        made: &mut WatchPlain<'_>,
     ) -> Result<Vec<f64>> {
         let Packed { mut vectors, mask } = self.pack(index, example)?;
         let slots = self.assembled.circuit.layout.slots();
@@ -399,7 +405,7 @@ impl Plan {
         keys: &EvaluationKeys<B>,
         refresher: &impl Refresher<B>,
         prepared: &Prepared<B>,
-        done: &mut dyn FnMut(Made<'_>, &[Ciphertext<B>]) -> he_core::Result<()>,
+        done: &mut Watch<'_, B>,
     ) -> Result<Ciphertext<B>> {
         self.check(ev, input, mask, refresher)?;
         self.requirements().check(keys)?;
@@ -473,7 +479,7 @@ impl<B: RingOps> PreparedPlan<'_, B> {
         mask: &[bool],
         keys: &EvaluationKeys<B>,
         refresher: &impl Refresher<B>,
-        done: &mut dyn FnMut(Made<'_>, &[Ciphertext<B>]) -> he_core::Result<()>,
+        done: &mut Watch<'_, B>,
     ) -> Result<Ciphertext<B>> {
         self.plan.run(ev, input, mask, keys, refresher, &self.prepared, done)
     }

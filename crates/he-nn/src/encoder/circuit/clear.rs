@@ -5,15 +5,13 @@ use super::{Circuit, Op, Value};
 /// The ciphertexts of a value, each with its vectors.
 type Held = Vec<Vec<Vec<f64>>>;
 
+/// A call for the value of each step.
+pub type Watch<'f> = dyn FnMut(Value, &[Vec<Vec<f64>>]) + 'f;
+
 impl Circuit {
     /// The vectors of the output, for those of the input and a mask, in float64. `made` sees the
     /// value of each step.
-    pub fn apply_plain(
-        &self,
-        input: &[Vec<f64>],
-        mask: &[bool],
-        made: &mut dyn FnMut(Value, &[Vec<Vec<f64>>]),
-    ) -> Vec<Vec<f64>> {
+    pub fn apply_plain(&self, input: &[Vec<f64>], mask: &[bool], made: &mut Watch<'_>) -> Vec<Vec<f64>> {
         let last = self.last_uses();
         let mut values: Vec<Held> = Vec::with_capacity(self.steps.len());
         for (id, step) in self.steps.iter().enumerate() {

@@ -12,6 +12,9 @@ use he_core::{Error, Result};
 /// An operation on two ciphertexts.
 type Binary<'f, B> = &'f dyn Fn(&Ciphertext<B>, &Ciphertext<B>) -> Result<Ciphertext<B>>;
 
+/// A call for the value of each step, and for that of each refresh (`true`).
+pub type Watch<'f, B> = dyn FnMut(Value, bool, &[Ciphertext<B>]) -> Result<()> + 'f;
+
 /// A circuit with all that it is computed with.
 pub struct Run<'r, B: RingOps, R> {
     /// The circuit.
@@ -37,11 +40,7 @@ impl<B: RingOps, R: Refresher<B>> Run<'_, B, R> {
     ///
     /// # Errors
     /// The errors of the operations.
-    pub fn output(
-        &self,
-        input: &Ciphertext<B>,
-        made: &mut dyn FnMut(Value, bool, &[Ciphertext<B>]) -> Result<()>,
-    ) -> Result<Ciphertext<B>> {
+    pub fn output(&self, input: &Ciphertext<B>, made: &mut Watch<'_, B>) -> Result<Ciphertext<B>> {
         let last = self.circuit.last_uses();
         let mut values: Vec<Vec<Ciphertext<B>>> = Vec::with_capacity(last.len());
         for (id, step) in self.circuit.steps.iter().enumerate() {
