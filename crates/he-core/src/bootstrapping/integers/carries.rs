@@ -1,96 +1,106 @@
-//! The tables that digits and carries are found by.
-//!
-//! A digit's *state* is two if its sum carries or its difference borrows, one if it does so where
-//! the digits below do, and zero otherwise. The digits below number i carry into it if the sum of
-//! 2^j times the state of number j, over all j < i, is 2^i or more: by induction, since states are
-//! two at most.
+//! Carries, from two flags of each digit: whether it carries by itself, and whether it passes on
+//! the carry of the digits below.
 
-use super::super::BootstrapParams;
-use super::super::lookup::LookupTables;
-use super::Width;
-use super::width::RADIX;
+use super::IntegerEvaluator;
+use crate::backend::RingOps;
+use crate::ckks::Ciphertext;
 use crate::error::Result;
 
-/// The entries of tables of sums and differences of two digits: 0 ... 30, or -15 ... 15.
-const SUMS: usize = 2 * RADIX;
-
-/// The tables for integers of a width.
-#[derive(Debug)]
-pub(super) struct CarryTables {
-    /// The digit of a sum, its state, and whether the state is one.
-    pub sum: LookupTables,
-    /// The same for a difference, modulo 32.
-    pub difference: LookupTables,
-    /// The state of a difference alone.
-    pub order: LookupTables,
-    /// Whether the states below each digit, weighted to the same threshold, carry.
-    pub carry: LookupTables,
-    /// Whether the first number is less, by the states of all digits.
-    pub less: LookupTables,
-    /// Whether both numbers are equal, by the same states.
-    pub equal: LookupTables,
+/// The digits of a step of the prefix network: each of `upper` takes the flags of the digits up to
+/// the one at its place in `lower`.
+fn step(count: usize, span: usize) -> (Vec<usize>, Vec<usize>) {
+    let upper: Vec<usize> = (0..count).filter(|i| i & span != 0).collect();
+    let lower = upper.iter().map(|i| (i & !(2 * span - 1)) + span - 1).collect();
+    (upper, lower)
 }
 
-impl CarryTables {
-    pub(super) fn new(params: &BootstrapParams, width: Width) -> Result<Self> {
-        let of = |entries: usize, entry: &dyn Fn(usize) -> usize| -> Vec<f64> {
-            (0..entries).map(|m| entry(m) as f64).collect()
-        };
-        let digits = |state: &dyn Fn(usize) -> usize| {
-            let once = |m: usize| usize::from(state(m) == 1);
-            let tables = [of(SUMS, &|m| m % RADIX), of(SUMS, state), of(SUMS, &once)];
-            LookupTables::new(params, &tables.each_ref().map(Vec::as_slice))
-        };
-        let one = |table: Vec<f64>| LookupTables::new(params, &[&table]);
-        let count = width.digits();
-        let (threshold, all_once) = (1 << count, (1 << count) - 1);
-        Ok(Self {
-            sum: digits(&sum_state)?,
-            difference: digits(&difference_state)?,
-            order: one(of(SUMS, &difference_state))?,
-            carry: one(of(1 << count, &|m| usize::from(m >= threshold / 2)))?,
-            less: one(of(2 << count, &|m| usize::from(m >= threshold)))?,
-            equal: one(of(2 << count, &|m| usize::from(m == all_once)))?,
-        })
+impl<B: RingOps> IntegerEvaluator<'_, B> {
+    /// Whether each digit carries, from the flags of all digits: ceil(log2(count)) products one
+    /// after the other.
+    pub(super) fn carries(&self, carry: Ciphertext<B>, pass: Ciphertext<B>) -> Result<Ciphertext<B>> {
+        let (count, mut carry, mut pass, mut span) = (carry.batch(), carry, pass, 1);
+        while span < count {
+            let (upper, lower) = step(count, span);
+            // The lowest digits have nothing to pass on.
+            let first = upper.iter().position(|&i| i >= 2 * span).unwrap_or(upper.len());
+            let (inner, below) = (&upper[first..], &lower[first..]);
+            let outer = pass.gather_batch(&[&upper[..], inner].concat())?;
+            let of_lower = carry.gather_batch(&lower)?;
+            let of_below = if inner.is_empty() { None } else { Some(pass.gather_batch(below)?) };
+            let factors: Vec<_> = std::iter::once(&of_lower).chain(&of_below).collect();
+            let products = self.flag_products(&outer, &self.joined(&factors)?)?;
+            let sums = self.ev().add(&carry.gather_batch(&upper)?, &products.slice_batch(0..upper.len())?)?;
+            carry = self.replaced(&carry, &upper, &sums)?;
+            if !inner.is_empty() {
+                pass = self.replaced(&pass, inner, &products.slice_batch(upper.len()..products.batch())?)?;
+            }
+            span *= 2;
+        }
+        self.cleaned_flags(self.flags(carry)?)
+    }
+
+    /// Whether whole numbers carry, from the flags of their digits, of which there are a power of
+    /// two.
+    pub(super) fn folded(&self, carry: Ciphertext<B>, pass: Ciphertext<B>) -> Result<Ciphertext<B>> {
+        let (mut carry, mut pass) = (carry, pass);
+        while carry.batch() > 1 {
+            let half = carry.batch() / 2;
+            let (low, high) = halves(carry.batch());
+            let outer = pass.gather_batch(&[&high[..], &high].concat())?;
+            let inner = self.joined(&[&carry.gather_batch(&low)?, &pass.gather_batch(&low)?])?;
+            let products = self.flag_products(&outer, &inner)?;
+            let sums = self.ev().add(&carry.gather_batch(&high)?, &products.slice_batch(0..half)?)?;
+            (carry, pass) = (self.flags(sums)?, products.slice_batch(half..2 * half)?);
+        }
+        self.cleaned_flags(carry)
+    }
+
+    /// The product of all flags of a batch, whose size is a power of two.
+    pub(super) fn all(&self, mut flags: Ciphertext<B>) -> Result<Ciphertext<B>> {
+        while flags.batch() > 1 {
+            let (low, high) = halves(flags.batch());
+            flags = self.flag_products(&flags.gather_batch(&high)?, &flags.gather_batch(&low)?)?;
+        }
+        self.cleaned_flags(flags)
+    }
+
+    /// Products of zeros and ones.
+    fn flag_products(&self, a: &Ciphertext<B>, b: &Ciphertext<B>) -> Result<Ciphertext<B>> {
+        self.flags(self.ev().mul(a, b, self.program)?)
+    }
+
+    /// A batch in which some are others.
+    fn replaced(&self, all: &Ciphertext<B>, at: &[usize], by: &Ciphertext<B>) -> Result<Ciphertext<B>> {
+        let mut order: Vec<usize> = (0..all.batch()).collect();
+        at.iter().enumerate().for_each(|(k, &i)| order[i] = all.batch() + k);
+        self.joined(&[all, by])?.gather_batch(&order)
     }
 }
 
-/// The state of a digit whose sum is m.
-fn sum_state(m: usize) -> usize {
-    match m {
-        RADIX.. => 2,
-        _ if m == RADIX - 1 => 1,
-        _ => 0,
-    }
-}
-
-/// The state of a digit whose difference is m modulo 32.
-fn difference_state(m: usize) -> usize {
-    match m {
-        0 => 1,
-        1..RADIX => 0,
-        _ => 2,
-    }
+/// The even and the odd places of a batch.
+pub(super) fn halves(count: usize) -> (Vec<usize>, Vec<usize>) {
+    ((0..count).step_by(2).collect(), (1..count).step_by(2).collect())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Weighted sums of states, for all sums and differences of two digits.
+    /// Every step joins neighbouring runs of digits, and the last ones reach down to digit 0.
     #[test]
-    fn states_tell_carries() {
-        let weighted = |states: &[usize]| (0..).zip(states).map(|(j, state)| state << j).sum::<usize>();
-        for a in 0..256usize {
-            for b in 0..256usize {
-                let (low, high) = ([a % 16, b % 16], [a / 16, b / 16]);
-                let sums = [low, high].map(|[a, b]| sum_state(a + b));
-                assert_eq!(weighted(&sums[..1]) >= 2, low[0] + low[1] > 15);
-                assert_eq!(weighted(&sums) >= 4, a + b > 255, "{a} + {b}");
-                let differences = [low, high].map(|[a, b]| difference_state((32 + a - b) % 32));
-                assert_eq!(weighted(&differences) >= 4, a < b, "{a} - {b}");
-                assert_eq!(weighted(&differences) == 3, a == b, "{a} = {b}");
+    fn steps_reach_all_digits() {
+        for count in [1usize, 2, 3, 7, 8, 15, 33] {
+            let mut least: Vec<usize> = (0..count).collect();
+            let mut span = 1;
+            while span < count {
+                let (upper, lower) = step(count, span);
+                for (i, j) in upper.into_iter().zip(lower) {
+                    assert_eq!(least[i], j + 1, "{count}, {span}");
+                    least[i] = least[j];
+                }
+                span *= 2;
             }
+            assert!(least.iter().all(|&least| least == 0), "{count}");
         }
     }
 }

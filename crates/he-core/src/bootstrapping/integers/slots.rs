@@ -9,7 +9,7 @@ use crate::reveal;
 use rand::CryptoRng;
 use zeroize::Zeroizing;
 
-/// An unsigned integer in each slot: a batch of ciphertexts, one for each digit of 4 bits, the
+/// An integer in each slot: a batch of ciphertexts, one for each digit of 4 bits, the
 /// lowest first.
 #[derive(Debug)]
 pub struct SlotIntegers<B: RingOps = Cpu> {
@@ -36,7 +36,7 @@ impl<B: RingOps> SlotIntegers<B> {
     }
 
     /// Encrypts one integer for each of all slots of the parameters, or for the first of them, with
-    /// zeros in the others. Constant time.
+    /// zeros in the others: two's complement for a signed width. Constant time.
     ///
     /// # Errors
     /// [`Error::Argument`] for a number beyond the width, and for more numbers than slots; device
@@ -53,13 +53,35 @@ impl<B: RingOps> SlotIntegers<B> {
         Self::from_digits(Ciphertext::concat(&digits.iter().collect::<Vec<_>>())?, width)
     }
 
-    /// The integers of all slots. Constant time.
+    /// The same for signed integers.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for a width without sign; the same as for [`encrypt`](Self::encrypt).
+    pub fn encrypt_signed(
+        values: &[i64],
+        width: Width,
+        encryptor: &SecretEncryptor<B>,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Result<Self> {
+        Self::encrypt(&width.words(values)?, width, encryptor, rng)
+    }
+
+    /// The integers of all slots, or two's complement of signed ones. Constant time.
     ///
     /// # Errors
     /// [`Error::BadDigits`] for digits that are not near an integer from 0 to 15; mismatch of keys
     /// or ring; device errors.
     pub fn decrypt(&self, decryptor: &Decryptor<B>) -> Result<Vec<u64>> {
         join(&real_parts(&self.digits, decryptor)?)
+    }
+
+    /// The integers of all slots with their signs, which are those of the width: one without sign
+    /// has two's complement of as many bits. Constant time.
+    ///
+    /// # Errors
+    /// The same as for [`decrypt`](Self::decrypt).
+    pub fn decrypt_signed(&self, decryptor: &Decryptor<B>) -> Result<Vec<i64>> {
+        Ok(self.width.signed(self.decrypt(decryptor)?))
     }
 
     /// The digits as messages.
@@ -74,6 +96,17 @@ impl<B: RingOps> SlotIntegers<B> {
 }
 
 impl<B: RingOps> SlotFlags<B> {
+    /// Messages as they are: zero or one, in a batch of one.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for another batch.
+    pub fn from_ciphertext(ct: Ciphertext<B>) -> Result<Self> {
+        match ct.batch() {
+            1 => Ok(Self(ct)),
+            batch => Err(Error::domain("conditions", format!("{batch} ciphertexts"), "one is needed")),
+        }
+    }
+
     /// The conditions of all slots. Constant time.
     ///
     /// # Errors

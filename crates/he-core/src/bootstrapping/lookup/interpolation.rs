@@ -2,7 +2,7 @@
 
 use crate::circuits::ckks::ComplexPolynomials;
 use num_complex::Complex64;
-use std::f64::consts::TAU;
+use std::f64::consts::{PI, TAU};
 
 /// The coefficients c_0 / 2, c_1 ... c_(p-1) with which f(x) = 2 Re sum_k c_k exp(2 pi i k x) has
 /// the value y_j and the derivative 0 at x = j / p, for the p entries y_j of a table.
@@ -14,9 +14,9 @@ use std::f64::consts::TAU;
 /// 3 (first-order interpolation).
 pub(super) fn coefficients(table: &[f64]) -> Vec<Complex64> {
     let p = table.len();
-    let turn = |k: usize| circle(-((k % p) as f64) / p as f64);
+    let turns: Vec<Complex64> = (0..p).map(|k| circle(-(k as f64) / p as f64)).collect();
     let coefficient = |k: usize| {
-        let sum: Complex64 = table.iter().enumerate().map(|(j, y)| *y * turn(j * k)).sum();
+        let sum: Complex64 = table.iter().enumerate().map(|(j, y)| *y * turns[j * k % p]).sum();
         sum * ((p - k) as f64 / (p * p) as f64)
     };
     let constant = 0.5 * table.iter().sum::<f64>() / p as f64;
@@ -31,6 +31,30 @@ pub(super) fn circle(x: f64) -> Complex64 {
 /// f(m / p) for every table, in float64.
 pub(super) fn values(interpolation: &ComplexPolynomials, m: f64, p: usize) -> Vec<f64> {
     interpolation.apply_plain(circle(m / p as f64)).into_iter().map(|value| 2.0 * value.re).collect()
+}
+
+/// The greatest distance of f(m / p) from the entry at the integer nearest to m, if that is
+/// `error` or less away on either side: by Fejér's kernel, to which all entries contribute.
+pub(super) fn distance(table: &[f64], error: f64) -> f64 {
+    let error = error.min(0.5);
+    let of = |error: f64| {
+        let weights: Vec<f64> = (0..table.len()).map(|d| kernel(d as f64 + error, table.len())).collect();
+        let off = |(m, y): (usize, &f64)| {
+            let (before, after) = table.split_at(m + 1);
+            let sum = |entries: &[f64], weights: &[f64]| -> f64 {
+                entries.iter().rev().zip(weights).map(|(y, weight)| y * weight).sum()
+            };
+            (sum(before, weights.as_slice()) + sum(after, &weights[m + 1..]) - y).abs()
+        };
+        table.iter().enumerate().map(off).fold(0.0, f64::max)
+    };
+    of(error).max(of(-error))
+}
+
+/// Fejér's kernel of p points.
+fn kernel(x: f64, p: usize) -> f64 {
+    let sine = p as f64 * libm::sin(PI * x / p as f64);
+    if sine == 0.0 { 1.0 } else { (libm::sin(PI * x) / sine).powi(2) }
 }
 
 #[cfg(test)]
@@ -53,6 +77,14 @@ mod tests {
                 // Errors are squared: 3.3 times the span of 16.
                 assert!((at(j + 1e-4) - y).abs() < 54.0 * 1e-8, "{p}, {j}: {}", at(j + 1e-4));
                 assert!(at(j + 0.4).abs() < 8.0 + 1e-9);
+            }
+            for error in [0.0, 0.01, 0.3] {
+                let off = |(j, y): (u32, &f64)| {
+                    let j = f64::from(j);
+                    (at(j + error) - y).abs().max((at(j - error) - y).abs())
+                };
+                let expected = (0..).zip(&table).map(off).fold(0.0, f64::max);
+                assert!((distance(&table, error) - expected).abs() < 1e-9, "{p}, {error}: {expected}");
             }
         }
     }

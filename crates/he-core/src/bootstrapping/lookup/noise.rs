@@ -14,7 +14,7 @@ use super::super::noise::{before, joined, reduction_rounding, slot_rounding};
 use super::super::overflow::log2_tail;
 use super::super::{BootstrapParams, EvalMod};
 use super::exponential::Exponential;
-use super::interpolation::{circle, values};
+use super::interpolation::{circle, distance};
 use crate::circuits::ckks::ComplexPolynomials;
 use crate::ckks::NoiseEstimate;
 use crate::rlwe::noise::log_add;
@@ -81,7 +81,7 @@ impl LookupNoise {
         let table = |(index, table): (usize, &Vec<f64>)| {
             let (mean, greatest) = noises[index];
             let allowed = tolerance - MARGIN * greatest;
-            let reach = reach(|error| distance(interpolation, table, index, error), allowed);
+            let reach = reach(|error| distance(table, error), allowed);
             let greatest_entry = table.iter().fold(0.0, |most: f64, y| most.max(y.abs()));
             TableNoise { mean, greatest, reach, value_log2: libm::log2(greatest_entry) }
         };
@@ -121,17 +121,6 @@ impl LookupNoise {
 /// The deviation of a message in a ciphertext of this scale.
 pub(super) fn deviation(noise: NoiseEstimate, scale: f64, n: f64) -> f64 {
     libm::exp2(noise.rms_log2) * libm::sqrt(n) / (SQRT_2 * scale)
-}
-
-/// The greatest distance of the interpolation from a table's entries if messages err by `error`.
-pub(super) fn distance(interpolation: &ComplexPolynomials, table: &[f64], index: usize, error: f64) -> f64 {
-    let error = error.min(0.5);
-    let at = |m: f64| values(interpolation, m, table.len())[index];
-    let off = |(m, y): (u32, &f64)| {
-        let m = f64::from(m);
-        (at(m + error) - y).abs().max((at(m - error) - y).abs())
-    };
-    (0..).zip(table).map(off).fold(0.0, f64::max)
 }
 
 /// The greatest error of a message up to which `distance` is below `allowed`.

@@ -4,8 +4,8 @@ use super::super::BootstrapParams;
 use super::super::params::Order;
 use super::super::stages::eval_mod;
 use super::exponential::Exponential;
-use super::interpolation::{coefficients, values};
-use super::noise::{LookupNoise, deviation, distance};
+use super::interpolation::{coefficients, distance, values};
+use super::noise::{LookupNoise, deviation};
 use crate::circuits::Requirements;
 use crate::circuits::ckks::ComplexPolynomials;
 use crate::ckks::NoiseEstimate;
@@ -150,7 +150,7 @@ impl LookupTables {
     /// The estimate for the result of a table.
     pub(super) fn result_noise(&self, index: usize, noise: NoiseEstimate, scale: f64) -> NoiseEstimate {
         let (n, to) = (self.degree(), self.params.output_scale());
-        let error = |error| distance(&self.interpolation, &self.entries[index], index, error);
+        let error = |error| distance(&self.entries[index], error);
         self.noise.result(index, self.deviation(Some(noise), scale), (to, n), error)
     }
 

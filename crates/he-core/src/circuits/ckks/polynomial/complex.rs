@@ -94,7 +94,8 @@ impl ComplexPolynomials {
 
     /// The values in float64.
     pub(crate) fn apply_plain(&self, x: Complex64) -> Vec<Complex64> {
-        let power = |k| self.power_plain(k, x);
+        let powers = self.powers_plain(x);
+        let power = |k: usize| powers[k];
         self.plan.rests().map(|part| value(part, &power)).collect()
     }
 
@@ -104,7 +105,8 @@ impl ComplexPolynomials {
     }
 
     fn sensitivity(&self, part: &Part, x: Complex64) -> Sensitivity {
-        let power = |k| self.power_plain(k, x);
+        let powers = self.powers_plain(x);
+        let power = |k: usize| powers[k];
         let mut by = BTreeMap::new();
         let mut squares = derivatives(part, Complex64::ONE, &power, &mut by);
         let chain: Vec<_> = self.plan.chain().collect();
@@ -122,16 +124,14 @@ impl ComplexPolynomials {
         Sensitivity { slope, roundings: libm::sqrt(squares) }
     }
 
-    /// x^k, or T_k(x).
-    fn power_plain(&self, k: usize, x: Complex64) -> Complex64 {
-        if !self.chebyshev {
-            return x.powu(k as u32);
+    /// All x^k, or T_k(x), up to the greatest degree of this depth.
+    fn powers_plain(&self, x: Complex64) -> Vec<Complex64> {
+        let mut powers = vec![Complex64::ONE, x];
+        for k in 2..1usize << self.depth {
+            let [before, now] = [powers[k - 2], powers[k - 1]];
+            powers.push(if self.chebyshev { 2.0 * x * now - before } else { x * now });
         }
-        let (mut now, mut next) = (Complex64::ONE, x);
-        for _ in 0..k {
-            (now, next) = (next, 2.0 * x * next - now);
-        }
-        now
+        powers
     }
 }
 
@@ -189,8 +189,9 @@ mod tests {
             for chebyshev in [false, true] {
                 let polynomials = ComplexPolynomials::new(&both, chebyshev);
                 let x = if chebyshev { Complex64::new(0.7, 0.0) } else { Complex64::from_polar(1.0, 0.3) };
+                let powers = polynomials.powers_plain(x);
                 let expected = both.each_ref().map(|c| {
-                    let terms = c.iter().enumerate().map(|(k, c)| c * polynomials.power_plain(k, x));
+                    let terms = c.iter().zip(&powers).map(|(c, power)| c * power);
                     terms.sum::<Complex64>()
                 });
                 for (found, expected) in polynomials.apply_plain(x).iter().zip(expected) {
