@@ -23,7 +23,7 @@ pub struct Server<B: RingOps>(Shelves<B>);
 impl<B: RingOps> Server<B> {
     /// Brings a database to the device of a ring, for scans of at most `queries` queries each.
     /// Matrices are packed for as many. On a GPU fewer take less time; on a CPU they take the same
-    /// if more than 16 are planned, and less otherwise. Packs that are handed over, rather than
+    /// if more than 8 are planned, and less otherwise. Packs that are handed over, rather than
     /// lent, are dropped on the way.
     ///
     /// # Errors
