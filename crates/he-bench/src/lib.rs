@@ -19,6 +19,7 @@ pub mod error;
 pub mod functions;
 pub mod gates;
 pub mod helr;
+mod integers;
 pub mod keys;
 pub mod lookups;
 pub mod matrices;

@@ -1,6 +1,7 @@
 //! Tables that are looked up in CKKS while messages are refreshed: time and noise.
 
 use super::bootstrap::{Effort, Subject, least};
+use super::integers;
 use super::keys::rng;
 use super::measure::{Lab, Place};
 use super::report::{Show, Table, Unit, Value};
@@ -18,7 +19,8 @@ const SIZES: [usize; 3] = [2, 16, 256];
 
 /// The names of the tables.
 pub fn names(subjects: &[Subject]) -> Vec<String> {
-    subjects.iter().map(id).collect()
+    let of_integers = subjects.iter().filter(|subject| integers::fits(subject)).map(integers::id);
+    subjects.iter().map(id).chain(of_integers).collect()
 }
 
 fn id(subject: &Subject) -> String {
@@ -50,7 +52,8 @@ pub fn tables(lab: &Lab, subjects: &[Subject], effort: Effort, show: &mut Show<'
         };
         show(shown(subject, device, effort, &rows))?;
     }
-    Ok(())
+    let wanted = |subject: &&Subject| integers::fits(subject) && lab.wants(&integers::id(subject));
+    subjects.iter().filter(wanted).try_for_each(|subject| integers::table(lab, subject, effort, show))
 }
 
 fn shown(subject: &Subject, device: &str, effort: Effort, rows: &[Measured]) -> Table {

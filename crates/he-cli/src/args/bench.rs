@@ -62,7 +62,7 @@ pub enum Subject {
     /// On the GPU if there is one, otherwise on all threads of the CPU. Keys are made in memory:
     /// he-cli params --bootstrap shows how large they are.
     Bootstrap(Refreshed),
-    /// Measure look-ups in tables of 2, 16 and 256 entries in CKKS: time, errors
+    /// Measure look-ups in tables of 2, 16 and 256 entries in CKKS, and integers by them
     ///
     /// On the GPU if there is one, otherwise on all threads of the CPU. Keys are made in memory.
     Lookups(Refreshed),
