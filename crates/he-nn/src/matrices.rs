@@ -40,8 +40,7 @@ pub enum Method {
     /// [`LinearTransform`](he_core::circuits::ckks::LinearTransform), or
     /// [`BlockTransform`](he_core::circuits::ckks::BlockTransform) where a column does not fit.
     Diagonals,
-    /// Whole matrices in slots, or blocks of them:
-    /// [`MatrixProduct`](he_core::circuits::ckks::MatrixProduct).
+    /// Whole matrices in slots, or blocks of them: [`MatrixProduct`].
     Slots,
     /// N x N numbers in the coefficients of N ciphertexts:
     /// [`Evaluator::matrix_product`](he_core::ckks::Evaluator::matrix_product).
