@@ -566,9 +566,9 @@ fn written(mut record: Output, trace: &Trace) -> Result<()> {
     Ok(record.commit()?)
 }
 
-/// Computes the outputs of a model from a file of encrypted examples. The steps are recorded whether
-/// or not the trace is asked for: a thirtieth of the time of ResNet-20 on a GPU, most of which reads
-/// keys and encodes maps.
+/// Computes the outputs of a model from a file of encrypted examples. The steps are recorded
+/// whether or not the trace is asked for: a thirtieth of the time of ResNet-20 on a GPU, most of
+/// which reads keys and encodes maps.
 #[pyfunction]
 #[pyo3(
     name = "_file_infer",

@@ -462,7 +462,8 @@ fn steps_of_prefixes() {
     let mut found = Vec::new();
     for bits in [32, 64] {
         let values = [any::<Unsigned>(bits, rng), any::<Unsigned>(bits, rng), any::<Unsigned>(bits, rng)];
-        let [x, y, z] = values.each_ref().map(|x| device.seal::<Unsigned>(&ev, std::slice::from_ref(x), bits));
+        let [x, y, z] =
+            values.each_ref().map(|x| device.seal::<Unsigned>(&ev, std::slice::from_ref(x), bits));
         type Operation<'a> = Box<dyn FnOnce() -> he::Result<()> + 'a>;
         let all: [(&str, Operation<'_>); 5] = [
             ("add", Box::new(|| ev.add(&x, &y).map(drop))),
