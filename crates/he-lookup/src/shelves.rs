@@ -25,7 +25,7 @@ use std::sync::Arc;
 /// The bytes of the matrix that are packed at a time, at most, unless a pack has more: so much
 /// memory of the device is needed beside the packed matrices while they are made. Products of many
 /// rows fill a device to their end.
-const GROUP_BYTES: usize = 3 << 33;
+const GROUP_BYTES: u64 = 3 << 33;
 
 /// The left matrices of some packs.
 struct Group<T> {
@@ -113,8 +113,10 @@ fn products(params: &Params, rows: usize, queries: usize) -> Result<[MatrixProdu
 
 /// The packs of a group; all groups but the last have as many.
 fn group_packs(params: &Params) -> usize {
-    let most = (GROUP_BYTES / (params.n() * params.columns())).max(1);
-    params.packs().div_ceil(params.packs().div_ceil(most))
+    let packs = params.packs();
+    let most = GROUP_BYTES / (params.n() as u64 * params.columns() as u64);
+    let most = usize::try_from(most).map_or(packs, |most| most.clamp(1, packs));
+    packs.div_ceil(packs.div_ceil(most))
 }
 
 impl<B: RingOps> Shelves<B> {
