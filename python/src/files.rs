@@ -560,10 +560,8 @@ pub fn evaluate<'py>(
 }
 
 /// Writes a trace.
-fn written(mut record: Output, trace: &Trace) -> Result<()> {
-    let written = record.write_all(&trace.to_bytes()?);
-    written.map_err(|error| he_files::Error::io(error, "write", record.name()))?;
-    Ok(record.commit()?)
+fn written(record: Output, trace: &Trace) -> Result<()> {
+    Ok(record.holding(&trace.to_bytes()?)?.commit()?)
 }
 
 /// Computes the outputs of a model from a file of encrypted examples. The steps are recorded

@@ -10,7 +10,6 @@ use he::Device;
 use he_core::rand::CryptoRng;
 use he_core::ring::Ring;
 use he_psi::{Answer, Match, Params, Plan, Query, Request, Response, Server, ServerKey};
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use zeroize::Zeroizing;
 
@@ -138,10 +137,7 @@ impl SetFolder {
     }
 
     fn file(&self, name: &str, options: OutputOptions, bytes: &[u8]) -> Result<Output> {
-        let mut output = Output::create(self.folder.join(name), options, &[])?;
-        let name = output.name();
-        output.write_all(bytes).map_err(|error| Error::io(error, "write", &name))?;
-        Ok(output)
+        Output::create(self.folder.join(name), options, &[])?.holding(bytes)
     }
 
     /// Reads the plan of a set.

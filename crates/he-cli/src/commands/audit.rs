@@ -1,7 +1,7 @@
 //! `audit` and `dispute`, and the traces that `eval` and `infer` record.
 
 use crate::args::{Audit, Dispute, OfInference};
-use crate::error::{CliError, IoContext, Result};
+use crate::error::{CliError, Result};
 use crate::progress::Shown;
 use crate::stdio::{self, Text, stdin_once};
 use crate::summary::{Summary, shown, time};
@@ -15,7 +15,6 @@ use he_files::operation::Sources;
 use he_files::scheme::engine::rng;
 use he_files::trace::{self, OPENING_MAGIC, Opening, SignedRoot, Trace, VerifyingKey};
 use serde_json::{Value, json};
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -73,9 +72,8 @@ impl<'a> Asked<'a> {
 }
 
 /// Writes a trace, and adds its root to the summary of the command that recorded it.
-pub(super) fn recorded(trace: &Trace, mut output: Output, path: &Path, summary: Summary) -> Result<Summary> {
-    output.write_all(&trace.to_bytes()?).writing(output.name())?;
-    output.commit()?;
+pub(super) fn recorded(trace: &Trace, output: Output, path: &Path, summary: Summary) -> Result<Summary> {
+    output.holding(&trace.to_bytes()?)?.commit()?;
     let (root, count) = (trace::hex(&trace.root()), trace.operations().len());
     let line = format!("{}: {count} operations, root {root}", shown(path));
     Ok(summary.path("trace", path).fact("root", root).fact("operations", count).line(line))
@@ -132,10 +130,8 @@ pub(super) fn check_signer(root: &Checksum, signed: &Path, signer: &Path) -> Res
 }
 
 /// Writes a signed root.
-pub(super) fn write_signed(signed: &SignedRoot, mut output: Output) -> Result<()> {
-    output.write_all(signed.to_json().as_bytes()).writing(output.name())?;
-    output.write_all(b"\n").writing(output.name())?;
-    Ok(output.commit()?)
+pub(super) fn write_signed(signed: &SignedRoot, output: Output) -> Result<()> {
+    Ok(output.holding(format!("{}\n", signed.to_json()).as_bytes())?.commit()?)
 }
 
 /// Computes operations of a trace again.

@@ -12,8 +12,7 @@ use he_core::backend::Cpu;
 use he_core::ring::Ring;
 use he_files::intersection::{self, SetFolder, object};
 use he_files::io::input::Input;
-use he_files::io::output::OutputOptions;
-use he_files::lookup::write;
+use he_files::io::output::{Output, OutputOptions};
 use he_files::scheme::engine::rng;
 use he_files::units;
 use he_psi::{Answer, ClientState, Facts, Params, Plan, Query, Request, Response};
@@ -86,10 +85,19 @@ fn written(
     inputs: &[&Path],
     bytes: &[u8],
 ) -> Result<Summary> {
+    message(to, inputs, bytes)?.commit()?;
+    Ok(told(step, params, to, bytes))
+}
+
+/// A message of a step, not completed.
+fn message(to: &IntersectOutput, inputs: &[&Path], bytes: &[u8]) -> Result<Output> {
     let options = OutputOptions { force: to.force, ..OutputOptions::default() };
-    write(stdio::create(&to.output, options, Text::No, inputs)?, bytes)?;
+    Ok(stdio::create(&to.output, options, Text::No, inputs)?.holding(bytes)?)
+}
+
+fn told(step: &str, params: &Params, to: &IntersectOutput, bytes: &[u8]) -> Summary {
     let line = format!("{}: {}, in {}", shown(&to.output), units::bytes(bytes.len() as u64), time());
-    Ok(summary(step, params).output(&to.output).fact("bytes", bytes.len()).line(line))
+    summary(step, params).output(&to.output).fact("bytes", bytes.len()).line(line)
 }
 
 fn request(args: &IntersectRequest) -> Result<Summary> {
@@ -100,9 +108,11 @@ fn request(args: &IntersectRequest) -> Result<Summary> {
     let state = own(ClientState::new(&params, &items, &mut rng()?))?;
     let options = OutputOptions { secret: true, ..OutputOptions::default() };
     let inputs = [&*args.plan, &*args.items];
-    write(stdio::create(&args.state, options, Text::No, &inputs)?, &state.to_bytes(&params))?;
     let bytes = own(state.request(&params))?.to_bytes();
-    written("request", &params, &args.to, &inputs, &bytes)
+    let request = message(&args.to, &inputs, &bytes)?;
+    let state = stdio::create(&args.state, options, Text::No, &inputs)?.holding(&state.to_bytes(&params))?;
+    Output::commit_all([state, request])?;
+    Ok(told("request", &params, &args.to, &bytes))
 }
 
 fn respond(args: &IntersectRespond) -> Result<Summary> {
@@ -148,7 +158,7 @@ fn read(args: &IntersectRead) -> Result<Summary> {
     let options = OutputOptions { force: args.to.force, private: true, ..OutputOptions::default() };
     let inputs = [&*args.plan, &*args.response, &*args.answer, &*args.state];
     let output = stdio::create(&args.to.output, options, Text::IfSo, &inputs)?;
-    write(output, &intersection::matches(&found, &items, &params))?;
+    output.holding(&intersection::matches(&found, &items, &params))?.commit()?;
     let line = format!("{}: {} of {} items, in {}", shown(&args.to.output), found.len(), items.len(), time());
     let summary = summary("read", &params).path("input", &args.answer).output(&args.to.output);
     Ok(summary.fact("matches", found.len()).line(line))

@@ -126,7 +126,7 @@ fn changed(step: &str, folder: &Path, database: &LookupFolder, packs: usize) -> 
 fn keygen(args: &LookupKeygen) -> Result<Summary> {
     let options = OutputOptions { secret: true, ..OutputOptions::default() };
     let output = stdio::create(&args.output, options, Text::No, &[])?;
-    lookup::write(output, &ClientKey::generate(&mut rng()?).expose_bytes())?;
+    output.holding(&ClientKey::generate(&mut rng()?).expose_bytes())?.commit()?;
     let summary = Summary::new("lookup").fact("step", "keygen").output(&args.output);
     Ok(summary.line(format!("{}: the key of a client", shown(&args.output))))
 }
@@ -149,7 +149,7 @@ fn query(args: &LookupQuery) -> Result<Summary> {
     let options = OutputOptions { force: args.to.force, ..OutputOptions::default() };
     let output = stdio::create(&args.to.output, options, Text::No, &[&args.description, &args.key])?;
     let bytes = query.to_bytes(description.params());
-    lookup::write(output, &bytes)?;
+    output.holding(&bytes)?.commit()?;
     let line = format!("{}: {}, in {}", shown(&args.to.output), units::bytes(bytes.len() as u64), time());
     Ok(summary("query", &description).output(&args.to.output).fact("bytes", bytes.len()).line(line))
 }
@@ -164,7 +164,7 @@ fn answer(args: &LookupAnswer) -> Result<Summary> {
     let ring = lookup::ring(description.params(), devices.lead().clone())?;
     let answers = database.answer(&[query], &ring, &Shown::default())?;
     let bytes: Vec<u8> = answers.iter().flat_map(|answer| answer.to_bytes(description.params())).collect();
-    lookup::write(output, &bytes)?;
+    output.holding(&bytes)?.commit()?;
     let line = format!("{}: {}, in {}", shown(&args.to.output), units::bytes(bytes.len() as u64), time());
     let summary = summary("answer", description).path("input", &args.query).output(&args.to.output);
     Ok(summary.fact("bytes", bytes.len()).fact("device", devices.name()).line(line))
@@ -185,7 +185,7 @@ fn read(args: &LookupRead) -> Result<Summary> {
     };
     let options = OutputOptions { force: args.to.force, private: true, ..OutputOptions::default() };
     let output = stdio::create(&args.to.output, options, Text::IfSo, &[&args.answer, &args.key])?;
-    lookup::write(output, &record)?;
+    output.holding(&record)?.commit()?;
     let line = format!("{}: {} bytes, in {}", shown(&args.to.output), record.len(), time());
     Ok(summary("read", &description).path("input", &args.answer).output(&args.to.output).line(line))
 }

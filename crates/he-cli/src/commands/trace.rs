@@ -2,14 +2,13 @@
 
 use super::audit::{check_signer, write_signed};
 use crate::args::{TraceCommand, TraceKeygen, TraceOpen, TraceSign, TraceStep, TraceVerify};
-use crate::error::{IoContext, Result};
+use crate::error::Result;
 use crate::stdio::{self, Text, stdin_once};
 use crate::summary::{Summary, shown};
 use he_files::io::input::Input;
 use he_files::io::output::{Output, OutputOptions, create_dir};
 use he_files::scheme::engine::rng;
 use he_files::trace::{SigningKey, Trace, hex};
-use std::io::Write as _;
 
 /// The names of the keys of a signer.
 const KEY_NAMES: [&str; 2] = ["signing.pem", "verifying.pem"];
@@ -31,11 +30,11 @@ fn keygen(args: &TraceKeygen) -> Result<Summary> {
             OutputOptions { force: args.force, secret: name == KEY_NAMES[0], ..OutputOptions::default() };
         Output::create(folder.path().join(name), options, &[])
     });
-    let (mut signing, mut verifying) = (signing?, verifying?);
     let key = SigningKey::generate(&mut rng()?);
-    signing.write_all(key.to_pem()?.as_bytes()).writing(signing.name())?;
-    verifying.write_all(key.verifying_key().to_pem()?.as_bytes()).writing(verifying.name())?;
-    Output::commit_all([signing, verifying])?;
+    Output::commit_all([
+        signing?.holding(key.to_pem()?.as_bytes())?,
+        verifying?.holding(key.verifying_key().to_pem()?.as_bytes())?,
+    ])?;
     folder.keep();
     let signer = key.verifying_key().to_string();
     Ok(Summary::new("trace keygen")
@@ -77,9 +76,7 @@ fn open(args: &TraceOpen) -> Result<Summary> {
     let places: Vec<usize> = args.operations.iter().map(|&place| place as usize).collect();
     let bytes = trace.open(&places)?.to_bytes()?;
     let options = OutputOptions { force: args.force, ..OutputOptions::default() };
-    let mut output = stdio::create(&args.output, options, Text::No, &[&args.trace])?;
-    output.write_all(&bytes).writing(output.name())?;
-    output.commit()?;
+    stdio::create(&args.output, options, Text::No, &[&args.trace])?.holding(&bytes)?.commit()?;
     let (root, all) = (hex(&trace.root()), trace.operations().len());
     Ok(Summary::new("trace open")
         .path("trace", &args.trace)

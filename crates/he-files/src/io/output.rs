@@ -79,6 +79,16 @@ impl Output {
         }
     }
 
+    /// Writes all of the bytes, for outputs that are made at once.
+    ///
+    /// # Errors
+    /// They cannot be written.
+    pub fn holding(mut self, bytes: &[u8]) -> Result<Self> {
+        let name = self.name();
+        self.write_all(bytes).writing(name)?;
+        Ok(self)
+    }
+
     /// Completes the output, which then gets its name.
     ///
     /// # Errors

@@ -8,7 +8,7 @@ use he::Device;
 use he_core::ring::Ring;
 use he_lookup::{Answer, Database, Description, Pack, Params, Passage, Plan, Preparer, Query, Rows};
 use std::collections::BTreeSet;
-use std::io::{SeekFrom, Write};
+use std::io::SeekFrom;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -189,7 +189,7 @@ impl LookupFolder {
     fn write_pack(&self, pack: &Pack) -> Result<()> {
         let options = OutputOptions { force: true, ..OutputOptions::default() };
         let output = Output::create(self.path(pack.rows().pack()), options, &[])?;
-        super::write(output, &pack.to_bytes(&self.description))
+        output.holding(&pack.to_bytes(&self.description))?.commit()
     }
 
     /// Reads a pack, and checks that its rows are those of the list.
@@ -214,12 +214,9 @@ impl LookupFolder {
         let options = OutputOptions { force: true, ..OutputOptions::default() };
         let contents =
             [(LIST, self.hashes.as_flattened().to_vec()), (DESCRIPTION, self.description.to_bytes())];
-        let outputs = contents.into_iter().map(|(name, bytes)| {
-            let mut output = Output::create(self.folder.join(name), options, &[])?;
-            let name = output.name();
-            output.write_all(&bytes).map_err(|error| Error::io(error, "write", &name))?;
-            Ok(output)
-        });
+        let outputs = contents
+            .into_iter()
+            .map(|(name, bytes)| Output::create(self.folder.join(name), options, &[])?.holding(&bytes));
         Output::commit_all(outputs.collect::<Result<Vec<_>>>()?)
     }
 

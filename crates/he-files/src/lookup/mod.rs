@@ -12,11 +12,9 @@ pub use entries::entries;
 pub use folder::{DESCRIPTION, LookupFolder, description};
 
 use crate::error::Result;
-use crate::io::output::Output;
 use he::Device;
 use he_core::ring::Ring;
 use he_lookup::Params;
-use std::io::Write;
 
 /// The ring of a database on a device.
 ///
@@ -24,14 +22,4 @@ use std::io::Write;
 /// The device fails.
 pub fn ring(params: &Params, device: Device) -> Result<Ring<Device>> {
     Ok(Ring::new(device, params.rlwe().ring().clone())?)
-}
-
-/// Writes the bytes of an object.
-///
-/// # Errors
-/// The output cannot be written.
-pub fn write(mut output: Output, bytes: &[u8]) -> Result<()> {
-    let name = output.name();
-    output.write_all(bytes).map_err(|error| crate::Error::io(error, "write", &name))?;
-    output.commit()
 }

@@ -134,6 +134,13 @@ pub struct Trace {
 /// The most bytes of an operation's name.
 pub const MAX_NAME: usize = 200;
 
+/// Reads an object whose bytes are all of a file; errors name the file.
+fn read_file<T>(input: Input, from_bytes: impl FnOnce(&[u8]) -> Result<T>) -> Result<T> {
+    let name = input.name().to_owned();
+    let bytes = input.read_all(MAX_BYTES)?;
+    from_bytes(&bytes).map_err(|error| error.in_file_of(&name))
+}
+
 impl Trace {
     /// Checks that every value is there before it is used.
     ///
@@ -157,9 +164,7 @@ impl Trace {
     /// # Errors
     /// The errors of [`from_bytes`](Self::from_bytes); it cannot be read, or is too long.
     pub fn read(input: Input) -> Result<Self> {
-        let name = input.name().to_owned();
-        let bytes = input.read_all(MAX_BYTES)?;
-        Self::from_bytes(&bytes).map_err(|error| error.in_file_of(&name))
+        read_file(input, Self::from_bytes)
     }
 
     /// The root, which stands for all of the trace.

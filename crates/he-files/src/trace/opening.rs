@@ -6,7 +6,7 @@
 //! inputs themselves.
 
 use super::encoding::{Bytes, Rest, bad};
-use super::{File, MAX_BYTES, Program, Role, Trace, Value, context, leaf, root, top_over};
+use super::{File, Program, Role, Trace, Value, context, leaf, read_file, root, top_over};
 use crate::error::{Result, TraceError};
 use crate::io::input::Input;
 use crate::listing::Checksum;
@@ -110,9 +110,7 @@ impl Opening {
     /// # Errors
     /// The errors of [`from_bytes`](Self::from_bytes); it cannot be read, or is too long.
     pub fn read(input: Input) -> Result<Self> {
-        let name = input.name().to_owned();
-        let bytes = input.read_all(MAX_BYTES)?;
-        Self::from_bytes(&bytes).map_err(|error| error.in_file_of(&name))
+        read_file(input, Self::from_bytes)
     }
 
     /// The root that the operations claim to belong to.
