@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # The Python package: its wheel, tests, types and notebooks, in an environment of its own under
-# target/. The wheel is built with the profile of the tests. It shares most libraries of others with
-# them; those of this workspace are compiled again, because a package that is selected alone has
-# features of its own.
+# target/. The wheel is built with the profile of the tests, and shares their libraries: the feature
+# `workspace` gives them the same features.
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -23,14 +22,16 @@ python -m pip install --quiet --disable-pip-version-check "maturin>=1.9,<2" \
     "pyarrow>=15" "ray>=2.31" "scikit-learn>=1.5" "skl2onnx>=1.17"
 
 rm -rf "$target/python/wheels"
-maturin build --profile dev --locked --out "$target/python/wheels"
+maturin build --profile dev --locked --features workspace --out "$target/python/wheels"
 python -m pip install --quiet --disable-pip-version-check --force-reinstall --no-deps \
     "$target"/python/wheels/he_toolkit-*.whl
 ls -l "$target"/python/wheels
 
-# The service that `he.client` is tested with.
-(cd .. && cargo build --locked --bin he-cli --features he-cli/server,he-cli/client)
-export HE_CLI="$target/debug/he-cli"
+# The service that `he.client` is tested with, unless HE_CLI says where it is built.
+if [ -z "${HE_CLI:-}" ]; then
+    (cd .. && cargo build --locked --bin he-cli --features he-cli/server,he-cli/client)
+    export HE_CLI="$target/debug/he-cli"
+fi
 
 # From a folder without the sources, so that what is tested is the wheel.
 tests="$PWD"

@@ -47,8 +47,11 @@ else
     echo "web/ci.sh: npm is missing, and the client is tested in the browser alone" >&2
 fi
 
-# The default members, as the tests of the workspace build them.
-cargo test --locked --features he-cli/server,he-cli/client --test cli -- remote surface
-cargo build --locked --bin he-cli --features he-cli/server,he-cli/client
-HE_CLI="$target/debug/he-cli" HE_WEB_WORK="$work" \
-    "$venv/bin/python" -m pytest -q -p no:cacheprovider web/tests "$@"
+# The commands that ask the service, and the service itself, unless HE_CLI says where it is built.
+if [ -z "${HE_CLI:-}" ]; then
+    # The default members, as the tests of the workspace build them.
+    cargo test --locked --features he-cli/server,he-cli/client --test cli -- remote surface
+    cargo build --locked --bin he-cli --features he-cli/server,he-cli/client
+    export HE_CLI="$target/debug/he-cli"
+fi
+HE_WEB_WORK="$work" "$venv/bin/python" -m pytest -q -p no:cacheprovider web/tests "$@"

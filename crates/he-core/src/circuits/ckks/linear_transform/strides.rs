@@ -4,6 +4,7 @@ use crate::backend::RingOps;
 use crate::ckks::{Ciphertext, Evaluator, Plaintext, StepGroup};
 use crate::error::Result;
 use crate::rlwe::EvaluationKeys;
+use num_integer::gcd;
 use std::collections::BTreeSet;
 
 /// Diagonals origin + stride (babies G + b) for b < babies, where indices count modulo the slots of
@@ -98,8 +99,4 @@ impl Strides {
         }
         Ok(ct)
     }
-}
-
-fn gcd(a: usize, b: usize) -> usize {
-    if b == 0 { a } else { gcd(b, a % b) }
 }
