@@ -39,6 +39,7 @@ mod pool;
 mod ptx;
 mod range;
 mod signals;
+mod slabs;
 mod stream;
 #[cfg(test)]
 mod testing;

@@ -6,7 +6,8 @@
 //! graph lives.
 
 use crate::driver::Driver;
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::slabs::Slabs;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -33,6 +34,7 @@ pub(crate) struct Pool(Mutex<State>);
 #[derive(Debug, Default)]
 struct State {
     free: Lists,
+    slabs: Slabs,
     /// The signals that the stream has sent.
     signals: u64,
     /// Odd during a capture.
@@ -59,6 +61,11 @@ struct Free {
 }
 
 impl Lists {
+    /// The blocks, each with its class.
+    fn all(&self) -> impl Iterator<Item = (usize, Free)> {
+        self.classes.iter().flat_map(|(&class, list)| list.iter().map(move |&free| (class, free)))
+    }
+
     fn push(&mut self, block: Block) {
         let Block { address, bytes, used, .. } = block;
         self.classes.entry(bytes).or_default().push(Free { address, used });
@@ -97,10 +104,21 @@ impl Pool {
         Some(Block { address, bytes: class, born: state.epoch, used })
     }
 
-    /// A new block of the driver.
+    /// A new block of the driver, alone or with others of a slab, which are free from then on.
     pub(crate) fn make(&self, driver: &dyn Driver, class: usize) -> Result<Block> {
-        let address = driver.alloc(class)?;
-        Ok(Block { address, bytes: class, born: self.state().epoch, used: 0 })
+        let mut blocks = self.state().slabs.next(class);
+        let address = match driver.alloc(class * blocks) {
+            Err(Error::OutOfMemory { .. }) if blocks > 1 => {
+                blocks = 1;
+                driver.alloc(class)?
+            }
+            made => made?,
+        };
+        let mut state = self.state();
+        for address in state.slabs.add(address, class, blocks) {
+            state.free.push(Block { address, bytes: class, born: 0, used: 0 });
+        }
+        Ok(Block { address, bytes: class, born: state.epoch, used: 0 })
     }
 
     /// Takes the block of a buffer that is gone.
@@ -158,10 +176,16 @@ impl Pool {
         }
     }
 
-    /// The free blocks, for the driver; not those of a capture.
+    /// The free blocks, for the driver; not those of a capture, nor those of slabs of which others
+    /// are in use.
     pub(crate) fn drain(&self) -> Vec<u64> {
-        let lists = std::mem::take(&mut self.state().free);
-        lists.classes.into_values().flatten().map(|free| free.address).collect()
+        let mut state = self.state();
+        let lists = std::mem::take(&mut state.free);
+        let (whole, kept) = state.slabs.take_whole(lists.all().map(|(class, free)| (class, free.address)));
+        for (bytes, Free { address, used }) in lists.all().filter(|(_, free)| kept.contains(&free.address)) {
+            state.free.push(Block { address, bytes, born: 0, used });
+        }
+        whole
     }
 }
 

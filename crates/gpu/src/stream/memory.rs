@@ -65,6 +65,8 @@ impl Stream {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::device::Gpu;
+    use crate::lazy::Lazy;
     use crate::testing::device;
 
     #[test]
@@ -92,6 +94,36 @@ mod tests {
         assert_eq!((fake.calls(), fake.live(), stream.pooled_bytes()), (vec!["synchronize", "free"], 0, 0));
         stream.trim();
         assert_eq!(fake.calls(), [""; 0]);
+    }
+
+    /// Sixteen blocks of 1.125 MiB come alone, and further ones in slabs of as many: no two
+    /// overlap, slabs stay as long as a buffer is in one, and all memory comes back.
+    #[test]
+    fn large_blocks_share_slabs() {
+        const WORDS: usize = 9 << 14;
+        let lazy = Lazy::new(7);
+        let stream = Gpu::from_driver(lazy.clone()).stream().unwrap();
+        let alloc = |count: u64| (0..count).map(|i| stream.upload(&[i; WORDS]).unwrap()).collect::<Vec<_>>();
+        let read = |buffer: &Buffer| {
+            let mut words = vec![0; WORDS];
+            stream.read(buffer, 0, &mut words).unwrap();
+            words
+        };
+        let mut buffers = alloc(20);
+        assert_eq!(stream.pooled_bytes(), 12 * 8 * WORDS);
+        for (i, buffer) in buffers.iter().enumerate() {
+            assert!(read(buffer).iter().all(|&word| word == i as u64), "{i}");
+        }
+        let last = buffers.pop().unwrap();
+        drop(buffers);
+        stream.trim();
+        assert_eq!(stream.pooled_bytes(), 15 * 8 * WORDS);
+        assert!(read(&last).iter().all(|&word| word == 19));
+        drop((alloc(16), last));
+        stream.trim();
+        assert_eq!(stream.pooled_bytes(), 0);
+        drop(stream);
+        assert!(lazy.is_empty());
     }
 
     #[test]

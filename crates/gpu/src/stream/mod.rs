@@ -118,8 +118,8 @@ impl Stream {
         self.0.flush()
     }
 
-    /// Waits for the work and returns memory that no buffer uses to the driver. Does nothing during
-    /// a capture.
+    /// Waits for the work and returns memory that no buffer uses to the driver, but for allocations
+    /// that other buffers are in. Does nothing during a capture.
     pub fn trim(&self) {
         self.0.reclaim();
     }
