@@ -2,18 +2,20 @@
 //!
 //! A launch costs the host a few microseconds, which is as long as a small kernel takes. A sequence
 //! that has been requested before is submitted as one graph instead: the graph of its kernels and
-//! shapes is kept, and arguments that differ from the last time are replaced.
+//! shapes is kept, and arguments that differ from the last time are replaced. Even a single launch
+//! reaches the device sooner as a graph.
 
 use crate::driver::{Driver, Handle, Launch, Sequence};
 use crate::error::Result;
 use std::ffi::c_void;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// Fewer launches are not worth a graph.
-const LEAST: usize = 3;
+/// Sequences of fewer launches are short: there are many of them, and their graphs must not
+/// displace those of longer ones.
+const SHORT: usize = 3;
 
 /// The number of launches that are held back from a device that has nothing else to do.
-const IDLE_MOST: usize = 10;
+const IDLE_MOST: usize = 5;
 
 /// The most launches that are held back. Between two graphs a device does nothing for about two
 /// microseconds, so that longer ones are better while it is busy.
@@ -23,7 +25,7 @@ const MOST: usize = 20;
 /// hundred launches.
 const SIGHTINGS: u32 = 3;
 
-/// The most sequences that are remembered.
+/// The most sequences that are remembered, short ones and others.
 const REMEMBERED: usize = 64;
 
 /// The launches of one stream that have not been submitted to the driver yet.
@@ -33,6 +35,7 @@ pub(crate) struct Gathered {
     depth: usize,
     work: Work,
     known: Vec<Known>,
+    short: Vec<Known>,
     clock: u64,
     /// The driver has no graphs.
     refused: bool,
@@ -160,9 +163,11 @@ impl Gathered {
     }
 
     unsafe fn submit(&mut self, driver: &dyn Driver, stream: Handle, graphs: bool) -> Result<()> {
-        if graphs && !self.refused && self.work.launches.len() >= LEAST {
-            let index = self.recall(driver);
-            let known = &mut self.known[index];
+        if graphs && !self.refused {
+            let is_short = self.work.launches.len() < SHORT;
+            let sequences = if is_short { &mut self.short } else { &mut self.known };
+            self.clock += 1;
+            let known = recall(sequences, &self.work, self.clock, driver);
             if known.graph.is_none() && known.seen >= SIGHTINGS {
                 // SAFETY: the arguments are those of the launches.
                 match unsafe { make(driver, &self.work) } {
@@ -182,39 +187,9 @@ impl Gathered {
         Ok(())
     }
 
-    /// Counts this sequence once more, and returns its place among the known ones.
-    fn recall(&mut self, driver: &dyn Driver) -> usize {
-        let mut hasher = DefaultHasher::new();
-        self.work.launches.hash(&mut hasher);
-        self.work.ends.hash(&mut hasher);
-        let hash = hasher.finish();
-        self.clock += 1;
-        let same = |known: &Known| {
-            known.hash == hash && known.launches == self.work.launches && known.ends == self.work.ends
-        };
-        let index = self.known.iter().position(same).unwrap_or_else(|| {
-            if self.known.len() >= REMEMBERED {
-                let oldest = (0..self.known.len()).min_by_key(|&i| self.known[i].used).unwrap_or_default();
-                self.known.swap_remove(oldest).forget(driver);
-            }
-            self.known.push(Known {
-                hash,
-                launches: self.work.launches.clone(),
-                ends: self.work.ends.clone(),
-                seen: 0,
-                used: 0,
-                graph: None,
-            });
-            self.known.len() - 1
-        });
-        self.known[index].seen = self.known[index].seen.saturating_add(1);
-        self.known[index].used = self.clock;
-        index
-    }
-
     /// Ends all graphs.
     pub(crate) fn forget(&mut self, driver: &dyn Driver) {
-        for known in self.known.drain(..) {
+        for known in self.known.drain(..).chain(self.short.drain(..)) {
             known.forget(driver);
         }
     }
@@ -227,6 +202,35 @@ impl Known {
             unsafe { driver.destroy_sequence(sequence) }
         }
     }
+}
+
+/// Counts a sequence once more, and returns it from among the known ones.
+fn recall<'a>(sequences: &'a mut Vec<Known>, work: &Work, clock: u64, driver: &dyn Driver) -> &'a mut Known {
+    let mut hasher = DefaultHasher::new();
+    work.launches.hash(&mut hasher);
+    work.ends.hash(&mut hasher);
+    let hash = hasher.finish();
+    let same =
+        |known: &Known| known.hash == hash && known.launches == work.launches && known.ends == work.ends;
+    let index = sequences.iter().position(same).unwrap_or_else(|| {
+        if sequences.len() >= REMEMBERED {
+            let oldest = (0..sequences.len()).min_by_key(|&i| sequences[i].used).unwrap_or_default();
+            sequences.swap_remove(oldest).forget(driver);
+        }
+        sequences.push(Known {
+            hash,
+            launches: work.launches.clone(),
+            ends: work.ends.clone(),
+            seen: 0,
+            used: 0,
+            graph: None,
+        });
+        sequences.len() - 1
+    });
+    let known = &mut sequences[index];
+    known.seen = known.seen.saturating_add(1);
+    known.used = clock;
+    known
 }
 
 /// # Safety

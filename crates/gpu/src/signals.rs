@@ -232,6 +232,12 @@ mod tests {
         assert_eq!(fake.live(), 0);
     }
 
+    /// The calls, in which launches that were made before are graphs.
+    fn launches_of(fake: &Fake) -> Vec<&'static str> {
+        let calls = fake.calls().into_iter().filter(|call| !call.ends_with("_sequence"));
+        calls.map(|call| if call == "launch_graph" { "launch" } else { call }).collect()
+    }
+
     #[test]
     fn streams_wait_once_more_for_memory_that_was_used() {
         let fake = Fake::new();
@@ -242,7 +248,7 @@ mod tests {
         let launches = |targets: &[Buffer]| {
             fake.calls();
             pass_on(&signals, &buffers, targets).unwrap();
-            fake.calls()
+            launches_of(&fake)
         };
         // The driver may have had the memory from somebody else.
         assert_eq!(launches(&targets), [&["launch"; 4][..], &round].concat());
@@ -266,11 +272,11 @@ mod tests {
             let others = new();
             fake.calls();
             pass_on(&signals, &buffers, &others).unwrap();
-            fake.calls()
+            launches_of(&fake)
         };
         let in_batch = streams[0].batched(|| streams[1].batched(batch)).unwrap().unwrap();
         assert_eq!(in_batch[in_batch.len() - 2..], ["launch"; 2]);
-        assert_eq!(fake.calls(), ["launch"; 2], "the waits");
+        assert_eq!(launches_of(&fake), ["launch"; 2], "the waits");
         // A capture would contain numbers.
         let captured = streams[0].capture(|| {
             assert!(refused(pass_on(&signals, &buffers, &targets)));

@@ -25,7 +25,8 @@ impl Stream {
     }
 
     /// Launches a kernel with `grid` blocks of `block` threads and `shared` bytes of dynamic shared
-    /// memory.
+    /// memory: as a graph if the same kernel and shape were launched before, since the device then
+    /// starts sooner. The argument is kept, so pass secrets to [`launch_apart`](Self::launch_apart).
     ///
     /// # Safety
     /// - `A` is the kernel's one parameter, with the layout of the kernel's structure.
@@ -84,22 +85,21 @@ impl Stream {
     ) -> Result<()> {
         let launch = Launch { branch, ..self.checked::<A>(kernel, grid, block, shared)? };
         let mut gathered = self.gathered();
-        if gathered.is_on() {
-            let held = gathered.push(launch, bytes_of(args));
-            drop(gathered);
-            let full = match held {
-                Held::Fewer => false,
-                Held::MostIfIdle => self.is_done(),
-                Held::Most => true,
-            };
-            return if full { self.flush() } else { Ok(()) };
+        let held = gathered.push(launch, bytes_of(args));
+        if !gathered.is_on() {
+            return self.0.submit(&mut gathered);
         }
         drop(gathered);
-        // SAFETY: the caller's word.
-        unsafe { self.launch_checked(&launch, args) }
+        let full = match held {
+            Held::Fewer => false,
+            Held::MostIfIdle => self.is_done(),
+            Held::Most => true,
+        };
+        if full { self.flush() } else { Ok(()) }
     }
 
-    /// The same as [`launch`](Self::launch), but never batched: the argument is not kept.
+    /// The same as [`launch`](Self::launch), but never batched nor as a graph: the argument is not
+    /// kept.
     ///
     /// # Safety
     /// As for [`launch`](Self::launch).
@@ -189,6 +189,31 @@ mod tests {
     }
 
     #[test]
+    fn a_repeated_launch_is_a_graph() {
+        let (fake, gpu, stream) = device();
+        let kernel = gpu.load("k", "").unwrap().kernel("f", 16).unwrap();
+        // SAFETY: the fake runs nothing.
+        let launch =
+            |argument: u64| unsafe { stream.launch(&kernel, [1; 3], [1; 3], 16, &argument) }.unwrap();
+        fake.calls();
+        (1..=4).for_each(launch);
+        let graph = ["create_sequence", "launch_graph", "update_sequence", "launch_graph"];
+        assert_eq!(fake.calls(), [&["launch"; 2][..], &graph].concat());
+        // SAFETY: the fake runs nothing.
+        unsafe { stream.launch_apart(&kernel, [1; 3], [1; 3], 16, &5_u64) }.unwrap();
+        // Many other launches do not displace the graph of a longer sequence.
+        let batch = || stream.batched(|| (1..=3).for_each(launch)).unwrap();
+        (0..3).for_each(|_| batch());
+        for block in 2..200 {
+            // SAFETY: the fake runs nothing.
+            unsafe { stream.launch(&kernel, [1; 3], [block, 1, 1], 16, &1_u64) }.unwrap();
+        }
+        fake.calls();
+        batch();
+        assert_eq!(fake.calls(), ["launch_graph"]);
+    }
+
+    #[test]
     fn launches_go_together() {
         let (fake, gpu, stream) = device();
         let module = gpu.load("k", "").unwrap();
@@ -259,12 +284,12 @@ mod tests {
             stream.batched(|| (0..launches).map(|_| launch() - before).collect()).unwrap()
         };
         let counts = |most: usize| (1..=45).map(|i| i / most * most).collect::<Vec<usize>>();
-        assert_eq!(submitted(45), counts(10));
+        assert_eq!(submitted(45), counts(5));
         fake.set_busy(true);
         assert_eq!(submitted(45), counts(20));
         // Captures are not asked, which would end them.
         let in_capture = || {
-            assert_eq!(submitted(45), counts(10));
+            assert_eq!(submitted(45), counts(5));
             Ok(())
         };
         stream.capture(in_capture).unwrap();
