@@ -1,4 +1,5 @@
-// Slots to plaintexts and back (he_core::backend::encode_slots, decode_slots), but for the transforms of the ring.
+// Slots to plaintexts and back (he_core::backend::encode_slots, decode_slots), but for the transforms of the ring, and the greatest
+// values of messages (he_core::backend::greatest_squares).
 #include "include/fft.cuh"
 
 // Mirrored by `embedding::FftArgs`. blockIdx.x: vector and tile; blockIdx.y of the last inverse kernel: a share of the limbs.
@@ -27,9 +28,10 @@ HE_D FftTile fft_tile_of(const FftShape& f) {
     return FftTile{blockIdx.x >> log_tiles, blockIdx.x & ((1u << log_tiles) - 1)};
 }
 
-HE_D void fft_load(const FftArgs& a, const FftTile& t, double2* shared) {
+// Loads a tile of the points that `read` gives for their indices.
+template <class Read>
+HE_D void fft_fill(const FftArgs& a, const FftTile& t, double2* shared, Read read) {
     const FftShape& f = a.shape;
-    const double2* src = a.src + (size_t)t.vector * a.given;
     u32 count = 1u << f.log_tile;
     // Four loads are under way at once.
     for (u32 first = threadIdx.x; first < count; first += 4 * blockDim.x) {
@@ -38,7 +40,7 @@ HE_D void fft_load(const FftArgs& a, const FftTile& t, double2* shared) {
         for (u32 r = 0; r < 4; ++r) {
             u32 m = first + r * blockDim.x;
             u32 i = a.reversed ? fft_reversed_index(f, t.number, m) : fft_index(f, f.log_low, t.number, m);
-            x[r] = m < count && i < a.given ? src[i] : make_double2(0.0, 0.0);
+            x[r] = m < count && i < a.given ? read(i) : make_double2(0.0, 0.0);
         }
 #pragma unroll
         for (u32 r = 0; r < 4; ++r) {
@@ -46,6 +48,11 @@ HE_D void fft_load(const FftArgs& a, const FftTile& t, double2* shared) {
             if (m < count) shared[fft_place(a.reversed ? fft_reverse(m, f.log_tile) : m)] = x[r];
         }
     }
+}
+
+HE_D void fft_load(const FftArgs& a, const FftTile& t, double2* shared) {
+    const double2* src = a.src + (size_t)t.vector * a.given;
+    fft_fill(a, t, shared, [=](u32 i) { return src[i]; });
 }
 
 HE_D void fft_store(const FftArgs& a, const FftTile& t, const double2* shared) {
@@ -98,6 +105,54 @@ KERNEL(fft_inverse_round, FftArgs, FFT_THREADS, 1) {
     __syncthreads();
     greatest = fft_greatest(greatest, reinterpret_cast<u64*>(shared));
     if (threadIdx.x == 0 && blockIdx.y == 0) a.greatest[blockIdx.x] = greatest;
+}
+
+// Messages, whose coefficients k and N/2 + k are the parts of point k; mirrored by `greatest_squares::Args`.
+struct MessageFftArgs {
+    FftArgs fft;
+    const u64* messages; // [vector][coefficient] in [0, t), or none: the points are those of `fft`
+    u64* squares;        // the bits of the greatest |z|^2 of each vector
+    u64 t, middle;       // middle = ceil(t / 2)
+    u64 is_last;
+};
+
+HE_D double centred(const MessageFftArgs& a, u64 x) { return __ll2double_rn((i64)x - (x >= a.middle ? (i64)a.t : 0)); }
+
+// The transform of messages, or one of its two kernels: the first stores its points and sets the squares to zero. The last leaves the
+// greatest square of each vector, and zeros in place of the points that it was given.
+KERNEL(fft_messages, MessageFftArgs, FFT_THREADS, 1) {
+    SHARED(double2, shared);
+    const FftShape& f = a.fft.shape;
+    FftTile t = fft_tile_of(f);
+    if (a.messages == nullptr) {
+        fft_load(a.fft, t, shared);
+    } else {
+        u32 half = 1u << f.log_slots;
+        const u64* message = a.messages + ((size_t)t.vector << (f.log_slots + 1));
+        fft_fill(a.fft, t, shared, [&](u32 i) { return make_double2(centred(a, message[i]), centred(a, message[i + half])); });
+    }
+    fft_stages<false>(f, shared, a.fft.roots, t.number);
+    if (!a.is_last) {
+        fft_store(a.fft, t, shared);
+        if (threadIdx.x == 0 && t.number == 0) a.squares[t.vector] = 0;
+        return;
+    }
+    u64 greatest = 0;
+    double2* given = a.messages == nullptr ? a.fft.dst + ((size_t)t.vector << f.log_slots) : nullptr;
+    for (u32 m = threadIdx.x; m < (1u << f.log_tile); m += blockDim.x) {
+        double2 z = shared[fft_place(m)];
+        // Squares order as their bits do.
+        greatest = max(greatest, (u64)__double_as_longlong(__dadd_rn(__dmul_rn(z.x, z.x), __dmul_rn(z.y, z.y))));
+        if (given != nullptr) given[fft_index(f, f.log_low, t.number, m)] = make_double2(0.0, 0.0);
+    }
+    __syncthreads();
+    greatest = fft_greatest(greatest, reinterpret_cast<u64*>(shared));
+    if (threadIdx.x != 0) return;
+    if (given == nullptr) {
+        a.squares[t.vector] = greatest;
+    } else {
+        atomicMax(&a.squares[t.vector], greatest);
+    }
 }
 
 // Mirrored by `embedding::ComposeArgs`. Coefficients k and N/2 + k a thread; blockIdx.y: the vector.

@@ -374,6 +374,7 @@ fn every_broken_operation_is_found_by_the_suite() {
                 "rotate_and_sum",
                 "scaled_tensor",
                 "message_phase",
+                "greatest_squares",
                 "encrypt",
                 "phase_mod_t",
                 "gather",
@@ -391,7 +392,7 @@ fn every_broken_operation_is_found_by_the_suite() {
             }
         }
     }
-    let coarse: [(Body<Faulty<Cpu>>, &str); 27] = [
+    let coarse: [(Body<Faulty<Cpu>>, &str); 28] = [
         (suite::keys, "empty_key"),
         (suite::keys, "write_key"),
         (suite::keys, "read_key"),
@@ -415,6 +416,7 @@ fn every_broken_operation_is_found_by_the_suite() {
         (suite::scaled_tensors, "scaled_tensor"),
         (suite::encryptions, "message_phase"),
         (suite::encryptions, "encrypt"),
+        (suite::greatest_values, "greatest_squares"),
         (suite::phases_mod_t, "phase_mod_t"),
         (suite::gathers, "gather"),
         (suite::matrices, "pack_left"),

@@ -16,7 +16,7 @@ const CIRCLES: &[(&str, &str, &[&str], &str)] = &[
     ("he-any", "", &["engine", "keys", "value"], "an engine computes on values by keys, which it makes"),
     ("he-any", "", &["params", "rlwe"], "parameters of integers are among all parameters"),
     ("he-cli", "commands", &["keygen", "model"], "keys are made for a model, by the same summary"),
-    ("he-core", "backend", &["exact", "message_phase", "phase_mod_t", "scaled_tensor"], TRAIT),
+    ("he-core", "backend", PROVIDED, TRAIT),
     ("he-core", "backend::cpu", &["key_switch", "rotations"], TRAIT),
     ("he-core", "bigckks", &["noise", "params"], MODEL),
     ("he-core", "circuits::ckks", &["polynomial", "refresher"], "powers are refreshed on the way"),
@@ -43,6 +43,9 @@ const CIRCLES: &[(&str, &str, &[&str], &str)] = &[
 const TRAIT: &str = "the bodies of a trait's operations are beside it";
 const MODEL: &str = "parameters are chosen by the noise that they predict";
 const HANDLES: &str = "handles of one driver, each of which makes others";
+
+/// The provided bodies of operations on integers, and their trait.
+const PROVIDED: &[&str] = &["exact", "greatest_squares", "message_phase", "phase_mod_t", "scaled_tensor"];
 
 /// The rooms of he-files with files of several formats.
 const FILES: &[&str] = &[

@@ -92,12 +92,14 @@ fn exact<S: Scheme, B: RingOps>(column: &Column<'_, B>, params: &Params<S>) -> R
     let encryptor = Lazy::new(|| Ok(exact::Encryptor::new(params, &made.get()?.public)?));
     let x = || made.get();
     let [rng, other] = &mut [rng(), rng()];
+    let prepared = Lazy::new(|| Ok(x()?.ev.prepare(&x()?.plain, x()?.inputs[0].level())?));
     let resident = Lazy::new(|| Ok(exact::Message::new(&x()?.ring, &x()?.plain)?));
     let mut times = times!(column,
         "encrypt" => encryptor.get()?.encrypt(&x()?.plain, rng),
         "decrypt" => x()?.decryptor.decrypt(&x()?.inputs[0]),
         "add" => x()?.ev.add(&x()?.inputs[0], &x()?.inputs[1]),
         "multiply by a plaintext" => x()?.ev.mul_plain(&x()?.inputs[0], &x()?.plain),
+        "multiply by a prepared plaintext" => x()?.ev.mul_prepared(&x()?.inputs[0], prepared.get()?),
         "tensor" => x()?.ev.tensor(&x()?.inputs[0], &x()?.inputs[1]),
         "multiply, relinearise" => x()?.ev.mul(&x()?.inputs[0], &x()?.inputs[1], &x()?.keys),
         "rotate" => x()?.ev.rotate(&x()?.inputs[0], 1, &x()?.keys),

@@ -8,13 +8,14 @@ use crate::sampler::Distribution;
 use crate::share::Share;
 use gpu::Buffer;
 use he_core::Result;
+use he_core::arith::Modulus;
 use he_core::backend::{
     Backend, Blocks, CkksOps, DigitBuf, Embedding, ExactOps, GiantStep, HostVector, KeyBuf, KeyShape,
     KeySwitchOps, KeySwitchShape, MessagePhase, Multiple, Pair, PhaseModT, PolyOps, Rotation, RotationBlocks,
     ScaledTensor,
 };
 use he_core::ckks::Complex64;
-use he_core::ring::{DomainKind, Operand, RingSpec, Rows, Seed, Span};
+use he_core::ring::{DomainKind, Operand, RingSpec, Rows, Seed, Span, SpecialFft};
 use std::ops::Range;
 
 impl Backend for Cuda {
@@ -413,6 +414,16 @@ impl ExactOps for CudaRing {
 
     fn message_phase(&self, rows: Rows, message: MessagePhase<'_, Buffer>) -> Result<Buffer> {
         self.message_phase_rows(rows, message)
+    }
+
+    fn greatest_squares(
+        &self,
+        batch: usize,
+        words: &Buffer,
+        modulus: &Modulus,
+        fft: &SpecialFft,
+    ) -> Result<Buffer> {
+        self.greatest_message_squares(batch, words, modulus, fft)
     }
 
     fn encrypt(

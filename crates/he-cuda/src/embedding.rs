@@ -8,7 +8,7 @@ use crate::host_vector::PageLocked;
 use crate::kernels::Entry;
 use crate::ntt::{Args as NttArgs, Extent, parts};
 use crate::ring::CudaRing;
-use crate::staging::{STAGE, STAGES, Staged};
+use crate::staging::{STAGE, Staged};
 use bytemuck::{NoUninit, cast_slice, cast_slice_mut};
 use gpu::{Buffer, Pinned};
 use he_core::Result;
@@ -23,7 +23,7 @@ use std::sync::{Arc, Mutex};
 /// The points of a tile, and the bits of them that are transformed.
 #[repr(C)]
 #[derive(Clone, Copy, NoUninit, Debug)]
-struct Shape {
+pub(crate) struct Shape {
     log_slots: u32,
     log_tile: u32,
     log_low: u32,
@@ -34,7 +34,7 @@ struct Shape {
 
 #[repr(C)]
 #[derive(Clone, Copy, NoUninit, Debug)]
-struct FftArgs {
+pub(crate) struct FftArgs {
     shape: Shape,
     src: u64,
     dst: u64,
@@ -70,6 +70,31 @@ impl FftArgs {
             log_n: ring.log_n(),
             limb_count: 0,
         }
+    }
+
+    /// The tiles of its blocks.
+    pub(crate) const fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    /// The one or two kernels of a transform from coefficients in natural order at `src` to `dst`;
+    /// two pass through `between`.
+    pub(crate) fn forward(
+        ring: &CudaRing,
+        roots: &Buffer,
+        slots: usize,
+        src: u64,
+        between: u64,
+        dst: u64,
+    ) -> impl Iterator<Item = Self> {
+        let log_slots = slots.trailing_zeros();
+        let given = Self { given: slots as u32, ..Self::new(ring, src, roots) };
+        let first = Self { shape: Shape::last(slots), reversed: 1, dst, ..given };
+        let is_single = log_slots <= LARGEST_SINGLE;
+        let columns = || Self { shape: Shape::columns(log_slots), src: between, dst, ..given };
+        [if is_single { first } else { Self { dst: between, ..first } }]
+            .into_iter()
+            .chain((!is_single).then(columns))
     }
 }
 
@@ -296,25 +321,22 @@ impl Cuda {
         Ok(greatest)
     }
 
-    /// Downloads vectors, and returns whether any of the words after them is not 0.
-    fn download_slots(
+    /// Downloads vectors, and returns whether any of the words after them is not 0. Wipes them on
+    /// the device, and what they were made of, while the copies are in progress.
+    fn take_slots(
         &self,
         op: &'static str,
-        buf: &Buffer,
-        slots: usize,
-        batch: usize,
-        flags: usize,
+        buf: &mut Buffer,
+        between: &mut [&mut Buffer],
+        [slots, batch, flags]: [usize; 3],
     ) -> Result<(Vec<Vec<Complex64>>, bool)> {
         let words = 2 * slots * batch + flags;
-        // The device copies a block while the host empties the previous one.
-        let mut blocks = self.staged();
-        if words <= STAGES * STAGE {
-            for first in (0..words).step_by(STAGE) {
-                let block = blocks.add(op)?;
-                let count = STAGE.min(words - first);
-                self.stream.read_pinned(buf, first, block, 0, count).map_err(failed(op))?;
-            }
-        }
+        let blocks = self.read_blocks(op, buf, 0, words);
+        let read =
+            if matches!(blocks, Ok(None)) { self.read_words(op, buf, 0, words) } else { Ok(Vec::new()) };
+        self.wipe(buf);
+        between.iter_mut().for_each(|buf| self.wipe(buf));
+        let (blocks, read) = (blocks?, read?);
         // Memory for the results is allocated while the device is still working.
         let mut vectors: Vec<Vec<Complex64>> = (0..batch).map(|_| vec![Complex64::ZERO; slots]).collect();
         let mut outside = false;
@@ -330,12 +352,9 @@ impl Cuda {
                 (at, part) = (at + count, &part[count..]);
             }
         };
-        if blocks.len() == 0 {
-            let mut all = vec![0; words];
-            self.stream.read(buf, 0, &mut all).map_err(failed(op))?;
-            take(0, &all);
-        }
-        for i in 0..blocks.len() {
+        take(0, &read);
+        // The device copies a block while the host empties the previous one.
+        for (blocks, i) in blocks.iter().flat_map(|blocks| (0..blocks.len()).map(move |i| (blocks, i))) {
             take(i * STAGE, &blocks.words(op, i)?[..STAGE.min(words - i * STAGE)]);
         }
         Ok((vectors, outside))
@@ -353,9 +372,26 @@ impl Cuda {
         batch: usize,
         shares: usize,
     ) -> Result<()> {
-        let grid = [(batch << args.shape.log_tiles()) as u32, shares as u32, 1];
         // SAFETY: guaranteed by the caller.
-        unsafe { self.launch(op, entry, grid, args.shape.threads(), args.shape.shared(), args) }
+        unsafe { self.launch_tiles(op, entry, args.shape, args, batch, shares) }
+    }
+
+    /// The same with any argument.
+    ///
+    /// # Safety
+    /// As for [`launch`](Self::launch).
+    pub(crate) unsafe fn launch_tiles<A: NoUninit>(
+        &self,
+        op: &'static str,
+        entry: Entry,
+        shape: Shape,
+        args: &A,
+        batch: usize,
+        shares: usize,
+    ) -> Result<()> {
+        let grid = [(batch << shape.log_tiles()) as u32, shares as u32, 1];
+        // SAFETY: guaranteed by the caller.
+        unsafe { self.launch(op, entry, grid, shape.threads(), shape.shared(), args) }
     }
 }
 
@@ -471,8 +507,6 @@ impl CudaRing {
             scale_last: [plan.scale_last; 2],
             ..self.ntt_args(rows)
         };
-        // SAFETY: the source holds the rows, as just checked, and so does `y`.
-        unsafe { self.inverse(op, &inverse, Extent::rows(rows))? };
 
         let threads = THREADS.min(n as u32 / 2);
         let blocks = (n as u32 / 2) / threads;
@@ -496,18 +530,16 @@ impl CudaRing {
             unused: 0,
         };
         let grid = [blocks, batch as u32, 1];
-        // SAFETY: `y` holds the rows, `composed` and `out` what is written, and the composition the
-        // constants of the primes.
-        unsafe { self.cuda.launch(op, Entry::ComposeSlots, grid, threads, 8 * threads, &args)? };
-
-        // SAFETY: `composed` and `out` hold the vectors.
-        unsafe { self.forward_slots(op, &composed, &out, from.slots, batch, from.fft)? };
-        let downloaded = self.cuda.download_slots(op, &out, from.slots, batch, flags);
+        // SAFETY: the source holds the rows, as just checked, and so does `y`; `composed` and `out`
+        // hold what is written, and the composition the constants of the primes.
+        self.cuda.batched(|| unsafe {
+            self.inverse(op, &inverse, Extent::rows(rows))?;
+            self.cuda.launch(op, Entry::ComposeSlots, grid, threads, 8 * threads, &args)?;
+            self.forward_slots(op, &composed, &out, from.slots, batch, from.fft)
+        })?;
         // Together with the ciphertext, the phase reveals the secret.
-        for buf in [&mut y, &mut composed, &mut out] {
-            self.cuda.wipe(buf);
-        }
-        let (vectors, outside) = downloaded?;
+        let shape = [from.slots, batch, flags];
+        let (vectors, outside) = self.cuda.take_slots(op, &mut out, &mut [&mut y, &mut composed], shape)?;
         if outside && !composition.is_short {
             return decode_slots(self, rows, src, from);
         }
@@ -524,7 +556,7 @@ impl CudaRing {
         slots: usize,
         fft: &SpecialFft,
     ) -> Result<(FftArgs, Buffer)> {
-        let roots = self.extensions.get::<EmbeddingTables>().roots(&self.cuda, fft)?;
+        let roots = self.fft_roots(fft)?;
         let is_single = slots.trailing_zeros() <= LARGEST_SINGLE;
         let between =
             self.cuda.stream.alloc(if is_single { 0 } else { 2 * batch * slots }).map_err(failed(op))?;
@@ -575,24 +607,18 @@ impl CudaRing {
         batch: usize,
         fft: &SpecialFft,
     ) -> Result<()> {
-        let roots = self.extensions.get::<EmbeddingTables>().roots(&self.cuda, fft)?;
-        let log_slots = slots.trailing_zeros();
-        let args = FftArgs {
-            shape: Shape::last(slots),
-            dst: dst.address(),
-            given: slots as u32,
-            reversed: 1,
-            ..FftArgs::new(self, src.address(), &roots)
-        };
-        // SAFETY: guaranteed by the caller; the roots are those of these slots.
-        unsafe { self.cuda.launch_fft(op, Entry::FftForward, &args, batch, 1)? };
-        if log_slots > LARGEST_SINGLE {
-            let shape = Shape::columns(log_slots);
-            let args = FftArgs { shape, src: dst.address(), reversed: 0, ..args };
-            // SAFETY: as before; a block writes the points that it has read.
+        let roots = self.fft_roots(fft)?;
+        for args in FftArgs::forward(self, &roots, slots, src.address(), dst.address(), dst.address()) {
+            // SAFETY: guaranteed by the caller; the roots are those of these slots. A block of the
+            // second kernel writes the points that it has read.
             unsafe { self.cuda.launch_fft(op, Entry::FftForward, &args, batch, 1)? };
         }
         Ok(())
+    }
+
+    /// The roots of a transform on the device.
+    pub(crate) fn fft_roots(&self, fft: &SpecialFft) -> Result<Arc<Buffer>> {
+        self.extensions.get::<EmbeddingTables>().roots(&self.cuda, fft)
     }
 
     /// Vectors from their coefficients on the device.
@@ -608,9 +634,7 @@ impl CudaRing {
         let mut out = self.cuda.stream.alloc(2 * slots * batch).map_err(failed(op))?;
         // SAFETY: both hold the vectors.
         unsafe { self.forward_slots(op, coefficients, &out, slots, batch, fft)? };
-        let downloaded = self.cuda.download_slots(op, &out, slots, batch, 0);
-        self.cuda.wipe(&mut out);
-        Ok(downloaded?.0)
+        Ok(self.cuda.take_slots(op, &mut out, &mut [], [slots, batch, 0])?.0)
     }
 
     fn check_embedding(&self, op: &'static str, rows: Rows, e: Embedding<'_>) {

@@ -121,6 +121,7 @@ entries! {
     FftForward = "embedding"."fft_forward" tile(12);
     FftInverse = "embedding"."fft_inverse" tile(12);
     FftInverseRound = "embedding"."fft_inverse_round" tile(12);
+    FftMessages = "embedding"."fft_messages" tile(12);
     ComposeSlots = "embedding"."compose_slots" tile(8);
     MessagePhase = "exact"."plain_phase_rows" 0;
     EncryptSamples = "exact"."encrypt_samples" 0;

@@ -32,6 +32,7 @@ mod doubles;
 mod elementwise;
 mod embedding;
 mod exact;
+mod greatest_squares;
 mod group;
 mod host_vector;
 mod kernels;

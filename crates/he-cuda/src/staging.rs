@@ -9,7 +9,7 @@ use he_core::backend::Backend;
 /// The words of a block.
 pub(crate) const STAGE: usize = 1 << 15;
 /// The most blocks that one call takes; more words are copied without staging.
-pub(crate) const STAGES: usize = 32;
+const STAGES: usize = 32;
 /// Fewer words than this, below 64 KiB, are uploaded without staging: the driver copies them at
 /// once, in less time.
 const FEW_UP: usize = (1 << 13) - 1;
@@ -123,14 +123,20 @@ impl Cuda {
         Ok(words)
     }
 
-    fn read_words(&self, op: &'static str, buf: &Buffer, at: usize, count: usize) -> Result<Vec<u64>> {
+    pub(crate) fn read_words(
+        &self,
+        op: &'static str,
+        buf: &Buffer,
+        at: usize,
+        count: usize,
+    ) -> Result<Vec<u64>> {
         let mut words = vec![0; count];
         self.stream.read(buf, at, &mut words).map_err(failed(op))?;
         Ok(words)
     }
 
     /// Starts copies to blocks, unless there are too few or too many words for them.
-    fn read_blocks(
+    pub(crate) fn read_blocks(
         &self,
         op: &'static str,
         buf: &Buffer,

@@ -514,6 +514,14 @@ macro_rules! for_each_ring_op {
             ) -> one Self::Buf;
         }
         $then! {
+            fn greatest_squares(
+                value batch: usize,
+                read words: &Self::Buf,
+                value modulus: &$crate::arith::Modulus,
+                value fft: &$crate::ring::SpecialFft
+            ) -> one Self::Buf;
+        }
+        $then! {
             fn encrypt(
                 value rows: $crate::ring::Rows,
                 value seed: &$crate::ring::Seed,

@@ -1,11 +1,12 @@
 //! The operations of BFV and BGV; their provided bodies are in files of their own.
 
 use super::{Backend, MessagePhase, PhaseModT, PolyOps, ScaledTensor};
-use super::{encrypt, message_phase, phase_mod_t, scaled_tensor};
+use super::{encrypt, greatest_squares, message_phase, phase_mod_t, scaled_tensor};
+use crate::arith::Modulus;
 use crate::error::Result;
 #[cfg(doc)]
 use crate::ring::BaseConversion;
-use crate::ring::{Operand, Rows, Seed};
+use crate::ring::{Operand, Rows, Seed, SpecialFft};
 use crate::secret_words::SecretWords;
 
 /// Operations of schemes on integers modulo t, and encryption by public keys. Every one has a
@@ -31,6 +32,20 @@ pub trait ExactOps: PolyOps {
     /// `[-t/2, t/2)`. The rows start at word 0.
     fn message_phase(&self, rows: Rows, message: MessagePhase<'_, Self::Buf>) -> Result<Self::Buf> {
         message_phase(self, rows, message)
+    }
+
+    /// The greatest |m(z)|^2 over the roots z of X^N + 1 of each message, m in `[-t/2, t/2)`, as
+    /// the bits of float64: one word per message. The coefficients in `[0, t)` start at word 0 of
+    /// `words`; `fft` has the roots for N/2 slots at least. Every product and sum is rounded in the
+    /// order of [`SpecialFft::forward`], so that the bits are the same on every device.
+    fn greatest_squares(
+        &self,
+        batch: usize,
+        words: &Self::Buf,
+        modulus: &Modulus,
+        fft: &SpecialFft,
+    ) -> Result<Self::Buf> {
+        greatest_squares(self, batch, words, modulus, fft)
     }
 
     /// Encryptions by a public key (b, a), in evaluation form: (b v + e0 + phase, a v + e1), with v

@@ -51,7 +51,9 @@ pub fn message_phase<R: PolyOps>(ring: &R, rows: Rows, message: MessagePhase<'_,
     let reduced = ring.reduce_signed(rows, &centred, &mut phase);
     ring.backend().wipe(&mut centred);
     reduced?;
-    ring.scale_assign(rows, &mut phase, message.scale)?;
+    if message.scale[..rows.span.limbs()].iter().any(|&scale| scale != 1) {
+        ring.scale_assign(rows, &mut phase, message.scale)?;
+    }
     Ok(phase)
 }
 

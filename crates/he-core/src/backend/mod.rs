@@ -32,6 +32,7 @@ mod cpu;
 pub mod delegate;
 mod embedding;
 mod exact;
+mod greatest_squares;
 mod host_vector;
 mod key_switch;
 mod matrix;
@@ -49,6 +50,7 @@ pub(crate) use embedding::{
     largest_magnitude,
 };
 pub use exact::ExactOps;
+pub use greatest_squares::greatest_squares;
 pub use host_vector::{HostMemory, HostVector};
 pub use key_switch::{GiantStep, KeySwitchOps, KeySwitchShape, Rotation, RotationBlocks, Weight};
 pub use matrix::{LeftMatrix, MatrixNumbers, MatrixOps, MatrixProduct, RightMatrix};

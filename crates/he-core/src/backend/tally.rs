@@ -4,9 +4,10 @@ use super::{
     Backend, CkksOps, DigitBuf, Embedding, ExactOps, GiantStep, KeySwitchOps, KeySwitchShape, MatrixOps,
     PolyOps, PreparedRing, Rotation, RotationBlocks,
 };
+use crate::arith::Modulus;
 use crate::error::Result;
 use crate::for_each_ring_op;
-use crate::ring::{RingSpec, Rows};
+use crate::ring::{RingSpec, Rows, SpecialFft};
 use num_complex::Complex64;
 use std::ops::Range;
 use std::sync::Arc;
@@ -163,6 +164,10 @@ impl CkksOps for TallyRing {
 }
 
 impl ExactOps for TallyRing {
+    fn greatest_squares(&self, batch: usize, _: &usize, _: &Modulus, _: &SpecialFft) -> Result<usize> {
+        Ok(batch)
+    }
+
     fn gather(&self, rows: Rows, _: &usize, _: &usize) -> Result<usize> {
         Ok(rows.count() * self.spec.n())
     }

@@ -23,7 +23,7 @@ pub use coarse::{
     decompositions, divisions, divisions_are_exact, embeddings, embeddings_of_degree, fused_equal_provided,
     key_products, key_switching_is_exact, keys, rotations, switches, tensors,
 };
-pub use exact::{encryptions, gathers, phases_mod_t, scaled_tensors};
+pub use exact::{encryptions, gathers, greatest_values, phases_mod_t, scaled_tensors};
 pub use matrix::matrices;
 pub use prefix::{prefix_rings, split_rings};
 pub use small::{
@@ -70,7 +70,7 @@ macro_rules! conformance_suite {
         $crate::conformance_suite!(@tests $name, $backend, $log_n,
             memory known_answers elementwise transforms transforms_obey_laws automorphisms conversions
             conversion_edges signed_words samplers tensors decompositions keys key_products divisions
-            divisions_are_exact rotations switches key_switching_is_exact fused_equal_provided scaled_tensors encryptions phases_mod_t gathers embeddings matrices programs
+            divisions_are_exact rotations switches key_switching_is_exact fused_equal_provided scaled_tensors encryptions phases_mod_t greatest_values gathers embeddings matrices programs
             prefix_rings split_rings threads
         );
     };

@@ -1,7 +1,7 @@
 //! Sums, plaintext operations and modulus switches.
 
 use super::ciphertext::{Meta, check_span};
-use super::{Ciphertext, Encoder, Params, Plaintext, PreparedPlaintext, Scheme};
+use super::{Ciphertext, Encoder, Message, Params, Plaintext, PreparedPlaintext, Scheme};
 use crate::backend::{Cpu, RingOps};
 use crate::error::{Error, Result};
 use crate::ring::{Eval, Poly, Ring, SpecialFft};
@@ -303,19 +303,45 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
     }
 
     /// Prepares a plaintext for products with ciphertexts of up to this level: it is transformed
-    /// once for any number of products.
+    /// once for any number of products. Waits for the device.
     ///
     /// # Errors
     /// [`Error::LevelTooHigh`]; [`Error::Argument`] for a plaintext of other parameters; device
     /// errors.
     pub fn prepare(&self, plaintext: &Plaintext, level: usize) -> Result<PreparedPlaintext<B>> {
+        self.prepare_message(&self.uploaded(plaintext)?, level)
+    }
+
+    /// [`prepare`](Self::prepare) from a plaintext in the memory of the device.
+    ///
+    /// # Errors
+    /// [`Error::LevelTooHigh`]; [`Error::Argument`] for a message of another t,
+    /// [`Error::RingMismatch`]; device errors.
+    pub fn prepare_message(&self, message: &Message<B>, level: usize) -> Result<PreparedPlaintext<B>> {
         let highest = self.params.max_level();
         if level > highest {
             return Err(Error::LevelTooHigh { found: level, highest });
         }
+        let plain = self.params.plain();
+        message.check(plain, &self.ring)?;
+        let (poly, gain_log2) = self.with_gain(message, || message.lift(level + 1))?;
+        Ok(PreparedPlaintext { poly, gain_log2, plain_modulus: plain.value() })
+    }
+
+    fn uploaded(&self, plaintext: &Plaintext) -> Result<Message<B>> {
         self.encoder.check(plaintext)?;
-        let embedding = self.embedding.get_or_init(|| SpecialFft::new(self.ring.n() / 2));
-        plaintext.prepare(&self.ring, level + 1, embedding)
+        Message::new(&self.ring, plaintext)
+    }
+
+    /// Work with a message, and log2 of the most by which it multiplies noise. The device gets both
+    /// as one batch of launches before it is waited for.
+    fn with_gain<T>(&self, message: &Message<B>, work: impl FnOnce() -> Result<T>) -> Result<(T, f64)> {
+        let (backend, n) = (self.ring.backend(), self.ring.n());
+        let embedding = self.embedding.get_or_init(|| SpecialFft::new(n / 2));
+        let (done, squares) = backend.batched(|| Ok((work()?, message.greatest_squares(embedding)?)))?;
+        let squares = backend.download(&squares, 0..message.batch())?;
+        let greatest = squares.into_iter().map(f64::from_bits).fold(1.0, f64::max);
+        Ok((done, libm::log2(libm::sqrt(greatest))))
     }
 
     /// ct plain. The plaintext may have a batch of one. The noise grows by
@@ -340,14 +366,20 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
         self.finish(ct.pair.mul_poly(&plain.poly)?, meta)
     }
 
-    /// ct plaintext, by [`mul_prepared`](Self::mul_prepared) with the plaintext prepared for this
-    /// product.
+    /// ct plaintext, to the same words as [`mul_prepared`](Self::mul_prepared) with a plaintext that
+    /// was prepared for this product. Waits for the device.
     ///
     /// # Errors
-    /// The same as for [`mul_prepared`](Self::mul_prepared).
+    /// [`Error::Argument`] for a plaintext of other parameters; [`Error::BudgetSpent`]; mismatch of
+    /// ring, parameters, batch or key sets; device errors.
     pub fn mul_plain(&self, ct: &Ciphertext<S, B>, plaintext: &Plaintext) -> Result<Ciphertext<S, B>> {
         self.check_ciphertext(ct)?;
-        self.mul_prepared(ct, &self.prepare(plaintext, ct.level())?)
+        let message = self.uploaded(plaintext)?;
+        let product = || ct.pair.mul_poly(&message.lift(ct.meta.primes)?);
+        let (pair, gain_log2) = self.with_gain(&message, product)?;
+        let meta = Meta { noise: ct.meta.noise.scale(gain_log2), ..ct.meta };
+        self.params.check_budget(meta.noise, meta.primes)?;
+        self.finish(pair, meta)
     }
 
     // --- scalars --------------------------------------------------------------------------------

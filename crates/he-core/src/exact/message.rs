@@ -1,9 +1,9 @@
 //! Messages on a device.
 
 use super::{Params, PlainModulus, Plaintext, Scheme};
-use crate::backend::{Cpu, MessagePhase, RingOps};
+use crate::backend::{Cpu, ExactOps, MessagePhase, RingOps};
 use crate::error::{Error, Result};
-use crate::ring::Ring;
+use crate::ring::{Coeff, Eval, Poly, Ring, Span, SpecialFft};
 
 /// A [`Plaintext`] in the memory of a device, coefficient by coefficient. Encryption takes it and
 /// decryption returns it without a copy from or to the host. It is wiped when dropped.
@@ -58,6 +58,20 @@ impl<B: RingOps> Message<B> {
             return Err(Error::argument("message", why));
         }
         if self.ring.same(ring) { Ok(()) } else { Err(Error::RingMismatch) }
+    }
+
+    /// m in `[-t/2, t/2)` modulo the first `primes` primes.
+    pub(super) fn lift(&self, primes: usize) -> Result<Poly<Eval, B>> {
+        let (modulus, scale) = (self.plain.modulus(), &vec![1; primes]);
+        let message = MessagePhase { words: &self.buf, modulus, factor: 1, scale };
+        let lifted: Poly<Coeff, B> =
+            Poly::message_phase(&self.ring, Span::chain(primes), self.batch, message)?;
+        lifted.into_eval()
+    }
+
+    /// The bits of the greatest |m(z)|^2 over the roots z of X^N + 1, message by message.
+    pub(super) fn greatest_squares(&self, embedding: &SpecialFft) -> Result<B::Buf> {
+        self.ring.prepared().greatest_squares(self.batch, &self.buf, self.plain.modulus(), embedding)
     }
 
     /// The message as a phase with this correction factor.

@@ -3,12 +3,10 @@
 use super::{Message, Params, PlainModulus, Scheme};
 use crate::backend::{Cpu, RingOps};
 use crate::error::{Error, Result};
-use crate::ring::{Coeff, Eval, Poly, Ring, Span, SpecialFft};
+use crate::ring::{Eval, Poly, Ring, Span};
 use crate::secret_words::SecretWords;
 use derive_where::derive_where;
-use num_complex::Complex64;
 use rand::CryptoRng;
-use zeroize::Zeroizing;
 
 /// A batch of polynomials modulo t, as coefficients in `[0, t)`, the same for BFV and BGV. It is
 /// wiped when dropped.
@@ -59,11 +57,6 @@ impl Plaintext {
         let (made, used) = (self.plain.value(), plain.value());
         let why = format!("made for t = {made} and N = {}, used with t = {used} and N = {n}", self.n);
         Err(Error::argument("plaintext", why))
-    }
-
-    /// m in `[-t/2, t/2)`; constant time.
-    fn centred(&self) -> Zeroizing<Vec<i64>> {
-        Zeroizing::new(self.coefficients.iter().map(|&c| self.plain.center(c)).collect())
     }
 }
 
@@ -116,31 +109,4 @@ impl Plaintext {
         )?
         .into_eval()
     }
-
-    /// Prepares it for products over the first `primes` primes.
-    pub(super) fn prepare<B: RingOps>(
-        &self,
-        ring: &Ring<B>,
-        primes: usize,
-        embedding: &SpecialFft,
-    ) -> Result<PreparedPlaintext<B>> {
-        let centred = self.centred();
-        let greatest = centred
-            .chunks_exact(self.n)
-            .map(|coefficients| greatest_value(coefficients, embedding))
-            .fold(1.0, f64::max);
-        let poly: Poly<Coeff, B> = Poly::from_signed(ring, Span::chain(primes), self.batch(), &centred)?;
-        let (gain_log2, plain_modulus) = (libm::log2(greatest), self.plain.value());
-        Ok(PreparedPlaintext { poly: poly.into_eval()?, gain_log2, plain_modulus })
-    }
-}
-
-/// The greatest |m(z)| over the roots of X^N + 1, within float64.
-fn greatest_value(coefficients: &[i64], embedding: &SpecialFft) -> f64 {
-    let (low, high) = coefficients.split_at(coefficients.len() / 2);
-    let pairs = low.iter().zip(high).map(|(&re, &im)| Complex64::new(re as f64, im as f64));
-    let mut values: Vec<Complex64> = pairs.collect();
-    embedding.forward(&mut values);
-    let squares = values.iter().map(|z| z.re * z.re + z.im * z.im);
-    libm::sqrt(squares.fold(0.0, f64::max))
 }

@@ -2,16 +2,17 @@
 //! on the CPU.
 
 use super::devices::{emulated, gpu_or_skip};
-use he_core::Result;
 use he_core::backend::{Cpu, RingOps};
 use he_core::bfv::Bfv;
 use he_core::bgv::Bgv;
 use he_core::conformance::Mirror;
 use he_core::exact::{
-    Decryptor, Encoder, Encryptor, ExactSpec, Message, Params, Scheme, SecretEncryptor, SlotEncoder,
+    Ciphertext, Decryptor, Encoder, Encryptor, Evaluator, ExactSpec, Message, Params, Plaintext, Scheme,
+    SecretEncryptor, SlotEncoder,
 };
 use he_core::ring::Ring;
 use he_core::rlwe::{PublicKey, SecretKey};
+use he_core::{Error, Result};
 use he_cuda::{Arithmetic, Cuda};
 use rand::{RngExt, SeedableRng, rngs::ChaCha20Rng};
 
@@ -52,6 +53,8 @@ fn program<S: Scheme, B: RingOps>(backend: B, (log_n, q, t, batch): Shape) -> Re
         assert!(decryptor.decrypt(ct)? == plaintext, "{case}");
     }
 
+    products(&Evaluator::new(&params, &ring)?, &by_public, &plaintext, &decryptor, &case)?;
+
     if params.has_slots() {
         let slots = SlotEncoder::new(&params, &ring)?;
         let (message, again) = (slots.encode(&rows)?, slots.encode(&rows)?);
@@ -59,6 +62,39 @@ fn program<S: Scheme, B: RingOps>(backend: B, (log_n, q, t, batch): Shape) -> Re
         let ct = encryptor.encrypt_message(&message, &mut rng)?;
         let message: Message<B> = decryptor.decrypt_message(&ct)?;
         assert_eq!(slots.decode::<u64>(message)?, values, "{case}");
+    }
+    Ok(())
+}
+
+/// X times a ciphertext, and its product with its own plaintext, prepared or not, which may need
+/// more of a modulus than there is.
+fn products<S: Scheme, B: RingOps>(
+    ev: &Evaluator<S, B>,
+    ct: &Ciphertext<S, B>,
+    plaintext: &Plaintext,
+    decryptor: &Decryptor<S, B>,
+    case: &str,
+) -> Result<()> {
+    let (n, t) = (ev.ring().n(), ev.params().plain().value());
+    let turned = ev.mul_plain(ct, &ev.encoder().encode_coefficients(&[0_u64, 1])?)?;
+    let shift = |row: &[u64]| -> Vec<u64> {
+        [(t - row[n - 1]) % t].into_iter().chain(row[..n - 1].iter().copied()).collect()
+    };
+    let expected: Vec<u64> = plaintext.coefficients().chunks_exact(n).flat_map(shift).collect();
+    assert!(decryptor.decrypt(&turned)?.coefficients() == expected, "{case}");
+    let prepared = [
+        ev.prepare(plaintext, ct.level())?,
+        ev.prepare_message(&Message::new(ev.ring(), plaintext)?, ct.level())?,
+    ];
+    let [first, other] = prepared.each_ref().map(|prepared| ev.mul_prepared(ct, prepared));
+    for product in [ev.mul_plain(ct, plaintext), other] {
+        match (&first, product) {
+            (Ok(first), Ok(product)) => {
+                assert!(decryptor.decrypt(first)? == decryptor.decrypt(&product)?, "{case}");
+            }
+            (Err(Error::BudgetSpent { .. }), Err(Error::BudgetSpent { .. })) => {}
+            (first, product) => panic!("{case}: {first:?} {product:?}"),
+        }
     }
     Ok(())
 }

@@ -300,6 +300,12 @@ where
     });
     check("mul", &|c| c.ev.mul(&c.x, &c.x, &c.keys));
     check("rotate", &|c| c.ev.rotate(&c.x, 1, &c.keys));
+    let row: Vec<u64> = (0..16).collect();
+    check("times a plaintext", &|c| c.ev.mul_plain(&c.x, &c.ev.encoder().encode(&row)?));
+    check("times a prepared plaintext", &|c| {
+        let message = SlotEncoder::new(&c.params, c.ev.ring())?.encode(&[&row[..]])?;
+        c.ev.mul_prepared(&c.x, &c.ev.prepare_message(&message, c.x.level())?)
+    });
     survives(&format!("{} decrypt", S::NAME), MANY, Exact::<S>::new, |_, c| {
         let decryptor = exact::Decryptor::new(&c.params, &c.secret, c.ev.ring())?;
         let message = decryptor.decrypt_message(&c.x)?;

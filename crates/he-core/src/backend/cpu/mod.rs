@@ -12,15 +12,16 @@ mod wide;
 
 use super::{
     Backend, CkksOps, Embedding, ExactOps, MessagePhase, Multiple, Pair, PhaseModT, PolyOps, PreparedRing,
-    ScaledTensor, WideConstants, base_conversion, decode_slots, encode_slots, message_phase, phase_mod_t,
+    ScaledTensor, WideConstants, base_conversion, decode_slots, encode_slots, greatest_squares,
+    message_phase, phase_mod_t,
 };
 use crate::arith::{Modulus, ShoupFactor};
 use crate::error::Result;
 use crate::oversight::{Overseer, Oversight};
 use crate::parallel::*;
 use crate::ring::{
-    Automorphism, BaseConversion, DomainKind, NttTable, Operand, RingSpec, Rows, Seed, Span, error_row,
-    ternary_row, uniform_row,
+    Automorphism, BaseConversion, DomainKind, NttTable, Operand, RingSpec, Rows, Seed, Span, SpecialFft,
+    error_row, ternary_row, uniform_row,
 };
 use kernels::{Kernels, NttRoots, Permutation};
 use num_complex::Complex64;
@@ -653,6 +654,16 @@ impl ExactOps for CpuRing {
 
     fn message_phase(&self, rows: Rows, message: MessagePhase<'_, CpuBuf>) -> Result<CpuBuf> {
         message_phase(self, rows, message)
+    }
+
+    fn greatest_squares(
+        &self,
+        batch: usize,
+        words: &CpuBuf,
+        modulus: &Modulus,
+        fft: &SpecialFft,
+    ) -> Result<CpuBuf> {
+        greatest_squares(self, batch, words, modulus, fft)
     }
 
     fn phase_mod_t(

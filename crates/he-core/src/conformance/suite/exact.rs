@@ -4,7 +4,7 @@ use super::lab::{Fill, Lab, in_case, large_rings, paint, power, product, small_r
 use crate::arith::Modulus;
 use crate::backend::{ExactOps, MessagePhase, PhaseModT, PolyOps, RingOps, ScaledTensor};
 use crate::error::Result;
-use crate::ring::{Operand, RingSpec, Rows, Seed, Span};
+use crate::ring::{Operand, RingSpec, Rows, Seed, Span, SpecialFft};
 use num_bigint::BigInt;
 use num_traits::ToPrimitive;
 
@@ -247,6 +247,39 @@ fn known_phases_mod_t<B: RingOps>(lab: &Lab<B>, rows: Rows) -> Result<()> {
     Ok(())
 }
 
+/// Greatest values of messages: as on the naive back end, and for messages of known values.
+pub fn greatest_values<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
+    small_rings(backend, log_n, greatest_cases)?;
+    large_rings(backend, log_n, greatest_cases)
+}
+
+fn greatest_cases<B: RingOps>(lab: &Lab<B>) -> Result<()> {
+    for (batch, t) in [(1, 2), (3, 65537), (1, 1 << 60), (130, 3)] {
+        if fits(lab.log_n, batch) {
+            in_case(greatest_case(lab, batch, t), || lab.case((batch, t)))?;
+        }
+    }
+    Ok(())
+}
+
+/// Messages of paint, and monomials c X^k, whose values all have the magnitude |c|.
+fn greatest_case<B: RingOps>(lab: &Lab<B>, batch: usize, t: u64) -> Result<()> {
+    let (fft, modulus) = (SpecialFft::new(lab.n / 2), Modulus::new(t)?);
+    let words = lab.backend.upload(&message_words(lab, batch, t))?;
+    lab.ring.greatest_squares(batch, &words, &modulus, &fft)?;
+    let mut words = vec![0; batch * lab.n];
+    for (entry, message) in words.chunks_exact_mut(lab.n).enumerate() {
+        message[paint(3, entry) as usize % lab.n] = t - 1 - entry as u64 % (t / 2);
+    }
+    let squares = lab.ring.greatest_squares(batch, &lab.backend.upload(&words)?, &modulus, &fft)?;
+    for (entry, &bits) in lab.read(&squares)?.iter().enumerate() {
+        let c = (1 + entry as u64 % (t / 2)) as f64;
+        let near = (f64::from_bits(bits) / (c * c) - 1.0).abs() < 1e-12;
+        lab.expect("greatest_squares", "the square of the coefficient", &[u64::from(near)], &[1])?;
+    }
+    Ok(())
+}
+
 /// Words in another order.
 pub fn gathers<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
     small_rings(backend, log_n, |lab| {
@@ -277,5 +310,6 @@ pub(super) fn fused<M: RingOps>(lab: &Lab<M>) -> Result<()> {
         in_case(encryption_case(lab, q, batch, 65537), || lab.case((q, batch)))?;
         in_case(phase_case(lab, q, batch, 1), || lab.case((q, batch)))?;
     }
+    greatest_case(lab, 3, 65537)?;
     gather_case(lab, Rows::new(Span::chain(2), 2))
 }
