@@ -1,6 +1,6 @@
 //! Parameters of circuit bootstrapping, and the noise of what is looked up.
 
-use super::noise::WORST_FAILURE_LOG2;
+use super::noise::{Noise, WORST_FAILURE_LOG2};
 use super::transform::relative_error;
 use super::{Gadget, TfheParams};
 use crate::error::{Error, Result};
@@ -92,7 +92,7 @@ impl CircuitParams {
         (self.tfhe.spec().glwe_dimension + 1) * self.spec.select.levels as usize
     }
 
-    /// The predicted noise.
+    /// The predicted noise by a bootstrapping key of single bits.
     ///
     /// With k, N of GLWE, and the variances of [`Noise`](super::Noise):
     /// - a key switch leaves e = k N (l (B^2 + 2)/12 sigma^2 + 1 / (24 B^2l)), and what the
@@ -105,6 +105,16 @@ impl CircuitParams {
     ///   An external product by a bit adds l (B^2 + 2)/12 ((v + N^2 e)(1 + k N / 2) + k^2 N e) and
     ///   its rounding, (1 + k N / 2) / (12 B^2l).
     pub fn noise(&self) -> CircuitNoise {
+        self.noise_of(&self.tfhe.noise())
+    }
+
+    /// The predicted noise by a multi-bit key of so many bits in a group: that of its rotation in
+    /// place of the other one.
+    pub fn noise_of_groups(&self, group: usize) -> CircuitNoise {
+        self.noise_of(&self.tfhe.noise_of_groups(group))
+    }
+
+    fn noise_of(&self, rotation: &Noise) -> CircuitNoise {
         let spec = self.tfhe.spec();
         let (k, n) = (spec.glwe_dimension as f64, self.tfhe.degree() as f64);
         let (select, switch) = (self.spec.select, self.spec.switch);
@@ -117,7 +127,7 @@ impl CircuitParams {
             * n
             * (f64::from(switch.levels) * switch.digit_square() * glwe + 0.5 * switch.rounding_variance())
             + transform(switch, k);
-        let row = self.tfhe.noise().bootstrapped() + n * n * key_switch;
+        let row = rotation.bootstrapped() + n * n * key_switch;
         let selection = f64::from(select.levels)
             * select.digit_square()
             * (row * (1.0 + k * n / 2.0) + k * k * n * key_switch)
@@ -127,18 +137,27 @@ impl CircuitParams {
     }
 
     /// log2 of the probability that a bit is misread which is the sum of `outputs` results of
-    /// lookups of `bits` bits, and of one fresh ciphertext.
+    /// lookups of `bits` bits, and of one fresh ciphertext, by a bootstrapping key of single bits.
     pub fn failure_log2(&self, bits: usize, outputs: usize) -> f64 {
-        let noise = self.tfhe.noise();
-        let sum = (bits * outputs) as f64 * self.noise().selection + noise.fresh;
+        self.failure_of(&self.tfhe.noise(), bits, outputs)
+    }
+
+    /// The same by a multi-bit key of so many bits in a group.
+    pub fn failure_log2_of_groups(&self, group: usize, bits: usize, outputs: usize) -> f64 {
+        self.failure_of(&self.tfhe.noise_of_groups(group), bits, outputs)
+    }
+
+    fn failure_of(&self, noise: &Noise, bits: usize, outputs: usize) -> f64 {
+        let sum = (bits * outputs) as f64 * self.noise_of(noise).selection + noise.fresh;
         // `failure_log2` multiplies by the noise of a bootstrap.
         let norm = sum / noise.input();
         noise.failure_log2(norm, 0.25 / self.functions() as f64)
     }
 
-    /// Refuses parameters under which such a sum is misread with a probability above 2^-32.
-    pub(crate) fn expect_rare_failures(&self, bits: usize, outputs: usize) -> Result<()> {
-        let failure = self.failure_log2(bits, outputs);
+    /// Refuses parameters under which such a sum is misread with a probability above 2^-32 by a
+    /// bootstrapping key of this noise.
+    pub(crate) fn expect_rare_failures(&self, noise: &Noise, bits: usize, outputs: usize) -> Result<()> {
+        let failure = self.failure_of(noise, bits, outputs);
         if failure.is_nan() || failure > WORST_FAILURE_LOG2 {
             let found = format!(
                 "sums of {outputs} results of lookups of {bits} bits would be misread with probability \
@@ -163,7 +182,14 @@ mod tests {
         assert!(failure < -128.0, "{failure}");
         assert_eq!((params.key_rows(), params.rows(), params.functions()), (48, 4, 2));
         let digits = CircuitParams::new(&presets::digits_2m128().unwrap(), CircuitSpec::default()).unwrap();
-        assert!(matches!(digits.expect_rare_failures(8, 4), Err(Error::Argument { .. })));
+        let refused = digits.expect_rare_failures(&digits.tfhe().noise(), 8, 4);
+        assert!(matches!(refused, Err(Error::Argument { .. })));
+        let tfhe = presets::phases_2m128_multibit().unwrap();
+        let params = CircuitParams::new(&tfhe, CircuitSpec::default()).unwrap();
+        let found = [1, 2, 3, 4].map(|group| params.failure_log2_of_groups(group, 8, 4));
+        println!("{:?}: {found:.1?}", params.noise_of_groups(4));
+        assert!(found.iter().all(|&found| found < -128.0), "{found:?}");
+        assert_eq!(found[0], params.failure_log2(8, 4));
     }
 
     #[test]

@@ -90,8 +90,11 @@ impl TfheSecretKey {
 /// A *multi-bit* key takes the bits of the small secret in groups of g = 2, 3 or 4, with an
 /// encryption for each of the 2^g patterns of a group: of 1 for the pattern that its bits are, and
 /// of 0 for all others. Its rotations are n/g products in sequence instead of n, and read 2^g / g
-/// times as much: they take less time for one ciphertext or a few, and more for many
-/// ([`Bootstrapper::with_multi_bit`](super::Bootstrapper::with_multi_bit)). After Zhou, Yang,
+/// times as much. Lookups of digits on a GPU take less time by it whatever their number, so that a
+/// multi-bit key alone serves there, in place of the other kind; gates do up to some hundred at a
+/// time, for which a [`Bootstrapper`](super::Bootstrapper) holds both
+/// ([`with_multi_bit`](super::Bootstrapper::with_multi_bit)). A CPU, which waits for the key, is
+/// slower by it. After Zhou, Yang,
 /// Liu, Liu, Li, *Faster Bootstrapping with Multiple Addends*, IEEE Access 2018, and Bourse,
 /// Minelli, Minihold, Paillier, *Fast Homomorphic Evaluation of Deep Discretized Neural Networks*,
 /// CRYPTO 2018, section 5.

@@ -161,7 +161,8 @@ impl<B: LweOps> Bootstrapper<B> {
     }
 
     /// Adds a multi-bit key of the same secret, which batches of at most `most` ciphertexts take:
-    /// they are done sooner by it, and large ones by the first key. The words of a result depend on
+    /// they are done sooner by it, and large ones by the first key. Where a multi-bit key is faster
+    /// for all batches, as for digits on a GPU, it is the only key ([`new`](Self::new)). The words of a result depend on
     /// the key, and so on the size of the batch, but not on the device.
     ///
     /// # Errors

@@ -316,6 +316,17 @@ pub mod presets {
         on_the_line(852, (1, 11), (15, 2), (3, 5))
     }
 
+    /// The same for multi-bit keys: digits and lookups in bits
+    /// ([`CircuitBootstrapper`](crate::tfhe::CircuitBootstrapper)) fail with probability below
+    /// 2^-128 also by these. Products by bundles round half as often, which digits of 16 bits
+    /// balance. Secrets and errors are those of [`digits_2m128`].
+    ///
+    /// # Errors
+    /// None in practice.
+    pub fn phases_2m128_multibit() -> Result<TfheParams, ParamsError> {
+        on_the_line(852, (1, 11), (16, 2), (3, 5))
+    }
+
     /// The gates of the comparison of HElib, TFHE and SEAL of 2018 (lambda = 100 in its text,
     /// bootstrapping key 24 MB): n = 500, N = 1024, k = 1, three digits of 10 bits, errors 2^-15.3
     /// and 2^-27.05, as in TFHE's first library. Its security has since fallen below 100 bits: use
@@ -394,6 +405,7 @@ mod tests {
             (presets::gates_2m40_multibit(), GATE_LOOKUP, -40.0),
             (presets::digits_2m128_multibit(), DIGIT_LOOKUP, -128.0),
             (presets::digits_2m40_multibit(), DIGIT_LOOKUP, -40.0),
+            (presets::phases_2m128_multibit(), DIGIT_LOOKUP, -128.0),
         ] {
             let params = params.unwrap();
             let found = [1, 2, 3, 4].map(|group| params.noise_of_groups(group).failure_log2(norm, margin));

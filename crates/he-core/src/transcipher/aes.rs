@@ -194,7 +194,7 @@ impl<'a, B: LweOps> Transcipher<'a, B> {
     pub fn new(boot: &'a CircuitBootstrapper<B>, key: &EncryptedAesKey) -> Result<Self> {
         let (params, backend) = (boot.params(), boot.bootstrapper().backend());
         params.tfhe().check_same(key.params(), "encrypted AES key")?;
-        params.expect_rare_failures(BITS, MIX.len())?;
+        params.expect_rare_failures(boot.bootstrapper().noise(), BITS, MIX.len())?;
         crate::key_set::common("encrypted AES key", key.key_set(), boot.bootstrapper().key_set())?;
         let encryption = Rounds::new(boot, &ENCRYPTION, key.expand(backend)?)?;
         Ok(Self { boot, encryption, rounds: key.size().rounds() })

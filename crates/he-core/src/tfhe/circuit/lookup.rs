@@ -199,8 +199,20 @@ mod tests {
     }
 
     fn keys(params: &CircuitParams, rng: &mut ChaCha20Rng) -> (TfheSecretKey, BootstrapKey, CircuitKey) {
+        keys_of(params, 1, rng)
+    }
+
+    /// With a multi-bit key, unless a group has one bit.
+    fn keys_of(
+        params: &CircuitParams,
+        group: usize,
+        rng: &mut ChaCha20Rng,
+    ) -> (TfheSecretKey, BootstrapKey, CircuitKey) {
         let secret = TfheSecretKey::generate(params.tfhe(), rng);
-        let key = BootstrapKey::generate(&secret, rng);
+        let key = match group {
+            1 => BootstrapKey::generate(&secret, rng),
+            _ => BootstrapKey::generate_multi_bit(&secret, group, rng).unwrap(),
+        };
         let circuit = CircuitKey::generate(&secret, params, rng).unwrap();
         (secret, key, circuit)
     }
@@ -213,9 +225,11 @@ mod tests {
     #[test]
     fn indices_select_their_entries() {
         let (mut rng, cpu) = (seeded(), Cpu::new());
-        for (log_degree, k, bits, outputs) in [(9, 1, 8, 5), (6, 2, 3, 8), (9, 1, 9, 2), (5, 3, 1, 40)] {
+        for (log_degree, k, bits, outputs, group) in
+            [(9, 1, 8, 5, 1), (6, 2, 3, 8, 1), (9, 1, 9, 2, 4), (5, 3, 1, 40, 2)]
+        {
             let params = small(log_degree, k);
-            let (secret, key, circuit) = keys(&params, &mut rng);
+            let (secret, key, circuit) = keys_of(&params, group, &mut rng);
             let boot = CircuitBootstrapper::new(&cpu, &key, &circuit).unwrap();
             let entries: Vec<Vec<u64>> =
                 (0..1 << bits).map(|_| (0..outputs).map(|_| rng.next_u64()).collect()).collect();
@@ -233,7 +247,7 @@ mod tests {
             });
             let errors: Vec<f64> = errors.collect();
             let rms = (errors.iter().map(|e| e * e).sum::<f64>() / errors.len() as f64).sqrt();
-            let predicted = (bits as f64 * params.noise().selection).sqrt();
+            let predicted = (bits as f64 * params.noise_of_groups(group).selection).sqrt();
             println!(
                 "N = 2^{log_degree}, k = {k}, {bits} bits: {:.3} of 2^{:.2}",
                 rms / predicted,
@@ -252,22 +266,27 @@ mod tests {
     #[test]
     fn the_preset_leaves_the_predicted_noise() {
         let (mut rng, cpu) = (seeded(), Cpu::new());
-        let tfhe = presets::phases_2m128().unwrap();
-        let params = CircuitParams::new(&tfhe, CircuitSpec::default()).unwrap();
-        let (secret, key, circuit) = keys(&params, &mut rng);
-        let boot = CircuitBootstrapper::new(&cpu, &key, &circuit).unwrap();
+        for (tfhe, group) in [(presets::phases_2m128(), 1), (presets::phases_2m128_multibit(), 4)] {
+            noise_is_as_predicted(&tfhe.unwrap(), group, &mut rng, &cpu);
+        }
+    }
+
+    fn noise_is_as_predicted(tfhe: &TfheParams, group: usize, rng: &mut ChaCha20Rng, cpu: &Cpu) {
+        let params = CircuitParams::new(tfhe, CircuitSpec::default()).unwrap();
+        let (secret, key, circuit) = keys_of(&params, group, rng);
+        let boot = CircuitBootstrapper::new(cpu, &key, &circuit).unwrap();
         let entries: Vec<Vec<u64>> = (0..256).map(|_| (0..64).map(|_| rng.next_u64()).collect()).collect();
-        let tables = BitTables::new(&cpu, &tfhe, &entries).unwrap();
+        let tables = BitTables::new(cpu, tfhe, &entries).unwrap();
         let indices: Vec<u64> = (0..16).map(|_| rng.next_u64() >> 56).collect();
         let words: Vec<u64> = indices.iter().flat_map(|&x| bits_of(x, 8)).collect();
-        let found = boot.lookup(&secret.encrypt(&cpu, &words, &mut rng).unwrap(), &tables).unwrap();
+        let found = boot.lookup(&secret.encrypt(cpu, &words, rng).unwrap(), &tables).unwrap();
         let phases = secret.phases(&found).unwrap();
         let entries = indices.iter().flat_map(|&x| &entries[x as usize]);
         let errors =
             phases.iter().zip(entries).map(|(p, e)| (p.wrapping_sub(*e) as i64) as f64 / 64f64.exp2());
         let errors: Vec<f64> = errors.collect();
         let rms = (errors.iter().map(|e| e * e).sum::<f64>() / errors.len() as f64).sqrt();
-        let predicted = (8.0 * params.noise().selection).sqrt();
+        let predicted = (8.0 * params.noise_of_groups(group).selection).sqrt();
         println!("{:.3} of 2^{:.2}", rms / predicted, predicted.log2());
         assert!(rms < 1.5 * predicted && rms > 0.4 * predicted, "{rms:e}, predicted {predicted:e}");
     }
