@@ -120,16 +120,20 @@ KERNEL(tfhe_key_values, KeyArgs, TFHE_THREADS, 1) {
 }
 
 KERNEL(tfhe_bundle_2, BundleArgs, TFHE_THREADS, 1) {
-    SHARED(double2, monomials);
-    tfhe_bundle<2>(a, monomials);
+    SHARED(double2, shared);
+    tfhe_bundle<2, 4, 2, false>(a, shared);
 }
 KERNEL(tfhe_bundle_3, BundleArgs, TFHE_THREADS, 1) {
-    SHARED(double2, monomials);
-    tfhe_bundle<3>(a, monomials);
+    SHARED(double2, shared);
+    tfhe_bundle<3, 4, 2, false>(a, shared);
 }
-KERNEL(tfhe_bundle_4, BundleArgs, TFHE_THREADS, 1) {
-    SHARED(double2, monomials);
-    tfhe_bundle<4>(a, monomials);
+KERNEL(tfhe_bundle_4, BundleArgs, TFHE_THREADS, 2) {
+    SHARED(double2, shared);
+    tfhe_bundle<4, 4, 2, false>(a, shared);
+}
+KERNEL(tfhe_bundle_4_many, BundleArgs, 2 * TFHE_THREADS, 1) {
+    SHARED(double2, shared);
+    tfhe_bundle<4, 8, 4, true>(a, shared);
 }
 
 // One ciphertext a block, in global memory. Scratch of a block: components N words, rows + components lines of M values, n powers and errors.
@@ -156,7 +160,8 @@ KERNEL(tfhe_rotate_any, RotateArgs, TFHE_THREADS, 1) {
 
     bool bundles = a.group > 1;
     u32 selections = a.n / a.group;
-    const double2* key = a.key + (bundles ? (size_t)blockIdx.x * selections * a.components * rows << log_m : 0);
+    size_t ggsw = (size_t)a.components * rows << log_m;
+    const double2* key = a.key + (bundles ? blockIdx.x * ggsw : 0);
     for (u32 i = 0; i < selections; ++i) {
         for (u32 row = 0; row < rows; ++row) {
             const u64* part = acc + ((size_t)(row / a.levels) << log_n);
@@ -187,6 +192,7 @@ KERNEL(tfhe_rotate_any, RotateArgs, TFHE_THREADS, 1) {
                 part[j + m] = (bundles ? 0 : part[j + m]) + tfhe_word(product[j].y);
             }
         }
+        if (bundles) key += (a.count - 1) * ggsw;
         __syncthreads();
     }
 

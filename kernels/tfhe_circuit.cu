@@ -1,34 +1,7 @@
 // TFHE: circuit bootstrapping, and lookups of bits (he_core::tfhe::LweOps::lookup_bits).
-#include "include/tfhe.cuh"
+#include "include/tfhe_circuit.cuh"
 
 constexpr u32 CIRCUIT_THREADS = 512;
-
-// Mirrored by `circuit::GgswArgs`. A sample, that is, a bit, for each block.
-struct GgswArgs {
-    const u64* src;       // large ciphertexts, [digit][sample][k N + 1]
-    const double2* key;   // [log2 N automorphisms, then k products][component][row][slot]
-    const double2* roots; // w_t, t < M
-    double2* dst;         // [sample][component][row][slot]
-    u64* scratch;         // working memory, a part for each block; null: shared memory
-    u64 offset;           // of the switch's gadget
-    double zero;          // 2^52 + B/2
-    double scale;         // 2^-64 / M
-    u32 samples, components, levels, base_log, log_n;
-    u32 digits, digit_log; // of the selection
-    u32 unused;
-};
-
-// Mirrored by `circuit::SelectArgs`. blockIdx.x: an index; y: a table.
-struct SelectArgs {
-    const double2* ggsw;  // [index][bit][component][row][slot]
-    const u64* tables;    // [table][N]
-    const double2* roots;
-    u64* dst;             // large ciphertexts, [index][output]
-    u64* scratch;
-    u64 offset;           // of the selection's gadget
-    double zero;
-    u32 bits, outputs, components, levels, base_log, log_n;
-};
 
 // Words of a block: accumulators, lines of digits, lines of products.
 HE_HD size_t circuit_words(u32 components, u32 rows, u32 log_n) { return (size_t)(2 * components + rows) << log_n; }
@@ -47,13 +20,6 @@ HE_D void circuit_product(const A& a, const double2* values, const double2* key,
     tfhe_inverse_any(product, log_m, a.roots);
 }
 
-// Coefficient m of the image of p under X^g, with the inverse of g.
-HE_HD u64 circuit_image(const u64* p, u32 m, u32 inverse, u32 log_n) {
-    u32 from = m * inverse;
-    u64 sign = 0 - (u64)(from >> log_n & 1);
-    return (p[from & ((1u << log_n) - 1)] ^ sign) - sign;
-}
-
 // Shared memory, unless there is scratch memory: circuit_words words.
 KERNEL(tfhe_circuit_ggsw, GgswArgs, CIRCUIT_THREADS, 1) {
     SHARED(u64, shared);
@@ -67,23 +33,11 @@ KERNEL(tfhe_circuit_ggsw, GgswArgs, CIRCUIT_THREADS, 1) {
     double2* dst = a.dst + ((size_t)blockIdx.x * a.components * out_rows << log_m);
 
     for (u32 digit = 0; digit < a.digits; ++digit) {
-        const u64* src = a.src + ((size_t)digit * a.samples + blockIdx.x) * (((size_t)k << log_n) + 1);
-        u64 half = 1ull << (63 - (digit + 1) * a.digit_log);
-        for (u32 t = threadIdx.x; t < a.components << log_n; t += blockDim.x) {
-            u32 r = t >> log_n, j = t & (n - 1);
-            u64 word = 0;
-            if (r == k) {
-                if (j == 0) word = src[(size_t)k << log_n] + half;
-            } else {
-                word = j == 0 ? src[(size_t)r << log_n] : 0 - src[((size_t)r << log_n) + n - j];
-            }
-            acc[t] = (word + (n >> 1)) >> log_n;
-        }
+        for (u32 t = threadIdx.x; t < a.components << log_n; t += blockDim.x) acc[t] = circuit_start(a, blockIdx.x, digit, t);
         __syncthreads();
 
         for (u32 i = 0; i < log_n; ++i) {
-            u32 g = (n >> i) + 1, inverse = g;
-            for (u32 step = 0; step < 4; ++step) inverse *= 2 - g * inverse;
+            u32 inverse = circuit_inverse(i, log_n);
             u64* image = reinterpret_cast<u64*>(products);
             for (u32 j = threadIdx.x; j < n; j += blockDim.x) image[j] = circuit_image(body, j, inverse, log_n);
             for (u32 row = 0; row < rows; ++row) {
@@ -133,7 +87,7 @@ KERNEL(tfhe_circuit_ggsw, GgswArgs, CIRCUIT_THREADS, 1) {
                 for (u32 j = threadIdx.x; j < m; j += blockDim.x) {
                     u64 re = based ? base[j] : 0, im = based ? base[j + m] : 0;
                     if (r < k) re += tfhe_word(product[j].x), im += tfhe_word(product[j].y);
-                    product[j] = make_double2(__dmul_rn(__ll2double_rn((i64)re), a.scale), __dmul_rn(__ll2double_rn((i64)im), a.scale));
+                    product[j] = circuit_value(re, im, a.scale);
                 }
                 __syncthreads();
                 tfhe_forward_any(product, log_m, a.roots);
@@ -185,13 +139,5 @@ KERNEL(tfhe_circuit_select, SelectArgs, CIRCUIT_THREADS, 1) {
         __syncthreads();
     }
 
-    // Outputs of this table are the first coefficients.
-    size_t width = ((size_t)k << log_n) + 1;
-    u32 first = blockIdx.y * entry, outputs = min(entry, a.outputs - first);
-    u64* dst = a.dst + ((size_t)blockIdx.x * a.outputs + first) * width;
-    for (u32 t = threadIdx.x; t < outputs << log_n; t += blockDim.x) {
-        u32 place = t >> log_n, j = t & (n - 1);
-        for (u32 c = 0; c < k; ++c) dst[place * width + ((size_t)c << log_n) + j] = tfhe_rotated(acc + ((size_t)c << log_n), place, j, log_n);
-        if (j == 0) dst[place * width + ((size_t)k << log_n)] = acc[((size_t)k << log_n) + place];
-    }
+    circuit_extract(a, acc);
 }

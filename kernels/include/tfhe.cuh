@@ -9,7 +9,7 @@ struct RotateArgs {
     const u64* src;       // small ciphertexts, [ciphertext][n + 1]
     const u64* tables;    // [table][N]
     const u64* which;     // the table of each ciphertext
-    const double2* key;   // [i][component][row][slot]; bundles: [ciphertext][i][component][row][slot]
+    const double2* key;   // [i][component][row][slot]; bundles: [i][ciphertext][component][row][slot]
     const double2* roots; // w_t, t < M
     u64* dst;             // large ciphertexts, [function][ciphertext][k N + 1]
     u64* scratch;         // any degree: working memory, a part for each block

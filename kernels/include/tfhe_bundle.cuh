@@ -2,57 +2,90 @@
 #pragma once
 #include "tfhe.cuh"
 
-// Mirrored by `tfhe::BundleArgs`. blockIdx.x: a group of bits, and a tile of the slots; y: four polynomials.
+// Mirrored by `tfhe::BundleArgs`. blockIdx.x: a group of bits, and a tile of the slots; y: POLYNOMIALS of its polynomials.
 struct BundleArgs {
     const u64* src;       // small ciphertexts, [ciphertext][n + 1]
     const double2* key;   // [group][pattern][component][row][slot]
     const double2* units; // exp(i pi j / N), j < 2N
-    double2* dst;         // [ciphertext][group][component][row][slot]
+    double2* dst;         // [group][ciphertext][component][row][slot]
     u32 count, n, log_n, polynomials;
 };
 
-constexpr u32 BUNDLE_SLOTS = 64, BUNDLE_POLYNOMIALS = 4;
+constexpr u32 BUNDLE_SLOTS = 64;
+
+// Value `at` of 2^(GROUP - LEVEL) after so many bits of a group: of even ones, plus a monomial times odd ones.
+template <u32 GROUP, u32 LEVEL>
+HE_D double2 tfhe_bundled(const double2 (&values)[1 << GROUP], const double2 (&monomials)[GROUP], u32 at) {
+    if constexpr (LEVEL == 0) {
+        return values[at];
+    } else {
+        double2 even = tfhe_bundled<GROUP, LEVEL - 1>(values, monomials, 2 * at);
+        return tfhe_mul_add(monomials[LEVEL - 1], tfhe_bundled<GROUP, LEVEL - 1>(values, monomials, 2 * at + 1), even);
+    }
+}
+
+// Where a block has unit i of 4 m in shared memory: the powers of a bit at eight neighbouring slots are a constant plus eight multiples of
+// 2^(log_m - 4), which lie in different banks for half of all powers.
+HE_HD u32 tfhe_unit_place(u32 i, u32 log_m) {
+    u32 shift = log_m < 4 ? 0 : log_m - 4;
+    return (i & ((1u << shift) - 1)) << (log_m + 2 - shift) | i >> shift;
+}
 
 // A value of the bundles of a group for each thread: of all ciphertexts, by one read of the key. The values of monomials are read once
-// for the block's polynomials.
-// Shared memory: 2 GROUP BUNDLE_SLOTS values.
-template <u32 GROUP>
-HE_D void tfhe_bundle(const BundleArgs& a, double2* monomials) {
+// for the block's polynomials, those of TURN ciphertexts while the bundles of as many are computed, and mask words a turn earlier.
+// HELD: all units are in shared memory, which pays for many ciphertexts.
+// Shared memory: 2 TURN GROUP BUNDLE_SLOTS values, then 4 M.
+template <u32 GROUP, u32 POLYNOMIALS, u32 TURN, bool HELD>
+HE_D void tfhe_bundle(const BundleArgs& a, double2* shared) {
+    constexpr u32 READERS = POLYNOMIALS / GROUP * GROUP;
     u32 log_m = a.log_n - 1, m = 1u << log_m, tiles = (m + BUNDLE_SLOTS - 1) / BUNDLE_SLOTS;
     u32 i = blockIdx.x / tiles, own = threadIdx.x % BUNDLE_SLOTS, slot = blockIdx.x % tiles * BUNDLE_SLOTS + own;
-    u32 part = threadIdx.x / BUNDLE_SLOTS, polynomial = blockIdx.y * BUNDLE_POLYNOMIALS + part;
-    bool live = slot < m && polynomial < a.polynomials, reads = slot < m && part < GROUP;
+    u32 part = threadIdx.x / BUNDLE_SLOTS, polynomial = blockIdx.y * POLYNOMIALS + part;
+    bool live = slot < m && polynomial < a.polynomials;
     size_t size = (size_t)a.polynomials << log_m, at = ((size_t)polynomial << log_m) + slot;
     const double2* key = a.key + ((size_t)i << GROUP) * size + at;
     double2 values[1 << GROUP];
 #pragma unroll
     for (u32 u = 0; u < 1 << GROUP; ++u) values[u] = live ? __ldcs(key + u * size) : make_double2(0.0, 0.0);
+    double2* units = shared + 2 * TURN * GROUP * BUNDLE_SLOTS;
+    if (HELD) {
+        for (u32 t = threadIdx.x; t < 4 * m; t += POLYNOMIALS * BUNDLE_SLOTS) units[tfhe_unit_place(t, log_m)] = __ldg(a.units + t);
+        __syncthreads();
+    }
+    // A thread reads the monomials of one bit for one in so many ciphertexts of a turn.
+    constexpr u32 STEP = READERS / GROUP < TURN ? READERS / GROUP : TURN, READS = TURN / STEP;
+    u32 bit = part % GROUP, begin = part / GROUP;
+    bool reads = slot < m && begin < STEP;
     u32 exponent = 1 + 4 * (__brev(tfhe_position(slot, log_m)) >> (32 - log_m));
-    const u64* word = a.src + i * GROUP + part;
-    double2 next = make_double2(0.0, 0.0);
-    for (u32 c = 0; c <= a.count; ++c) {
-        double2* ready = monomials + (~c & 1) * GROUP * BUNDLE_SLOTS;
-        if (reads && c < a.count) {
+    const u64* mask = a.src + i * GROUP + bit;
+    u64 words[READS];
+#pragma unroll
+    for (u32 b = 0; b < READS; ++b) words[b] = mask[(size_t)min(begin + b * STEP, a.count - 1) * (a.n + 1)];
+    for (u32 c = 0; c < a.count + TURN; c += TURN) {
+        double2* filled = shared + (c / TURN & 1) * TURN * GROUP * BUNDLE_SLOTS;
+        const double2* ready = shared + (~(c / TURN) & 1) * TURN * GROUP * BUNDLE_SLOTS + own;
+        double2 next[READS];
+#pragma unroll
+        for (u32 b = 0; b < READS; ++b) {
             u16 power;
-            tfhe_switch_word(word[(size_t)c * (a.n + 1)], a.log_n + 1, power);
-            next = __ldg(a.units + (exponent * power & (4 * m - 1)));
+            tfhe_switch_word(words[b], a.log_n + 1, power);
+            u32 unit = exponent * power & (4 * m - 1);
+            next[b] = HELD ? units[tfhe_unit_place(unit, log_m)] : __ldg(a.units + unit);
+            words[b] = mask[(size_t)min(c + TURN + begin + b * STEP, a.count - 1) * (a.n + 1)];
         }
-        // The ciphertext before this one, whose monomials are there.
-        if (c > 0 && live) {
-            double2 sums[1 << GROUP];
+        // The ciphertexts before these, whose monomials are there.
 #pragma unroll
-            for (u32 u = 0; u < 1 << GROUP; ++u) sums[u] = values[u];
+        for (u32 b = 0; b < TURN; ++b) {
+            if (c == 0 || !live || c - TURN + b >= a.count) continue;
+            double2 monomials[GROUP];
 #pragma unroll
-            for (u32 h = 0; h < GROUP; ++h) {
-                double2 x = ready[h * BUNDLE_SLOTS + own];
-#pragma unroll
-                for (u32 u = 0; u < 1 << (GROUP - 1); ++u) {
-                    if (u < 1u << (GROUP - 1 - h)) sums[u] = tfhe_mul_add(x, sums[2 * u + 1], sums[2 * u]);
-                }
-            }
-            a.dst[((size_t)(c - 1) * (a.n / GROUP) + i) * size + at] = sums[0];
+            for (u32 h = 0; h < GROUP; ++h) monomials[h] = ready[(b * GROUP + h) * BUNDLE_SLOTS];
+            a.dst[((size_t)i * a.count + c - TURN + b) * size + at] = tfhe_bundled<GROUP, GROUP>(values, monomials, 0);
         }
-        if (reads && c < a.count) monomials[(c & 1) * GROUP * BUNDLE_SLOTS + threadIdx.x] = next;
+#pragma unroll
+        for (u32 b = 0; b < READS; ++b) {
+            if (reads) filled[((begin + b * STEP) * GROUP + bit) * BUNDLE_SLOTS + own] = next[b];
+        }
         __syncthreads();
     }
 }
@@ -99,11 +132,13 @@ HE_D void tfhe_rotate_bundles(const RotateArgs& a) {
 
     u32 products = a.n / a.group;
     u64 offset = tfhe_alternating_offset(a, F::first(tau, 0)); // All places of a thread have the same parity.
-    const double2* key = a.key + ((size_t)blockIdx.x * products * COMPONENTS + component) * ROWS * M;
-    for (u32 i = 0; i < products; ++i, key += COMPONENTS * ROWS * M) {
+    const double2* key = a.key + ((size_t)blockIdx.x * COMPONENTS + component) * ROWS * M;
+    // The later rows of two levels are read behind the transforms, for which registers are left then.
+    constexpr u32 EARLY = LEVELS == 1 ? ROWS : ROWS / 2;
+    for (u32 i = 0; i < products; ++i, key += (size_t)a.count * COMPONENTS * ROWS * M) {
         double2 factors[ROWS][P], x[P];
 #pragma unroll
-        for (u32 row = 0; row < ROWS; ++row) {
+        for (u32 row = 0; row < EARLY; ++row) {
 #pragma unroll
             for (u32 p = 0; p < P; ++p) factors[row][p] = __ldcs(key + row * M + tfhe_slot(F::last(tau, p), LOG_M));
         }
@@ -120,6 +155,11 @@ HE_D void tfhe_rotate_bundles(const RotateArgs& a) {
             }
             F::forward(x, line, roots, component, tau);
             F::template store<F::LAST>(x, line, tau);
+        }
+#pragma unroll
+        for (u32 row = EARLY; row < ROWS; ++row) {
+#pragma unroll
+            for (u32 p = 0; p < P; ++p) factors[row][p] = __ldcs(key + row * M + tfhe_slot(F::last(tau, p), LOG_M));
         }
         __syncthreads();
         double2 sums[P];

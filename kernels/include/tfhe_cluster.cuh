@@ -36,8 +36,8 @@ HE_D void tfhe_rotate_bundles_cluster(const RotateArgs& a) {
 
     u32 products = a.n / a.group;
     u64 offset = tfhe_alternating_offset(a, F::first(tau, 0)); // All places of a thread have the same parity.
-    const double2* key = a.key + ((size_t)ciphertext * products * COMPONENTS + component) * ROWS * M;
-    for (u32 i = 0; i < products; ++i, key += COMPONENTS * ROWS * M) {
+    const double2* key = a.key + ((size_t)ciphertext * COMPONENTS + component) * ROWS * M;
+    for (u32 i = 0; i < products; ++i, key += (size_t)a.count * COMPONENTS * ROWS * M) {
         double2 factors[ROWS][P], x[P];
 #pragma unroll
         for (u32 row = 0; row < ROWS; ++row) {

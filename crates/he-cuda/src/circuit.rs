@@ -62,6 +62,45 @@ struct SelectArgs {
     log_n: u32,
 }
 
+/// The threads of the kernels for presets.
+const TUNED_THREADS: u32 = 256;
+
+/// Kernels of circuit bootstrapping: for GGSW ciphertexts, and for selections.
+#[derive(Clone, Copy)]
+struct Kernels {
+    ggsw: Entry,
+    select: Entry,
+    threads: u32,
+    /// Whether the digits of a selection are blocks of their own.
+    by_digits: bool,
+}
+
+impl Kernels {
+    /// Any parameters.
+    const ANY: Self = Self {
+        ggsw: Entry::TfheCircuitGgsw,
+        select: Entry::TfheCircuitSelect,
+        threads: THREADS,
+        by_digits: false,
+    };
+
+    /// Kernels for [`phases_2m128`](he_core::tfhe::presets::phases_2m128) and the default
+    /// decompositions.
+    const TUNED: Self = Self {
+        ggsw: Entry::TfheCircuitGgsw11,
+        select: Entry::TfheCircuitSelect11,
+        threads: TUNED_THREADS,
+        by_digits: true,
+    };
+
+    fn of(params: &CircuitParams, shared_memory: u32) -> Self {
+        let (spec, circuit) = (params.tfhe().spec(), params.spec());
+        let shape = (spec.log_degree, spec.glwe_dimension, circuit.switch.levels, circuit.select.levels);
+        let fits = ENTRIES[Self::TUNED.ggsw as usize].2 <= shared_memory;
+        if shape == (11, 1, 4, 2) && fits { Self::TUNED } else { Self::ANY }
+    }
+}
+
 /// The working memory of blocks: shared, if it is enough, and otherwise global.
 struct Work {
     shared: u32,
@@ -123,7 +162,8 @@ impl CudaCircuitKey {
         let words = |rows: usize| (2 * components + rows) * n;
 
         let ggsw = cuda.scratch(samples * self.params.rows() * components * n)?;
-        let entry = Entry::TfheCircuitGgsw;
+        let kernels = Kernels::of(&self.params, cuda.gpu().info().shared_memory);
+        let entry = kernels.ggsw;
         let work = Work::new(cuda, entry, words((components - 1) * switch.levels as usize), samples)?;
         let args = GgswArgs {
             src: at(src, 0),
@@ -143,12 +183,14 @@ impl CudaCircuitKey {
             digit_log: select.base_log,
             unused: 0,
         };
+        let digits = if kernels.by_digits { select.levels } else { 1 };
         // SAFETY: the source holds as many digits of all samples, as just checked, the key is of
-        // these parameters, and there are a GGSW ciphertext and working memory for each block.
-        unsafe { cuda.launch(OP, entry, [samples as u32, 1, 1], THREADS, work.shared, &args)? };
+        // these parameters, and there are a GGSW ciphertext for each sample and working memory for
+        // each block.
+        unsafe { cuda.launch(OP, entry, [samples as u32, digits, 1], kernels.threads, work.shared, &args)? };
 
         let dst = cuda.scratch(count * outputs * tfhe.words())?;
-        let entry = Entry::TfheCircuitSelect;
+        let entry = kernels.select;
         let work = Work::new(cuda, entry, words(self.params.rows()), count * used)?;
         let args = SelectArgs {
             ggsw: at(&ggsw, 0),
@@ -167,7 +209,9 @@ impl CudaCircuitKey {
         };
         // SAFETY: the GGSW ciphertexts of all indices are there, as are the tables, as just
         // checked, the results of each index, and working memory for each block.
-        unsafe { cuda.launch(OP, entry, [count as u32, used as u32, 1], THREADS, work.shared, &args)? };
+        unsafe {
+            cuda.launch(OP, entry, [count as u32, used as u32, 1], kernels.threads, work.shared, &args)?
+        };
         cuda.asked_for(OP, samples)?;
         Ok(dst)
     }

@@ -83,9 +83,10 @@ const fn tfhe(polynomials: u32, degree: u32, lines: u32) -> u32 {
 /// The slots of a block of bundles.
 pub(crate) const BUNDLE_SLOTS: u32 = 64;
 
-/// The shared memory of bundles: the values of as many monomials as a group has bits, twice.
-pub(crate) const fn bundle(group: u32) -> u32 {
-    2 * 16 * group * BUNDLE_SLOTS
+/// The shared memory of bundles: the values of as many monomials as a group has bits, for so many
+/// ciphertexts, twice; then all units, if they are held there.
+pub(crate) const fn bundle(group: u32, turn: u32, units: u32) -> u32 {
+    16 * (2 * turn * group * BUNDLE_SLOTS + units)
 }
 
 macro_rules! entries {
@@ -295,9 +296,10 @@ entries! {
     TfheKeySwitchOne = "tfhe"."tfhe_key_switch_one" 4 * 16 * 16;
     TfheKeySwitchMany = "tfhe"."tfhe_key_switch_many" 4 * 16 * 16 * 16;
     TfheKeyValues = "tfhe"."tfhe_key_values" 2 * tile(11);
-    TfheBundle2 = "tfhe"."tfhe_bundle_2" bundle(2);
-    TfheBundle3 = "tfhe"."tfhe_bundle_3" bundle(3);
-    TfheBundle4 = "tfhe"."tfhe_bundle_4" bundle(4);
+    TfheBundle2 = "tfhe"."tfhe_bundle_2" bundle(2, 2, 0);
+    TfheBundle3 = "tfhe"."tfhe_bundle_3" bundle(3, 2, 0);
+    TfheBundle4 = "tfhe"."tfhe_bundle_4" bundle(4, 2, 0);
+    TfheBundle4Many = "tfhe"."tfhe_bundle_4_many" bundle(4, 4, 4096);
     TfheRotateAny = "tfhe"."tfhe_rotate_any" 0;
     TfheRotateOne9 = "tfhe_9"."tfhe9_rotate_one" tfhe(4, 512, 2);
     TfheRotateOne9K1 = "tfhe_9"."tfhe9_rotate_one_k1" tfhe(2, 512, 2);
@@ -310,10 +312,13 @@ entries! {
     TfheRotateOne11 = "tfhe_11"."tfhe11_rotate_one" tfhe(2, 2048, 3);
     TfheRotateOne11L2 = "tfhe_11"."tfhe11_rotate_one_l2" tfhe(2, 2048, 5);
     TfheRotateBundles11 = "tfhe_11"."tfhe11_rotate_bundles" tfhe(2, 2048, 2);
+    TfheRotateBundles11L2 = "tfhe_11"."tfhe11_rotate_bundles_l2" tfhe(2, 2048, 4);
     TfheRotateCluster9 = "tfhe_90"."tfhe9_rotate_cluster" tfhe(4, 512, 2);
     TfheRotateCluster10 = "tfhe_90"."tfhe10_rotate_cluster" tfhe(3, 1024, 2);
     TfheCircuitGgsw = "tfhe_circuit"."tfhe_circuit_ggsw" 8 * tile(11);
     TfheCircuitSelect = "tfhe_circuit"."tfhe_circuit_select" 8 * tile(11);
+    TfheCircuitGgsw11 = "tfhe_circuit_11"."tfhe11_circuit_ggsw" 8 * tile(11);
+    TfheCircuitSelect11 = "tfhe_circuit_11"."tfhe11_circuit_select" 8 * tile(11);
 }
 
 impl Entry {

@@ -19,7 +19,7 @@ pub struct CudaLweKey {
     /// The GGSW rows in transformed form, `[i][component][row][slot]`, pairs of doubles. A
     /// multi-bit key has `[group][pattern][component][row][slot]`.
     bootstrap: Buffer,
-    /// The bits of a group, and the values of monomials, of a multi-bit key.
+    /// The bits of a group, and the units that are the values of monomials, of a multi-bit key.
     bundles: Option<(usize, Buffer)>,
     /// Words of 32 bits, `[mask word][level][n + 1]`.
     switch: Buffer,
@@ -28,8 +28,11 @@ pub struct CudaLweKey {
 }
 
 const THREADS: u32 = 256;
-/// The polynomials of a block of bundles, each with a thread for every slot of the block.
-const BUNDLE_POLYNOMIALS: u32 = 4;
+/// The polynomials of a block of bundles, each with a thread for every slot of the block: for few
+/// ciphertexts, and for many.
+const BUNDLE_POLYNOMIALS: [u32; 2] = [4, 8];
+/// The least ciphertexts that pay for a copy of all units in the shared memory of each block.
+const MANY: usize = 32;
 /// The threads of a key switch, each of which has two columns.
 const SWITCH_THREADS: u32 = 128;
 /// The ciphertexts of its larger tile.
@@ -174,6 +177,7 @@ impl Rotation {
             (9, 3, 1) => Some(Self::new(Entry::TfheRotateBundles9, 1, 1, 256, 2)),
             (10, 2, 1) => Some(Self::new(Entry::TfheRotateBundles10, 1, 1, 192, 2)),
             (11, 1, 1) => Some(Self::new(Entry::TfheRotateBundles11, 1, 1, 256, 2)),
+            (11, 1, 2) => Some(Self::new(Entry::TfheRotateBundles11L2, 1, 1, 256, 4)),
             _ => None,
         };
         tuned.filter(|rotation| rotation.fits(info)).unwrap_or(Self::ANY)
@@ -287,12 +291,32 @@ impl CudaLweKey {
         self.bundles.as_ref().map_or(0, |(group, _)| spec.lwe_dimension / group * size)
     }
 
-    /// The bundles of `count` small ciphertexts from word `from` on, by a multi-bit key.
+    /// The kernel of bundles of so many ciphertexts by groups of so many bits, and the polynomials
+    /// of its blocks.
+    fn bundle_entry(&self, cuda: &Cuda, group: usize, count: usize) -> (Entry, u32) {
+        let (spec, polynomials) = (self.params.spec(), self.bundle_polynomials());
+        let fits = ENTRIES[Entry::TfheBundle4Many as usize].2 <= cuda.gpu().info().shared_memory;
+        let many = count >= MANY && polynomials >= BUNDLE_POLYNOMIALS[1] && spec.log_degree <= 11;
+        match group {
+            4 if many && fits => (Entry::TfheBundle4Many, BUNDLE_POLYNOMIALS[1]),
+            4 => (Entry::TfheBundle4, BUNDLE_POLYNOMIALS[0]),
+            3 => (Entry::TfheBundle3, BUNDLE_POLYNOMIALS[0]),
+            _ => (Entry::TfheBundle2, BUNDLE_POLYNOMIALS[0]),
+        }
+    }
+
+    /// The polynomials of a bundle.
+    fn bundle_polynomials(&self) -> u32 {
+        (self.params.rows() * (self.params.spec().glwe_dimension + 1)) as u32
+    }
+
+    /// The bundles of `count` small ciphertexts from word `from` on, by a multi-bit key:
+    /// `[group][ciphertext][component][row][slot]`.
     fn bundle(&self, cuda: &Cuda, src: &Buffer, from: usize, count: usize) -> Result<Option<Buffer>> {
         let Some((group, units)) = &self.bundles else { return Ok(None) };
         let (spec, m) = (self.params.spec(), self.params.degree() / 2);
         let dst = cuda.scratch(count * self.bundle_words())?;
-        let polynomials = (self.params.rows() * (spec.glwe_dimension + 1)) as u32;
+        let polynomials = self.bundle_polynomials();
         let args = BundleArgs {
             src: at(src, from),
             key: at(&self.bootstrap, 0),
@@ -303,14 +327,10 @@ impl CudaLweKey {
             log_n: spec.log_degree,
             polynomials,
         };
-        let entry = match group {
-            2 => Entry::TfheBundle2,
-            3 => Entry::TfheBundle3,
-            _ => Entry::TfheBundle4,
-        };
+        let (entry, each) = self.bundle_entry(cuda, *group, count);
         let blocks = spec.lwe_dimension / group * m.div_ceil(BUNDLE_SLOTS as usize);
-        let grid = [blocks as u32, polynomials.div_ceil(BUNDLE_POLYNOMIALS), 1];
-        let (threads, shared) = (BUNDLE_SLOTS * BUNDLE_POLYNOMIALS, ENTRIES[entry as usize].2);
+        let grid = [blocks as u32, polynomials.div_ceil(each), 1];
+        let (threads, shared) = (BUNDLE_SLOTS * each, ENTRIES[entry as usize].2);
         // SAFETY: the caller checked the source; the key is of these parameters and groups, and the
         // destination has a value for each thread and ciphertext.
         unsafe { cuda.launch("blind_rotate", entry, grid, threads, shared, &args)? };

@@ -5,11 +5,14 @@
 
 use super::devices::gpu_or_skip;
 use he_core::Overseer;
+use he_core::aes::{Bulk, BulkCipher, Key, KeySize, Reference};
 use he_core::backend::Cpu;
 use he_core::tfhe::{
-    BootstrapKey, Bootstrapper, Carry, EncryptedBits, EncryptedUint, GateEvaluator, IntegerEvaluator,
-    LookupTables, LweOps, Sum, TfheParams, TfheSecretKey, presets,
+    BootstrapKey, Bootstrapper, Carry, CircuitBootstrapper, CircuitKey, CircuitParams, CircuitSpec,
+    EncryptedBits, EncryptedUint, GateEvaluator, IntegerEvaluator, LookupTables, LweOps, Sum, TfheParams,
+    TfheSecretKey, presets,
 };
+use he_core::transcipher::{EncryptedAesKey, Transcipher};
 use he_cuda::{Arithmetic, Cuda};
 use rand::{Rng, RngExt, SeedableRng, rngs::ChaCha20Rng};
 use std::sync::Arc;
@@ -188,6 +191,40 @@ fn transfers(cuda: &Cuda, counts: &[usize]) {
     }
 }
 
+/// Blocks of AES-128-CTR as encrypted bits, and as integers of 32 bits.
+fn blocks(cuda: &Cuda, case: &Case, counts: &[usize]) {
+    let (secret, key, mut rng) = keys(case);
+    let params = CircuitParams::new(&case.1, CircuitSpec::default()).unwrap();
+    let circuit = CircuitKey::generate(&secret, &params, &mut rng).unwrap();
+    let boot = CircuitBootstrapper::new(cuda, &key, &circuit).unwrap();
+    let aes = Key::generate(KeySize::Bits128, &mut rng);
+    let encrypted = EncryptedAesKey::generate(&secret, &aes, &mut rng).unwrap();
+    let transcipher = Transcipher::new(&boot, &encrypted).unwrap();
+    for &count in counts {
+        let mut message = vec![0; 16 * count];
+        rng.fill_bytes(&mut message);
+        let (counter, mut sent) = ([7; 16], message.clone());
+        Reference::new().hazmat_ctr(&aes, &counter, Bulk::in_place(&mut sent)).unwrap();
+        let bits = transcipher.decrypt(&counter, &sent).unwrap();
+        let integers = || bits.integers(boot.bootstrapper(), 32).unwrap();
+        let expected: Vec<u64> =
+            message.as_chunks::<4>().0.iter().map(|&x| u64::from(u32::from_le_bytes(x))).collect();
+        assert_eq!(secret.decrypt_u64(&integers()).unwrap(), expected, "{}, {count}", case.0);
+        let [first, then] = [
+            least_of(cuda, (wall_seconds, 1), || transcipher.decrypt(&counter, &sent).unwrap()),
+            least_of(cuda, (wall_seconds, 1), integers),
+        ];
+        println!(
+            "{}, groups of {}: {count} blocks in {:.2} ms, as integers of 32 bits in {:.2} ms more, {:.1} per second",
+            case.0,
+            case.2,
+            1e3 * first,
+            1e3 * then,
+            count as f64 / (first + then)
+        );
+    }
+}
+
 fn digit_cases() -> Vec<Case> {
     let of = |group| ("digits_2m128_multibit", presets::digits_2m128_multibit().unwrap(), group);
     let classical = ("digits_2m128", presets::digits_2m128().unwrap(), 1);
@@ -227,6 +264,17 @@ fn device_integers() {
         integers(&cuda, case);
     }
     transfers(&cuda, &[1, 16, 1024]);
+}
+
+#[test]
+#[ignore = "measures; HE_REQUIRE_GPU=1 cargo test --release -p he-cuda --test cuda -- --ignored --nocapture device_blocks"]
+fn device_blocks() {
+    let Some(cuda) = gpu_or_skip(Arithmetic::Auto) else { return };
+    let of = |group| ("phases_2m128_multibit", presets::phases_2m128_multibit().unwrap(), group);
+    let classical = ("phases_2m128", presets::phases_2m128().unwrap(), 1);
+    for case in [classical, of(3), of(4)] {
+        blocks(&cuda, &case, &[1, 8, 32]);
+    }
 }
 
 #[test]

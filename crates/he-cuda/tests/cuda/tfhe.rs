@@ -151,10 +151,11 @@ fn emulated_words_of_any_degree() {
 }
 
 /// Multi-bit keys: shapes of presets, and others.
-const BUNDLES: [(Shape, usize); 6] = [
+const BUNDLES: [(Shape, usize); 7] = [
     ((4, 3, 9, (18, 1), (4, 3)), 4),
     ((4, 2, 10, (22, 1), (3, 5)), 2),
     ((4, 1, 11, (22, 1), (3, 6)), 4),
+    ((4, 1, 11, (16, 2), (3, 5)), 2),
     ((6, 1, 5, (5, 4), (3, 7)), 3),
     ((4, 2, 6, (13, 2), (8, 3)), 2),
     ((8, 1, 7, (20, 1), (5, 4)), 4),
@@ -167,6 +168,16 @@ fn emulated_words_of_bundles() {
         same_words_of_bundles(&emulated_small(Arithmetic::Auto), &params, group, &[0, 1, 3], seed);
         for cuda in in_other_orders() {
             same_words_of_bundles(&cuda, &params, group, &[2], seed);
+        }
+    }
+}
+
+/// As many ciphertexts as have a kernel of their own for bundles.
+#[test]
+fn emulated_words_of_many_bundles() {
+    for (seed, shape) in [(8, 2, 6, (13, 2), (8, 3)), (4, 3, 7, (17, 1), (4, 3))].into_iter().enumerate() {
+        for cuda in in_other_orders().chain([emulated(Arithmetic::Auto)]) {
+            same_words_of_bundles(&cuda, &params(shape), 4, &[33], 310 + seed as u64);
         }
     }
 }
