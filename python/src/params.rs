@@ -4,9 +4,9 @@ use crate::arrays::Bytes;
 use crate::error::{Fault, Result};
 use crate::run::detached;
 use he_any::Params;
+use he_any::tfhe::{MULTI_BIT_PRESETS, PRESETS};
 use he_core::ckks::{CkksParams, CkksSpec};
 use he_core::exact::{self, ExactSpec, Scheme};
-use he_core::tfhe::presets;
 use he_files::bootstrap::Named;
 use he_files::scheme::ckks::with_usual_range;
 use he_files::scheme::engine::security;
@@ -232,23 +232,19 @@ impl PyParams {
 
     /// TFHE for integers: ``digits_2m128``, ``digits_2m40``, or ``insecure_small``, which protects
     /// nothing; for integers and transciphering ``phases_2m128``, or ``insecure_phases`` likewise.
+    /// Evaluation keys of ``digits_2m128_multibit``, ``digits_2m40_multibit`` and
+    /// ``phases_2m128_multibit`` are for GPUs, where a number takes a third of the time; they are
+    /// four times as large, and a CPU is slower by them.
     #[classmethod]
     #[pyo3(signature = (preset = "digits_2m128"))]
     fn tfhe(_class: &Bound<'_, PyType>, py: Python<'_>, preset: &str) -> PyResult<Self> {
         detached(py, || {
-            Ok(Self(Params::Tfhe(match preset {
-                "digits_2m128" => presets::digits_2m128()?,
-                "digits_2m40" => presets::digits_2m40()?,
-                "phases_2m128" => presets::phases_2m128()?,
-                "insecure_small" => presets::insecure_small()?,
-                "insecure_phases" => presets::insecure_phases()?,
-                other => {
-                    return Err(Fault::Value(format!(
-                        "preset {other:?}: there are digits_2m128, digits_2m40, phases_2m128, \
-                         insecure_small, insecure_phases"
-                    )));
-                }
-            })))
+            let all = || PRESETS.into_iter().chain(MULTI_BIT_PRESETS);
+            let (_, params) = all().find(|(name, _)| *name == preset).ok_or_else(|| {
+                let names: Vec<&str> = all().map(|(name, _)| name).collect();
+                Fault::Value(format!("preset {preset:?}: there are {}", names.join(", ")))
+            })?;
+            Ok(Self(Params::Tfhe(params()?)))
         })
     }
 

@@ -4,6 +4,7 @@ use crate::engine::Engine;
 use crate::family::{Family, mixed};
 use crate::frames;
 use crate::rlwe::{self, on_each};
+use crate::tfhe::{bootstrap_key, group_of};
 use he::Device;
 use he_core::rand::CryptoRng;
 use he_core::rlwe::{EvaluationKeys, KeyRequirements, PublicKey, SecretKey};
@@ -107,7 +108,7 @@ impl Secret {
             (Self::Rlwe(key), Engine::Rlwe(of)) => {
                 evaluation(key, of, needs, rng, tell).map(Evaluation::Rlwe)
             }
-            (Self::Tfhe(key), Engine::Tfhe(_)) => Ok(Evaluation::Tfhe(BootstrapKey::generate(key, rng))),
+            (Self::Tfhe(key), Engine::Tfhe(_)) => own_bootstrap_key(key, rng),
             _ => Err(mixed()),
         }
     }
@@ -158,6 +159,11 @@ impl Keys {
     }
 }
 
+/// The bootstrapping key of a secret key, of the kind that its parameters are made for.
+fn own_bootstrap_key(secret: &TfheSecretKey, rng: &mut impl CryptoRng) -> Result<Evaluation> {
+    bootstrap_key(secret, group_of(secret.params()), rng).map(Evaluation::Tfhe)
+}
+
 /// Evaluation keys, one after the other: `tell` hears how many of how many are made.
 fn evaluation(
     secret: &SecretKey,
@@ -206,7 +212,7 @@ impl Engine {
             Self::Tfhe(of) => {
                 let secret = TfheSecretKey::generate(&of.params, rng);
                 let public = Public::Tfhe(CompactPublicKey::generate(&secret, rng));
-                let keys = Evaluation::Tfhe(BootstrapKey::generate(&secret, rng));
+                let keys = own_bootstrap_key(&secret, rng)?;
                 Ok((Secret::Tfhe(secret), public, keys))
             }
         }

@@ -3,13 +3,60 @@
 use crate::family::mixed;
 use he::Device;
 use he_core::Result;
+use he_core::params::ParamsError;
+use he_core::rand::CryptoRng;
 use he_core::tfhe::{
-    EncryptedFlags, EncryptedInt, EncryptedInteger, EncryptedUint, IntegerEvaluator, LweOps, Signedness,
-    TfheParams, Unsigned,
+    BootstrapKey, EncryptedFlags, EncryptedInt, EncryptedInteger, EncryptedUint, IntegerEvaluator, LweOps,
+    Signedness, TfheParams, TfheSecretKey, Unsigned, presets,
 };
 
 /// The width of counts of conditions.
 pub const COUNT_BITS: usize = 32;
+
+/// A preset by its name.
+pub type Preset = (&'static str, fn() -> Result<TfheParams, ParamsError>);
+
+/// The presets for integers: their evaluation keys are bootstrapping keys of single bits.
+pub const PRESETS: [Preset; 5] = [
+    ("digits_2m128", presets::digits_2m128),
+    ("digits_2m40", presets::digits_2m40),
+    ("phases_2m128", presets::phases_2m128),
+    ("insecure_small", presets::insecure_small),
+    ("insecure_phases", presets::insecure_phases),
+];
+
+/// The presets for integers whose evaluation keys are multi-bit keys, by groups of [`GROUP`] bits.
+pub const MULTI_BIT_PRESETS: [Preset; 3] = [
+    ("digits_2m128_multibit", presets::digits_2m128_multibit),
+    ("digits_2m40_multibit", presets::digits_2m40_multibit),
+    ("phases_2m128_multibit", presets::phases_2m128_multibit),
+];
+
+/// The bits of a group of multi-bit keys: of all groups, these take the least time on a GPU.
+pub const GROUP: usize = 4;
+
+/// The bits of a group in the evaluation keys of these parameters: [`GROUP`] for
+/// [`MULTI_BIT_PRESETS`], and otherwise 1.
+pub fn group_of(params: &TfheParams) -> usize {
+    let is_it = |(_, preset): &Preset| preset().is_ok_and(|preset| preset == *params);
+    if MULTI_BIT_PRESETS.iter().any(is_it) { GROUP } else { 1 }
+}
+
+/// The bootstrapping key of a secret key by groups of so many bits, of single ones if it is 1.
+///
+/// # Errors
+/// [`he_core::Error::Argument`] for another group than 1, 2, 3 or 4 bits, and for one that does not
+/// divide the dimension.
+pub fn bootstrap_key(
+    secret: &TfheSecretKey,
+    group: usize,
+    rng: &mut (impl CryptoRng + ?Sized),
+) -> Result<BootstrapKey> {
+    match group {
+        1 => Ok(BootstrapKey::generate(secret, rng)),
+        _ => BootstrapKey::generate_multi_bit(secret, group, rng),
+    }
+}
 
 /// TFHE on a device.
 #[derive(Clone, Debug)]

@@ -345,7 +345,12 @@ fn describe_tfhe_key(file: &tfhe::keys::KeyFile, size: Option<u64>) -> Descripti
     match &file.key {
         tfhe::keys::Key::Secret(_) => facts.push(sealed_fact(file.sealed)),
         tfhe::keys::Key::Public(_) => {}
-        tfhe::keys::Key::Evaluation(_, circuit) => {
+        tfhe::keys::Key::Evaluation(key, circuit) => {
+            let text = match key.group() {
+                1 => "a bit at a time".to_owned(),
+                group => format!("{group} bits at a time"),
+            };
+            facts.push(("multi bit", json!(key.group()), text));
             let text = if circuit.is_some() { "yes" } else { "no" };
             facts.push(("transciphers", json!(circuit.is_some()), text.to_owned()));
         }

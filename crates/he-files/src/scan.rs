@@ -11,6 +11,7 @@ use crate::file_start::{AnyStart, FileFormat, check_start, read_start};
 use crate::io::input::Input;
 use crate::key_file::{END_MARK, not_a_key};
 use crate::note::Note;
+use crate::tfhe::keys::BOOTSTRAP_KINDS;
 use crate::{on_refreshing, on_rlwe, on_scheme};
 use he_core::wire::{Frame, FrameHeader, FrameKind, FrameReader, WireError, WireParams, first_frame_limit};
 use zeroize::Zeroizing;
@@ -231,7 +232,8 @@ fn keys(start: AnyStart, name: &str) -> Result<Limit> {
             bigckks (params, _) => limit(params, &[FrameKind::BigCkksSwitchKey])
         ),
         AnyStart::Tfhe((params, _)) => {
-            limit(params, &[FrameKind::TfheBootstrapKey, FrameKind::TfheCircuitKey])
+            const TFHE: [FrameKind; 3] = [BOOTSTRAP_KINDS[0], BOOTSTRAP_KINDS[1], FrameKind::TfheCircuitKey];
+            limit(params, &TFHE)
         }
         AnyStart::Bootstrap(params, _) => on_refreshing!(params, params => {
             limit(params, &[FrameKind::CkksSparseKey, FrameKind::CkksBootstrapKey])

@@ -230,12 +230,12 @@ fn keys_of_transciphering_on_their_way() {
     use he_files::tfhe::keys::{write_evaluation, write_key, write_sensor};
 
     let rng = &mut rng().unwrap();
-    let circuit = he_files::transcipher::params(true).unwrap();
+    let circuit = he_files::transcipher::params(true, false).unwrap();
     let (id, params) = (KeyId::random(rng), circuit.tfhe());
     let (secret, sensor) = (TfheSecretKey::generate(params, rng), SensorKey::generate(KeySize::Bits256, rng));
     let [mut plain, mut both, mut hidden, mut public, mut key, mut encrypted] = [(); 6].map(|()| Vec::new());
-    write_evaluation(&mut plain, &secret, None, &id, rng, "key").unwrap();
-    write_evaluation(&mut both, &secret, Some(&circuit), &id, rng, "key").unwrap();
+    write_evaluation(&mut plain, &secret, (1, None), &id, rng, "key").unwrap();
+    write_evaluation(&mut both, &secret, (4, Some(&circuit)), &id, rng, "key").unwrap();
     write_key(&mut hidden, params, &id, secret.to_frame(params).unwrap(), "key").unwrap();
     let frame = CompactPublicKey::generate(&secret, rng).to_frame(params).unwrap();
     write_key(&mut public, params, &id, frame, "key").unwrap();

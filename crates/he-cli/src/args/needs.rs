@@ -10,6 +10,7 @@ use he_core::tfhe::{CircuitParams, TfheParams, presets};
 use he_files::bootstrap::{TOY, exact::toy};
 use he_files::needs::{IntegerNeeds, RealNeeds};
 use he_files::scheme::Taken;
+use he_files::tfhe::keys::GROUP;
 use he_files::transcipher;
 
 /// The needs from which parameters are chosen.
@@ -189,6 +190,13 @@ pub struct TfheNeeds {
     #[arg(long, value_name = "insecure_toy", num_args = 0..=1, value_parser = [TOY])]
     #[arg(hide_possible_values = true, conflicts_with = "failure")]
     pub transcipher: Option<Option<String>>,
+    /// An evaluation key for a GPU, which takes four bits of the secret at a time
+    ///
+    /// A lookup takes a fourth of the steps that follow one another: on a GPU, one number is
+    /// computed in a third of the time, and many in less as well. eval.key is four times as large,
+    /// and a CPU is slower by it.
+    #[arg(long)]
+    pub multi_bit: bool,
 }
 
 impl TfheNeeds {
@@ -197,11 +205,18 @@ impl TfheNeeds {
     /// # Errors
     /// None: the presets are valid.
     pub fn params(&self) -> Result<TfheParams> {
-        Ok(match (self.circuit()?, self.failure) {
-            (Some(circuit), _) => circuit.tfhe().clone(),
-            (None, Failure::Negligible) => presets::digits_2m128()?,
-            (None, Failure::Rare) => presets::digits_2m40()?,
+        Ok(match (self.circuit()?, self.failure, self.multi_bit) {
+            (Some(circuit), ..) => circuit.tfhe().clone(),
+            (None, Failure::Negligible, false) => presets::digits_2m128()?,
+            (None, Failure::Negligible, true) => presets::digits_2m128_multibit()?,
+            (None, Failure::Rare, false) => presets::digits_2m40()?,
+            (None, Failure::Rare, true) => presets::digits_2m40_multibit()?,
         })
+    }
+
+    /// The bits of the secret that the evaluation key takes at a time.
+    pub fn group(&self) -> usize {
+        if self.multi_bit { GROUP } else { 1 }
     }
 
     /// The parameters that transciphering takes besides, if it is asked for.
@@ -209,7 +224,7 @@ impl TfheNeeds {
     /// # Errors
     /// None: the presets are valid.
     pub fn circuit(&self) -> Result<Option<CircuitParams>> {
-        let params = |toy: &Option<String>| transcipher::params(toy.is_some());
+        let params = |toy: &Option<String>| transcipher::params(toy.is_some(), self.multi_bit);
         Ok(self.transcipher.as_ref().map(params).transpose()?)
     }
 }

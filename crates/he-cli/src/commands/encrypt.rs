@@ -213,7 +213,7 @@ fn integers(args: &Encrypt, key: &tfhe::keys::KeyFile, path: &Path) -> Result<Su
 fn sensor_file(args: &Encrypt, key: &AesKey<SensorKey>, path: &Path) -> Result<Summary> {
     let options = OutputOptions { force: args.force, ..OutputOptions::default() };
     let output = stdio::create(&args.output, options, Text::No, &[&args.input, path])?;
-    let (clear, length) = columns(args, "sensor keys", transcipher::params(false)?.tfhe())?;
+    let (clear, length) = columns(args, "sensor keys", transcipher::params(false, false)?.tfhe())?;
     args.device.open()?;
     let (header, bytes) =
         transcipher::columns::encrypt(&key.key, &clear, output, &mut rng()?, &Shown::default())?;

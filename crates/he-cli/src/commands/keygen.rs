@@ -185,7 +185,8 @@ fn tfhe(args: &KeygenTfhe) -> Result<Summary> {
     secret.write_all(&bytes).writing(&name)?;
 
     let name = evaluation.name();
-    let evaluation_size = write_evaluation(&mut evaluation, &key, circuit.as_ref(), &id, &mut rng, &name)?;
+    let kind = (args.needs.group(), circuit.as_ref());
+    let evaluation_size = write_evaluation(&mut evaluation, &key, kind, &id, &mut rng, &name)?;
 
     let name = public.name();
     let frame = CompactPublicKey::generate(&key, &mut rng).to_frame(&params)?;
@@ -197,6 +198,7 @@ fn tfhe(args: &KeygenTfhe) -> Result<Summary> {
     Ok(made
         .fact("key_set", id.short())
         .fact("transciphers", circuit.is_some())
+        .fact("multi_bit", args.needs.group())
         .fact("parameters", tfhe::params_json(&params)))
 }
 

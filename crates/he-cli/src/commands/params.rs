@@ -18,6 +18,7 @@ use he_files::contents::integers::rotations as exact_rotations;
 use he_files::key_file::{evaluation_bytes, file_bytes};
 use he_files::scheme::Taken;
 use he_files::scheme::{BigCkks, Ckks, Rotations, Scheme};
+use he_files::tfhe::keys::BOOTSTRAP_KINDS;
 use he_files::{tfhe, units};
 use serde_json::{Value, json};
 use std::io::Write;
@@ -182,7 +183,7 @@ fn tfhe_digits(needs: &TfheNeeds) -> Result<Explanation> {
         params.dimension(),
         spec.lwe_dimension,
         spec.switch.levels,
-        spec.lwe_dimension,
+        spec.lwe_dimension / needs.group(),
         spec.bootstrap.levels,
     );
     let mut told = Explanation { json: tfhe::params_json(&params), lines: tfhe::params_text(&params), why };
@@ -192,7 +193,8 @@ fn tfhe_digits(needs: &TfheNeeds) -> Result<Explanation> {
     told.bytes("secret_key_bytes", "secret.key", file(key(FrameKind::TfheSecretKey)), "");
     told.bytes("public_key_bytes", "public.key", file(key(FrameKind::TfhePublicKey)), "");
     let circuit = circuit.map_or(0, |circuit| Frame::size(circuit_key_len(&circuit) as u64));
-    told.bytes("evaluation_key_bytes", "eval.key", file(key(FrameKind::TfheBootstrapKey) + circuit), "");
+    let kind = BOOTSTRAP_KINDS[usize::from(needs.multi_bit)];
+    told.bytes("evaluation_key_bytes", "eval.key", file(key(kind) + circuit), "");
     let digit = 8 * params.words() as u64;
     let more = format!(" a digit of two bits: {} for 32 bits", units::bytes(16 * digit));
     told.bytes("ciphertext_bytes", "ciphertext", digit, &more);

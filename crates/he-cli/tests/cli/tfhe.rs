@@ -5,6 +5,7 @@ use crate::process::{Call, Keys, folder, he, names};
 use he_core::backend::Cpu;
 use he_core::tfhe::{SeededUint, presets};
 use he_core::wire::{Frame, FrameKind, FrameReader, FrameWriter, Wire};
+use serde_json::Value;
 use std::fs;
 use std::path::Path;
 
@@ -634,4 +635,64 @@ fn keys_are_made_sealed_and_described() {
     assert!(at(&["help", "keygen", "tfhe"]).text().contains("public.key encrypts"));
     assert!(at(&["eval", "--help"]).text().contains("Image or table under tfhe: sort each column by itself"));
     assert!(at(&["encrypt", "--help"]).text().contains("--width <BITS>"));
+}
+
+/// Multi-bit evaluation keys compute as others do, say what they are, and have the size that
+/// `params` tells; other groups than the parameters have are refused.
+#[test]
+fn multi_bit_keys_compute() {
+    let dir = folder();
+    let run = |arguments: &str| he(arguments.split(' ')).at(dir.path());
+    let json = |arguments: &str| -> Value { serde_json::from_slice(&run(arguments).ok()).unwrap() };
+    let told = json("keygen tfhe --transcipher insecure_toy --multi-bit -o keys --json");
+    assert_eq!(told["multi_bit"], 4);
+    let told = json("info keys/eval.key --json");
+    assert_eq!((&told["multi_bit"], &told["transciphers"]), (&4.into(), &true.into()));
+    assert!(run("info keys/eval.key").text().contains("4 bits at a time"));
+    let size = fs::metadata(dir.path().join("keys/eval.key")).unwrap().len();
+    assert_eq!(told["bytes"], size);
+    let told = json("params tfhe --transcipher insecure_toy --multi-bit --json");
+    assert_eq!(told["evaluation_key_bytes"], size);
+
+    fs::write(dir.path().join("in.csv"), "a\n200\n7\n").unwrap();
+    run("encrypt in.csv --width 8 -k keys/public.key -o in.he").ok();
+    run("eval add in.he --with in.he -k keys/eval.key -o out.he").ok();
+    assert_eq!(run("decrypt out.he -k keys/secret.key -o -").text(), "a\n144\n14\n");
+    run("keygen aes --transcipher -o sensor.key").ok();
+    run("encrypt sensor.key --transcipher -k keys/secret.key -o sensor.he").ok();
+    run("encrypt in.csv --width 8 -k sensor.key -o in.aes").ok();
+    run("transcipher in.aes --sensor-key sensor.he -k keys/eval.key -o back.he").ok();
+    assert_eq!(run("decrypt back.he -k keys/secret.key -o -").text(), "a\n200\n7\n");
+
+    let key = fs::read(dir.path().join("keys/eval.key")).unwrap();
+    for group in [0, 1, 3, 5, 255] {
+        let broken = rewritten(&key, |mut frame| {
+            if frame.kind == FrameKind::TfheMultiBitKey {
+                frame.body[0] = group;
+            }
+            frame
+        });
+        fs::write(dir.path().join("broken.key"), broken).unwrap();
+        assert!(run("info broken.key").refuses().starts_with("broken.key"), "{group}");
+        let call = run("eval add in.he --with in.he -k broken.key -o none.he");
+        assert!(call.refuses().starts_with("broken.key"), "{group}");
+    }
+    assert!(!dir.path().join("none.he").exists());
+}
+
+/// A multi-bit key of 128 bits of security has parameters of its own.
+#[test]
+fn multi_bit_keys_have_parameters_of_their_own() {
+    let told = |arguments: &str| -> Value {
+        serde_json::from_slice(&he(format!("params tfhe {arguments} --json").split(' ')).ok()).unwrap()
+    };
+    for (options, goal) in
+        [("--failure 2^-128", -128.0), ("--failure 2^-40", -40.0), ("--transcipher", -128.0)]
+    {
+        let [single, multi] = [told(options), told(&format!("{options} --multi-bit"))];
+        assert_ne!(single["fingerprint"], multi["fingerprint"], "{options}");
+        assert!(multi["failure_log2"].as_f64().unwrap() < goal, "{options}");
+        let bytes = |told: &Value| told["evaluation_key_bytes"].as_u64().unwrap();
+        assert!((2..5).contains(&(bytes(&multi) / bytes(&single))), "{options}");
+    }
 }

@@ -1,6 +1,6 @@
 //! Key files of TFHE: the secret key, which encrypts and decrypts; the public key, which encrypts;
-//! the bootstrapping key, which computes, with the key of circuit bootstrapping if it transciphers
-//! as well; and encrypted sensor keys.
+//! the bootstrapping key, of single bits or a multi-bit one, which computes, with the key of
+//! circuit bootstrapping if it transciphers as well; and encrypted sensor keys.
 
 use super::Tfhe;
 use crate::error::{InFile, Result, TranscipherError};
@@ -8,6 +8,8 @@ use crate::file_start::end_of_key;
 use crate::key_file::{self, KeyFormat, not_a_key, write_frames};
 use crate::note::{KeyId, KeyNote};
 use crate::scheme::OfKeySet;
+pub use he_any::tfhe::GROUP;
+use he_any::tfhe::bootstrap_key;
 use he_core::tfhe::{BootstrapKey, CircuitKey, CircuitParams, CompactPublicKey, TfheParams, TfheSecretKey};
 use he_core::transcipher::{EncryptedAesKey, SensorKey};
 use he_core::wire::{Frame, FrameKind, FrameReader, Wire, WireParams};
@@ -38,6 +40,9 @@ pub enum Encryptor<'a> {
     Public(&'a CompactPublicKey),
 }
 
+/// The kinds of frames of bootstrapping keys: of single bits, and by groups of bits.
+pub const BOOTSTRAP_KINDS: [FrameKind; 2] = [FrameKind::TfheBootstrapKey, FrameKind::TfheMultiBitKey];
+
 impl KeyFormat for Tfhe {
     type Key = Key;
 
@@ -49,8 +54,9 @@ impl KeyFormat for Tfhe {
     ) -> Result<Key> {
         let id = &note.key_id;
         let limit = |kind, _| match (kind, &note.sensor) {
-            (FrameKind::TfheSecretKey | FrameKind::TfhePublicKey | FrameKind::TfheBootstrapKey, None)
+            (FrameKind::TfheSecretKey | FrameKind::TfhePublicKey, None)
             | (FrameKind::EncryptedAesKey, Some(_)) => params.key_frame_limit(kind),
+            (kind, None) if BOOTSTRAP_KINDS.contains(&kind) => params.key_frame_limit(kind),
             _ => 0,
         };
         let frame = reader.next_frame(limit).in_file(name)?.ok_or_else(|| not_a_key(name))?;
@@ -65,7 +71,7 @@ impl KeyFormat for Tfhe {
                 let key = CompactPublicKey::from_frame(params, (), &frame).in_file(name)?;
                 Ok(Key::Public(key.of(id)))
             }
-            (FrameKind::TfheBootstrapKey, _) => {
+            (kind, _) if BOOTSTRAP_KINDS.contains(&kind) => {
                 let key = BootstrapKey::from_frame(params, (), &frame).in_file(name)?;
                 // It need not be in memory twice while the other key is read.
                 drop(frame);
@@ -170,22 +176,23 @@ pub fn write_key(out: impl Write, params: &TfheParams, id: &KeyId, key: Frame, n
     write_frames(out, &params.to_frame(), &KeyNote::of(id), [Ok(key)], name)
 }
 
-/// Makes the evaluation key of a secret one and writes it, with the key of circuit bootstrapping if
-/// there are parameters for it; returns the bytes. One of both keys is in memory at a time.
+/// Makes the evaluation key of a secret one, by groups of so many bits (1: of single bits), and
+/// writes it, with the key of circuit bootstrapping if there are parameters for it; returns the
+/// bytes. One of both keys is in memory at a time.
 ///
 /// # Errors
-/// The output cannot be written.
+/// The output cannot be written; there is no such group.
 pub fn write_evaluation(
     out: impl Write,
     secret: &TfheSecretKey,
-    circuit: Option<&CircuitParams>,
+    (group, circuit): (usize, Option<&CircuitParams>),
     id: &KeyId,
     rng: &mut (impl CryptoRng + ?Sized),
     name: &str,
 ) -> Result<u64> {
     let params = secret.params();
     let frame = |circuit: Option<&CircuitParams>| match circuit {
-        None => BootstrapKey::generate(secret, rng).to_frame(params),
+        None => bootstrap_key(secret, group, rng)?.to_frame(params),
         Some(circuit) => CircuitKey::generate(secret, circuit, rng)?.to_frame(params),
     };
     let frames = std::iter::once(None).chain(circuit.map(Some)).map(frame);

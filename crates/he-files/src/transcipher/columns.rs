@@ -26,7 +26,7 @@ pub fn encrypt(
     watch: &dyn Watch,
 ) -> Result<(Header, u64)> {
     // Columns that are too long for the parameters that keys of transciphering have.
-    let content = clear.describe(super::params(false)?.tfhe())?;
+    let content = clear.describe(super::params(false, false)?.tfhe())?;
     let (integers, bytes) = (content.integers(), content.width as usize / 8);
     let mut counter = [0; BLOCK];
     rng.fill_bytes(&mut counter);

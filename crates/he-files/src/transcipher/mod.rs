@@ -17,13 +17,17 @@ pub use stream::SensorFile;
 use crate::error::Result;
 use he_core::tfhe::{CircuitParams, CircuitSpec, presets};
 
-/// The parameters whose keys transcipher: of 128 bits of security, or else those of
-/// [`TOY`](crate::bootstrap::TOY), the only insecure ones of TFHE that files may have.
+/// The parameters whose keys transcipher: of 128 bits of security, for multi-bit keys or not, or
+/// else those of [`TOY`](crate::bootstrap::TOY), the only insecure ones of TFHE that files may have.
 ///
 /// # Errors
 /// None in practice.
-pub fn params(toy: bool) -> Result<CircuitParams> {
-    let tfhe = if toy { presets::insecure_phases()? } else { presets::phases_2m128()? };
+pub fn params(toy: bool, multi_bit: bool) -> Result<CircuitParams> {
+    let tfhe = match (toy, multi_bit) {
+        (true, _) => presets::insecure_phases()?,
+        (false, true) => presets::phases_2m128_multibit()?,
+        (false, false) => presets::phases_2m128()?,
+    };
     Ok(CircuitParams::new(&tfhe, CircuitSpec::default())?)
 }
 

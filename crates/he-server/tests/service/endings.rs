@@ -27,7 +27,7 @@ fn tfhe() -> &'static [Vec<u8>; 2] {
         let mut rng = rng().unwrap();
         let (id, secret) = (KeyId::random(&mut rng), TfheSecretKey::generate(&params, &mut rng));
         let mut key = Vec::new();
-        write_evaluation(&mut key, &secret, None, &id, &mut rng, NAME).unwrap();
+        write_evaluation(&mut key, &secret, (1, None), &id, &mut rng, NAME).unwrap();
         let table = Table::new(None, vec![(0..64).rev().map(BigInt::from).collect()]).unwrap();
         let integers = Integers { bits: 64, signed: false };
         let content = columns::describe(&table, integers, None, &params).unwrap();
