@@ -4,8 +4,8 @@
 use super::devices::{emulated, gpu_or_skip};
 use super::program::seed;
 use he_core::backend::Cpu;
-use he_core::circuits::ckks::LinearTransform;
-use he_core::ckks::{CkksParams, CkksSpec, Evaluator, LevelGroup, SecretEncryptor};
+use he_core::circuits::ckks::{BlockTransform, LinearTransform, TensorLayout};
+use he_core::ckks::{CkksParams, CkksSpec, Complex64, Evaluator, LevelGroup, SecretEncryptor};
 use he_core::conformance::Mirror;
 use he_core::ring::Ring;
 use he_core::rlwe::{EvaluationKeys, SecretKey};
@@ -41,6 +41,44 @@ fn products(cuda: &Cuda, log_n: u32, special: &[u32], dnum: usize) -> he_core::R
         }
     }
     Ok(())
+}
+
+/// A map to nine ciphertexts: more sums than a launch has, so that rotations are kept.
+fn many_outputs(cuda: &Cuda, log_n: u32, special: &[u32], dnum: usize) -> he_core::Result<()> {
+    const SLOTS: usize = 2;
+    const OUTPUTS: usize = 9;
+    let seed = seed();
+    println!("seed {seed}, {dnum} digits");
+    let mut rng = ChaCha20Rng::seed_from_u64(seed);
+    let groups = [LevelGroup { levels: 2, scale_log2: 40.0 }];
+    let spec = CkksSpec::from_level_bits(log_n, &[45], &[vec![40]], special, &groups)?;
+    let params = CkksParams::insecure(spec.with_dnum(dnum))?;
+    let ring = Ring::new(Mirror::new(Cpu::new(), cuda.clone()), params.rlwe().ring().clone())?;
+    let secret = SecretKey::generate(params.rlwe(), &mut rng);
+    let ev = Evaluator::new(&params, &ring)?;
+    let encryptor = SecretEncryptor::new(&params, &secret, &ring)?;
+    let side = |ciphertexts: usize| TensorLayout::vector(ciphertexts * SLOTS, SLOTS);
+    let weights: Vec<f64> = (0..OUTPUTS * SLOTS * SLOTS).map(|_| rng.random_range(-1.0..1.0)).collect();
+    let entries = weights.iter().enumerate().map(|(at, &weight)| (at / SLOTS, at % SLOTS, weight));
+    let map = BlockTransform::new(&side(1)?, &side(OUTPUTS)?, entries)?;
+    let keys = EvaluationKeys::generate(&secret, &ring, map.requirements(), &mut rng)?;
+    let vector = [Complex64::new(0.5, 0.0), Complex64::new(-0.25, 0.0)];
+    let plaintext = ev.encoder().encode_batch(&[&vector, &vector], params.encoding().slots(SLOTS))?;
+    let x = encryptor.encrypt(&plaintext, &mut rng)?.expand()?;
+    assert_eq!(map.apply(&ev, &[x], &keys)?.len(), OUTPUTS);
+    Ok(())
+}
+
+#[test]
+fn emulated_maps_to_many_outputs() {
+    many_outputs(&emulated(Arithmetic::Float), 11, &[45], 2).unwrap();
+}
+
+#[test]
+fn device_maps_to_many_outputs() {
+    let Some(cuda) = gpu_or_skip(Arithmetic::Auto) else { return };
+    many_outputs(&cuda, 11, &[48; 2], 1).unwrap();
+    many_outputs(&cuda, 14, &[45], 2).unwrap();
 }
 
 #[test]
