@@ -1,6 +1,6 @@
 """The compiled part of the package: see `he`."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, Final, Union, final, overload
@@ -14,6 +14,7 @@ _Bytes = Union[bytes, bytearray, memoryview, npt.NDArray[Any]]
 _Interval = tuple[float, float]
 _Axis = Union[int, tuple[int, ...], None]
 _Layout = tuple[int | None, int, bool, float | None]
+_Examples = Union[npt.ArrayLike, Mapping[str, npt.ArrayLike]]
 _Operand = Union[Ciphertext, complex, npt.ArrayLike]
 
 __version__: str
@@ -757,12 +758,13 @@ class Model:
     def compile(
         cls,
         onnx: _Place,
-        examples: npt.ArrayLike,
+        examples: _Examples,
         *,
         bits: int | None = None,
         margin: float | None = None,
         output_name: str | None = None,
         batch: int | None = None,
+        dimensions: Mapping[str, int] | None = None,
     ) -> Model: ...
     @classmethod
     def from_bytes(cls, data: _Bytes) -> Model: ...
@@ -775,12 +777,17 @@ class Model:
     def examples_per_ciphertext(self) -> int: ...
     @property
     def facts(self) -> dict[str, Any]: ...
-    def __call__(self, examples: npt.ArrayLike) -> npt.NDArray[np.float64]: ...
+    def __call__(self, examples: _Examples) -> npt.NDArray[np.float64]: ...
     def encrypt(
-        self, key: Keys | SecretKey | PublicKey, examples: npt.ArrayLike
+        self, key: Keys | SecretKey | PublicKey, examples: _Examples
     ) -> list[Ciphertext]: ...
+    def masks(self, examples: _Examples) -> npt.NDArray[np.float64]: ...
     def infer(
-        self, examples: Sequence[Ciphertext], *, progress: _Progress | None = None
+        self,
+        examples: Sequence[Ciphertext],
+        *,
+        masks: npt.ArrayLike | None = None,
+        progress: _Progress | None = None,
     ) -> list[Ciphertext]: ...
     def decrypt(
         self, key: Keys | SecretKey, outputs: Sequence[Ciphertext], count: int | None = None

@@ -1,6 +1,6 @@
 //! Neural networks on encrypted examples.
 
-use crate::arrays::{Bytes, array_of, matrix};
+use crate::arrays::{Array, Bytes, Numbers, Values, array_of, matrix};
 use crate::ciphertext::PyCiphertext;
 use crate::context::Core;
 use crate::error::{Fault, Result};
@@ -16,10 +16,11 @@ use he_core::circuits::Requirements;
 use he_core::circuits::ckks::NeverRefresh;
 use he_core::num_complex::Complex64;
 use he_files::scheme::engine::rng;
-use he_nn::{CompiledModel, Options, Parameters, onnx};
-use pyo3::exceptions::{PyTypeError, PyUserWarning};
+use he_nn::{AnyModel, Graph, Mask, Parameters, Wishes, encoder, onnx};
+use pyo3::exceptions::{PyTypeError, PyUserWarning, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList, PyType};
+use pyo3::types::{PyBytes, PyDict, PyList, PyMapping, PyType};
+use std::collections::BTreeMap;
 use std::ffi::CString;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -28,9 +29,13 @@ use std::sync::Arc;
 ///
 /// A model is read from ONNX, calibrated on examples, and compiled into levels, refreshes and maps
 /// between slots. It is pickled as its bytes.
+///
+/// A model of several inputs, such as an encoder of sentences, takes examples as rows of all their
+/// numbers, or as a mapping from the names of the inputs to arrays, as tokenizers return it. Ids of
+/// words are encrypted as what the model looks up for them. Masks stay public.
 #[pyclass(frozen, module = "he", name = "Model")]
 pub struct PyModel {
-    model: CompiledModel,
+    model: AnyModel,
     insecure: bool,
 }
 
@@ -71,11 +76,97 @@ impl PyModel {
 
     fn read(bytes: &[u8], insecure: bool) -> Result<Self> {
         let model = match insecure {
-            false => CompiledModel::from_bytes(bytes)?,
-            true => CompiledModel::from_bytes_insecure(bytes)?,
+            false => AnyModel::from_bytes(bytes)?,
+            true => AnyModel::from_bytes_insecure(bytes)?,
         };
         Ok(Self { model, insecure })
     }
+
+    /// The examples that are told one after the other.
+    fn told_examples(&self, rows: usize) -> u64 {
+        if self.model.layers().is_some() { 1 } else { rows as u64 }
+    }
+
+    /// The masks of so many sentences, of an array of 0 and 1.
+    fn masks_of(&self, masks: Option<&Bound<'_, PyAny>>, sentences: usize) -> PyResult<Vec<Mask>> {
+        let expected = self.model.masked_tokens();
+        let (tokens, masks) = match (expected, masks) {
+            (None, None) => return Ok(Vec::new()),
+            (Some(tokens), Some(masks)) => (tokens, matrix(masks, "masks")?),
+            (None, Some(_)) => {
+                return Err(PyValueError::new_err("masks for a model that has none: leave them out"));
+            }
+            (Some(tokens), None) => {
+                let text = format!("a mask of {tokens} tokens per sentence is missing: model.masks makes them");
+                return Err(PyValueError::new_err(text));
+            }
+        };
+        let is_mask = |mask: &Vec<f64>| {
+            mask.len() == tokens && mask.iter().all(|bit| [0.0, 1.0].contains(bit)) && mask.contains(&1.0)
+        };
+        if masks.len() != sentences || !masks.iter().all(is_mask) {
+            let found = (masks.len(), masks.first().map_or(0, Vec::len));
+            let text = format!(
+                "masks of shape {found:?}, where ({sentences}, {tokens}) of 0 and 1 are expected, with a 1 in \
+                 each row"
+            );
+            return Err(PyValueError::new_err(text));
+        }
+        Ok(masks.iter().map(|mask| mask.iter().map(|&bit| bit == 1.0).collect()).collect())
+    }
+
+    fn rows(&self, examples: &Bound<'_, PyAny>) -> PyResult<Vec<Vec<f64>>> {
+        rows(self.model.graph(), examples)
+    }
+}
+
+/// Examples as rows: those of a matrix, or of a mapping from the names of inputs to arrays.
+fn rows(graph: &Graph, examples: &Bound<'_, PyAny>) -> PyResult<Vec<Vec<f64>>> {
+    let Ok(mapping) = examples.cast::<PyMapping>() else { return matrix(examples, "examples") };
+    let names: Vec<&str> = graph.inputs().map(|(id, _)| graph.nodes[id].name.as_str()).collect();
+    if mapping.len()? != names.len() {
+        let text = format!("examples of {} inputs, where the model takes {names:?}", mapping.len()?);
+        return Err(PyValueError::new_err(text));
+    }
+    let mut rows: Vec<Vec<f64>> = Vec::new();
+    for (at, (name, (_, places))) in names.iter().zip(graph.inputs()).enumerate() {
+        let missing = |_| PyValueError::new_err(format!("examples without {name:?}: the model takes {names:?}"));
+        let array = Array::new(&mapping.get_item(name).map_err(missing)?, Numbers::Real, name)?;
+        let count = array.shape().first().copied().unwrap_or(0);
+        let Values::Real(numbers) = array.values()? else {
+            return Err(PyValueError::new_err(format!("{name}: real numbers are expected")));
+        };
+        if at == 0 {
+            rows.resize_with(count, Vec::new);
+        }
+        let (found, expected) = (numbers.len() / count.max(1), places.len());
+        if count == 0 || (found, count) != (expected, rows.len()) {
+            let text = format!(
+                "{name}: {count} examples of {found} numbers, where {} of {expected} are expected; pad or cut \
+                 sentences to the tokens of the model",
+                rows.len()
+            );
+            return Err(PyValueError::new_err(text));
+        }
+        rows.iter_mut().zip(numbers.chunks(expected)).for_each(|(row, own)| row.extend(own));
+    }
+    Ok(rows)
+}
+
+/// Warns of ranges that are too narrow.
+fn warn_of(py: Python<'_>, warnings: &[encoder::Warning]) -> PyResult<()> {
+    for warning in warnings {
+        let text = format!("{warning}; calibrate with more sentences, and of more kinds");
+        let text = CString::new(text).unwrap_or_default();
+        PyErr::warn(py, &py.get_type::<PyUserWarning>(), &text, 1)?;
+    }
+    Ok(())
+}
+
+/// A graph of a file of ONNX.
+fn read_graph(file: &FilePlace, output: Option<&str>, dimensions: &[(String, usize)]) -> Result<Graph> {
+    let reading = onnx::Reading { output, folder: file.folder(), dimensions };
+    Ok(onnx::Model::with(&file.bytes()?, &reading)?.graph)
 }
 
 #[pymethods]
@@ -99,13 +190,23 @@ impl PyModel {
     ///     How many examples come at once, so that values are arranged for the least time of them
     ///     all; ``facts["arrangement"]`` says how. Without it the numbers of an example share
     ///     ciphertexts.
+    /// dimensions : dict of str to int, optional
+    ///     Numbers for dimensions that the model calls by a name, such as
+    ///     ``{"sequence_length": 128}``.
+    ///
+    /// Warns
+    /// -----
+    /// UserWarning
+    ///     If one sentence of four leaves the ranges of the others.
     ///
     /// Raises
     /// ------
     /// ModelError
     ///     If an operator is not supported, or the examples do not fit the model.
     #[classmethod]
-    #[pyo3(signature = (onnx, examples, *, bits = None, margin = None, output_name = None, batch = None))]
+    #[pyo3(signature = (
+        onnx, examples, *, bits = None, margin = None, output_name = None, batch = None, dimensions = None
+    ))]
     fn compile(
         _class: &Bound<'_, PyType>,
         onnx: FilePlace,
@@ -114,23 +215,17 @@ impl PyModel {
         margin: Option<f64>,
         output_name: Option<&str>,
         batch: Option<NonZeroUsize>,
+        dimensions: Option<BTreeMap<String, NonZeroUsize>>,
     ) -> PyResult<Self> {
-        let (file, rows) = (onnx, matrix(examples, "examples")?);
-        detached(examples.py(), || {
-            let bytes = file.bytes()?;
-            let graph = match file.folder() {
-                Some(folder) => onnx::Model::read_in(folder, &bytes, output_name)?.graph,
-                None => onnx::Model::read(&bytes, output_name)?.graph,
-            };
-            let usual = Options::default();
-            let options =
-                Options { bits: bits.unwrap_or(usual.bits), margin: margin.unwrap_or(usual.margin) };
-            let model = match batch {
-                None => CompiledModel::compile(graph, &rows, options)?,
-                Some(batch) => CompiledModel::compile_for_batch(graph, &rows, options, batch.get())?.0,
-            };
-            Ok(Self { model, insecure: false })
-        })
+        let py = examples.py();
+        let dimensions: Vec<(String, usize)> =
+            dimensions.unwrap_or_default().into_iter().map(|(name, size)| (name, size.get())).collect();
+        let graph = detached(py, || read_graph(&onnx, output_name, &dimensions))?;
+        let rows = rows(&graph, examples)?;
+        let wishes = Wishes { bits, margin, batch: batch.map(NonZeroUsize::get) };
+        let compiled = detached(py, || Ok(AnyModel::compile(graph, &rows, &wishes)?))?;
+        warn_of(py, &compiled.warnings)?;
+        Ok(Self { model: compiled.model, insecure: false })
     }
 
     /// Reads a compiled model: a file of `he-cli compile`, or what `to_bytes` made.
@@ -198,7 +293,7 @@ impl PyModel {
 
     /// The outputs in the clear, a row per example: what encrypted inference approximates.
     fn __call__<'py>(&self, examples: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        let rows = matrix(examples, "examples")?;
+        let rows = self.rows(examples)?;
         let outputs = detached(examples.py(), || {
             let outputs = rows.iter().map(|row| Ok(self.model.apply_plain(row)?));
             outputs.collect::<Result<Vec<Vec<f64>>>>()
@@ -227,7 +322,7 @@ impl PyModel {
     ///     If an example leads out of the ranges of the calibration.
     fn encrypt(&self, key: Key<'_>, examples: &Bound<'_, PyAny>) -> PyResult<Vec<PyCiphertext>> {
         let py = examples.py();
-        let rows = matrix(examples, "examples")?;
+        let rows = self.rows(examples)?;
         let secret = match &key {
             Key::Keys(keys) => Some(keys.get().secret(py)),
             Key::Secret(secret) => Some(secret.clone()),
@@ -270,6 +365,19 @@ impl PyModel {
         Ok(parts.into_iter().map(|(ct, rows)| wrapped(&core, ct, rows)).collect())
     }
 
+    /// The masks of examples, which are public: `infer` takes them beside the ciphertexts.
+    ///
+    /// Returns
+    /// -------
+    /// numpy.ndarray
+    ///     A row of 0 and 1 per example; without columns for a model that has no mask.
+    fn masks<'py>(&self, examples: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let rows = self.rows(examples)?;
+        let masks = detached(examples.py(), || Ok(self.model.masks(&rows)?))?;
+        let bits: Vec<f64> = masks.concat().into_iter().map(|bit| f64::from(u8::from(bit))).collect();
+        array_of(examples.py(), bits, &[rows.len(), self.model.masked_tokens().unwrap_or(0)])
+    }
+
     /// Computes the outputs of encrypted examples, without any secret.
     ///
     /// Parameters
@@ -277,6 +385,8 @@ impl PyModel {
     /// examples : list of Ciphertext
     ///     What `encrypt` made, in a context with the evaluation keys that the model needs
     ///     (``context.keygen(needs=[model])``).
+    /// masks : array_like, optional
+    ///     What `masks` says of the examples, for a model that has a mask.
     /// progress : callable, optional
     ///     A callable that is told how much of the work is done, ``progress(done, total)``, after
     ///     each step of the model. An exception that it raises ends the work.
@@ -285,10 +395,11 @@ impl PyModel {
     /// -------
     /// list of Ciphertext
     ///     What `decrypt` takes.
-    #[pyo3(signature = (examples, *, progress = None))]
+    #[pyo3(signature = (examples, *, masks = None, progress = None))]
     fn infer(
         &self,
         examples: Vec<Bound<'_, PyCiphertext>>,
+        masks: Option<&Bound<'_, PyAny>>,
         progress: Option<Py<PyAny>>,
         py: Python<'_>,
     ) -> PyResult<Vec<PyCiphertext>> {
@@ -297,6 +408,7 @@ impl PyModel {
             return Err(Fault::Value("no ciphertexts of examples".to_owned()).into());
         };
         let (core, rows) = (&first.core, first.physical_batch());
+        let masks = self.masks_of(masks, rows)?;
         let work = || {
             let engine = self.check_context(core)?;
             let mut inputs = Vec::with_capacity(parts.len());
@@ -307,7 +419,7 @@ impl PyModel {
             let keys = core.switching(None)?;
             let told = Told::current();
             if let Some(told) = &told {
-                told.begin(self.model.work()?);
+                told.begin(self.model.work()? * self.told_examples(rows));
             }
             let mut done = |work| {
                 if let Some(told) = &told {
@@ -319,11 +431,11 @@ impl PyModel {
                     let bootstrapper = engine.bootstrapper()?;
                     let refresher = bootstrapper.with_keys(&bootstrap);
                     let refresher = Interruptible(&refresher);
-                    self.model.infer_watched(&engine.ev, &inputs, keys.get()?, &refresher, &mut done)?
+                    self.model.infer_watched(&engine.ev, &inputs, &masks, keys.get()?, &refresher, &mut done)?
                 }
                 _ => {
                     let refresher = Interruptible(&NeverRefresh);
-                    self.model.infer_watched(&engine.ev, &inputs, keys.get()?, &refresher, &mut done)?
+                    self.model.infer_watched(&engine.ev, &inputs, &masks, keys.get()?, &refresher, &mut done)?
                 }
             })
         };

@@ -1332,6 +1332,8 @@ class Reader:
             latest = "sensor" in note or "picture" in content
             version = 4 if "parties" in note else 3 if latest else 2 if content.get("signed") else None
             version = 5 if content.get("type") == "search" else version
+            unit = (content.get("outputs") or {}).get("decision") == "UnitLength"
+            version = 6 if "masks" in content or unit else version
             need(note.get("version") == version, "the version of a description")
         if note and "content" in note:
             self.content(name, note["content"], vectors, params)
@@ -1392,7 +1394,11 @@ class Reader:
         models = [other for other, data in self.files.items() if data[:8] == b"HE-MODEL"]
         models = [other for other in models if blake3(self.files[other]).hex() == content["model"]]
         need(len(models) == 1, "the model of examples")
-        self.say(f"{name} {content['examples']} examples of {content['numbers']} numbers for {models[0]}")
+        masks = content.get("masks", [])
+        need(len(masks) in (0, content["examples"]), "the masks of sentences")
+        need(all("1" in mask and set(mask) <= set("01") for mask in masks), "the masks of sentences")
+        of = f" with masks {' '.join(masks)}" if masks else ""
+        self.say(f"{name} {content['examples']} examples of {content['numbers']} numbers for {models[0]}{of}")
 
     def search(self, name, content, vectors):
         """The scores of a ranking; of other parts, their number of vectors."""
@@ -1416,7 +1422,7 @@ class Reader:
 
     def model(self, name, data):
         fields = Fields(data)
-        need(fields.take(8) == b"HE-MODEL" and fields.number(4) in (2, 3), "not a compiled model")
+        need(fields.take(8) == b"HE-MODEL" and fields.number(4) in (2, 3, 4), "not a compiled model")
         need(fields.take(32) == blake3(data[44:]), "the checksum of a model")
         kind, frames = fields.number(1), read_frames(fields.take(fields.number(4)))
         need(len(frames) == 1 and frames[0].kind == {0: 1, 1: 35}[kind], "the parameters of a model")

@@ -119,7 +119,14 @@ export interface ModelInfo {
   hash: string;
   /** The dimensions of an input, without that of the batch. */
   input: number[];
-  /** Numbers of an example: their product. */
+  /** The inputs in the order of their numbers in an example; masks stay public. */
+  inputs: {
+    name: string;
+    kind: "numbers" | "ids" | "mask";
+    shape: number[];
+    below: number | null;
+  }[];
+  /** Numbers of an example. */
   numbers: number;
   /** Numbers of a result. */
   outputs: number;
@@ -132,7 +139,8 @@ export interface ModelInfo {
     | "votes"
     | "coupling"
     | "one-vs-rest"
-    | "sign";
+    | "sign"
+    | "unit-length";
   /** Whether the numbers of an example are slots of one ciphertext or a stack of several. */
   arrangement: "slots" | "stacks";
   /** Examples that share a ciphertext, at the cost of one. */

@@ -521,6 +521,10 @@ fn describe_content(content: &Content) -> Vec<(&'static str, Value, String)> {
         Content::Examples(note) => {
             facts.push(("examples", json!(note.examples), content.shape()));
             facts.push(("model", json!(note.model), note.model.chars().take(16).collect()));
+            if !note.masks.is_empty() {
+                let lengths: Vec<String> = note.masks.iter().map(|mask| mask.kept().to_string()).collect();
+                facts.push(("masks", json!(note.masks), format!("{} tokens, public", lengths.join(", "))));
+            }
             if let Some(outputs) = &note.outputs {
                 let [low, high] = outputs.range;
                 facts.push(("range", json!([low, high]), format!("{low:.3} to {high:.3} where calibrated")));

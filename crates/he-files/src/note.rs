@@ -9,7 +9,7 @@ mod search;
 mod tables;
 
 pub use content::{Content, check_range, rows_and_columns};
-pub use examples::ExamplesNote;
+pub use examples::{ExamplesNote, MaskNote};
 pub use images::{ImageNote, SamplesNote};
 pub use integers::{IntegerColumnNote, IntegersNote, title};
 pub use search::{MAX_SEGMENTS, MetricName, OccupancyNote, PlanNote, SearchNote, SearchPart, TaskNote};
@@ -134,7 +134,7 @@ impl<C> Payload<C> {
 
 /// The newest version of descriptions. The first is written without its number, and so is all that
 /// it can hold.
-const VERSION: u64 = 5;
+const VERSION: u64 = 6;
 
 /// The contents of encrypted files, as their descriptions state them.
 pub trait Described: Serialize + DeserializeOwned {
@@ -146,7 +146,11 @@ pub trait Described: Serialize + DeserializeOwned {
 
 impl Described for Content {
     fn version(&self) -> Option<u64> {
-        matches!(self, Self::Search(_)).then_some(5)
+        match self {
+            Self::Search(_) => Some(5),
+            Self::Examples(note) => note.is_of_sentences().then_some(6),
+            _ => None,
+        }
     }
 }
 
@@ -301,11 +305,11 @@ mod tests {
             Note::<Content>::checked(Fingerprint([1; 32]), &frame, |_| Ok(()))
         };
         assert!(read(format!(r#"{{"key_id":"{id}"}}"#)).is_ok());
-        for (found, rest) in [(6, ""), (7, r#","new":[{"deep":1}]"#), (u64::MAX, r#","key_id":3"#)] {
+        for (found, rest) in [(7, ""), (8, r#","new":[{"deep":1}]"#), (u64::MAX, r#","key_id":3"#)] {
             let error = read(format!(r#"{{"version":{found}{rest}}}"#)).unwrap_err();
             let expected = found;
             match &error {
-                Error::Note(NoteError::Version { found, newest: 5 }) => assert_eq!(*found, expected),
+                Error::Note(NoteError::Version { found, newest: 6 }) => assert_eq!(*found, expected),
                 other => panic!("{other}"),
             }
             assert_eq!(error.hint().as_deref(), Some("update the program"));

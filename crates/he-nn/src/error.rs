@@ -189,6 +189,12 @@ pub enum Error {
     /// output changes.
     #[error(transparent)]
     NearThreshold(Box<NearThreshold>),
+    /// A wish that the compilation of encoders does not know.
+    #[error("{what} is for networks of layers, and this model is an encoder of sentences")]
+    Wish {
+        /// The wish.
+        what: &'static str,
+    },
     /// No parameters serve the model.
     #[error("no parameters serve this model: {why}")]
     Parameters {
@@ -220,9 +226,10 @@ impl Error {
         let hint = match self {
             Self::NotOnnx { .. } => "export the model again, as one .onnx file",
             Self::Unsupported { hint, .. } | Self::Model { hint, .. } => hint,
+            Self::Wish { .. } => "leave it out: the sentences decide on ranges and approximations",
             Self::Unplanned { .. } => {
-                "commands and Python compute networks of one input without attention; encoders of sentences are \
-                 computed by programs in Rust, with `he_nn::encoder`"
+                "leave this part out of the model: encoders have layers of attention, linear layers, functions \
+                 of hidden units, sums and layer normalisations, and a mean of the tokens at the end"
             }
             Self::DynamicShape { .. } => {
                 "export the model with fixed dimensions, or give this one a number when the model is read; only \

@@ -111,6 +111,8 @@ pub enum Decision {
     OneVsRest,
     /// -1, 0 or 1: the sign of each output.
     Sign,
+    /// The outputs divided by their Euclidean length.
+    UnitLength,
 }
 
 impl Decision {
@@ -125,6 +127,7 @@ impl Decision {
             Self::Coupling => "coupling",
             Self::OneVsRest => "one-vs-rest",
             Self::Sign => "sign",
+            Self::UnitLength => "unit-length",
         }
     }
 
@@ -141,6 +144,7 @@ impl Decision {
             Self::Coupling => pairs::probabilities(outputs),
             Self::OneVsRest => pairs::one_vs_rest(outputs),
             Self::Sign => outputs.iter().map(|&y| if y == 0.0 { 0.0 } else { y.signum() }).collect(),
+            Self::UnitLength => of_unit_length(outputs),
         }
     }
 }
@@ -165,6 +169,19 @@ impl Graph {
         uses[self.output] += 1;
         uses
     }
+}
+
+impl Graph {
+    /// Whether it is an encoder of sentences: it has operations of transformers or several inputs.
+    pub fn is_encoder(&self) -> bool {
+        self.inputs().count() > 1 || self.nodes.iter().any(|node| node.op.is_of_transformers())
+    }
+}
+
+/// Numbers divided by their Euclidean length.
+pub fn of_unit_length(row: &[f64]) -> Vec<f64> {
+    let length = row.iter().map(|x| x * x).sum::<f64>().sqrt();
+    row.iter().map(|x| x / length).collect()
 }
 
 /// The index of the greatest number, the first of several.
@@ -363,7 +380,7 @@ impl Op {
         matches!(self, Self::Input | Self::Public(_))
     }
 
-    /// Whether it is one of the operations of transformers.
+    /// Whether it is one of the operations of transformers, or an input of integers.
     pub fn is_of_transformers(&self) -> bool {
         !self.is_linear() && !matches!(self, Self::Input | Self::Add | Self::Product | Self::Function(_))
     }

@@ -8,7 +8,7 @@ use crate::places::{Arrangement, PreparedMap};
 use crate::program::Made;
 use he_core::backend::{Cpu, RingOps};
 use he_core::circuits::ckks::Refresher;
-use he_core::ckks::{Ciphertext, Evaluator};
+use he_core::ckks::{Ciphertext, CkksParams, Evaluator};
 use he_core::rlwe::EvaluationKeys;
 use std::collections::BTreeMap;
 
@@ -192,7 +192,7 @@ impl CompiledModel {
                 },
             },
         };
-        Ok(computed?.into_iter().map(|ct| with_all_slots(ev, ct)).collect::<he_core::Result<_>>()?)
+        Ok(computed?.into_iter().map(|ct| with_all_slots(ev.params(), ct)).collect::<he_core::Result<_>>()?)
     }
 }
 
@@ -206,13 +206,16 @@ fn only_work<B: RingOps>(done: &mut dyn FnMut(u64)) -> impl FnMut(Made<'_, B>) -
 
 /// This ciphertext over all slots: a short vector is a long one that repeats it. Refreshes and
 /// files take full vectors.
-fn with_all_slots<B: RingOps>(ev: &Evaluator<B>, ct: Ciphertext<B>) -> he_core::Result<Ciphertext<B>> {
-    let slots = ev.params().slots();
+pub(crate) fn with_all_slots<B: RingOps>(
+    params: &CkksParams,
+    ct: Ciphertext<B>,
+) -> he_core::Result<Ciphertext<B>> {
+    let slots = params.slots();
     if ct.slots() == slots {
         return Ok(ct);
     }
     let (level, scale, key_set, noise) = (ct.level(), ct.scale(), ct.key_set(), ct.noise());
-    let mut full = Ciphertext::from_parts(ev.params(), ct.pair().duplicate()?, level, scale, slots)?;
+    let mut full = Ciphertext::from_parts(params, ct.pair().duplicate()?, level, scale, slots)?;
     full.set_key_set(key_set);
     full.set_noise(noise);
     Ok(full)

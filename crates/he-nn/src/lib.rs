@@ -50,6 +50,7 @@
 //! # }
 //! ```
 
+pub mod any;
 mod approximation;
 pub mod batch;
 pub mod calibration;
@@ -70,6 +71,7 @@ mod maps;
 pub mod matrices;
 pub mod onnx;
 mod pairs;
+mod parallel;
 mod parameters;
 mod places;
 mod plain;
@@ -78,6 +80,7 @@ mod stacks;
 mod transformers;
 mod work;
 
+pub use any::{AnyModel, AnyPrepared, Compiled, Mask, Wishes};
 pub use batch::{Comparison, Costs};
 pub use compiled::{CompiledModel, Facts, LayerFacts, Options, OutputLayout, Outputs};
 pub use error::{Error, NearThreshold, Result};

@@ -52,6 +52,27 @@ impl Graph {
         Ok(values)
     }
 
+    /// The value of one node for an example, which errors call number `example`.
+    ///
+    /// # Errors
+    /// The errors of [`values`](Self::values).
+    pub(crate) fn value_of(&self, example: usize, input: &[f64], node: usize) -> Result<Vec<f64>> {
+        self.check_example(example, input)?;
+        let mut needed = vec![false; node + 1];
+        needed[node] = true;
+        for id in (0..=node).rev() {
+            if needed[id] {
+                self.nodes[id].inputs.iter().for_each(|&input| needed[input] = true);
+            }
+        }
+        let mut values: Vec<Vec<f64>> = Vec::with_capacity(node + 1);
+        for (id, needed) in needed.into_iter().enumerate() {
+            let value = if needed { self.value(id, input, &values, &|_, f, x| f.at(x)) } else { Vec::new() };
+            values.push(value);
+        }
+        Ok(values.pop().unwrap_or_default())
+    }
+
     /// Checks the numbers of an example.
     pub(crate) fn check_example(&self, example: usize, input: &[f64]) -> Result<()> {
         let (found, expected) = (input.len(), self.input_elements());

@@ -1,6 +1,6 @@
 //! The operations of transformers in float64.
 
-use crate::graph::{Contract, LayerNorm, Op, Table};
+use crate::graph::{Contract, LayerNorm, Op, Table, of_unit_length};
 
 /// The value of one of them, of dimensions `shape`; empty for every other operation.
 pub fn apply(op: &Op, inputs: &[&[f64]], shape: &[usize]) -> Vec<f64> {
@@ -71,11 +71,6 @@ pub fn moments(x: &[f64]) -> (f64, f64) {
     let count = x.len() as f64;
     let mean = x.iter().sum::<f64>() / count;
     (mean, x.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / count)
-}
-
-fn of_unit_length(row: &[f64]) -> Vec<f64> {
-    let length = row.iter().map(|x| x * x).sum::<f64>().sqrt();
-    row.iter().map(|x| x / length).collect()
 }
 
 fn masked_mean(x: &[f64], mask: &[f64]) -> Vec<f64> {

@@ -13,8 +13,9 @@ pub struct Compile {
     pub model: PathBuf,
     /// Examples that are typical of the inputs: a CSV table, or a folder of pictures
     ///
-    /// A row of the table is an example, flattened in the order of the model's input; a picture is
-    /// one, black being 0 and white 1. They tell the range of every value inside the model.
+    /// A row of the table is an example, flattened in the order of the model's inputs: for a
+    /// sentence its ids, types and mask; a picture is one, black being 0 and white 1. They tell the
+    /// range of every value inside the model.
     #[arg(long, value_name = "FILE")]
     pub calibrate: PathBuf,
     /// The output of the model to compute, by its name [default: the first]
@@ -23,13 +24,18 @@ pub struct Compile {
     /// The compiled model to write
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
-    /// Bits to which activations are approximated, of their greatest magnitude
-    #[arg(long, value_name = "BITS", default_value_t = 10)]
+    /// A number for a dimension that the model calls by a name, such as the tokens of a sentence
+    #[arg(long, value_name = "NAME=SIZE", value_parser = dimension)]
+    pub dimension: Vec<(String, usize)>,
+    /// Bits to which activations are approximated, of their greatest magnitude [default: 10]
+    ///
+    /// Encoders of sentences have no such choice, nor those of --margin and --batch.
+    #[arg(long, value_name = "BITS")]
     #[arg(value_parser = clap::value_parser!(u32).range(2..=30))]
-    pub bits: u32,
-    /// By which fraction values may exceed those that the examples show
-    #[arg(long, value_name = "FRACTION", default_value_t = 0.25, value_parser = margin)]
-    pub margin: f64,
+    pub bits: Option<u32>,
+    /// By which fraction values may exceed those that the examples show [default: 0.25]
+    #[arg(long, value_name = "FRACTION", value_parser = margin)]
+    pub margin: Option<f64>,
     /// How many examples come at once, so that values are arranged for the least time of them all
     ///
     /// Many examples of dense layers take a ciphertext for each number of an example, and are
@@ -43,6 +49,13 @@ pub struct Compile {
     /// Replace the output file if it exists
     #[arg(long)]
     pub force: bool,
+}
+
+/// A name and a number.
+fn dimension(text: &str) -> Result<(String, usize), String> {
+    let pair = text.split_once('=').and_then(|(name, size)| Some((name.to_owned(), size.parse().ok()?)));
+    pair.filter(|(_, size)| *size > 0)
+        .ok_or_else(|| "a name and a number, as in sequence_length=128".to_owned())
 }
 
 /// A fraction from 0 to 100.

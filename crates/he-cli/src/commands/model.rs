@@ -19,7 +19,7 @@ use he_files::scheme::engine::rng;
 use he_files::scheme::{Ckks, OneOf, Scheme};
 use he_files::watch::Watch;
 use he_files::{models, units};
-use he_nn::{Comparison, CompiledModel, Costs, Facts, Graph, Options, onnx};
+use he_nn::{AnyModel, Comparison, Costs, Facts, Graph, Wishes, onnx};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::Path;
@@ -32,24 +32,21 @@ pub(super) fn compile(args: &Compile) -> Result<Summary> {
     let name = input.name().to_owned();
     let bytes = input.read_all(onnx::MAX_BYTES as u64)?;
     let in_model = |error: he_nn::Error| CliError::from(he_files::Error::from(error).in_file_of(&name));
-    let wanted = args.output_name.as_deref();
-    let read = match args.model.as_os_str() == "-" {
-        true => onnx::Model::read(&bytes, wanted),
-        false => onnx::Model::read_in(folder_of(&args.model), &bytes, wanted),
-    };
+    let folder = (args.model.as_os_str() != "-").then(|| folder_of(&args.model));
+    let reading = onnx::Reading { output: args.output_name.as_deref(), folder, dimensions: &args.dimension };
+    let read = onnx::Model::with(&bytes, &reading);
     let onnx::Model { graph, output: computed, others } = read.map_err(in_model)?;
     let options = OutputOptions { force: args.force, ..OutputOptions::default() };
     let mut output = stdio::create(&args.output, options, Text::No, &[&args.model, &args.calibrate])?;
     let examples = examples(&args.calibrate, &args.csv, &graph)?;
     let devices = args.device.open()?;
-    let how = Options { bits: args.bits, margin: args.margin };
-    let (model, comparison) = match args.batch {
-        None => (CompiledModel::compile(graph, &examples.rows, how).map_err(in_model)?, None),
-        Some(batch) => {
-            let compiled = CompiledModel::compile_for_batch(graph, &examples.rows, how, batch as usize);
-            compiled.map(|(model, comparison)| (model, Some(comparison))).map_err(in_model)?
-        }
-    };
+    let batch = args.batch.map(|batch| batch as usize);
+    let wishes = Wishes { bits: args.bits, margin: args.margin, batch };
+    let compiled = AnyModel::compile(graph, &examples.rows, &wishes).map_err(in_model)?;
+    let (model, comparison) = (compiled.model, compiled.comparison);
+    for warning in &compiled.warnings {
+        warn(&warning.to_string(), "calibrate with more sentences, and of more kinds");
+    }
     let facts = model.facts().map_err(in_model)?;
     let engine = models::engine(model.parameters(), devices.lead().clone())?;
     let speed = he_nn::speed(&engine.evaluator, &mut rng()?).map_err(he_files::Error::from)?;
@@ -66,7 +63,8 @@ pub(super) fn compile(args: &Compile) -> Result<Summary> {
         .fact("rows_left_out", &*examples.left_out)
         .fact("device", devices.name())
         .fact("parameters", Ckks::params_json(model.parameters().params()))
-        .fact("decision", model.graph().decision.name())
+        .fact("decision", model.outputs().decision.name())
+        .fact("warnings", compiled.warnings.iter().map(ToString::to_string).collect::<Vec<_>>())
         .fact("arrangement", model.arrangement().name())
         .fact("computed_output", &*computed)
         .fact("other_outputs", &*others);

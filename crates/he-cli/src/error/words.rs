@@ -87,6 +87,9 @@ pub fn hint(error: &Error) -> Option<String> {
     match error {
         Error::InFile { source, .. } | Error::Unreadable { source, .. } => hint(source),
         Error::NoDevice => Some(USE_CPU.to_owned()),
+        Error::Nn(he_nn::Error::DynamicShape { dimension, .. }) => {
+            Some(format!("give it a number with --dimension {dimension}=SIZE; the batch may stay dynamic"))
+        }
         Error::Core(Core::InvalidParams(error)) => params(error),
         Error::Core(error) => core(error).map(str::to_owned),
         Error::Container(ContainerError::WrongKey { .. }) => Some(

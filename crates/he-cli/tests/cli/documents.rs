@@ -51,6 +51,7 @@ const STAND_INS: &[(&str, &str, &str)] = &[
     ("keygen tfhe --transcipher", "keygen tfhe --transcipher insecure_toy", "blocks of AES take a minute"),
     ("photo.png --deep", "photo.png --deep --preset insecure_toy --times 1", "4 GB of memory, for minutes"),
     ("--device cuda", "--device cpu", "a GPU"),
+    ("sequence_length=128", "sequence_length=6", "an encoder of 6 tokens"),
 ];
 
 /// Files that pages need and others make: for each page, the commands that make them.
@@ -212,6 +213,9 @@ fn with_inputs() -> TempDir {
     let model =
         Model::new(&[0, 2]).with(tensor("w", &[2, 1], &[0.5, -0.25])).node("MatMul", &["x", "w"], "y");
     fs::write(path("model.onnx"), model.bytes()).unwrap();
+    let encoders = Path::new(env!("CARGO_MANIFEST_DIR")).join("../he-nn/tests/data/encoders");
+    fs::copy(encoders.join("torch.onnx"), path("encoder.onnx")).unwrap();
+    fs::copy(encoders.join("inputs.csv"), path("sentences.csv")).unwrap();
     dir
 }
 

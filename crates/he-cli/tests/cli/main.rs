@@ -18,6 +18,7 @@ mod damage;
 mod devices;
 #[cfg(unix)]
 mod documents;
+mod encoders;
 mod exact;
 mod exact_bootstrap;
 mod failures;

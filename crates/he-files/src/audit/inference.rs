@@ -217,7 +217,7 @@ fn needed(
     let steps: BTreeSet<usize> = wanted.iter().map(|operation| operation % per_batch).collect();
     let mut needs = KeyRequirements::new();
     for step in steps {
-        needs = needs.union(&model.model.keys_of(step)?);
+        needs = needs.union(&model.layers()?.keys_of(step)?);
     }
     let elements = needs.galois_elements(key.params.rlwe().ring().log_n());
     if let Key::Evaluation(frames) = &mut key.key {
@@ -280,16 +280,17 @@ impl Steps<'_> {
         // The values of a step are one after the other.
         let mut of = self.plan.of(operation).iter();
         let mut values = Vec::new();
-        for planned in &self.model.model.program()[step].of {
+        let layers = self.model.layers()?;
+        for planned in &layers.program()[step].of {
             let ciphertexts = match *planned {
-                he_nn::program::Value::Input => self.model.model.ciphertexts(),
+                he_nn::program::Value::Input => layers.ciphertexts(),
                 he_nn::program::Value::Made(made) => self.plan.results(batch * per_batch + made),
             };
             let cts = of.by_ref().take(ciphertexts).map(|&value| self.value(value, batch, operation));
             values.push(cts.collect::<Result<Vec<_>>>()?);
         }
-        let Self { engine, keys, model, .. } = self;
-        let found = self.refreshes.recompute(&model.model, &engine.evaluator, step, &values, keys)?;
+        let Self { engine, keys, .. } = self;
+        let found = self.refreshes.recompute(layers, &engine.evaluator, step, &values, keys)?;
         let frames = found.iter().map(|ct| Ok(values::checksum(&ct.to_frame(&engine.params)?.seal())));
         let results = frames.collect::<Result<_>>()?;
         if self.kept.is_none() {

@@ -66,7 +66,7 @@ impl Plan {
     /// The plan of an inference: the steps of the model, batch by batch.
     pub fn of_inference(model: &ModelFile, note: &ExamplesNote) -> Result<Self> {
         use he_nn::program::Value as Of;
-        let (parts, steps) = (note.parts as usize, model.model.program());
+        let (parts, steps) = (note.parts as usize, model.layers()?.program());
         let (mut operations, mut result) = (Vec::new(), Vec::new());
         for batch in 0..batches(note).len() {
             let first = operations.len();

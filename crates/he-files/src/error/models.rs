@@ -10,9 +10,9 @@ errors! {
             ("{name} is not a compiled model"),
             ("compile the ONNX file first, and give the plan that this writes");
         /// A row has another number of fields than the model takes.
-        Columns { name: String, found: usize, expected: usize, shape: Vec<usize> }:
-            ("{name} has {found} columns, and the model takes {expected} numbers ({shape:?})"),
-            ("write each example as a row, flattened in the order of the model's input");
+        Columns { name: String, found: usize, expected: usize, inputs: String }:
+            ("{name} has {found} columns, and the model takes {expected} numbers: {inputs}"),
+            ("write each example as a row, flattened in the order of the model's inputs");
         /// The model does not take pictures.
         NotPictures { name: String, shape: Vec<usize> }:
             ("{name} is a folder, and the model takes inputs of {shape:?}, not pictures"),
@@ -37,6 +37,10 @@ errors! {
         OtherKeys { key: String, model: String }:
             ("{key} has other parameters than {model}"),
             ("use keys that were made for this model, and what was encrypted by them");
+        /// The steps of an encoder are not recorded.
+        Unrecorded { model: String }:
+            ("{model} is an encoder of sentences, whose inferences are not recorded"),
+            ("infer without a trace; networks of layers have one");
         /// There are no keys to refresh with.
         NoBootstrapKey { model: String }:
             ("{model} needs bootstrapping keys, and there are none"),

@@ -53,8 +53,8 @@ impl Examples {
         table.tell_guess(&name, watch);
         let (found, expected) = (table.columns().len(), graph.input_elements());
         if found != expected {
-            let shape = graph.nodes[0].shape.clone();
-            return Err(ModelError::Columns { name, found, expected, shape }.into());
+            let inputs = super::inputs_in_words(graph);
+            return Err(ModelError::Columns { name, found, expected, inputs }.into());
         }
         let row = |row: usize| table.columns().iter().map(|column| column[row]).collect();
         let rows: Vec<Vec<f64>> = (0..table.rows()).map(row).collect();

@@ -9,13 +9,14 @@ use crate::io::output::Output;
 use crate::key_file::{Key, KeyFile};
 use crate::models::examples::Examples;
 use crate::models::refreshes::Refreshes;
-use crate::note::{Content, ExamplesNote, Payload};
+use crate::note::{Content, ExamplesNote, MaskNote, Payload, bad};
 use crate::scheme::engine::Engine;
 use crate::scheme::{Ckks, Encrypt, Scheme};
 use crate::watch::{Meter, Stage, Steps, Watch};
 use he::Device;
 use he_core::ckks::{Ciphertext, CkksParams, Complex64};
 use he_core::wire::Wire;
+use he_nn::Mask;
 use he_nn::program::Made;
 use rand::SeedableRng;
 use rand::rngs::ChaCha20Rng;
@@ -60,6 +61,7 @@ impl<'m> Encryption<'m> {
             shared: model.model.examples() as u64,
             parts: model.model.ciphertexts() as u32,
             batch: batch as u32,
+            masks: model.model.masks(&examples.rows)?.iter().map(|mask| MaskNote::of(mask)).collect(),
             outputs: None,
         };
         let content = Content::Examples(note);
@@ -120,6 +122,9 @@ pub fn encrypt(
 /// A call that sees the value of each step.
 type MadeStep<'a> = dyn FnMut(Made<'_, Device>) -> he_nn::Result<()> + 'a;
 
+/// The outputs of a batch.
+type Inferred = he_nn::Result<Vec<Ciphertext<Device>>>;
+
 /// A call that takes the value of each step, of these parameters.
 pub type Record<'a> = dyn FnMut(&[Ciphertext<Device>], &CkksParams) -> Result<()> + 'a;
 
@@ -153,10 +158,16 @@ impl<'m> Inference<'m> {
         if &reader.params != model.params() {
             return Err(ModelError::OtherKeys { key: name.clone(), model: model.name.clone() }.into());
         }
+        let masks = model.model.masked_tokens().map_or(0, |_| note.examples as usize);
+        let tokens = |mask: &MaskNote| Some(mask.tokens()) == model.model.masked_tokens();
+        if note.masks.len() != masks || !note.masks.iter().all(tokens) {
+            return Err(bad("masks of tokens"));
+        }
         let outputs = model.model.outputs();
         let numbers = outputs.positions.len() as u64;
         let parts = outputs.ciphertexts as u32;
-        let result = ExamplesNote { numbers, parts, outputs: Some(outputs), ..note.clone() };
+        let result =
+            ExamplesNote { numbers, parts, masks: Vec::new(), outputs: Some(outputs), ..note.clone() };
         let payload = reader.payload.after(NAME, Content::Examples(result));
         Ok(Self { model, reader, note, payload })
     }
@@ -221,10 +232,10 @@ impl<'m> Inference<'m> {
         let model = self.model;
         let prepared = model.model.prepare(&engine.evaluator)?;
         let refreshes = Refreshes::load(model, bootstrap, &self.reader, &engine, &**watch)?;
-        let run = |inputs: &[Ciphertext<Device>], made: &mut MadeStep<'_>| {
-            refreshes.infer(&prepared, &engine.evaluator, inputs, &keys, made)
+        let run = |inputs: &[Ciphertext<Device>], masks: &[Mask], made: &mut MadeStep<'_>| {
+            refreshes.infer(&prepared, &engine.evaluator, inputs, masks, &keys, made)
         };
-        self.batches(&engine, writer, prepared.work()?, &steps, run, record)
+        self.batches(&engine, writer, model.model.work()?, &steps, run, record)
     }
 
     /// The work that a device tells for each butterfly of the plan: that of a refresh, which the
@@ -246,7 +257,7 @@ impl<'m> Inference<'m> {
         mut writer: CipherWriter,
         work: u64,
         steps: &Steps,
-        run: impl Fn(&[Ciphertext<Device>], &mut MadeStep<'_>) -> he_nn::Result<Vec<Ciphertext<Device>>>,
+        run: impl Fn(&[Ciphertext<Device>], &[Mask], &mut MadeStep<'_>) -> Inferred,
         mut record: Option<&mut Record<'_>>,
     ) -> Result<Written> {
         let (batch, groups) = (self.note.batch as usize, self.note.groups());
@@ -277,7 +288,9 @@ impl<'m> Inference<'m> {
                     he_nn::Error::Core(he_core::Error::Cancelled)
                 })
             };
-            let outputs = run(&inputs, &mut made);
+            let masks = self.note.masks.iter().skip(start).take(count);
+            let masks: Vec<Mask> = masks.map(MaskNote::mask).collect();
+            let outputs = run(&inputs, &masks, &mut made);
             if let Some(error) = failed {
                 return Err(error);
             }

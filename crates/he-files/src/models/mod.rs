@@ -18,7 +18,8 @@ use he::Device;
 use he_core::bootstrapping::BootstrapParams;
 use he_core::ckks::{CkksParams, Evaluator};
 use he_core::wire::{FrameKind, WireParams};
-use he_nn::{Arrangement, CompiledModel, Parameters};
+use he_nn::graph::{Node, Op, Public};
+use he_nn::{AnyModel, Arrangement, CompiledModel, Graph, Parameters};
 use serde_json::{Value, json};
 
 /// The ending of the files of compiled models.
@@ -33,7 +34,7 @@ pub struct ModelFile {
     /// BLAKE3 of the file, in hexadecimal.
     pub hash: String,
     /// The model.
-    pub model: CompiledModel,
+    pub model: AnyModel,
 }
 
 /// The hash of the bytes of a model.
@@ -64,9 +65,9 @@ impl ModelFile {
         if !bytes.starts_with(he_nn::format::MAGIC) {
             return Err(ModelError::NotCompiled { name }.into());
         }
-        let model = CompiledModel::from_bytes(bytes).or_else(|error| {
-            let insecure = CompiledModel::from_bytes_insecure(bytes);
-            let is_toy = |model: &CompiledModel| {
+        let model = AnyModel::from_bytes(bytes).or_else(|error| {
+            let insecure = AnyModel::from_bytes_insecure(bytes);
+            let is_toy = |model: &AnyModel| {
                 let boot = model.parameters().bootstrapping();
                 boot.is_some_and(|boot| Some(boot) == BootstrapParams::toy())
             };
@@ -106,6 +107,7 @@ impl ModelFile {
     /// numbers.
     pub fn json(&self) -> Result<Value> {
         let (graph, params, rotations) = (self.model.graph(), self.params(), self.rotations()?);
+        let outputs = self.model.outputs();
         let kinds = [FrameKind::RelinKey, FrameKind::GaloisKey];
         let boot = self.bootstrapping().map(|boot| {
             let keys = boot.key_frames_bytes().map_err(Error::from)?;
@@ -113,10 +115,11 @@ impl ModelFile {
         });
         Ok(json!({
             "hash": self.hash,
-            "input": graph.nodes[0].shape,
+            "input": shape(graph),
+            "inputs": inputs(graph),
             "numbers": self.model.input_elements(),
-            "outputs": self.model.outputs().positions.len(),
-            "decision": graph.decision.name(),
+            "outputs": outputs.positions.len(),
+            "decision": outputs.decision.name(),
             "arrangement": self.model.arrangement().name(),
             "shared": self.model.examples(),
             "ciphertexts": self.model.ciphertexts(),
@@ -128,12 +131,22 @@ impl ModelFile {
         }))
     }
 
-    /// Groups of examples that are encrypted and computed together. A stack is a batch already.
+    /// Groups of examples that are encrypted and computed together. A stack is a batch already, and
+    /// so are the vectors of a sentence.
     pub(crate) fn batch(&self) -> usize {
-        match self.model.arrangement() {
-            Arrangement::Slots => batch_size::<Ckks>(self.params()),
-            Arrangement::Stacks => 1,
+        match self.model.layers().map(CompiledModel::arrangement) {
+            Some(Arrangement::Slots) => batch_size::<Ckks>(self.params()),
+            Some(Arrangement::Stacks) | None => 1,
         }
+    }
+
+    /// The network of layers, whose inferences are recorded.
+    ///
+    /// # Errors
+    /// [`ModelError::Unrecorded`] for an encoder.
+    pub(crate) fn layers(&self) -> Result<&CompiledModel> {
+        let unrecorded = || ModelError::Unrecorded { model: self.name.clone() };
+        Ok(self.model.layers().ok_or_else(unrecorded)?)
     }
 
     /// Its parameters on a device; with refreshes, on the ring of all primes.
@@ -154,6 +167,40 @@ impl ModelFile {
             false => Err(ContentError::OtherModel { name: name.to_owned(), model: self.name.clone() }.into()),
         }
     }
+}
+
+/// The dimensions of an example: those of the input, or how many numbers all inputs have.
+fn shape(graph: &Graph) -> Vec<usize> {
+    match graph.inputs().count() {
+        1 => graph.nodes[0].shape.clone(),
+        _ => vec![graph.input_elements()],
+    }
+}
+
+/// The inputs, each with the kind of its numbers, for programs.
+fn inputs(graph: &Graph) -> Vec<Value> {
+    let input = |node: &Node| {
+        let (kind, below) = match node.op {
+            Op::Public(Public::Ids(count)) => ("ids", Some(count)),
+            Op::Public(Public::Mask) => ("mask", None),
+            _ => ("numbers", None),
+        };
+        json!({ "name": node.name, "kind": kind, "shape": node.shape, "below": below })
+    };
+    graph.inputs().map(|(id, _)| input(&graph.nodes[id])).collect()
+}
+
+/// The inputs in words.
+fn inputs_in_words(graph: &Graph) -> String {
+    let input = |(id, places): (usize, std::ops::Range<usize>)| {
+        let (name, count) = (&graph.nodes[id].name, places.len());
+        match graph.nodes[id].op {
+            Op::Public(Public::Ids(most)) => format!("{name} ({count} ids below {most})"),
+            Op::Public(Public::Mask) => format!("{name} ({count} of 0 or 1)"),
+            _ => format!("{name} ({count} numbers)"),
+        }
+    };
+    graph.inputs().map(input).collect::<Vec<_>>().join(", then ")
 }
 
 /// Parameters on a device; with refreshes, on the ring of all primes.

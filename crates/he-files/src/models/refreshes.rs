@@ -13,7 +13,7 @@ use he_core::circuits::ckks::NeverRefresh;
 use he_core::ckks::{Ciphertext, Evaluator};
 use he_core::rlwe::EvaluationKeys;
 use he_nn::program::Made;
-use he_nn::{CompiledModel, PreparedModel};
+use he_nn::{AnyPrepared, CompiledModel, Mask};
 
 /// The refreshes of a model on a device; none by default.
 #[derive(Default)]
@@ -42,19 +42,20 @@ impl Refreshes {
     /// Runs an inference, whose steps `made` sees.
     ///
     /// # Errors
-    /// The errors of [`PreparedModel::infer_recorded`].
+    /// The errors of [`AnyPrepared::infer_recorded`].
     pub fn infer(
         &self,
-        model: &PreparedModel<'_, Device>,
+        model: &AnyPrepared<'_, Device>,
         ev: &Evaluator<Device>,
         inputs: &[Ciphertext<Device>],
+        masks: &[Mask],
         keys: &EvaluationKeys<Device>,
         made: &mut dyn FnMut(Made<'_, Device>) -> he_nn::Result<()>,
     ) -> he_nn::Result<Vec<Ciphertext<Device>>> {
         match &self.0 {
-            None => model.infer_recorded(ev, inputs, keys, &NeverRefresh, made),
+            None => model.infer_recorded(ev, inputs, masks, keys, &NeverRefresh, made),
             Some((bootstrapper, own)) => {
-                model.infer_recorded(ev, inputs, keys, &bootstrapper.with_keys(own), made)
+                model.infer_recorded(ev, inputs, masks, keys, &bootstrapper.with_keys(own), made)
             }
         }
     }

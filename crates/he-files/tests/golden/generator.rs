@@ -7,6 +7,8 @@ use he_core::aes::{Bulk, Cpu, KeySize};
 use he_core::bfv::Bfv;
 use he_core::bgv::Bgv;
 use he_core::bigckks::BigCkksParams;
+use he_core::bootstrapping::presets::Preset;
+use he_core::bootstrapping::{BootstrapParams, BootstrapSpec};
 use he_core::ckks::CkksParams;
 use he_core::exact::Params;
 use he_core::tfhe::{CompactPublicKey, EncryptedFlags, Gadget, TfheParams, TfheSecretKey, TfheSpec};
@@ -31,8 +33,9 @@ use he_files::team::Team;
 use he_files::tfhe::{self, columns, file::Column, keys::Encryptor, note::Integers};
 use he_files::trace::{self, Parts, Program, Role, Trace, Value};
 use he_files::transcipher;
+use he_nn::encoder::Encoder;
 use he_nn::graph::{Decision, Dense, Graph, Node, Op};
-use he_nn::{Arrangement, CompiledModel, Options, Parameters};
+use he_nn::{AnyModel, Arrangement, CompiledModel, Options, Parameters};
 use he_search::{Metric, Plan, Position};
 use rand::SeedableRng;
 use rand::rngs::ChaCha20Rng;
@@ -319,6 +322,39 @@ fn model() -> Vec<File> {
         .into()
 }
 
+/// The sentences of the golden encoder, as an example each: ids, types and mask.
+pub const SENTENCES: [[f64; 18]; 2] = [
+    [3., 4., 4., 2., 8., 4., 1., 1., 0., 1., 0., 1., 1., 1., 1., 1., 1., 1.],
+    [6., 9., 2., 10., 7., 0., 1., 0., 1., 0., 0., 0., 1., 1., 1., 0., 0., 0.],
+];
+
+/// The plan of an encoder of six tokens, and encrypted sentences.
+fn encoder() -> Vec<File> {
+    let onnx = concat!(env!("CARGO_MANIFEST_DIR"), "/../he-nn/tests/data/encoders/optimum.onnx");
+    let graph = Graph::from_onnx(&std::fs::read(onnx).unwrap()).unwrap();
+    let examples = SENTENCES.map(Vec::from);
+    let toy = BootstrapSpec { log_n: 10, log_slots: 9, ..Preset::Fast.spec() };
+    let parameters = Parameters::Refreshed(BootstrapParams::insecure(toy).unwrap());
+    let plan = Encoder::calibrate(graph, &examples).unwrap().plan(parameters).unwrap();
+    let plan = AnyModel::from(plan).to_bytes().unwrap();
+    let model = ModelFile::from_bytes("golden", &plan).unwrap();
+    let rng = &mut rng(9);
+    let (id, secret) = (KeyId::random(rng), Ckks::secret(model.params(), rng));
+    let secret = secret_file::<Ckks>(&secret, model.params(), &id, None, "golden").unwrap().to_vec();
+    let Ok(AnyKey::Scheme(he_files::scheme::OneOf::Ckks(key))) =
+        AnyKey::read(input(&secret), "a secret key", None)
+    else {
+        panic!("a key of CKKS")
+    };
+    let numbers = examples[..1].concat();
+    let examples = Examples::of(&numbers, model.model.graph());
+    let encrypted =
+        written(|output| models::encrypt(&model, &key, &examples, Device::cpu(), output, rng, &()).unwrap());
+    [("secret_key", secret), ("plan", plan), ("examples", encrypted)]
+        .map(|(name, bytes)| (format!("encoder_{name}.he"), bytes))
+        .into()
+}
+
 /// A trace of three operations: the digests are hashes of names, because traces hold no others.
 fn trace() -> Trace {
     let digest = |name: &str| *blake3::hash(name.as_bytes()).as_bytes();
@@ -455,6 +491,7 @@ pub fn files() -> Vec<File> {
     files.extend(tfhe());
     files.extend(transcipher());
     files.extend(model());
+    files.extend(encoder());
     files.extend(traces());
     files.extend(aes());
     files.extend(search());

@@ -244,6 +244,21 @@ fn todays_readers_open_the_golden_model() {
     assert!(found.iter().zip(expected).all(|(a, b)| (a.re - b).abs() < 0.05 && a.im.abs() < 0.05));
 }
 
+/// The plan of an encoder, and a sentence for it with its public mask.
+#[test]
+fn todays_readers_open_the_golden_encoder() {
+    let plan = committed("encoder_plan.he");
+    let model = ModelFile::from_bytes("golden", &plan).unwrap();
+    assert_eq!(model.model.to_bytes().unwrap(), plan);
+    assert_eq!((model.model.masked_tokens(), model.model.input_elements()), (Some(6), 18));
+    let reader =
+        CipherReader::<he_files::scheme::Ckks>::new(input(committed("encoder_examples.he"))).unwrap();
+    let Content::Examples(note) = &reader.payload.content else { panic!("examples") };
+    assert_eq!((note.examples, note.numbers, &note.model), (1, 18, &model.hash));
+    let masks: Vec<Vec<bool>> = note.masks.iter().map(|mask| mask.mask()).collect();
+    assert_eq!(masks, [[true; 6]]);
+}
+
 /// The answer ranks the records that are left, by their cosines.
 #[test]
 fn todays_readers_open_the_golden_answer() {
@@ -322,6 +337,8 @@ fn another_program_reads_the_golden_files() {
     }
     assert!(told.contains("tfhe_sensor_key.he is sensor_key.he under TFHE\n"), "{told}");
     assert!(told.contains("model_examples.he 2 examples of 3 numbers for model_plan.he\n"), "{told}");
+    let sentence = "encoder_examples.he 1 examples of 18 numbers for encoder_plan.he with masks 111111\n";
+    assert!(told.contains(sentence), "{told}");
     assert!(told.contains("trace.he trace of 3 operations: one, two, three\n"), "{told}");
     assert!(told.contains("trace_opening.he operations 0, 1, 2 of 3\n"), "{told}");
     assert!(told.contains("aes_sealed_key.he opens to aes_key.he\n"), "{told}");

@@ -136,9 +136,9 @@ fn bodies_of_other_versions() {
 fn descriptions_of_other_versions() {
     let newer = |frame: &mut Vec<u8>| {
         assert_eq!(frame[48], b'{');
-        frame.splice(49..49, br#""version":6,"#.iter().copied());
+        frame.splice(49..49, br#""version":7,"#.iter().copied());
     };
-    let of_note = |error: Error| matches!(error, Error::Note(NoteError::Version { found: 6, newest: 5 }));
+    let of_note = |error: Error| matches!(error, Error::Note(NoteError::Version { found: 7, newest: 6 }));
     for name in ["ckks", "bfv", "bgv", "bigckks", "tfhe"] {
         assert!(of_note(cause(key(with(&format!("{name}_secret_key.he"), 1, newer)))), "{name}");
     }
@@ -205,8 +205,8 @@ fn other_files_of_other_versions() {
     assert!(by_number, "{error}");
     let error = cause(Sealed::read(input(changed("aes_folder.he", 8, 2))));
     assert!(matches!(error, Error::Container(ContainerError::Version { found: 2 })), "{error}");
-    let error = cause(ModelFile::from_bytes("golden", &changed("model_plan.he", 8, 4)));
-    assert!(matches!(error, Error::Nn(he_nn::Error::Version { found: 4, supported: 3 })), "{error}");
+    let error = cause(ModelFile::from_bytes("golden", &changed("model_plan.he", 8, 5)));
+    assert!(matches!(error, Error::Nn(he_nn::Error::Version { found: 5, supported: 4 })), "{error}");
     let error = Trace::from_bytes(&changed("trace.he", 8, 2)).map(drop);
     assert!(matches!(cause(error), Error::Trace(TraceError::Version { found: 2, supported: 1 })));
     let error = Opening::from_bytes(&changed("trace_opening.he", 8, 2)).map(drop);

@@ -1,4 +1,4 @@
-//! Calibrations as bytes, to be kept beside the models that they are of.
+//! Calibrations as bytes, to be kept beside the models that they are of, and plans.
 //!
 //! | bytes | content |
 //! |---|---|
@@ -11,8 +11,9 @@
 //! A calibration takes minutes for a large model, and reading it none. Nothing but ranges and fits
 //! is in it: no weights and no examples.
 
-use super::{Approximate, Encoder, public};
+use super::{Approximate, Encoder, Plan, check_operations, public};
 use crate::error::{Error, Result};
+use crate::format::{self, Opened};
 use crate::graph::{Graph, Node, Op};
 
 /// The bytes with which calibrations start.
@@ -77,10 +78,13 @@ impl Encoder {
         if *of != digest(&graph)? {
             return Err(bad("it is the calibration of another model"));
         }
-        let read = postcard::take_from_bytes::<(Vec<f64>, Vec<Option<Approximate>>)>(body);
-        let ((greatest, approximate), after) = read.map_err(|error| bad(error.to_string()))?;
-        let nodes = graph.nodes.len();
-        let sizes = after.is_empty() && (greatest.len(), approximate.len()) == (nodes, nodes);
+        let (greatest, approximate) = format::whole(body)?;
+        Self::of_parts(graph, greatest, approximate)
+    }
+
+    /// A model with its ranges.
+    fn of_parts(graph: Graph, greatest: Vec<f64>, approximate: Vec<Option<Approximate>>) -> Result<Self> {
+        let sizes = [greatest.len(), approximate.len()] == [graph.nodes.len(); 2];
         let public = public(&graph);
         let fits = |(id, approximate): (usize, &Option<Approximate>)| match approximate {
             Some(approximate) => !public[id] && approximate.fits(&graph.nodes[id]),
@@ -93,6 +97,30 @@ impl Encoder {
             return Err(bad("its ranges do not belong to the model"));
         }
         Ok(Self { graph, public, approximate, greatest, warnings: Vec::new() })
+    }
+}
+
+impl Plan {
+    /// The plan as bytes, in the format of compiled models; weights and tables are among them in
+    /// the clear.
+    ///
+    /// # Errors
+    /// None in practice.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        let Encoder { graph, greatest, approximate, .. } = self.encoder();
+        format::written(format::ENCODER, self.parameters(), &(graph, greatest, approximate))
+    }
+
+    /// Reads a plan that was opened. Levels and places are found again.
+    ///
+    /// # Errors
+    /// [`Error::Format`] for another graph or other ranges than encoders have; the errors of
+    /// [`Encoder::plan`].
+    pub(crate) fn read(opened: Opened<'_>) -> Result<Self> {
+        let (graph, greatest, approximate) = format::whole::<(Graph, _, _)>(opened.rest)?;
+        graph.check()?;
+        check_operations(&graph, &public(&graph))?;
+        Encoder::of_parts(graph, greatest, approximate)?.plan(opened.parameters)
     }
 }
 

@@ -36,6 +36,14 @@ impl Seen {
     }
 }
 
+impl Seen {
+    /// With the sample of other examples.
+    #[must_use]
+    pub fn with(self, other: Self) -> Self {
+        Self(self.0.into_iter().zip(other.0).map(|(a, b)| a.max(b)).collect())
+    }
+}
+
 /// A function as it is computed on ciphertexts.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Approximate {

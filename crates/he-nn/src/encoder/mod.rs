@@ -19,6 +19,7 @@ pub mod norm;
 pub mod plan;
 mod polynomial;
 pub mod range;
+mod sample;
 pub mod softmax;
 mod units;
 
@@ -29,20 +30,14 @@ pub use plan::{Plan, PreparedPlan};
 
 use crate::error::{Error, Result};
 use crate::graph::{Graph, Node, Op};
-use crate::transformers;
+use crate::{parallel, transformers};
 use range::Excess;
+use sample::Sample;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Examples that calibration keeps for a test of the ranges: one of so many.
 const HELD_OUT: usize = 4;
-
-/// The sample of a node.
-enum Seen {
-    Softmax(softmax::Seen),
-    Norm(norm::Seen),
-    Function(gelu::Seen),
-}
 
 /// A node as it is computed on ciphertexts.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -107,53 +102,41 @@ impl Encoder {
             return Err(Error::NoExamples);
         }
         let is_public = public(&graph);
-        for (node, _) in graph.nodes.iter().zip(&is_public).filter(|(_, public)| !**public) {
-            if !is_known(&node.op) {
-                return Err(Error::Unplanned { operator: node.operator.clone(), node: node.name.clone() });
-            }
+        check_operations(&graph, &is_public)?;
+        for (index, example) in examples.iter().enumerate() {
+            graph.check_example(index, example)?;
         }
-        let mut seen: Vec<Option<Seen>> = (0..graph.nodes.len())
-            .map(|id| if is_public[id] { None } else { Seen::new(&graph, id) })
-            .collect();
-        let mut greatest = vec![0f64; graph.nodes.len()];
         let is_kept = |index: usize| index % HELD_OUT == HELD_OUT - 1;
-        let mut see = |kept: bool| -> Result<Vec<Option<Approximate>>> {
-            for (index, example) in examples.iter().enumerate().filter(|(index, _)| is_kept(*index) == kept) {
-                let output = exact(&graph, index, example, |id, inputs| {
-                    for (&input, numbers) in graph.nodes[id].inputs.iter().zip(inputs) {
-                        greatest[input] = numbers.iter().fold(greatest[input], |most, x| most.max(x.abs()));
-                    }
-                    if let Some(seen) = &mut seen[id] {
-                        seen.see(&graph.nodes[id].op, inputs);
-                    }
-                })?;
-                let most = &mut greatest[graph.output];
-                *most = output.iter().fold(*most, |most, x| most.max(x.abs()));
-            }
-            Ok((0..graph.nodes.len()).map(|id| Some(seen[id].as_ref()?.approximate(&graph, id))).collect())
-        };
-        let approximate = see(false)?;
+        let (kept, others): (Vec<usize>, Vec<usize>) = (0..examples.len()).partition(|&index| is_kept(index));
+        let of_others = Sample::of(&graph, &is_public, examples, &others)?;
         let narrow = Self {
-            graph: graph.clone(),
-            public: is_public.clone(),
-            approximate,
+            approximate: of_others.approximate(&graph),
+            graph,
+            public: is_public,
             greatest: Vec::new(),
             warnings: Vec::new(),
         };
+        let warnings = narrow.warnings_of(examples, &kept)?;
+        let Self { graph, public, .. } = narrow;
+        let sample = of_others.with(Sample::of(&graph, &public, examples, &kept)?);
+        let approximate = sample.approximate(&graph);
+        Ok(Self { graph, public, approximate, greatest: sample.greatest, warnings })
+    }
+
+    /// The ranges that some examples leave.
+    fn warnings_of(&self, examples: &[Vec<f64>], kept: &[usize]) -> Result<Vec<Warning>> {
+        let runs = parallel::mapped(kept, |&index| Ok(self.run(index, &examples[index])?.err()));
         let mut warnings: Vec<Warning> = Vec::new();
-        let kept: Vec<usize> = (0..examples.len()).filter(|&index| is_kept(index)).collect();
-        for &index in &kept {
-            let Some(excess) = narrow.run(index, &examples[index])?.err() else { continue };
+        for excess in runs.into_iter().collect::<Result<Vec<_>>>()?.into_iter().flatten() {
             match warnings.iter_mut().find(|warning| warning.excess.node == excess.node) {
                 Some(warning) => warning.examples += 1,
                 None => {
-                    let Node { operator, name, .. } = graph.nodes[excess.node].clone();
+                    let Node { operator, name, .. } = self.graph.nodes[excess.node].clone();
                     warnings.push(Warning { examples: 1, of: kept.len(), excess, operator, name });
                 }
             }
         }
-        let approximate = see(true)?;
-        Ok(Self { graph, public: is_public, approximate, greatest, warnings })
+        Ok(warnings)
     }
 
     /// The model.
@@ -226,6 +209,15 @@ fn public(graph: &Graph) -> Vec<bool> {
     public
 }
 
+/// Checks that encrypted values have all operations on them.
+fn check_operations(graph: &Graph, public: &[bool]) -> Result<()> {
+    let mut encrypted = graph.nodes.iter().zip(public).filter(|(_, public)| !**public);
+    match encrypted.find(|(node, _)| !is_known(&node.op)) {
+        Some((node, _)) => Err(Error::Unplanned { operator: node.operator.clone(), node: node.name.clone() }),
+        None => Ok(()),
+    }
+}
+
 /// Whether encrypted values have an operation, once plans do.
 fn is_known(op: &Op) -> bool {
     match op {
@@ -281,51 +273,6 @@ fn computed(
 fn clear_rows(value: &mut [f64], mask: &[f64]) {
     let rows = value.chunks_exact_mut(mask.len()).zip(mask.iter().cycle());
     rows.filter(|(_, bit)| **bit == 0.0).for_each(|(row, _)| row.fill(0.0));
-}
-
-impl Seen {
-    /// An empty sample, for a node that is approximated.
-    fn new(graph: &Graph, id: usize) -> Option<Self> {
-        let node = &graph.nodes[id];
-        let last = *node.shape.last()?;
-        match &node.op {
-            Op::Softmax => Some(Self::Softmax(softmax::Seen::new(node.elements() / last / last, last))),
-            Op::LayerNorm(_) => Some(Self::Norm(norm::Seen::new(node.elements() / last))),
-            Op::Function(_) => Some(Self::Function(gelu::Seen::new(last))),
-            _ => None,
-        }
-    }
-
-    fn see(&mut self, op: &Op, inputs: &[&[f64]]) {
-        match (self, op) {
-            (Self::Softmax(seen), _) => seen.see(inputs[0], inputs.get(1).copied()),
-            (Self::Norm(seen), Op::LayerNorm(norm)) => seen.see(norm, inputs[0]),
-            (Self::Function(seen), _) => seen.see(inputs[0]),
-            _ => {}
-        }
-    }
-
-    fn approximate(&self, graph: &Graph, id: usize) -> Approximate {
-        let size = units_together(graph, id);
-        match (self, &graph.nodes[id].op) {
-            (Self::Softmax(seen), _) => Approximate::Softmax(softmax::Approximate::new(seen)),
-            (Self::Norm(seen), _) => Approximate::Norm(norm::Approximate::new(seen)),
-            (Self::Function(seen), Op::Function(f)) => {
-                Approximate::Function(gelu::Approximate::new(seen, f, size))
-            }
-            (Self::Function(seen), _) => {
-                Approximate::Function(gelu::Approximate::new(seen, &crate::function::Function::x(), size))
-            }
-        }
-    }
-}
-
-/// The hidden units that a token has in one ciphertext: as many slots as its features.
-fn units_together(graph: &Graph, id: usize) -> usize {
-    match &graph.nodes[graph.nodes[id].inputs[0]].op {
-        Op::Dense(dense) => dense.inputs.next_power_of_two(),
-        _ => usize::MAX,
-    }
 }
 
 impl Approximate {

@@ -9,13 +9,16 @@
 use super::circuit::levels::{Costs, Schedule};
 use super::circuit::prepared::Prepared;
 use super::circuit::run::Run;
-use super::circuit::{Assembled, Op, Output, Part};
+use super::circuit::{Assembled, Circuit, Op, Output, Part};
+use super::range::{Excess, Range};
 use super::{Counts, Encoder};
+use crate::compiled::{self, Facts, OutputLayout};
 use crate::error::{Error, Result};
 use crate::graph::Node;
 use crate::maps::Outline;
 use crate::parameters::Parameters;
-use crate::{transformers, work};
+use crate::places::Arrangement;
+use crate::work;
 use he_core::backend::{Cpu, RingOps};
 use he_core::bootstrapping::BootstrapParams;
 use he_core::circuits::ckks::Refresher;
@@ -106,14 +109,37 @@ pub struct LayerFacts {
     pub operator: String,
     /// Its name.
     pub name: String,
+    /// The dimensions of its value.
+    pub shape: Vec<usize>,
     /// The part of the encoder.
     pub part: Part,
     /// The level of its value, before what follows.
     pub level: usize,
+    /// The levels that it takes.
+    pub depth: usize,
     /// The operations that compute it.
     pub counts: Counts,
     /// Their work, in butterflies of transforms.
     pub work: f64,
+}
+
+impl LayerFacts {
+    /// A layer before its steps.
+    fn new(made: &Made<'_>) -> Self {
+        let (operator, name) = (made.node.operator.clone(), made.node.name.clone());
+        let (shape, part) = (made.node.shape.clone(), made.part);
+        Self { operator, name, shape, part, level: 0, depth: 0, counts: Counts::default(), work: 0.0 }
+    }
+}
+
+impl Circuit {
+    /// The levels of a step and of those of its layer that lead to it.
+    fn depth_in(&self, id: usize, layer: usize, depths: &[(usize, usize)]) -> usize {
+        let op = &self.steps[id].op;
+        let before = op.operands().into_iter().map(|operand| depths[operand]);
+        let before = before.filter(|(of, _)| *of == layer).map(|(_, depth)| depth).max();
+        op.depth() + before.unwrap_or(0)
+    }
 }
 
 impl Encoder {
@@ -244,25 +270,71 @@ impl Plan {
     /// The parts of nodes that are computed on ciphertexts, with their levels and operations; those
     /// of refreshes by themselves.
     pub fn layers(&self) -> Vec<LayerFacts> {
+        let circuit = &self.assembled.circuit;
         let mut found: Vec<(usize, LayerFacts)> = Vec::new();
-        for id in 1..self.assembled.circuit.steps.len() {
+        // The layer of each step, and the levels from the first step of that layer on.
+        let mut depths = vec![(usize::MAX, 0); circuit.steps.len()];
+        for id in 1..circuit.steps.len() {
             let of_step = [false, true].map(|refresh| self.made(id, refresh));
             for (made, level) in of_step.into_iter().flatten() {
-                let node = self.assembled.circuit.steps[id].node;
-                let same =
-                    |(other, facts): &&mut (usize, LayerFacts)| (*other, facts.part) == (node, made.part);
-                if let Some((_, facts)) = found.last_mut().filter(|last| same(last)) {
-                    facts.level = level;
-                    facts.counts += made.counts;
-                    facts.work += made.work;
-                    continue;
+                let node = circuit.steps[id].node;
+                let same = |(other, facts): &(usize, LayerFacts)| (*other, facts.part) == (node, made.part);
+                if !found.last().is_some_and(same) {
+                    found.push((node, LayerFacts::new(&made)));
                 }
-                let (operator, name) = (made.node.operator.clone(), made.node.name.clone());
-                let Made { part, counts, work, .. } = made;
-                found.push((node, LayerFacts { operator, name, part, level, counts, work }));
+                let layer = found.len() - 1;
+                if made.part != Part::Refresh {
+                    depths[id] = (layer, circuit.depth_in(id, layer, &depths));
+                }
+                let facts = &mut found[layer].1;
+                facts.level = level;
+                facts.depth = facts.depth.max(depths[id].1);
+                facts.counts += made.counts;
+                facts.work += made.work;
             }
         }
         found.into_iter().map(|(_, facts)| facts).collect()
+    }
+
+    /// The costs of inference, as those of other models are stated.
+    ///
+    /// # Errors
+    /// None in practice.
+    pub(crate) fn facts(&self) -> Result<Facts> {
+        let (params, work, mut waiting) = (self.parameters.params(), self.work(), 0);
+        let mut layers = Vec::new();
+        for layer in self.layers() {
+            let Counts { baby, hoisted, rotations, plain, refreshes, .. } = layer.counts;
+            if layer.part == Part::Refresh {
+                waiting += refreshes;
+                continue;
+            }
+            layers.push(compiled::LayerFacts {
+                what: format!("{}: {}", layer.operator, layer.part.name()),
+                nodes: vec![layer.name],
+                shape: layer.shape,
+                level: layer.level + layer.depth,
+                depth: layer.depth,
+                rotations: baby + hoisted + rotations,
+                diagonals: plain,
+                refreshes: std::mem::take(&mut waiting),
+                share: layer.work / work,
+            });
+        }
+        Ok(Facts {
+            layers,
+            log_n: params.rlwe().ring().log_n(),
+            levels: params.max_level(),
+            refreshes: self.counts().refreshes,
+            arrangement: Arrangement::Slots,
+            examples: 1,
+            ciphertexts: self.batch(),
+            key_bytes: self.key_bytes(),
+            bootstrap_key_bytes: self.bootstrap_key_bytes()?,
+            plaintext_bytes: self.plaintext_bytes(),
+            ciphertext_bytes: self.ciphertext_bytes(),
+            work,
+        })
     }
 
     /// A step, or the refresh after it, and the level of its value.
@@ -301,45 +373,99 @@ impl Plan {
     /// An example, which errors call number `index`, as vectors of slots and the public mask.
     ///
     /// # Errors
-    /// The errors of [`Encoder::simulate`]: examples that leave the calibrated ranges are refused
+    /// The errors of [`check`](Self::check): examples that leave the calibrated ranges are refused
     /// before they are encrypted.
     pub fn pack(&self, index: usize, example: &[f64]) -> Result<Packed> {
-        self.encoder.simulate(index, example)?;
-        let values = self.encoder.graph().values(index, example)?;
+        self.check(index, example)?;
+        self.place(index, example)
+    }
+
+    /// Checks that an example, which errors call number `index`, stays within the calibrated
+    /// ranges.
+    ///
+    /// # Errors
+    /// The errors of [`Encoder::simulate`]; [`Error::OutOfRange`] for a number that is encrypted
+    /// and greater than those of the calibration.
+    pub fn check(&self, index: usize, example: &[f64]) -> Result<()> {
+        let Assembled { input, input_unit, .. } = self.assembled;
+        let graph = self.encoder.graph();
+        let numbers = graph.value_of(index, example, input)?;
+        let Some(&value) = numbers.iter().find(|x| x.abs() > input_unit) else {
+            return self.encoder.simulate(index, example).map(drop);
+        };
+        let excess = Excess {
+            node: input,
+            quantity: "encrypted number".to_owned(),
+            value,
+            range: Range { low: -input_unit, high: input_unit },
+        };
+        Err(excess.error(graph, index))
+    }
+
+    /// An example as [`pack`](Self::pack) leaves it, whatever its ranges.
+    ///
+    /// # Errors
+    /// [`Error::InputLength`], [`Error::InputValue`], [`Error::InputId`], [`Error::EmptyMask`].
+    pub(crate) fn place(&self, index: usize, example: &[f64]) -> Result<Packed> {
+        let graph = self.encoder.graph();
         let Assembled { circuit, input, input_unit, mask, .. } = &self.assembled;
         let layout = circuit.layout;
-        let numbers: Vec<f64> = values[*input].iter().map(|x| x / input_unit).collect();
+        let numbers = graph.value_of(index, example, *input)?;
+        let numbers: Vec<f64> = numbers.iter().map(|x| x / input_unit).collect();
         let width = numbers.len() / layout.tokens;
         let repeats = self.parameters.params().slots() / layout.slots();
         let vectors = layout.pack(&numbers, width).into_iter().map(|vector| vector.repeat(repeats)).collect();
         let mask = match mask {
-            Some(mask) => values[*mask].iter().map(|&bit| bit != 0.0).collect(),
+            Some(mask) => graph.value_of(index, example, *mask)?.iter().map(|&bit| bit != 0.0).collect(),
             None => vec![true; layout.tokens],
         };
         Ok(Packed { vectors, mask })
     }
 
+    /// The tokens of a sentence, those that the mask leaves out among them.
+    pub fn tokens(&self) -> usize {
+        self.assembled.circuit.layout.tokens
+    }
+
+    /// The tokens of a sentence, where the model has a mask of them.
+    pub fn masked_tokens(&self) -> Option<usize> {
+        self.assembled.mask.map(|_| self.assembled.circuit.layout.tokens)
+    }
+
+    /// The places where decryption finds the outputs, in the [blocks](Self::batch) of the result
+    /// as ciphertexts of their own.
+    pub(crate) fn outputs(&self) -> OutputLayout {
+        let Assembled { circuit, output, output_unit, form, .. } = &self.assembled;
+        let (graph, layout) = (self.encoder.graph(), circuit.layout);
+        let slots = layout.slots();
+        let width = graph.nodes[*output].shape.last().copied().unwrap_or(0);
+        let (tokens, ciphertexts) = match form {
+            Output::Pooled => (1, 1),
+            Output::Tokens => (layout.tokens, layout.blocks),
+        };
+        let first = |token: usize| token / layout.rows * slots + token % layout.rows * layout.period;
+        let positions = (0..tokens).flat_map(|token| first(token)..first(token) + width).collect();
+        OutputLayout {
+            positions,
+            slots,
+            ciphertexts,
+            examples: 1,
+            unit: *output_unit,
+            range: [-output_unit, *output_unit],
+            decision: self.assembled.decision,
+        }
+    }
+
     /// The output of decrypted vectors, its length and the decision of the model included.
     ///
     /// # Errors
-    /// [`Error::Parameters`] for other vectors than those of [`infer`](Self::infer).
+    /// [`Error::Graph`] for other vectors than those of [`infer`](Self::infer).
     pub fn unpack(&self, vectors: &[Vec<f64>]) -> Result<Vec<f64>> {
-        let Assembled { circuit, output, output_unit, form, .. } = &self.assembled;
-        let graph = self.encoder.graph();
-        let width = graph.nodes[*output].shape.last().copied().unwrap_or(0);
-        let tokens = if *form == Output::Pooled { 1 } else { circuit.layout.tokens };
-        let mut found = Vec::with_capacity(width * tokens);
-        for token in 0..tokens {
-            let row = circuit.layout.token(vectors, token, width);
-            let why = || format!("{} vectors are no output of this model", vectors.len());
-            found
-                .extend(row.ok_or_else(|| Error::Parameters { why: why() })?.iter().map(|x| x * output_unit));
-        }
-        if graph.output != *output {
-            let node = &graph.nodes[graph.output];
-            found = transformers::apply(&node.op, &[&found], &node.shape);
-        }
-        Ok(graph.decision.apply(&found))
+        let layout = self.outputs();
+        let parts: Vec<Vec<Vec<f64>>> =
+            vectors.iter().take(layout.ciphertexts).map(|vector| vec![vector.clone()]).collect();
+        let mut found = layout.unpack(&parts, 1)?;
+        Ok(found.pop().map(|outputs| outputs.decided).unwrap_or_default())
     }
 
     /// The output of an example by the steps of the plan, in float64: the reference for
@@ -383,8 +509,25 @@ impl Plan {
         keys: &EvaluationKeys<B>,
         refresher: &impl Refresher<B>,
     ) -> Result<Ciphertext<B>> {
+        self.infer_watched(ev, input, mask, keys, refresher, &mut |_, _| Ok(()))
+    }
+
+    /// Runs [`infer`](Self::infer) with a call after each step and after each refresh, which sees
+    /// its value. An error of the call ends the inference.
+    ///
+    /// # Errors
+    /// The errors of [`infer`](Self::infer) and of `done`.
+    pub fn infer_watched<B: RingOps>(
+        &self,
+        ev: &Evaluator<B>,
+        input: &Ciphertext<B>,
+        mask: &[bool],
+        keys: &EvaluationKeys<B>,
+        refresher: &impl Refresher<B>,
+        done: &mut Watch<'_, B>,
+    ) -> Result<Ciphertext<B>> {
         let nothing = Prepared::nothing(&self.assembled.circuit);
-        self.run(ev, input, mask, keys, refresher, &nothing, &mut |_, _| Ok(()))
+        self.run(ev, input, mask, keys, refresher, &nothing, done)
     }
 
     /// Encodes the linear maps, and all numbers that do not depend on the mask, for a device.
@@ -407,7 +550,7 @@ impl Plan {
         prepared: &Prepared<B>,
         done: &mut Watch<'_, B>,
     ) -> Result<Ciphertext<B>> {
-        self.check(ev, input, mask, refresher)?;
+        self.check_given(ev, input, mask, refresher)?;
         self.requirements().check(keys)?;
         let (circuit, schedule) = (&self.assembled.circuit, &self.schedule);
         let run = Run { circuit, schedule, prepared, ev, keys, refresher, mask };
@@ -425,7 +568,7 @@ impl Plan {
         }
     }
 
-    fn check<B: RingOps>(
+    fn check_given<B: RingOps>(
         &self,
         ev: &Evaluator<B>,
         input: &Ciphertext<B>,

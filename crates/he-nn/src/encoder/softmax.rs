@@ -91,14 +91,22 @@ impl Seen {
     pub fn see(&mut self, scores: &[f64], mask: Option<&[f64]>) {
         let tokens = self.tokens;
         for (head, scores) in self.heads.iter_mut().zip(scores.chunks_exact(tokens * tokens)) {
-            for (at, row) in scores.chunks_exact(tokens).enumerate() {
-                if is_real(mask, at) {
-                    Shift::ALL.iter().zip(head.iter_mut()).for_each(|(shift, seen)| {
-                        seen.see(row, mask, shift.of(row, at));
-                    });
-                }
+            for (at, row) in scores.chunks_exact(tokens).enumerate().filter(|(at, _)| is_real(mask, *at)) {
+                let seen = Quantities::of(row, mask);
+                Shift::ALL.iter().zip(head.iter_mut()).for_each(|(shift, head)| {
+                    *head = head.with(seen.less(shift.of(row, at)));
+                });
             }
         }
+    }
+
+    /// With the sample of other examples.
+    #[must_use]
+    pub fn with(mut self, other: Self) -> Self {
+        for (head, other) in self.heads.iter_mut().flatten().zip(other.heads.into_iter().flatten()) {
+            *head = head.with(other);
+        }
+        self
     }
 }
 
@@ -115,11 +123,29 @@ fn log_sum(row: &[f64], mask: Option<&[f64]>, factor: f64) -> f64 {
 }
 
 impl Quantities {
-    fn see(&mut self, row: &[f64], mask: Option<&[f64]>, shift: f64) {
-        self.whole.see(log_sum(row, mask, 1.0) - shift);
-        self.half.see(log_sum(row, mask, 0.5) - 0.5 * shift);
+    /// The quantities of a row without a shift.
+    fn of(row: &[f64], mask: Option<&[f64]>) -> Self {
+        let one = |x: f64| Range { low: x, high: x };
+        let mut scores = Range::EMPTY;
         let real = row.iter().enumerate().filter(|(at, _)| is_real(mask, *at));
-        real.for_each(|(_, s)| self.scores.see(s - shift));
+        real.for_each(|(_, &score)| scores.see(score));
+        Self { scores, whole: one(log_sum(row, mask, 1.0)), half: one(log_sum(row, mask, 0.5)) }
+    }
+
+    /// The quantities of the row with a shift.
+    fn less(self, shift: f64) -> Self {
+        let less = |range: Range, shift: f64| Range { low: range.low - shift, high: range.high - shift };
+        let half = less(self.half, 0.5 * shift);
+        Self { scores: less(self.scores, shift), whole: less(self.whole, shift), half }
+    }
+
+    /// The ranges of both.
+    fn with(self, other: Self) -> Self {
+        Self {
+            scores: self.scores.with(other.scores),
+            whole: self.whole.with(other.whole),
+            half: self.half.with(other.half),
+        }
     }
 }
 

@@ -14,18 +14,18 @@ use he_nn::{Error, Parameters};
 use rand::{RngExt, SeedableRng, rngs::ChaCha20Rng};
 
 /// Sentences that the encoder does not refuse.
-fn accepted(encoder: &Encoder, rng: &mut ChaCha20Rng, count: usize) -> Vec<Vec<f64>> {
+pub fn accepted(encoder: &Encoder, rng: &mut ChaCha20Rng, count: usize) -> Vec<Vec<f64>> {
     let all = std::iter::repeat_with(|| sentences(rng, 1).remove(0));
     all.filter(|sentence| encoder.simulate(0, sentence).is_ok()).take(count).collect()
 }
 
-fn greatest_difference(a: &[f64], b: &[f64]) -> f64 {
+pub fn greatest_difference(a: &[f64], b: &[f64]) -> f64 {
     assert_eq!(a.len(), b.len());
     a.iter().zip(b).map(|(x, y)| (x - y).abs()).fold(0.0, f64::max)
 }
 
 /// As many levels as an encoder takes without refreshes, at a degree that is quick, and insecure.
-fn levels(encoder: &Encoder, log_n: u32) -> Parameters {
+pub fn levels(encoder: &Encoder, log_n: u32) -> Parameters {
     let depth = encoder.depth(1 << (log_n - 1)).unwrap();
     let q: Vec<u32> = std::iter::once(55).chain(std::iter::repeat_n(42, depth)).collect();
     let spec = CkksSpec::from_bits(log_n, &q, &[56; 4], 42.0).unwrap().with_dnum(q.len().div_ceil(4));

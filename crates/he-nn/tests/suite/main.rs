@@ -1,6 +1,7 @@
 //! Reading, compiling and running models, as a program outside of the crate does.
 #![allow(clippy::unwrap_used, missing_docs)]
 
+mod any;
 mod build;
 mod conformance;
 mod encoders;

@@ -329,15 +329,16 @@ fn schemas() -> Value {
             "type": "object", "required": ["models"],
             "properties": { "models": { "type": "array", "items": {
                 "type": "object",
-                "required": ["name", "bytes", "hash", "input", "numbers", "outputs", "decision",
+                "required": ["name", "bytes", "hash", "input", "inputs", "numbers", "outputs", "decision",
                     "arrangement", "shared", "ciphertexts", "parameters", "rotations", "conjugation",
                     "evaluation_key_bytes", "bootstrap_key_bytes"],
                 "properties": {
                     "name": text, "bytes": bytes(), "hash": text,
                     "input": { "type": "array", "items": bytes() }, "numbers": bytes(),
+                    "inputs": { "type": "array", "items": schema("Any") },
                     "outputs": bytes(), "shared": bytes(), "ciphertexts": bytes(),
                     "decision": { "enum": ["none", "softmax", "log-softmax", "argmax", "votes",
-                                           "coupling", "one-vs-rest", "sign"] },
+                                           "coupling", "one-vs-rest", "sign", "unit-length"] },
                     "arrangement": { "enum": ["slots", "stacks"] },
                     "parameters": schema("Any"),
                     "rotations": { "type": "array", "items": { "type": "integer" } },

@@ -7,7 +7,7 @@ use super::{Circuit, Part, Value};
 use crate::canonical::moves;
 use crate::encoder::{Approximate, Encoder, gelu};
 use crate::error::{Error, Result};
-use crate::graph::{Contract, Dense, Graph, Op};
+use crate::graph::{Contract, Decision, Dense, Graph, Op};
 
 /// The numbers of an output in the slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +33,8 @@ pub struct Assembled {
     pub output_unit: f64,
     /// The places of its numbers.
     pub form: Output,
+    /// The decision on them after decryption.
+    pub decision: Decision,
     /// The node of the mask, if there is one.
     pub mask: Option<usize>,
 }
@@ -85,9 +87,14 @@ impl Assembled {
             _ if graph.nodes[output].shape == [tokens, width] => Output::Tokens,
             _ => return Err(unplanned(graph, output)),
         };
+        let decision = match (graph.output == output, graph.decision, form) {
+            (true, decision, _) => decision,
+            (false, Decision::None, Output::Pooled) => Decision::UnitLength,
+            _ => return Err(unplanned(graph, graph.output)),
+        };
         let Assembly { mut circuit, units, .. } = assembly;
         circuit.steps.truncate(value + 1);
-        Ok(Self { circuit, input, input_unit: units[input], output, output_unit: unit, form, mask })
+        Ok(Self { circuit, input, input_unit: units[input], output, output_unit: unit, form, decision, mask })
     }
 }
 

@@ -40,12 +40,6 @@ impl Layout {
         vectors
     }
 
-    /// The features of a token.
-    pub fn token<'v>(&self, vectors: &'v [Vec<f64>], token: usize, width: usize) -> Option<&'v [f64]> {
-        let start = token % self.rows * self.period;
-        vectors.get(token / self.rows)?.get(start..start + width)
-    }
-
     /// The token of a slot of a vector.
     pub fn token_at(&self, block: usize, slot: usize) -> usize {
         block * self.rows + slot / self.period

@@ -10,6 +10,7 @@ use crate::encoder::Counts;
 use crate::error::{Error, Result};
 use crate::levels::Range;
 use crate::maps::Outline;
+use crate::parallel;
 use he_core::ckks::CkksParams;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -192,15 +193,15 @@ impl Circuit {
     /// # Errors
     /// The errors of [`Map::outline`](super::map::Map::outline).
     pub fn outlines(&self, params: &CkksParams) -> Result<Vec<Option<Arc<Outline>>>> {
-        let mut found: Vec<Option<Arc<Outline>>> = Vec::with_capacity(self.steps.len());
-        for (id, step) in self.steps.iter().enumerate() {
-            let same = self.equal_map(id, |_| true).and_then(|same| found[same].clone());
-            found.push(match (&step.op, same) {
-                (Op::Map(_, map), None) => Some(Arc::new(map.outline(&self.layout, params)?)),
-                (_, same) => same,
-            });
-        }
-        Ok(found)
+        let first: Vec<Value> =
+            (0..self.steps.len()).map(|id| self.equal_map(id, |_| true).unwrap_or(id)).collect();
+        let steps: Vec<Value> = (0..self.steps.len()).collect();
+        let outlined = parallel::mapped(&steps, |&id| match &self.steps[id].op {
+            Op::Map(_, map) if first[id] == id => Ok(Some(Arc::new(map.outline(&self.layout, params)?))),
+            _ => Ok(None),
+        });
+        let outlined = outlined.into_iter().collect::<Result<Vec<_>>>()?;
+        Ok(first.into_iter().map(|first| outlined[first].clone()).collect())
     }
 
     /// The operations of each step, with the outlines of the maps.

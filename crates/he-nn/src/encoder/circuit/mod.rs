@@ -132,6 +132,23 @@ pub enum Part {
     Refresh,
 }
 
+impl Part {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Linear => "linear layer",
+            Self::Scores => "scores",
+            Self::Softmax => "softmax",
+            Self::Values => "weighted values",
+            Self::Sum => "sum",
+            Self::Norm => "normalisation",
+            Self::Function => "function",
+            Self::Pooling => "mean of tokens",
+            Self::Refresh => "refresh",
+        }
+    }
+}
+
 /// A step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {

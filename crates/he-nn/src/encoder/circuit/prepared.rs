@@ -1,13 +1,18 @@
 //! Linear maps and numbers in the clear, encoded for a device.
 
 use super::levels::Schedule;
+use super::map::Map;
 use super::plain::Kept;
 use super::{Circuit, Op, Value};
+use crate::parallel;
 use he_core::Result;
 use he_core::backend::RingOps;
 use he_core::circuits::ckks::PreparedBlocks;
 use he_core::ckks::{Complex64, Encoding, Evaluator, Plaintext};
 use std::sync::Arc;
+
+/// The maps whose diagonals are made together.
+const TOGETHER: usize = 8;
 
 /// The maps of a circuit and the numbers that do not depend on the mask, encoded for their levels.
 #[derive(Debug)]
@@ -29,16 +34,26 @@ impl<B: RingOps> Prepared<B> {
     /// The errors of encoding.
     pub fn new(circuit: &Circuit, schedule: &Schedule, ev: &Evaluator<B>) -> Result<Self> {
         let mut found = Self::nothing(circuit);
+        let first: Vec<Value> = (0..circuit.steps.len())
+            .map(|id| {
+                let same = |other: Value| schedule.made[other] == schedule.made[id];
+                circuit.equal_map(id, same).unwrap_or(id)
+            })
+            .collect();
+        let is_made = |id: Value| schedule.made[id].is_some();
+        let maps: Vec<(Value, &Map)> =
+            circuit.maps().filter(|&(id, _)| is_made(id) && first[id] == id).collect();
+        for some in maps.chunks(TOGETHER) {
+            let transforms = parallel::mapped(some, |(_, map)| map.transform(&circuit.layout));
+            for ((id, _), transform) in some.iter().zip(transforms) {
+                let Some(level) = schedule.made[*id] else { continue };
+                found.maps[*id] = Some(Arc::new(transform?.prepare(ev, level + 1)?));
+            }
+        }
         for (id, step) in circuit.steps.iter().enumerate() {
             let Some(level) = schedule.made[id] else { continue };
             match &step.op {
-                Op::Map(_, map) => {
-                    let same = circuit.equal_map(id, |other| schedule.made[other] == Some(level));
-                    found.maps[id] = Some(match same.and_then(|same| found.maps[same].clone()) {
-                        Some(map) => map,
-                        None => Arc::new(map.transform(&circuit.layout)?.prepare(ev, level + 1)?),
-                    });
-                }
+                Op::Map(..) => found.maps[id] = found.maps[first[id]].clone(),
                 Op::Weighted(_, plain) | Op::Offset(_, plain) if plain.kept == Kept::All => {
                     found.plains[id] = Some(circuit.encoded(id, level, &[], ev)?);
                 }
@@ -69,6 +84,14 @@ impl<B: RingOps> Prepared<B> {
 }
 
 impl Circuit {
+    /// The linear maps.
+    fn maps(&self) -> impl Iterator<Item = (Value, &Map)> {
+        self.steps.iter().enumerate().filter_map(|(id, step)| match &step.op {
+            Op::Map(_, map) => Some((id, map)),
+            _ => None,
+        })
+    }
+
     /// The first step before this one with an equal map and a property.
     pub fn equal_map(&self, id: Value, is: impl Fn(Value) -> bool) -> Option<Value> {
         let Op::Map(_, map) = &self.steps[id].op else { return None };
