@@ -97,7 +97,8 @@ impl PyModel {
                 return Err(PyValueError::new_err("masks for a model that has none: leave them out"));
             }
             (Some(tokens), None) => {
-                let text = format!("a mask of {tokens} tokens per sentence is missing: model.masks makes them");
+                let text =
+                    format!("a mask of {tokens} tokens per sentence is missing: model.masks makes them");
                 return Err(PyValueError::new_err(text));
             }
         };

@@ -19,12 +19,6 @@ const MOST_ROTATIONS: usize = 16;
 /// The most sums of one launch.
 const MOST_SUMS: usize = 8;
 
-/// The baby steps that are kept by one launch: as many sums as a thread has of two entries.
-const KEPT_TOGETHER: usize = 4;
-
-/// The part of a device's memory that baby steps may be kept in.
-const KEPT_PART: usize = 16;
-
 /// A weight as the kernel takes it: the address of its words, each of which stands for 2^`log_run`
 /// neighbours.
 #[derive(Clone, Copy)]
@@ -111,8 +105,7 @@ pub(crate) struct Chunk {
 /// The baby steps of up to eight sums are one kernel, which reads digits, keys and weights once:
 /// first those of the outputs without a rotation, then those of giant steps. The latter are a
 /// batch: they are divided and decomposed together, and their inner products with keys are one more
-/// kernel. For more than eight sums the rotations are computed once and kept, where memory allows:
-/// the kernel then reads both parts of a rotation in place of its digits and keys.
+/// kernel.
 pub(crate) struct RotationSums<'a> {
     ring: &'a CudaRing,
     blocks: &'a RotationBlocks,
@@ -127,9 +120,8 @@ pub(crate) struct RotationSums<'a> {
     total: [Buffer; 2],
     /// The starts and the giant steps that are done.
     done: [usize; 2],
-    /// The memory that launches read by its address: constants of weights, and the rotations of the
-    /// baby steps over Q P, if they are kept.
-    held: Vec<Buffer>,
+    /// Constants of weights.
+    _constants: Buffer,
 }
 
 /// A giant step.
@@ -199,50 +191,8 @@ impl<'a> RotationSums<'a> {
             }
         }
         let total = ring.pair_of(shape, blocks.outputs * group.batch)?;
-        let (done, held) = ([0, 0], vec![constants]);
-        let mut sums = Self { ring, blocks, group, digit_words, babies, turned, starts, total, done, held };
-        if sums.keeps() {
-            sums.keep()?;
-        }
-        Ok(sums)
-    }
-
-    /// Whether the rotations of the baby steps are computed once: they are taken by the sums of
-    /// more than one launch, and fit.
-    fn keeps(&self) -> bool {
-        let rows = self.ring.own(Rows::new(self.group.span(), self.babies.len() * self.group.batch));
-        let bytes = 2 * rows.count() * self.ring.n() * size_of::<u64>();
-        let sums = self.turned.len() + self.starts.len();
-        sums > MOST_SUMS && bytes > 0 && bytes <= self.ring.cuda.gpu().info().memory / KEPT_PART
-    }
-
-    /// Computes the rotations of the baby steps, which stand for them from now on.
-    fn keep(&mut self) -> Result<()> {
-        let batch = self.babies.len() * self.group.batch;
-        let kept = self.ring.pair_of(&self.group, batch)?;
-        let addresses = kept.each_ref().map(Buffer::address);
-        let first = |baby: usize| (baby * self.group.batch) as u32;
-        let weights: Vec<Weights> = (0..self.babies.len()).map(|baby| vec![(baby, Runs::ONE)]).collect();
-        let place = |baby| Target { sums: addresses, batch: batch as u32, first: first(baby) };
-        let targets: Vec<(Target, &Weights)> =
-            weights.iter().enumerate().map(|(baby, weights)| (place(baby), weights)).collect();
-        for some in targets.chunks(KEPT_TOGETHER) {
-            // SAFETY: the buffers are live and hold what the shape says, as `new`, `placed` and
-            // `key_address` checked.
-            unsafe { self.ring.sums(&self.group, self.digit_words, &self.babies, some, true)? };
-        }
-        let rotated = |baby: usize| Term {
-            digits: 0,
-            key: 0,
-            addend: addresses,
-            g: 1,
-            lifted: 0,
-            batch: batch as u32,
-            first: first(baby),
-        };
-        self.babies = (0..self.babies.len()).map(rotated).collect();
-        self.held.extend(kept);
-        Ok(())
+        let (done, _constants) = ([0, 0], constants);
+        Ok(Self { ring, blocks, group, digit_words, babies, turned, starts, total, done, _constants })
     }
 
     /// The place of an output in the total.

@@ -43,7 +43,7 @@ fn products(cuda: &Cuda, log_n: u32, special: &[u32], dnum: usize) -> he_core::R
     Ok(())
 }
 
-/// A map to nine ciphertexts: more sums than a launch has, so that rotations are kept.
+/// A map to nine ciphertexts: more sums than a launch has.
 fn many_outputs(cuda: &Cuda, log_n: u32, special: &[u32], dnum: usize) -> he_core::Result<()> {
     const SLOTS: usize = 2;
     const OUTPUTS: usize = 9;
