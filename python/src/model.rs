@@ -131,7 +131,8 @@ fn rows(graph: &Graph, examples: &Bound<'_, PyAny>) -> PyResult<Vec<Vec<f64>>> {
     }
     let mut rows: Vec<Vec<f64>> = Vec::new();
     for (at, (name, (_, places))) in names.iter().zip(graph.inputs()).enumerate() {
-        let missing = |_| PyValueError::new_err(format!("examples without {name:?}: the model takes {names:?}"));
+        let missing =
+            |_| PyValueError::new_err(format!("examples without {name:?}: the model takes {names:?}"));
         let array = Array::new(&mapping.get_item(name).map_err(missing)?, Numbers::Real, name)?;
         let count = array.shape().first().copied().unwrap_or(0);
         let Values::Real(numbers) = array.values()? else {
@@ -432,11 +433,25 @@ impl PyModel {
                     let bootstrapper = engine.bootstrapper()?;
                     let refresher = bootstrapper.with_keys(&bootstrap);
                     let refresher = Interruptible(&refresher);
-                    self.model.infer_watched(&engine.ev, &inputs, &masks, keys.get()?, &refresher, &mut done)?
+                    self.model.infer_watched(
+                        &engine.ev,
+                        &inputs,
+                        &masks,
+                        keys.get()?,
+                        &refresher,
+                        &mut done,
+                    )?
                 }
                 _ => {
                     let refresher = Interruptible(&NeverRefresh);
-                    self.model.infer_watched(&engine.ev, &inputs, &masks, keys.get()?, &refresher, &mut done)?
+                    self.model.infer_watched(
+                        &engine.ev,
+                        &inputs,
+                        &masks,
+                        keys.get()?,
+                        &refresher,
+                        &mut done,
+                    )?
                 }
             })
         };

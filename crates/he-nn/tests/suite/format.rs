@@ -82,15 +82,15 @@ fn other_versions_are_refused_by_number() {
     for (found, hint) in [
         (0u32, "compile the model again"),
         (1, "compile the model again"),
-        (4, "update the program"),
+        (5, "update the program"),
         (u32::MAX, "update the program"),
     ] {
         let error = CompiledModel::from_bytes(&[start, &found.to_le_bytes()].concat()).unwrap_err();
-        let by_number = matches!(error, Error::Version { found: other, supported: 3 } if other == found);
+        let by_number = matches!(error, Error::Version { found: other, supported: 4 } if other == found);
         assert!(by_number && error.hint().as_deref() == Some(hint), "{error}");
         assert_eq!(
             error.to_string(),
-            format!("version {found} of compiled models is unknown, this program reads 3")
+            format!("version {found} of compiled models is unknown, this program reads 4")
         );
     }
 }
@@ -109,8 +109,8 @@ fn hostile_models_are_refused() {
         let mut changed = bytes.clone();
         changed[at] ^= 1 << (at % 8);
         match CompiledModel::from_bytes_insecure(&changed) {
-            Err(Error::Version { found, supported: 3 }) => {
-                assert!((8..12).contains(&at) && ![2, 3].contains(&found))
+            Err(Error::Version { found, supported: 4 }) => {
+                assert!((8..12).contains(&at) && ![2, 3, 4].contains(&found))
             }
             // Version 3 has no packing.
             Err(Error::Format { .. }) => assert!(at == 8 || !(8..12).contains(&at), "{at}"),
