@@ -288,7 +288,7 @@ impl Plan {
                 }
                 let facts = &mut found[layer].1;
                 facts.level = level;
-                facts.depth = facts.depth.max(depths[id].1);
+                facts.depth = if made.part == Part::Refresh { 0 } else { facts.depth.max(depths[id].1) };
                 facts.counts += made.counts;
                 facts.work += made.work;
             }
