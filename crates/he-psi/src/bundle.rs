@@ -4,14 +4,11 @@ use crate::digest::{Digest, Salt, Stream};
 use crate::error::Result;
 use crate::interpolation::interpolate;
 use crate::label;
-use crate::messages::BundleAnswer;
 use crate::plan::Params;
+use crate::polynomials::Polynomials;
 use he_core::arith::Modulus;
 use he_core::backend::RingOps;
-use he_core::bfv::{Bfv, BfvCiphertext, BfvEvaluator};
-use he_core::exact::{Ciphertext, Plaintext, PreparedPlaintext};
-use he_core::ring::{Poly, Span};
-use he_core::rlwe::RlweCiphertext;
+use he_core::bfv::BfvEvaluator;
 use rand::CryptoRng;
 use rayon::prelude::*;
 use std::collections::HashSet;
@@ -36,23 +33,16 @@ impl Slot {
     }
 }
 
-/// The polynomials of a block of slots as plaintexts: one batch of tags and label parts per power.
-struct Block<B: RingOps> {
-    constant: Plaintext,
-    powers: Vec<PreparedPlaintext<B>>,
-}
-
 /// Points of all slots under one salt, which changes whenever a point does.
 pub(crate) struct Bundle<B: RingOps> {
     pub slots: Vec<Slot>,
-    salt: Salt,
-    blocks: Vec<Block<B>>,
+    pub polynomials: Polynomials<B>,
 }
 
 impl<B: RingOps> Bundle<B> {
     pub fn empty(params: &Params) -> Self {
-        let slots = vec![Slot::default(); params.shape().bins * params.shape().replicas];
-        Self { slots, salt: [0; 16], blocks: Vec::new() }
+        let slots = vec![Slot::default(); params.shape().slots()];
+        Self { slots, polynomials: Polynomials::none() }
     }
 
     /// Interpolates and transforms everything, under a fresh salt.
@@ -63,63 +53,30 @@ impl<B: RingOps> Bundle<B> {
         ev: &BfvEvaluator<B>,
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<()> {
-        rng.fill_bytes(&mut self.salt);
-        let mut seed = Zeroizing::new([0; 32]);
+        let (mut salt, mut seed) = ([0; 16], Zeroizing::new([0; 32]));
+        rng.fill_bytes(&mut salt);
         rng.fill_bytes(&mut *seed);
-        let shape = params.shape();
         let n = params.bfv().rlwe().ring().n();
-        self.blocks.clear();
-        for block in 0..shape.blocks {
+        let block = |block: usize| {
             let start = block * n;
-            let used = &self.slots[start.min(self.slots.len())..(start + n).min(self.slots.len())];
+            let used = &self.slots[params.slots_of(block)];
             let polynomial =
-                |(at, slot): (usize, &Slot)| points(params, items, &self.salt, &seed, start + at, slot);
-            let polynomials: Vec<Vec<Vec<u64>>> = used.par_iter().enumerate().map(polynomial).collect();
-            self.blocks.push(prepare(params, &polynomials, ev)?);
-        }
-        Ok(())
-    }
-
-    /// The values at a block's powers, which are at the level of sums.
-    pub fn answer(
-        &self,
-        params: &Params,
-        powers: &[Vec<BfvCiphertext<B>>],
-        ev: &BfvEvaluator<B>,
-    ) -> Result<BundleAnswer<B>> {
-        let value = |(block, powers): (&Block<B>, &Vec<BfvCiphertext<B>>)| {
-            let sum = ev.add_plain(&block.sum(params, powers, ev)?, &block.constant)?;
-            Ok(ev.mod_switch_to(&sum, params.levels()[1])?)
+                |(at, slot): (usize, &Slot)| points(params, items, &salt, &seed, start + at, slot);
+            let slots: Vec<Vec<Vec<u64>>> = used.par_iter().enumerate().map(polynomial).collect();
+            by_powers(params, &slots)
         };
-        let blocks = self.blocks.iter().zip(powers).map(value).collect::<Result<_>>()?;
-        Ok(BundleAnswer { salt: self.salt, blocks })
+        let residues = (0..params.shape().blocks).map(block).collect();
+        self.polynomials = Polynomials::new(params, salt, residues, ev)?;
+        Ok(())
     }
 }
 
-impl<B: RingOps> Block<B> {
-    /// The sum of products without the constant; all coefficients in one pass over each power.
-    fn sum(
-        &self,
-        params: &Params,
-        powers: &[BfvCiphertext<B>],
-        ev: &BfvEvaluator<B>,
-    ) -> Result<BfvCiphertext<B>> {
-        let (span, batch) = (Span::chain(params.levels()[0] + 1), params.shape().parts());
-        let zeros = || Poly::zeros(ev.ring(), span, batch);
-        let mut sums = [zeros()?, zeros()?];
-        for (plain, power) in self.powers.iter().zip(powers) {
-            for (sum, part) in sums.iter_mut().zip(power.pair().parts()) {
-                sum.mul_add_assign(plain.poly(), part)?;
-            }
-        }
-        let [c0, c1] = sums;
-        let mut pair = RlweCiphertext::new(c0, c1)?;
-        pair.set_key_set(powers[0].key_set());
-        let noise = powers.iter().map(BfvCiphertext::noise).reduce(he_core::exact::Noise::max);
-        let gain = self.powers.iter().map(PreparedPlaintext::gain_log2).fold(0.0, f64::max);
-        let noise = noise.unwrap_or(params.bfv().noise().secret()).scale(gain).total(powers.len() as u64);
-        Ok(Ciphertext::<Bfv, B>::from_parts(params.bfv(), pair, powers[0].correction_factor(), noise)?)
-    }
+/// Coefficients of all slots, `[power][part][slot]`, from those of each, `[slot][part][power]`.
+fn by_powers(params: &Params, slots: &[Vec<Vec<u64>>]) -> Vec<u32> {
+    let (degree, parts) = (params.shape().degree, params.shape().parts());
+    let places = (0..degree).flat_map(|power| (0..parts).map(move |part| (power, part)));
+    // Residues are below t, hence below 2^32.
+    places.flat_map(|(power, part)| slots.iter().map(move |slot| slot[part][power] as u32)).collect()
 }
 
 /// The coefficients of a slot's polynomials, `[part][power]`, through its items and random points.
@@ -159,21 +116,4 @@ fn hidden(params: &Params, item: &Item, salt: &Salt, at: usize, t: &Modulus) -> 
     let pads = residues.iter_mut().skip(params.shape().tags);
     pads.zip(label::split(&item.label, params.width())).for_each(|(pad, part)| *pad = t.add(*pad, part));
     residues
-}
-
-/// Plaintexts of a block: coefficient by coefficient over all slots.
-fn prepare<B: RingOps>(
-    params: &Params,
-    polynomials: &[Vec<Vec<u64>>],
-    ev: &BfvEvaluator<B>,
-) -> Result<Block<B>> {
-    let shape = params.shape();
-    let encode = |power: usize| {
-        let part = |part: usize| polynomials.iter().map(|slot| slot[part][power]).collect::<Vec<u64>>();
-        let vectors: Vec<Vec<u64>> = (0..shape.parts()).map(part).collect();
-        ev.encoder().encode_batch(&vectors.iter().map(Vec::as_slice).collect::<Vec<_>>())
-    };
-    let prepared = |power| ev.prepare(&encode(power)?, params.levels()[0]);
-    let powers = (1..shape.degree).map(prepared).collect::<he_core::Result<_>>()?;
-    Ok(Block { constant: encode(0)?, powers })
 }

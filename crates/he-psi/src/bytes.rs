@@ -28,6 +28,7 @@ pub(crate) enum Kind {
     Set = 5,
     Plan = 6,
     State = 7,
+    Prepared = 8,
 }
 
 impl Kind {
@@ -40,6 +41,7 @@ impl Kind {
             Self::Set => "a set",
             Self::Plan => "a plan",
             Self::State => "the state of a client",
+            Self::Prepared => "a prepared set",
         }
     }
 }

@@ -53,7 +53,7 @@ impl Params {
             query_bytes: blocks * sources as u64 * n * bits(q) / 8,
             key_bytes: rlwe.digits().len() as u64 * n * (bits(q) + bits(rlwe.ring().p())) / 8,
             answer_bytes: 2 * values * n * bits(&q[..answers]) / 8,
-            memory_bytes: 8 * values * n * (1 + (shape.degree - 1) * sums) as u64,
+            memory_bytes: values * n * (4 * shape.degree + 8 + 8 * (shape.degree - 1) * sums) as u64,
             bundles: shape.bundles,
             degree: shape.degree,
             powers: sources * shape.blocks,

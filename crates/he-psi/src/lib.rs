@@ -67,6 +67,7 @@
 //! # }
 //! ```
 
+mod answering;
 mod bundle;
 mod bytes;
 mod client;
@@ -78,7 +79,9 @@ mod label;
 mod messages;
 mod oprf;
 mod plan;
+mod polynomials;
 mod powers;
+mod prepared;
 mod server;
 mod state;
 mod table;
@@ -89,5 +92,6 @@ pub use facts::Facts;
 pub use messages::{Answer, Query, Request, Response};
 pub use oprf::{MAX_ITEM_BYTES, ServerKey, ServerKeyId};
 pub use plan::{MAX_CLIENT_ITEMS, MAX_LABEL_BYTES, MAX_SERVER_ITEMS, Params, Plan};
+pub use prepared::PreparedSet;
 pub use server::Server;
 pub use state::ClientState;

@@ -8,6 +8,7 @@ use he_core::arith::ntt_primes_below;
 use he_core::bfv::BfvParams;
 use he_core::exact::{ExactSpec, Noise};
 use he_core::params::ParamsError;
+use std::ops::Range;
 
 /// The greatest set of a server.
 pub const MAX_SERVER_ITEMS: u64 = 1_000_000;
@@ -186,6 +187,11 @@ impl Shape {
         Some(Self { log_n, bins, blocks, replicas, bundles, degree, tags, label_parts, powers })
     }
 
+    /// The slots of a bundle.
+    pub fn slots(&self) -> usize {
+        self.bins * self.replicas
+    }
+
     /// The polynomials of each slot.
     pub fn parts(&self) -> usize {
         self.tags + self.label_parts
@@ -236,6 +242,12 @@ impl Params {
         (params.primes, params.budget) = ([at, to], params.predicted([at, to])?);
         params.id = params.identity();
         Some(params)
+    }
+
+    /// The slots of a bundle that lie in a block.
+    pub(crate) fn slots_of(&self, block: usize) -> Range<usize> {
+        let (n, all) = (self.bfv.rlwe().ring().n(), self.shape.slots());
+        (block * n).min(all)..((block + 1) * n).min(all)
     }
 
     /// A hash of everything that both parties must agree on.

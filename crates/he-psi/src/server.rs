@@ -1,23 +1,22 @@
 //! The server: prepares its set, and answers.
 
+use crate::answering;
 use crate::bundle::{Bundle, Item};
 use crate::bytes::{Kind, Reader, Writer};
 use crate::digest::Digest;
 use crate::error::{Error, Result};
-use crate::messages::{Answer, Query, Request, Response, check_key, check_parts, check_plan};
+use crate::messages::{Answer, Query, Request, Response, check_plan};
 use crate::oprf::{MAX_ITEM_BYTES, ServerKey, ServerKeyId};
 use crate::plan::Params;
+use crate::polynomials::Polynomials;
+use crate::prepared;
 use he_core::backend::{Cpu, RingOps};
-use he_core::bfv::{BfvCiphertext, BfvEvaluator};
+use he_core::bfv::BfvEvaluator;
 use he_core::ring::Ring;
-use he_core::rlwe::EvaluationKeys;
 use rand::CryptoRng;
 use rayon::prelude::*;
 use std::collections::{BTreeSet, HashMap};
 use zeroize::Zeroizing;
-
-/// The products of ciphertexts that are computed at once.
-const PRODUCTS_AT_ONCE: usize = 16;
 
 /// A set with its key, prepared for queries.
 ///
@@ -263,48 +262,17 @@ impl<B: RingOps> Server<B> {
     /// [`Error::Plan`]; [`Error::ServerKey`]; [`Error::Shape`] for other ciphertexts than planned;
     /// [`Error::Core`] for those of other parameters; device errors.
     pub fn answer(&self, query: Query<B>) -> Result<Answer<B>> {
-        check_plan("the query", &query.plan, &self.params)?;
-        check_key("the query", query.key, self.key.id())?;
-        check_parts("the query", "blocks", query.blocks.len(), self.params.shape().blocks)?;
-        let powers = query.blocks.into_iter().map(|block| {
-            let sources = self.params.shape().powers.sources().len();
-            check_parts("the query", "powers", block.batch(), sources)?;
-            check_parts("the query", "primes", block.level() + 1, self.params.bfv().max_level() + 1)?;
-            self.powers(&block.expand()?, &query.keys)
-        });
-        let powers: Vec<Vec<BfvCiphertext<B>>> = powers.collect::<Result<_>>()?;
-        let answers = self.bundles.iter().map(|bundle| bundle.answer(&self.params, &powers, &self.ev));
-        let bundles = answers.collect::<Result<_>>()?;
-        Ok(Answer { plan: query.plan, key: query.key, bundles })
+        answering::answer(&self.params, self.key.id(), &self.ev, self.polynomials(), query)
     }
 
-    /// All powers of a block at the level of sums.
-    fn powers(&self, sources: &BfvCiphertext<B>, keys: &EvaluationKeys<B>) -> Result<Vec<BfvCiphertext<B>>> {
-        let (powers, level) = (self.params.shape().powers, self.params.levels()[0]);
-        let mut all: Vec<Option<BfvCiphertext<B>>> = (0..=powers.top()).map(|_| None).collect();
-        let mut keep = |exponents: &[usize], batch: &BfvCiphertext<B>| -> Result<()> {
-            let batch = self.ev.mod_switch_to(batch, level)?;
-            for (entry, &exponent) in exponents.iter().enumerate() {
-                if exponent <= powers.top() {
-                    all[exponent] = Some(batch.slice_batch(entry..entry + 1)?);
-                }
-            }
-            Ok(())
-        };
-        let sent: Vec<usize> = powers.sources().into_iter().map(|exponent| exponent as usize).collect();
-        keep(&sent, sources)?;
-        let entries: Vec<BfvCiphertext<B>> =
-            (0..sent.len()).map(|i| sources.slice_batch(i..i + 1)).collect::<he_core::Result<_>>()?;
-        for chunk in powers.products().chunks(PRODUCTS_AT_ONCE) {
-            let side = |pick: fn(&(usize, usize, usize)) -> usize| {
-                BfvCiphertext::concat(
-                    &chunk.iter().map(|product| &entries[pick(product)]).collect::<Vec<_>>(),
-                )
-            };
-            let products = self.ev.mul(&side(|p| p.1)?, &side(|p| p.2)?, keys)?;
-            keep(&chunk.iter().map(|p| p.0).collect::<Vec<_>>(), &products)?;
-        }
-        Ok(all.into_iter().flatten().collect())
+    fn polynomials(&self) -> impl ExactSizeIterator<Item = &Polynomials<B>> {
+        self.bundles.iter().map(|bundle| &bundle.polynomials)
+    }
+
+    /// The polynomials as bytes for [`PreparedSet`](crate::PreparedSet): whoever has them answers
+    /// queries, and learns neither items nor labels without the key.
+    pub fn prepared_bytes(&self) -> Vec<u8> {
+        prepared::bytes(&self.params, self.key.id(), self.polynomials())
     }
 }
 

@@ -3,7 +3,7 @@
 
 use he_core::backend::Cpu;
 use he_core::ring::Ring;
-use he_psi::{Answer, ClientState, Params, Plan, Query, Request, Response, Server, ServerKey};
+use he_psi::{Answer, ClientState, Params, Plan, PreparedSet, Query, Request, Response, Server, ServerKey};
 use rand::SeedableRng as _;
 use rand::rngs::ChaCha8Rng;
 
@@ -17,7 +17,7 @@ fn small() -> (Params, Ring<Cpu>) {
 }
 
 /// A set of three items and the messages of one run, under seeds that do not change.
-fn objects() -> [(&'static str, Vec<u8>); 7] {
+fn objects() -> [(&'static str, Vec<u8>); 8] {
     let (params, ring) = small();
     let rng = &mut ChaCha8Rng::seed_from_u64(1);
     let mut server = Server::new(&params, ServerKey::generate(rng), &ring).unwrap();
@@ -36,6 +36,7 @@ fn objects() -> [(&'static str, Vec<u8>); 7] {
         ("response", response.to_bytes()),
         ("query", sent),
         ("answer", answer),
+        ("prepared", server.prepared_bytes()),
     ]
 }
 
@@ -45,7 +46,7 @@ fn path(name: &str) -> String {
 
 #[test]
 fn version_1_is_written_and_read() {
-    let [plan, set, state, request, response, query, answer] = objects().map(|(name, bytes)| {
+    let [plan, set, state, request, response, query, answer, prepared] = objects().map(|(name, bytes)| {
         let stored = std::fs::read(path(name)).unwrap();
         assert!(bytes == stored, "{name} is written in another way");
         stored
@@ -59,7 +60,9 @@ fn version_1_is_written_and_read() {
     assert_eq!(ServerKey::of_set(&params, &set).unwrap().id(), server.key());
     let state = ClientState::from_bytes(&params, &state).unwrap();
     let response = Response::from_bytes(&params, &response).unwrap();
+    let prepared = PreparedSet::from_bytes(&params, &ring, &prepared).unwrap();
     for answer in [
+        prepared.answer(Query::from_bytes(&params, &ring, &query).unwrap()).unwrap(),
         Answer::from_bytes(&params, &ring, &answer).unwrap(),
         server.answer(Query::from_bytes(&params, &ring, &query).unwrap()).unwrap(),
     ] {

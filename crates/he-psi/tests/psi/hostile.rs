@@ -1,7 +1,9 @@
 //! Messages that do not belong together.
 
 use crate::setup::{Parties, items, labels, plain, rng, seed};
-use he_psi::{Answer, ClientState, Error, Items, Params, Plan, Query, Request, Response, Result, Server};
+use he_psi::{
+    Answer, ClientState, Error, Items, Params, Plan, PreparedSet, Query, Request, Response, Result, Server,
+};
 use rand::RngExt as _;
 
 #[test]
@@ -89,6 +91,8 @@ fn messages_are_read_back_and_damage_is_refused() {
     let query = parties.client.query(&placed, &parties.secret, &mut rng).unwrap().to_bytes(params).unwrap();
     refuses(&query, &mut rng, |bytes| Query::from_bytes(params, ring, bytes));
 
+    let kept = parties.server.prepared_bytes();
+    refuses(&kept, &mut rng, |bytes| PreparedSet::from_bytes(params, ring, bytes));
     // The server goes through bytes, too.
     let stored = parties.server.to_bytes();
     let again = |bytes: &[u8]| Server::from_bytes(params, ring, bytes, &mut he_core::rand::rng());

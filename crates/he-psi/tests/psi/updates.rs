@@ -1,7 +1,7 @@
 //! Items that come and go.
 
-use crate::setup::{Parties, items, labels, plain, rng};
-use he_psi::{Error, Plan};
+use crate::setup::{Parties, items, labels, plain, rng, seed};
+use he_psi::{Error, Items, Plan, PreparedSet, Query};
 
 #[test]
 fn items_are_added_and_removed() {
@@ -20,6 +20,32 @@ fn items_are_added_and_removed() {
     parties.server.append(&set[..1], &all[1..2], &mut rng).unwrap();
     let found = parties.intersect(&asked[..1], &mut rng).unwrap();
     assert_eq!(found[0].label, all[1]);
+}
+
+/// A prepared set answers with the same bytes as the set that it was made of; one of another set
+/// is refused by the name of its key.
+#[test]
+fn prepared_sets_answer_as_their_sets() {
+    let mut rng = rng();
+    let plan = Plan::new(200, 6).labels(2).insecure_log_n(6);
+    let [mut parties, other] = [(); 2].map(|()| Parties::new(plan, &mut rng));
+    let (set, all) = (items(200, &mut rng), labels(200, 2, &mut rng));
+    parties.server.append(&set, &all, &mut rng).unwrap();
+    parties.server.remove(&set[..20], &mut rng).unwrap();
+    let (params, ring) = (&parties.params, &parties.ring);
+    let kept = parties.server.prepared_bytes();
+    let prepared = PreparedSet::from_bytes(params, ring, &kept).unwrap();
+    let asked = Items::new(params, &set[17..23], seed(&mut rng)).unwrap();
+    let placed = asked.placed(params, &parties.server.respond(&asked.request(params)).unwrap()).unwrap();
+    let query = parties.client.query(&placed, &parties.secret, &mut rng).unwrap().to_bytes(params).unwrap();
+    let query = || Query::from_bytes(params, ring, &query).unwrap();
+    let answer = prepared.answer(query()).unwrap();
+    let expected = parties.server.answer(query()).unwrap();
+    assert_eq!(answer.to_bytes(params).unwrap(), expected.to_bytes(params).unwrap());
+    let found = parties.client.read(&placed, &answer).unwrap();
+    assert_eq!(found, plain(&set[20..], &all[20..], &set[17..23]));
+    let foreign = PreparedSet::from_bytes(params, ring, &other.server.prepared_bytes()).unwrap();
+    assert!(matches!(foreign.answer(query()), Err(Error::ServerKey { .. })));
 }
 
 #[test]
