@@ -1,7 +1,8 @@
 //! Sets in common: the set of a server is a folder, and plans, states and messages are files.
 //!
-//! The folder has `plan.psi`, which is public and all that clients need, and `set.psi`: the key of
-//! the server with the values of its items, which only its owner may read.
+//! The folder has `plan.psi`, which is public and all that clients need; `set.psi`, the key of the
+//! server with the values of its items, which only its owner may read; and `prepared.psi`, the
+//! polynomials by which queries are answered.
 
 use crate::error::{Error, IntersectionError, Result};
 use crate::io::input::Input;
@@ -9,13 +10,14 @@ use crate::io::output::{Output, OutputOptions, create_dir};
 use he::Device;
 use he_core::rand::CryptoRng;
 use he_core::ring::Ring;
-use he_psi::{Answer, Match, Params, Plan, Query, Request, Response, Server, ServerKey};
+use he_psi::{Answer, Match, Params, Plan, PreparedSet, Query, Request, Response, Server, ServerKey};
 use std::path::{Path, PathBuf};
 use zeroize::Zeroizing;
 
 /// The name of the public plan.
 pub const PLAN: &str = "plan.psi";
 const SET: &str = "set.psi";
+const PREPARED: &str = "prepared.psi";
 /// The longest set, list of items or message that is read.
 const MAX_BYTES: u64 = 1 << 32;
 
@@ -129,6 +131,7 @@ impl SetFolder {
         let secret = OutputOptions { secret: true, ..OutputOptions::default() };
         let files = [
             set.file(SET, secret, &server.to_bytes())?,
+            set.file(PREPARED, secret, &server.prepared_bytes())?,
             set.file(PLAN, OutputOptions::default(), &set.params.to_bytes())?,
         ];
         Output::commit_all(files)?;
@@ -161,25 +164,25 @@ impl SetFolder {
     /// # Errors
     /// The request is of another plan, or has more items than planned; the set is damaged.
     pub fn respond(&self, request: &Request) -> Result<Response> {
-        let key = object(self.set()?, |bytes| ServerKey::of_set(&self.params, bytes))?;
+        let set = Input::open(self.folder.join(SET))?;
+        let key = object(set, |bytes| ServerKey::of_set(&self.params, bytes))?;
         Ok(key.respond(&self.params, request)?)
     }
 
-    /// Answers a query; all polynomials of the set are prepared before.
+    /// Answers a query by the polynomials of the folder. The secret key is not read.
     ///
     /// # Errors
     /// The query is of another plan or of another server; the set is damaged; the device fails.
-    pub fn answer(
-        &self,
-        query: Query<Device>,
-        ring: &Ring<Device>,
-        rng: &mut (impl CryptoRng + ?Sized),
-    ) -> Result<Answer<Device>> {
-        let server = object(self.set()?, |bytes| Server::from_bytes(&self.params, ring, bytes, rng))?;
-        Ok(server.answer(query)?)
+    pub fn answer(&self, query: Query<Device>, ring: &Ring<Device>) -> Result<Answer<Device>> {
+        Ok(self.prepared(ring)?.answer(query)?)
     }
 
-    fn set(&self) -> Result<Input> {
-        Input::open(self.folder.join(SET))
+    /// Brings the polynomials to the device of a ring, for any number of queries.
+    ///
+    /// # Errors
+    /// They are damaged, or cannot be read; the device fails.
+    pub fn prepared(&self, ring: &Ring<Device>) -> Result<PreparedSet<Device>> {
+        let file = Input::open(self.folder.join(PREPARED))?;
+        object(file, |bytes| PreparedSet::from_bytes(&self.params, ring, bytes))
     }
 }

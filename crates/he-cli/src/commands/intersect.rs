@@ -141,7 +141,7 @@ fn answer(args: &IntersectAnswer) -> Result<Summary> {
     let (set, devices) = (SetFolder::open(&args.set)?, args.device.open()?);
     let ring = intersection::ring(set.params(), devices.lead().clone())?;
     let query = read_from(&args.query, |bytes| Query::from_bytes(set.params(), &ring, bytes))?;
-    let bytes = own(set.answer(query, &ring, &mut rng()?)?.to_bytes(set.params()))?;
+    let bytes = own(set.answer(query, &ring)?.to_bytes(set.params()))?;
     let summary = written("answer", set.params(), &args.to, &[&args.query], &bytes)?;
     Ok(summary.fact("device", devices.name()))
 }
