@@ -120,27 +120,62 @@ impl Description {
         frame::finish(bytes)
     }
 
-    /// Reads [`to_bytes`](Self::to_bytes).
+    /// Reads [`to_bytes`](Self::to_bytes). A description may come from a server that is curious:
+    /// parameters without security are refused.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`]; [`Error::Range`] for a plan out of range; [`Error::Insecure`].
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        let stated = Stated::read(bytes)?;
+        match stated.plan.insecure_log_n {
+            None => stated.described(),
+            Some(log_n) => Err(Error::Insecure { log_n }),
+        }
+    }
+
+    /// [`from_bytes`](Self::from_bytes) for parameters of any security; for experiments and tests
+    /// only.
     ///
     /// # Errors
     /// [`Error::Damaged`]; [`Error::Range`] for a plan out of range.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
+    pub fn from_bytes_insecure(bytes: &[u8]) -> Result<Self> {
+        Stated::read(bytes)?.described()
+    }
+}
+
+/// The fields of a description before its parameters are chosen, which may take long for plans of
+/// an insecure degree.
+struct Stated {
+    plan: Plan,
+    seed: [u8; 32],
+    records: u64,
+    attempt: u32,
+    version: u64,
+    digest: [u8; 32],
+}
+
+impl Stated {
+    fn read(bytes: &[u8]) -> Result<Self> {
         let kind = Kind::Description;
         let mut reader = Reader::new(kind, bytes)?;
-        let [records, record_bytes, by_key, log_n] =
+        let [planned, record_bytes, by_key, log_n] =
             [reader.number()?, reader.number()?, reader.number()?, reader.number()?];
         let seed = reader.array()?;
-        let [present, attempt, version] = [reader.number()?, reader.number()?, reader.number()?];
+        let [records, attempt, version] = [reader.number()?, reader.number()?, reader.number()?];
         let digest = reader.array()?;
         reader.end()?;
         let small = |number: u64| u32::try_from(number).map_err(|_| kind.damaged("a number is too large"));
-        if by_key > 1 || present > records {
+        if by_key > 1 || records > planned {
             return Err(kind.damaged("its numbers contradict one another"));
         }
         let record_bytes = small(record_bytes)? as usize;
         let insecure_log_n = Some(small(log_n)?).filter(|&log_n| log_n != 0);
-        let plan = Plan { records, record_bytes, by_key: by_key == 1, insecure_log_n };
-        let attempt = small(attempt)?;
-        Ok(Self { params: plan.params()?, seed, records: present, attempt, version, digest })
+        let plan = Plan { records: planned, record_bytes, by_key: by_key == 1, insecure_log_n };
+        Ok(Self { plan, seed, records, attempt: small(attempt)?, version, digest })
+    }
+
+    fn described(self) -> Result<Description> {
+        let Self { plan, seed, records, attempt, version, digest } = self;
+        Ok(Description { params: plan.params()?, seed, records, attempt, version, digest })
     }
 }

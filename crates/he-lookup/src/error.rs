@@ -90,6 +90,12 @@ pub enum Error {
         /// The reason.
         why: String,
     },
+    /// A description states parameters without security, under which queries hide nothing.
+    #[error("the description states an insecure degree of 2^{log_n}, which hides nothing")]
+    Insecure {
+        /// log2 of the degree.
+        log_n: u32,
+    },
     /// More queries than one scan takes, or none.
     #[error("{found} queries were given, and a scan takes 1 to {most}")]
     Queries {
@@ -135,6 +141,7 @@ impl Error {
             Self::OtherDatabase { .. } => "fetch the present description and query again",
             Self::ForeignAnswer => "read an answer by the key and for the record of its query",
             Self::Damaged { .. } => "fetch it again from where it was made",
+            Self::Insecure { .. } => "do not query this database",
             Self::Queries { .. } => "answer them in several scans",
             Self::Core(error) => return error.hint().map(|hint| hint.to_string()),
         };

@@ -40,6 +40,14 @@ impl Query {
         self.database
     }
 
+    /// The version of the database that a query in bytes is for, for those who send it on.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`](crate::Error::Damaged) unless the bytes are a query to some database.
+    pub fn database_of(bytes: &[u8]) -> Result<Identity> {
+        Ok(Identity(Reader::new(Kind::Query, bytes)?.array()?))
+    }
+
     /// The query as bytes, with a checksum.
     pub fn to_bytes(&self, params: &Params) -> Vec<u8> {
         let mut bytes = frame::begin(Kind::Query, Self::bytes(params) - AROUND);

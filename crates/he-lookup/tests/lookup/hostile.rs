@@ -54,6 +54,16 @@ fn changes_that_do_not_fit_change_nothing() {
     assert_eq!(here, before);
 }
 
+/// A server cannot talk clients into parameters that hide nothing.
+#[test]
+fn insecure_descriptions_are_refused() {
+    let of = |plan: &Plan| Description::new(plan, [1; 32]).unwrap();
+    let weak = Description::from_bytes(&of(&plan()).to_bytes()).unwrap_err();
+    assert!(matches!(weak, Error::Insecure { log_n: 5 }), "{weak}");
+    let secure = of(&Plan::index(150, 4));
+    assert_eq!(Description::from_bytes(&secure.to_bytes()).unwrap(), secure);
+}
+
 /// Every byte that is changed, and every end that is cut off, is one error and never a panic.
 #[test]
 fn damaged_bytes_are_refused() {
@@ -66,7 +76,7 @@ fn damaged_bytes_are_refused() {
     let key = ClientKey::generate(&mut rng).expose_bytes().to_vec();
     type Read<'a> = Box<dyn Fn(&[u8]) -> Result<(), Error> + 'a>;
     let objects: [(Vec<u8>, Read<'_>); 5] = [
-        (description.to_bytes(), Box::new(|bytes| Description::from_bytes(bytes).map(|_| ()))),
+        (description.to_bytes(), Box::new(|bytes| Description::from_bytes_insecure(bytes).map(|_| ()))),
         (
             query.to_bytes(description.params()),
             Box::new(|bytes| Query::from_bytes(description, bytes).map(|_| ())),
@@ -96,6 +106,8 @@ fn damaged_bytes_are_refused() {
             assert!(others == bytes || read(others).is_err());
         }
     }
+    assert_eq!(Query::database_of(&objects[1].0).unwrap(), description.identity());
+    assert!(Query::database_of(&objects[4].0).is_err(), "a key is not sent as a query");
     assert!(Pack::from_bytes(description, 1, &objects[3].0).is_err());
     let (first, rest) = here.packs().split_first().unwrap();
     assert!(Database::from_packs(description.clone(), rest.to_vec()).is_err());
