@@ -48,6 +48,8 @@ pub use lookup::{
     Lookup, LookupAnswer, LookupAppend, LookupInfo, LookupKeygen, LookupPrepare, LookupQuery, LookupRead,
     LookupRecord, LookupStep, LookupUpdate,
 };
+#[cfg(feature = "client")]
+pub use lookup::{LookupFetch, LookupGet};
 pub use model::{Compile, Infer};
 pub use needs::{BigCkksNeeds, CkksNeeds, ExactNeeds, Needs, TfheNeeds};
 pub use params::{Params, ParamsScheme};

@@ -5,6 +5,7 @@
 //! answer, a busy service) are tried again for about half a minute. A secret key is refused before
 //! a connection is opened.
 
+mod lookup;
 mod search;
 
 pub use search::RemoteIndex;

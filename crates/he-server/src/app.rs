@@ -5,6 +5,7 @@ use crate::db::{Bounds, Database, Tenant};
 use crate::health::Health;
 use crate::hold::{self, Hold};
 use crate::jobs::{self, Jobs};
+use crate::lookups::Lookups;
 use crate::metrics::Metrics;
 use crate::models::Models;
 use crate::page::Page;
@@ -35,6 +36,8 @@ pub struct App {
     pub jobs: Arc<Jobs>,
     /// Models for encrypted examples.
     pub models: Arc<Models>,
+    /// Databases for private look-ups.
+    pub lookups: Arc<Lookups>,
     /// The counters.
     pub metrics: Arc<Metrics>,
     /// The rates of requests.
@@ -73,7 +76,8 @@ fn bounds(config: &Config) -> Bounds {
 }
 
 impl App {
-    /// Opens database, store and models, and takes up the unfinished work of an earlier run.
+    /// Opens database, store, models and databases for look-ups, and takes up the unfinished work
+    /// of an earlier run.
     ///
     /// # Errors
     /// [`StartError`] if something cannot be opened.
@@ -88,6 +92,7 @@ impl App {
         let store = Store::open(config.store.as_deref(), &config.data).map_err(StartError::io(place))?;
         let space = Arc::new(Space::new(&config.data, config.reserve));
         let (metrics, models) = (Arc::<Metrics>::default(), Arc::new(models));
+        let lookups = Lookups::open(&config, &metrics).await?;
         let [db_of_jobs, db_of_uploads] = [&db; 2].map(Database::clone);
         let jobs = Jobs::new(&config, db_of_jobs, store.clone(), Arc::clone(&models), Arc::clone(&metrics));
         let uploads =
@@ -101,6 +106,7 @@ impl App {
             uploads,
             jobs,
             models,
+            lookups,
             metrics,
             rates: Rates::new(config.rates.0, config.rates.1, config.address_guests),
             long_requests: LongRequests::new(LONG, (config.connections.1 / 2).max(LONG)),
@@ -138,9 +144,18 @@ impl App {
         })
     }
 
-    /// Reads the certificate of HTTPS again, for connections from now on. A certificate
-    /// that cannot be used is logged, and the old one stays.
+    /// Reads the certificate of HTTPS again, for connections from now on, and the databases for
+    /// look-ups that have changed. A failure is logged, and what was there stays.
     pub fn reload(&self) {
+        if self.config.lookups.is_some() {
+            let lookups = Arc::clone(&self.lookups);
+            tokio::task::spawn_blocking(move || match lookups.reload() {
+                Ok(()) => {
+                    tracing::info!(names = ?lookups.names(), "the databases for look-ups were read again")
+                }
+                Err(error) => tracing::error!(%error, "the databases for look-ups stay what they were"),
+            });
+        }
         #[cfg(feature = "tls")]
         if let Some(tls) = &self.tls {
             match tls.reload() {

@@ -4,6 +4,7 @@ mod about;
 mod files;
 mod indexes;
 mod jobs;
+mod lookups;
 mod models;
 mod openapi;
 mod sessions;
@@ -62,6 +63,10 @@ pub fn router(app: Arc<App>) -> Router {
         .route("/v1/jobs/{id}", get(jobs::job).delete(jobs::cancel))
         .route("/v1/models", get(models::list))
         .route("/v1/models/{name}/content", get(models::content))
+        .route("/v1/lookups", get(lookups::list))
+        .route("/v1/lookups/{name}", get(lookups::one))
+        .route("/v1/lookups/{name}/description", get(lookups::description))
+        .route("/v1/lookups/{name}/answers", post(lookups::answer))
         .route("/v1/operations", get(about::operations))
         .route("/v1/info", get(about::info))
         .route("/openapi.json", get(about::openapi))

@@ -9,6 +9,7 @@
 //! - [`app`]: the service; [`serve`]: its connections; [`tenants`] and [`tokens`]: those who may
 //!   use it;
 //! - `http`: the routes, `uploads`, `arriving`, `jobs` and `queue`: what they do;
+//! - `lookups`: databases for private look-ups, and `scans`: the threads that answer queries;
 //! - `places`, `rates`, `turns`, `space`: what keeps clients from each other; `host` and `address`:
 //!   by which name they ask, and who counts as one;
 //! - `db`: metadata in SQLite or PostgreSQL; `store`: bytes in a folder or a store like S3.
@@ -51,6 +52,7 @@ mod ids;
 mod indexes;
 mod jobs;
 pub mod logs;
+mod lookups;
 mod metrics;
 mod models;
 mod operations;
@@ -62,6 +64,7 @@ mod queue;
 mod rates;
 mod reach;
 mod request;
+mod scans;
 pub mod serve;
 pub mod settings;
 mod space;

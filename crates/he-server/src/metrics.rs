@@ -33,6 +33,8 @@ pub struct Metrics {
     refused: AtomicU64,
     jobs: [AtomicU64; 3],
     limited: AtomicU64,
+    queries: AtomicU64,
+    scans: AtomicU64,
     gave_way: AtomicU64,
     turned_away: AtomicU64,
 }
@@ -78,6 +80,17 @@ impl Metrics {
     /// A request came too early.
     pub fn limited(&self) {
         self.limited.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A database is scanned for so many queries.
+    pub fn scanned(&self, queries: u64) {
+        self.queries.fetch_add(queries, Ordering::Relaxed);
+        self.scans.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The queries to databases, and the scans for them.
+    pub fn scans(&self) -> (u64, u64) {
+        (self.queries.load(Ordering::Relaxed), self.scans.load(Ordering::Relaxed))
     }
 
     /// A connection was closed for a newcomer, or because it took too long.
@@ -157,6 +170,9 @@ pub fn text(metrics: &Metrics, now: Gauges) -> String {
         "Requests refused because they came too often.",
         &one(number(&metrics.limited)),
     );
+    let (queries, scans) = metrics.scans();
+    family("lookups_total", "counter", "Queries to databases.", &one(queries as f64));
+    family("scans_total", "counter", "Scans of databases for queries.", &one(scans as f64));
     let closed = [("gave-way", &metrics.gave_way), ("turned-away", &metrics.turned_away)];
     let closed = closed.map(|(why, count)| (format!("{{why=\"{why}\"}}"), number(count)));
     family("connections_closed_total", "counter", "Connections closed to make room.", &closed);

@@ -68,6 +68,16 @@ macro_rules! with_settings {
             ///
             /// Who may use the service may also download them: clients encrypt by them.
             models: std::path::PathBuf, "PATH", "HE_SERVE_MODELS";
+            /// Folder of databases for private look-ups (he-cli lookup prepare), or one of them
+            ///
+            /// Who may use the service may ask for any of their records. SIGHUP reads those again
+            /// that have changed.
+            lookups: std::path::PathBuf, "PATH", "HE_SERVE_LOOKUPS";
+            /// Memory of these databases together, which one takes twice while it is read
+            /// [default: 4096]
+            lookup_mib: u64, "MIB", "HE_SERVE_LOOKUP_MIB";
+            /// Queries to a database that one scan answers [default: 8]
+            lookup_queries: u16, "N", "HE_SERVE_LOOKUP_QUERIES";
             /// Folder with the page, in place of the one in the program
             page: std::path::PathBuf, "FOLDER", "HE_SERVE_PAGE";
             /// Certificate chain of HTTPS, in PEM
@@ -252,6 +262,12 @@ pub struct Config {
     pub guests: bool,
     /// The folder of models, or one of them.
     pub models: Option<PathBuf>,
+    /// The folder of databases for private look-ups, or one of them.
+    pub lookups: Option<PathBuf>,
+    /// The memory of these databases together, in bytes.
+    pub lookup_memory: u64,
+    /// The queries of one scan.
+    pub lookup_queries: usize,
     /// The folder of the page.
     pub page: Option<PathBuf>,
     /// Certificate chain and private key.
@@ -391,6 +407,9 @@ impl Config {
         if settings.running_jobs == Some(0) {
             return bad("running-jobs", "at least 1 is needed");
         }
+        if settings.lookup_queries.is_some_and(|queries| !(1..=256).contains(&queries)) {
+            return bad("lookup-queries", "1 to 256 are possible");
+        }
         if settings.job_minutes == Some(0) {
             return bad("job-minutes", "at least 1 is needed");
         }
@@ -423,6 +442,9 @@ impl Config {
             database,
             store: settings.store,
             models: settings.models,
+            lookups: settings.lookups,
+            lookup_memory: mib(settings.lookup_mib.unwrap_or(1 << 12)),
+            lookup_queries: usize::from(settings.lookup_queries.unwrap_or(8)),
             page: settings.page,
             tls,
             trace_key: trace_key.map(Arc::new),
@@ -521,6 +543,7 @@ mod tests {
         assert!(!config(public).unwrap().guests);
         for settings in [
             Settings { running_jobs: Some(0), ..Settings::default() },
+            Settings { lookup_queries: Some(0), ..Settings::default() },
             Settings { connections: Some(0), ..Settings::default() },
             Settings { job_minutes: Some(0), ..Settings::default() },
             Settings { guest_job_minutes: Some(0), ..Settings::default() },

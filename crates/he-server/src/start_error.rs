@@ -77,9 +77,17 @@ pub enum StartError {
         /// The folder.
         path: String,
     },
-    /// A model cannot be read.
+    /// A model, or a database for look-ups, cannot be read.
     #[error(transparent)]
     Model(#[from] he_files::Error),
+    /// The databases for look-ups are too large.
+    #[error("the databases for look-ups take {needed} bytes of memory, and {most} are allowed")]
+    Lookups {
+        /// The bytes that all of them need.
+        needed: u64,
+        /// The bytes of the setting.
+        most: u64,
+    },
     /// Unfinished work of an earlier run cannot be taken up.
     #[error("cannot take up the work of an earlier run: {0}")]
     Recovery(String),
@@ -134,6 +142,7 @@ impl StartError {
             Self::Page { .. } => {
                 "give the folder that web/build.sh made, or leave the setting page out".to_owned()
             }
+            Self::Lookups { .. } => "serve fewer of them, or raise the setting lookup-mib".to_owned(),
             Self::Tls { .. } => {
                 "give a chain and its private key in PEM, which this process may read".to_owned()
             }

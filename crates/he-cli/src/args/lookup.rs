@@ -1,6 +1,8 @@
 //! The options of `lookup`.
 
 use super::DeviceFlag;
+#[cfg(feature = "client")]
+use super::server::ServerFlags;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
@@ -38,6 +40,16 @@ pub enum LookupStep {
     /// Answer a query, without any secret
     #[command(after_help = "Example:\n  he-cli lookup answer words/ query -o answer")]
     Answer(LookupAnswer),
+    /// Look a record up on a service: query, answer and read in one
+    #[cfg(feature = "client")]
+    #[command(after_help = "Example:\n  \
+        he-cli lookup get words --entry salt -k client.key --server https://he.example.org -o -")]
+    Get(LookupGet),
+    /// Fetch the description of a database from a service
+    #[cfg(feature = "client")]
+    #[command(after_help = "Example:\n  \
+        he-cli lookup fetch words --server https://he.example.org -o description.lookup")]
+    Fetch(LookupFetch),
     /// Read an answer
     #[command(after_help = "Example:\n  \
         he-cli lookup read description.lookup answer --entry salt -k client.key -o -")]
@@ -146,7 +158,7 @@ pub struct LookupQuery {
 /// `lookup answer`.
 #[derive(Debug, Args)]
 pub struct LookupAnswer {
-    /// Folder of the database
+    /// Folder of the database; with --server, its name there
     pub database: PathBuf,
     /// The query that lookup query wrote
     pub query: PathBuf,
@@ -154,6 +166,38 @@ pub struct LookupAnswer {
     pub to: LookupOutput,
     #[command(flatten)]
     pub device: DeviceFlag,
+    #[cfg(feature = "client")]
+    #[command(flatten)]
+    pub server: ServerFlags,
+}
+
+/// `lookup get`.
+#[cfg(feature = "client")]
+#[derive(Debug, Args)]
+pub struct LookupGet {
+    /// The name of the database there
+    pub database: PathBuf,
+    #[command(flatten)]
+    pub record: LookupRecord,
+    /// The key of the client, which is never sent
+    #[arg(short, long, value_name = "FILE")]
+    pub key: PathBuf,
+    #[command(flatten)]
+    pub to: LookupOutput,
+    #[command(flatten)]
+    pub server: ServerFlags,
+}
+
+/// `lookup fetch`.
+#[cfg(feature = "client")]
+#[derive(Debug, Args)]
+pub struct LookupFetch {
+    /// The name of the database there
+    pub database: PathBuf,
+    #[command(flatten)]
+    pub to: LookupOutput,
+    #[command(flatten)]
+    pub server: ServerFlags,
 }
 
 /// `lookup read`.

@@ -1,5 +1,8 @@
 //! `lookup`: databases, queries and answers of private look-ups.
 
+#[cfg(feature = "client")]
+mod remote;
+
 use crate::args::{
     Lookup, LookupAnswer, LookupAppend, LookupInfo, LookupKeygen, LookupPrepare, LookupQuery, LookupRead,
     LookupRecord, LookupStep, LookupUpdate,
@@ -30,6 +33,10 @@ pub(super) fn run(args: &Lookup) -> Result<Summary> {
         LookupStep::Keygen(args) => keygen(args),
         LookupStep::Query(args) => query(args),
         LookupStep::Answer(args) => answer(args),
+        #[cfg(feature = "client")]
+        LookupStep::Get(args) => remote::get(args),
+        #[cfg(feature = "client")]
+        LookupStep::Fetch(args) => remote::fetch(args),
         LookupStep::Read(args) => read(args),
         LookupStep::Info(args) => info(args),
     }
@@ -137,15 +144,30 @@ fn client(description: &Description, key: &Path) -> Result<Client<Device>> {
     own(Client::new(description, key, &ring))
 }
 
+/// A query for a record.
+fn asked(client: &Client<Device>, record: &LookupRecord) -> Result<Query> {
+    let LookupRecord { number, entry } = record;
+    own(match (number, entry) {
+        (Some(number), _) => client.query(*number, &mut rng()?),
+        (None, entry) => client.query_key(entry.as_deref().unwrap_or_default().as_bytes(), &mut rng()?),
+    })
+}
+
+/// The record of an answer.
+fn found(client: &Client<Device>, record: &LookupRecord, answer: &Answer) -> Result<Vec<u8>> {
+    let LookupRecord { number, entry } = record;
+    let found = own(match (number, entry) {
+        (Some(number), _) => client.read(answer, *number).map(Some),
+        (None, entry) => client.read_key(answer, entry.as_deref().unwrap_or_default().as_bytes()),
+    })?;
+    found.ok_or_else(|| CliError::new("the database has no such key").hint("keys are compared byte by byte"))
+}
+
 fn query(args: &LookupQuery) -> Result<Summary> {
     stdin_once([&*args.description, &*args.key])?;
     let description = lookup::description(&args.description)?;
     let client = client(&description, &args.key)?;
-    let LookupRecord { number, entry } = &args.record;
-    let query = own(match (number, entry) {
-        (Some(number), _) => client.query(*number, &mut rng()?),
-        (None, entry) => client.query_key(entry.as_deref().unwrap_or_default().as_bytes(), &mut rng()?),
-    })?;
+    let query = asked(&client, &args.record)?;
     let options = OutputOptions { force: args.to.force, ..OutputOptions::default() };
     let output = stdio::create(&args.to.output, options, Text::No, &[&args.description, &args.key])?;
     let bytes = query.to_bytes(description.params());
@@ -155,6 +177,10 @@ fn query(args: &LookupQuery) -> Result<Summary> {
 }
 
 fn answer(args: &LookupAnswer) -> Result<Summary> {
+    #[cfg(feature = "client")]
+    if let Some(url) = &args.server.server {
+        return remote::answer(args, url);
+    }
     let database = LookupFolder::open(&args.database)?;
     let description = database.description();
     let query = object(&args.query, |bytes| Query::from_bytes(description, bytes))?;
@@ -175,14 +201,7 @@ fn read(args: &LookupRead) -> Result<Summary> {
     let description = lookup::description(&args.description)?;
     let client = client(&description, &args.key)?;
     let answer = object(&args.answer, |bytes| Answer::from_bytes(&description, bytes))?;
-    let LookupRecord { number, entry } = &args.record;
-    let found = own(match (number, entry) {
-        (Some(number), _) => client.read(&answer, *number).map(Some),
-        (None, entry) => client.read_key(&answer, entry.as_deref().unwrap_or_default().as_bytes()),
-    })?;
-    let Some(record) = found else {
-        return Err(CliError::new("the database has no such key").hint("keys are compared byte by byte"));
-    };
+    let record = found(&client, &args.record, &answer)?;
     let options = OutputOptions { force: args.to.force, private: true, ..OutputOptions::default() };
     let output = stdio::create(&args.to.output, options, Text::IfSo, &[&args.answer, &args.key])?;
     output.holding(&record)?.commit()?;

@@ -5,6 +5,8 @@
 #[path = "../../../he-server/tests/service/client.rs"]
 #[allow(dead_code)]
 mod client;
+#[cfg(feature = "client")]
+mod lookup;
 mod operating;
 #[cfg(feature = "client")]
 mod search;

@@ -6,7 +6,7 @@ use crate::io::output::{Output, OutputOptions, create_dir};
 use crate::watch::{Meter, Stage, Watch};
 use he::Device;
 use he_core::ring::Ring;
-use he_lookup::{Answer, Database, Description, Pack, Params, Passage, Plan, Preparer, Query, Rows};
+use he_lookup::{Answer, Database, Description, Pack, Params, Passage, Plan, Preparer, Query, Rows, Server};
 use std::collections::BTreeSet;
 use std::io::SeekFrom;
 use std::ops::Range;
@@ -280,6 +280,21 @@ impl LookupFolder {
         before.difference(&after).for_each(|path| drop(std::fs::remove_file(path)));
         *self = next;
         Ok(changed.len())
+    }
+
+    /// Brings the database to the device of a ring, for scans of at most so many queries each.
+    ///
+    /// # Errors
+    /// A file is damaged or cannot be read; the device fails.
+    pub fn server(&self, ring: &Ring<Device>, queries: usize) -> Result<Server<Device>> {
+        let mut failed = None;
+        let packs = (0..self.hashes.len())
+            .map_while(|number| self.pack(number).map_err(|error| failed = Some(error)).ok());
+        let server = Server::new(&self.description, ring, packs, queries);
+        match failed {
+            Some(error) => Err(error),
+            None => Ok(server?),
+        }
     }
 
     /// Answers queries by one passage of all packs: memory is bounded by one of them.

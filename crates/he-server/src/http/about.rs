@@ -29,6 +29,7 @@ pub async fn info(State(app): Shared, from: Result<Who, Problem>) -> Answer<Json
         "devices": app.config.devices.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "guests": app.config.guests,
         "models": app.models.names(),
+        "lookups": app.lookups.names(),
         "trace_signer": app.config.trace_key.as_ref().map(|key| key.verifying_key().to_string()),
         "limits": { "upload_bytes": app.config.max_upload },
     });

@@ -25,6 +25,10 @@ fn id() -> Value {
     })
 }
 
+fn name() -> Value {
+    json!({ "name": "name", "in": "path", "required": true, "schema": { "type": "string" } })
+}
+
 fn header(name: &str, required: bool, schema: Value) -> Value {
     json!({ "name": name, "in": "header", "required": required, "schema": schema })
 }
@@ -239,10 +243,32 @@ pub fn description() -> Value {
             "/v1/models/{name}/content",
             json!({ "get": operation(
             "The file of a model, by which clients encrypt examples",
-            vec![json!({ "name": "name", "in": "path", "required": true, "schema": { "type": "string" } })],
+            vec![name()],
             None,
             vec![("200", json!({ "description": "The file", "content": binary() })),
                 ("304", plain("It is known"))]) }),
+        ),
+        (
+            "/v1/lookups",
+            json!({ "get": without_token(operation(
+            "Lists the databases for private look-ups", vec![], None,
+            vec![("200", answer("The databases", "Lookups"))])) }),
+        ),
+        (
+            "/v1/lookups/{name}",
+            json!({ "get": operation("Describes a database", vec![name()], None,
+                vec![("200", answer("The database", "Lookup"))]) }),
+        ),
+        (
+            "/v1/lookups/{name}/description",
+            json!({ "get": operation("The public description, by which clients ask", vec![name()], None,
+                vec![("200", json!({ "description": "The file", "content": binary() }))]) }),
+        ),
+        (
+            "/v1/lookups/{name}/answers",
+            json!({ "post": operation("Answers a query, of which nothing is kept", vec![name()],
+                Some(json!({ "required": true, "content": binary() })),
+                vec![("200", json!({ "description": "The answer", "content": binary() }))]) }),
         ),
         (
             "/v1/operations",
@@ -346,6 +372,21 @@ fn schemas() -> Value {
                     "bootstrap_key_bytes": { "type": ["integer", "null"] },
                 },
             } } },
+        },
+        "Lookups": {
+            "type": "object", "required": ["lookups"],
+            "properties": { "lookups": { "type": "array", "items": schema("Lookup") } },
+        },
+        "Lookup": {
+            "type": "object",
+            "required": ["name", "database", "version", "digest", "by", "records", "planned_records",
+                "record_bytes", "query_bytes", "answer_bytes", "scanned_bytes", "log2_failure"],
+            "properties": {
+                "name": text, "database": text, "version": bytes(), "digest": text,
+                "by": { "enum": ["number", "key"] }, "records": bytes(), "planned_records": bytes(),
+                "record_bytes": bytes(), "query_bytes": bytes(), "answer_bytes": bytes(),
+                "scanned_bytes": bytes(), "log2_failure": { "type": "number" },
+            },
         },
         "NewIndex": {
             "type": "object", "required": ["plan"], "additionalProperties": false,

@@ -9,6 +9,7 @@ mod fairness;
 mod fixtures;
 mod hostile;
 mod indexes;
+mod lookups;
 mod measures;
 mod models;
 mod operating;
