@@ -6,6 +6,8 @@ pub mod arguments;
 pub mod command;
 pub mod description;
 pub mod index;
+pub mod intersection;
+pub mod lookup;
 pub mod model;
 pub mod onnx;
 pub mod picture;
@@ -36,6 +38,8 @@ targets!(
     command,
     description,
     index,
+    intersection,
+    lookup,
     model,
     onnx,
     picture,

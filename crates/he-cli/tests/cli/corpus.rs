@@ -47,6 +47,8 @@ replay!(
     command,
     description,
     index,
+    intersection,
+    lookup,
     model,
     onnx,
     picture,
