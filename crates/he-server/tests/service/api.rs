@@ -335,7 +335,7 @@ fn the_description_is_true() {
             }
         }
     }
-    assert_eq!(operations, 36);
+    assert_eq!(operations, 40);
     nobody.send("POST", "/v1/sessions", &[], b"").problem(403);
 }
 
