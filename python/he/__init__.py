@@ -14,7 +14,7 @@ Examples
 array(3.604)
 """
 
-from he import files, linear, moments, search
+from he import files, intersect, linear, lookup, moments, search
 from he._he import (
     AesKey,
     BootstrapKeys,
@@ -95,7 +95,9 @@ __all__ = [
     "cov",
     "devices",
     "files",
+    "intersect",
     "linear",
+    "lookup",
     "lstsq",
     "moments",
     "search",

@@ -30,6 +30,8 @@ from typing import Any, BinaryIO, Final, cast
 
 from he._he import Error
 from he.files import EncryptedFile, Place
+from he.lookup import Client as LookupClient
+from he.lookup import ClientKey, Description, Record
 from he.search import Index, segments_of
 
 __all__ = ["RemoteFile", "Service", "ServiceError"]
@@ -43,6 +45,8 @@ _TUS: Final = {"Tus-Resumable": "1.0.0"}
 _FRAME: Final = struct.Struct("<4sHH32sQ")
 _CHECKSUM: Final = 32
 _SECRET_KINDS: Final = {2: "a secret key", 10: "an AES key", 21: "a secret key", 26: "a secret key"}
+#: How queries of private look-ups begin: nothing else is sent as one, such as the key of a client.
+_QUERY: Final = b"HELK\x02"
 _FINAL: Final = ("done", "failed", "cancelled")
 
 
@@ -576,6 +580,64 @@ class Service:
             known = self._key_sets.items()
             self._key_sets = {of: name for of, name in known if name != info["key_set"]}
 
+    # Private look-ups
+
+    def lookups(self) -> list[dict[str, Any]]:
+        """Return what the service says of its databases for private look-ups."""
+        return list(self._json("GET", "/v1/lookups")["lookups"])
+
+    def lookup_description(self, name: str) -> Description:
+        """Fetch the public description of a database.
+
+        Raises
+        ------
+        ServiceError
+            There is no such database, or the service does not answer.
+        he.ParameterError
+            The description states parameters without security.
+        """
+        return Description(self._lookup("GET", f"{_lookup(name)}/description", None, 1 << 16))
+
+    def lookup_answer(self, name: str, query: bytes) -> bytes:
+        """Return the answer to a query of `he.lookup.Client`.
+
+        Raises
+        ------
+        ServiceError
+            The query is damaged, or for another version of the database (status 409); too many
+            queries wait; the service does not answer.
+        ValueError
+            The bytes are not a query, so that nothing was sent.
+        """
+        if query[:5] != _QUERY:
+            raise ValueError("these bytes are not a query: give what he.lookup.Client.query returned")
+        return self._lookup("POST", f"{_lookup(name)}/answers", query, 1 << 32)
+
+    def look_up(self, name: str, key: ClientKey, record: Record) -> bytes | None:
+        """Look a record up: description, query, answer and reading in one.
+
+        Parameters
+        ----------
+        name : str
+            The name of the database there; `lookups` lists them.
+        key : he.lookup.ClientKey
+            The secret of the client, which is not sent.
+        record : int, bytes or str
+            The number or the key of the record.
+
+        Returns
+        -------
+        bytes or None
+            The record; None for a key that is absent.
+        """
+        client = LookupClient(self.lookup_description(name), key)
+        return client.read(self.lookup_answer(name, client.query(record)), record)
+
+    def _lookup(self, method: str, path: str, body: bytes | None, most: int) -> bytes:
+        kind = {} if body is None else {"Content-Type": "application/octet-stream"}
+        answered = self._persist(lambda _: self._read(self._open(method, path, body, kind), most))
+        return cast(bytes, answered)
+
     # Computations
 
     def eval(
@@ -694,6 +756,11 @@ class Service:
         problem = job.get("error") or {}
         message = problem.get("detail") or problem.get("title") or f"the job was {job['state']}"
         raise ServiceError(message, status=problem.get("status", 500), hint=problem.get("hint"))
+
+
+def _lookup(name: str) -> str:
+    """The path of a database for look-ups."""
+    return f"/v1/lookups/{urllib.parse.quote(name, safe='')}"
 
 
 def _job(result: RemoteFile) -> str:

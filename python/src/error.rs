@@ -2,7 +2,7 @@
 
 use he_core::params::ParamsError;
 use he_core::wire::WireError;
-use he_files::error::{OperationError, OutputError, PartyError, SearchError};
+use he_files::error::{IntersectionError, LookupError, OperationError, OutputError, PartyError, SearchError};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyFileExistsError, PyFileNotFoundError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -155,6 +155,12 @@ fn hint(error: &he_files::Error) -> Option<String> {
         he_files::Error::Container(ContainerError::Cost { .. }) => {
             Some("if you know who made the file, pass allow_cost=True".to_owned())
         }
+        he_files::Error::LookupFile(LookupError::NoDatabase { .. }) => {
+            Some("make one with he.lookup.Database.prepare".to_owned())
+        }
+        he_files::Error::IntersectionFile(IntersectionError::NoSet { .. }) => {
+            Some("make one with he.intersect.Set.prepare".to_owned())
+        }
         he_files::Error::SearchFile(error) => search_hint(error).map(str::to_owned).or_else(|| error.hint()),
         error => error.hint(),
     }
@@ -202,6 +208,40 @@ fn of_search(error: &he_search::Error, text: String) -> PyErr {
     }
 }
 
+/// The exception of a file that does not serve a look-up.
+fn of_lookup_file(error: &LookupError, text: String) -> PyErr {
+    use LookupError as E;
+    match error {
+        E::NoDatabase { .. } => PyFileNotFoundError::new_err(text),
+        E::Exists { .. } => PyFileExistsError::new_err(text),
+        E::Packs { .. } => FormatError::new_err(text),
+        _ => PyValueError::new_err(text),
+    }
+}
+
+/// The exception of a look-up that cannot be prepared, asked, answered or read.
+fn of_lookup(error: &he_lookup::Error, text: String) -> PyErr {
+    use he_lookup::Error as E;
+    match error {
+        E::OtherDatabase { .. } | E::Insecure { .. } => ParameterError::new_err(text),
+        E::ForeignAnswer => KeySetError::new_err(text),
+        E::Damaged { .. } => FormatError::new_err(text),
+        E::Arrangement { .. } => Error::new_err(text),
+        _ => PyValueError::new_err(text),
+    }
+}
+
+/// The exception of a set or a message of an intersection.
+fn of_intersection(error: &he_psi::Error, text: String) -> PyErr {
+    use he_psi::Error as E;
+    match error {
+        E::NoParameters { .. } | E::Plan { .. } => ParameterError::new_err(text),
+        E::ServerKey { .. } => KeySetError::new_err(text),
+        E::Bytes { .. } | E::Point { .. } | E::Shape { .. } => FormatError::new_err(text),
+        _ => PyValueError::new_err(text),
+    }
+}
+
 /// The exception of an error of he-files.
 fn of_files(error: &he_files::Error) -> PyErr {
     use he_files::Error as E;
@@ -231,6 +271,11 @@ fn of_files(error: &he_files::Error) -> PyErr {
         E::Model(_) | E::Nn(_) => ModelError::new_err(text()),
         E::SearchFile(error) => of_search_file(error, text()),
         E::Search(error) => of_search(error, text()),
+        E::LookupFile(error) => of_lookup_file(error, text()),
+        E::Lookup(error) => of_lookup(error, text()),
+        E::IntersectionFile(IntersectionError::NoSet { .. }) => PyFileNotFoundError::new_err(text()),
+        E::IntersectionFile(_) => PyValueError::new_err(text()),
+        E::Intersection(error) => of_intersection(error, text()),
         _ => Error::new_err(text()),
     }
 }

@@ -14,9 +14,11 @@ mod function_methods;
 mod functions;
 mod index;
 mod interrupt;
+mod intersection;
 mod join;
 mod keygen;
 mod keys;
+mod lookup;
 mod model;
 mod params;
 mod party;
@@ -48,11 +50,22 @@ mod _he {
     #[pymodule_export]
     use super::functions::PyFunction;
     #[pymodule_export]
+    use super::intersection::{
+        PyIntersectClient, answer as intersect_answer, info as intersect_info, plan as intersect_plan,
+        prepare as intersect_prepare, respond as intersect_respond,
+    };
+    #[pymodule_export]
     use super::join::{concatenate, stack};
     #[pymodule_export]
     use super::keys::{
         PyBootstrapKeys, PyEvaluationKeys, PyKeys, PyPublicKey, PySecretKey, unpickled_bootstrap,
         unpickled_evaluation, unpickled_public,
+    };
+    #[pymodule_export]
+    use super::lookup::{
+        PyLookupClient, PyLookupServer, change as lookup_change, description as lookup_description,
+        info as lookup_info, keygen as lookup_keygen, prepare as lookup_prepare,
+        prepare_keys as lookup_prepare_keys,
     };
     #[pymodule_export]
     use super::model::{PyModel, unpickled as unpickled_model};

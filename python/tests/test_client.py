@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 import he
-from he import client, files
+from he import client, files, lookup
 
 HE_CLI = os.environ.get("HE_CLI") or shutil.which("he-cli")
 
@@ -260,6 +260,34 @@ def authority(folder: Path, name: str, hosts: str) -> tuple[Path, Path]:
     signer = ["-CA", f"{name}.pem", "-CAkey", f"{name}.key", "-CAcreateserial"]
     openssl("x509", "-req", "-days", "2", *signer, *files)
     return folder / f"{name}-host.pem", folder / f"{name}-host.key"
+
+
+@pytest.mark.skipif(HE_CLI is None, reason="he-cli with the feature `server` is not there")
+def test_records_are_looked_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert HE_CLI is not None
+    entries = {f"key {i}": bytes([i]) for i in range(50)}
+    database = lookup.Database.prepare_keys(tmp_path / "words", entries, device="cpu")
+    monkeypatch.setenv("HE_SERVE_LOOKUPS", str(tmp_path / "words"))
+    server = Server(HE_CLI, tmp_path)
+    try:
+        with client.Service(server.url) as service:
+            assert [of["name"] for of in service.lookups()] == ["words"]
+            assert service.lookup_description("words") == database.description
+            key = lookup.ClientKey.generate()
+            assert service.look_up("words", key, "key 7") == b"\x07"
+            assert service.look_up("words", key, "key 50") is None
+            with pytest.raises(client.ServiceError, match="no such database") as refused:
+                service.look_up("../words", key, "key 7")
+            assert refused.value.status == 404
+            with pytest.raises(ValueError, match="not a query"):
+                service.lookup_answer("words", key.expose_bytes())
+            other = lookup.Database.prepare_keys(tmp_path / "other", entries, device="cpu")
+            query = lookup.Client(other.description, key).query("key 7")
+            with pytest.raises(client.ServiceError, match="is for database") as refused:
+                service.lookup_answer("words", query)
+            assert refused.value.status == 409
+    finally:
+        server.close()
 
 
 @pytest.mark.skipif(HE_CLI is None, reason="he-cli with the feature `server` is not there")

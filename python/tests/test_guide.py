@@ -14,7 +14,14 @@ import he
 ROOT = Path(__file__).parents[2]
 
 
-CHAPTERS = ["docs/guide/src/python.md", "docs/guide/src/tenseal.md", "README.md", "python/README.md"]
+CHAPTERS = [
+    "docs/guide/src/python.md",
+    "docs/guide/src/lookup.md",
+    "docs/guide/src/intersection.md",
+    "docs/guide/src/tenseal.md",
+    "README.md",
+    "python/README.md",
+]
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
