@@ -95,6 +95,24 @@ impl LevelTable {
         Ok(table)
     }
 
+    /// The levels up to this one, with the scales that they have here.
+    pub fn up_to(&self, level: usize) -> Self {
+        let count = level + 1;
+        let mut left = count;
+        let taken = |group: &LevelGroup| {
+            let levels = group.levels.min(left);
+            left -= levels;
+            (levels > 0).then_some(LevelGroup { levels, ..*group })
+        };
+        Self {
+            levels: self.levels[..count].to_vec(),
+            groups: self.groups.iter().map_while(taken).collect(),
+            rests: self.rests[..count].to_vec(),
+            group_of: self.group_of[..count].to_vec(),
+            products: self.products[..count].to_vec(),
+        }
+    }
+
     /// From the top level down.
     fn fill_scales(&mut self, q: &[u64]) -> Result<(), ParamsError> {
         let mut scale = self.scale_log2().exp2();

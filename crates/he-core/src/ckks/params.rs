@@ -89,6 +89,35 @@ impl CkksParams {
         }))
     }
 
+    /// The levels up to this one, with the primes, the special primes and the scales that they have
+    /// here: for one who computes on these levels alone, with tables and keys of as few primes
+    /// ([`SwitchKey::of_frame`](crate::rlwe::SwitchKey::of_frame)). The words of every operation on
+    /// these levels are the same. The fingerprint is another one: files are of the whole
+    /// parameters. Values finer than doubles need the tables of all levels: such parameters stay
+    /// as they are.
+    ///
+    /// ```
+    /// let params = he_core::ckks::presets::ckks_n13_d3()?;
+    /// let low = params.up_to_level(1)?;
+    /// assert_eq!(low.levels(), &params.levels()[..2]);
+    /// assert_eq!(low.rlwe().ring().q(), &params.rlwe().ring().q()[..2]);
+    /// # Ok::<(), he_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::LevelTooHigh`](crate::Error::LevelTooHigh).
+    pub fn up_to_level(&self, level: usize) -> crate::Result<Self> {
+        let primes = self.level(level)?.primes;
+        if self.is_extended() {
+            return Ok(self.clone());
+        }
+        let rlwe = self.rlwe().up_to_primes(primes)?;
+        let table = self.0.table.up_to(level);
+        let fingerprint = fingerprint(&rlwe, &table);
+        let (noise, transform) = (NoiseModel::new(&rlwe, 1), OnceLock::new());
+        Ok(Self(Arc::new(Inner { rlwe, table, noise, fingerprint, explanation: String::new(), transform })))
+    }
+
     /// The plain description.
     pub fn spec(&self) -> CkksSpec {
         let ring = self.rlwe().ring();

@@ -168,7 +168,7 @@ impl<B: RingOps> Ring<B> {
     }
 
     /// Returns whether the ring has these primes, of which there is at least one.
-    pub(super) fn check_span(&self, span: Span) -> Result<()> {
+    pub(crate) fn check_span(&self, span: Span) -> Result<()> {
         let all = self.span();
         let exists = span.start <= span.q && span.q <= all.q && span.p <= all.p && span.limbs() > 0;
         if exists { Ok(()) } else { Err(Error::SpanMismatch { left: span, right: all }) }

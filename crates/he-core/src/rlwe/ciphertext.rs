@@ -50,6 +50,28 @@ impl<B: RingOps> RlweCiphertext<B> {
         Ok(Self { c: [c0, c1], key_set: None })
     }
 
+    /// From the words of both polynomials over any primes, which may come from anybody; of no known
+    /// key set.
+    ///
+    /// # Errors
+    /// [`Error::SpanMismatch`] for primes that the ring does not have; [`Error::Argument`] for
+    /// another number of words, and for words that are not below their prime; device errors.
+    pub fn from_words(ring: &Ring<B>, span: Span, batch: usize, words: [&[u64]; 2]) -> Result<Self> {
+        ring.check_span(span)?;
+        let run = batch.saturating_mul(ring.n()).max(1);
+        for words in words {
+            let limbs = ring.spec().moduli_of(span).zip(words.chunks(run)).enumerate();
+            for (limb, (prime, words)) in limbs {
+                if words.iter().any(|&word| word >= prime.value()) {
+                    let why = format!("a word of limb {limb} is not below {}", prime.value());
+                    return Err(Error::argument("words", why));
+                }
+            }
+        }
+        let [c0, c1] = words.map(|words| Poly::from_words(ring, span, batch, words));
+        Self::new(c0?, c1?)
+    }
+
     /// Both polynomials.
     pub fn parts(&self) -> [&Poly<Eval, B>; 2] {
         self.c.each_ref()

@@ -80,6 +80,18 @@ impl<B: RingOps> ExtendedCiphertext<B> {
         Self { key_set, ..self }
     }
 
+    /// From the two polynomials of a pair, likewise.
+    pub(crate) fn of_pair(pair: RlweCiphertext<B>) -> Result<Self> {
+        let RlweCiphertext { c: [c0, c1], key_set } = pair;
+        Ok(Self::new(c0, c1)?.of(key_set))
+    }
+
+    /// The two polynomials as a pair, which means nothing to operations on ciphertexts over the
+    /// chain.
+    pub(crate) fn into_pair(self) -> RlweCiphertext<B> {
+        RlweCiphertext { c: self.c, key_set: self.key_set }
+    }
+
     /// Both polynomials.
     pub fn parts(&self) -> [&Poly<Eval, B>; 2] {
         self.c.each_ref()

@@ -70,6 +70,20 @@ impl RlweParams {
         Self::of_any_digits(ring, vec![whole])
     }
 
+    /// Those over the first `q` primes of the chain and all special ones, with the digits as far as
+    /// they go: of keys for ciphertexts over no more primes.
+    ///
+    /// # Errors
+    /// [`ParamsError::ChainLength`] for no prime, or more than there are.
+    pub fn up_to_primes(&self, q: usize) -> Result<Self, ParamsError> {
+        let ring = self.ring();
+        let highest = ring.q().len();
+        let too_many = ParamsError::ChainLength { chain: "chain", found: q, lowest: 1, highest };
+        let prefix = ring.prefix(q, ring.p().len()).ok_or(too_many)?;
+        let digits = self.digits().iter().filter(|digit| digit.start < q);
+        Self::of_any_digits(prefix, digits.map(|digit| digit.start..digit.end.min(q)).collect())
+    }
+
     fn of_any_digits(ring: RingSpec, digits: Vec<Range<usize>>) -> Result<Self, ParamsError> {
         let mut next = 0;
         for digit in &digits {

@@ -10,9 +10,10 @@ use crate::aes::{Key, KeySize};
 use crate::backend::RingOps;
 use crate::ckks::{Ciphertext, CkksParams, CkksSpec, LevelGroup, SeededCiphertext};
 use crate::error::{Error, Result};
-use crate::ring::{Eval, Poly, Ring, Seed, Span};
+use crate::ring::{Eval, Poly, Ring, Seed, Span, uniform_row};
 use crate::rlwe::{
     EvaluationKeys, Fingerprint, KeyParams, PublicKey, RlweCiphertext, RlweParams, SecretKey, SwitchKey,
+    SwitchSource,
 };
 use crate::transcipher::SensorKey;
 use zeroize::Zeroizing;
@@ -347,6 +348,68 @@ pub(super) fn decode_switch_key<B: RingOps>(
     SwitchKey::from_bodies(rlwe, ring, seed, &bodies)
 }
 
+impl<B: RingOps> SwitchKey<B> {
+    /// Reads a relinearisation or Galois key of `params` for ciphertexts over few primes: `cut` are
+    /// the parameters [up to](RlweParams::up_to_primes) these, and `ring` is theirs. The key has
+    /// their digits and primes alone, and switches such ciphertexts to the words of the whole key.
+    ///
+    /// # Errors
+    /// The same as for [`WireKeys::insert_frame`]; [`Error::RingMismatch`] for parameters or a ring
+    /// that are not cut from these.
+    pub fn of_frame<P: SchemeParams>(
+        params: &P,
+        cut: &RlweParams,
+        ring: &Ring<B>,
+        frame: &Frame,
+    ) -> Result<(SwitchKeyUse, Self)> {
+        let (rlwe, q) = (params.rlwe(), cut.ring().q().len());
+        if rlwe.up_to_primes(q)? != *cut || ring.spec() != cut.ring() {
+            return Err(Error::RingMismatch);
+        }
+        let (used, mut fields) = key_use(params, frame)?;
+        let seed = fields.seed()?;
+        let (whole, kept, n) = (rlwe.key_span(), cut.key_span(), rlwe.ring().n());
+        let length = packed_len(rlwe.ring(), whole, 1);
+        let mut pairs = Vec::with_capacity(cut.digits().len());
+        for j in 0..rlwe.digits().len() {
+            let bytes = fields.take(length, "length")?;
+            if j >= cut.digits().len() {
+                continue;
+            }
+            let mut b = unpack(frame.kind, rlwe.ring(), whole, 1, bytes)?;
+            b.drain(q * n..whole.q * n);
+            let mut a = vec![0; b.len()];
+            for (limb, row) in a.chunks_exact_mut(n).enumerate() {
+                let prime = kept.prime(limb, whole.q);
+                uniform_row(&seed, j as u32, prime, &rlwe.ring().moduli()[prime], 0, row);
+            }
+            pairs.push([Poly::from_words(ring, kept, 1, &b)?, Poly::from_words(ring, kept, 1, &a)?]);
+        }
+        fields.end()?;
+        let mut key = Self::from_pairs(cut, ring, &pairs)?;
+        key.set_source(match used {
+            SwitchKeyUse::Relin => SwitchSource::Square,
+            SwitchKeyUse::Galois(g) => SwitchSource::Image(g),
+        })?;
+        Ok((used, key))
+    }
+}
+
+/// The use of the switching key in a frame, and the fields after it.
+fn key_use<'a>(params: &impl SchemeParams, frame: &'a Frame) -> Result<(SwitchKeyUse, Fields<'a>)> {
+    let mut fields = Fields::new(frame.kind, &frame.body);
+    if frame.kind == FrameKind::RelinKey {
+        frame.expect(FrameKind::RelinKey, params.fingerprint())?;
+        return Ok((SwitchKeyUse::Relin, fields));
+    }
+    frame.expect(FrameKind::GaloisKey, params.fingerprint())?;
+    let g = fields.u64("galois element")?;
+    match g % 2 == 1 && g < 2 * params.rlwe().ring().n() as u64 {
+        true => Ok((SwitchKeyUse::Galois(g), fields)),
+        false => Err(fields.error("galois element").into()),
+    }
+}
+
 /// Relinearisation keys are the seed of the a_j and the b_j; Galois keys have their element before.
 impl<P: SchemeParams, B: RingOps> WireKeys<P> for EvaluationKeys<B> {
     type Place<'a> = &'a Ring<B>;
@@ -371,19 +434,13 @@ impl<P: SchemeParams, B: RingOps> WireKeys<P> for EvaluationKeys<B> {
 
     fn insert_frame(&mut self, params: &P, frame: &Frame) -> Result<SwitchKeyUse> {
         let ring = self.ring().clone();
-        let mut fields = Fields::new(frame.kind, &frame.body);
-        if frame.kind == FrameKind::RelinKey {
-            frame.expect(FrameKind::RelinKey, params.fingerprint())?;
-            self.insert_relin(decode_switch_key(params.rlwe(), &ring, fields, frame.kind)?)?;
-            return Ok(SwitchKeyUse::Relin);
+        let (used, fields) = key_use(params, frame)?;
+        let key = decode_switch_key(params.rlwe(), &ring, fields, frame.kind)?;
+        match used {
+            SwitchKeyUse::Relin => self.insert_relin(key)?,
+            SwitchKeyUse::Galois(g) => self.insert_galois(g, key)?,
         }
-        frame.expect(FrameKind::GaloisKey, params.fingerprint())?;
-        let g = fields.u64("galois element")?;
-        if g.is_multiple_of(2) || g >= 2 * ring.n() as u64 {
-            return Err(fields.error("galois element").into());
-        }
-        self.insert_galois(g, decode_switch_key(params.rlwe(), &ring, fields, frame.kind)?)?;
-        Ok(SwitchKeyUse::Galois(g))
+        Ok(used)
     }
 }
 

@@ -22,7 +22,9 @@ pub use affine::{
     Affine, LUMA, blend, blend_masked, blend_masked_requirements, blend_requirements, grayscale,
     grayscale_requirements,
 };
-pub use block_transform::{BlockTransform, PreparedBlocks};
+pub use block_transform::{
+    BlockOutline, BlockParts, BlockTransform, MapPart, PartOf, PartValue, PreparedBlocks,
+};
 pub use convolution::{compact_convolution_requirements, convolution_requirements, convolve};
 pub use functions::{Comparison, CompositeSign, Function, GroupFunction, Groups, Minimax, Parity};
 pub use inner_product::{inner_product, inner_product_requirements};

@@ -1,10 +1,12 @@
 //! Sparse linear maps between tensors that span several ciphertexts.
 
+mod parts;
 mod prepared;
 mod split;
 #[cfg(test)]
 mod tests;
 
+pub use parts::{BlockOutline, BlockParts, MapPart, PartOf, PartValue};
 pub use prepared::PreparedBlocks;
 
 use super::TensorLayout;
@@ -96,12 +98,17 @@ impl BlockTransform {
         babies: usize,
     ) -> Result<Self> {
         let entries = checked(input, output, entries.into_iter())?;
-        let most = Sides::new(input, output).modulus();
-        if !(1..=most).contains(&babies) {
-            let hint = format!("from 1 to {most} are possible");
-            return Err(Error::domain("baby steps", babies.to_string(), hint));
-        }
+        Self::check_babies(input, output, babies)?;
         Ok(Self::filled(input, output, entries, babies))
+    }
+
+    fn check_babies(input: &TensorLayout, output: &TensorLayout, babies: usize) -> Result<()> {
+        let most = Sides::new(input, output).modulus();
+        if (1..=most).contains(&babies) {
+            return Ok(());
+        }
+        let hint = format!("from 1 to {most} are possible");
+        Err(Error::domain("baby steps", babies.to_string(), hint))
     }
 
     /// A matrix of any shape, row by row, from a vector of `columns` numbers to one of `rows`
@@ -187,6 +194,18 @@ impl BlockTransform {
         entries: impl Iterator<Item = (usize, usize, Complex64)>,
         babies: usize,
     ) -> Self {
+        let diagonals = Self::diagonals_of(input, output, entries, babies, |_| true);
+        Self { input: *input, output: *output, diagonals, bias: Vec::new(), babies }
+    }
+
+    /// The diagonals of entries in units of examples, of the keys that are wanted.
+    fn diagonals_of(
+        input: &TensorLayout,
+        output: &TensorLayout,
+        entries: impl Iterator<Item = (usize, usize, Complex64)>,
+        babies: usize,
+        wanted: impl Fn(&Key) -> bool,
+    ) -> BTreeMap<Key, Vec<Complex64>> {
         let sides = Sides::new(input, output);
         let (modulus, period) = (sides.modulus(), sides.period());
         let mut diagonals: BTreeMap<Key, Vec<Complex64>> = BTreeMap::new();
@@ -195,17 +214,20 @@ impl BlockTransform {
             let (from, input) = (from % sides.input, from / sides.input);
             let class = centred(from as i64 - to as i64, modulus).rem_euclid(modulus as i64);
             let (giant, baby) = steps(class as usize, babies, modulus);
+            let key = Key { output, giant, input, baby };
+            if !wanted(&key) {
+                continue;
+            }
             // Any slot congruent to the output's will do where the input is the longer one.
             let slot = if sides.input >= sides.output {
                 (from as i64 - giant - baby).rem_euclid(sides.input as i64) as usize
             } else {
                 to
             };
-            let key = Key { output, giant, input, baby };
             diagonals.entry(key).or_insert_with(|| vec![Complex64::ZERO; period])[slot] += value;
         }
         diagonals.retain(|_, diagonal| diagonal.iter().any(|z| *z != Complex64::ZERO));
-        Self { input: *input, output: *output, diagonals, bias: Vec::new(), babies }
+        diagonals
     }
 
     /// With numbers that are added to the product: (position, value), which add up to those that

@@ -7,7 +7,7 @@ use crate::circuits::ckks::TensorLayout;
 use crate::circuits::ckks::linear_transform::{Work, double_hoisting_pays};
 use crate::circuits::{Requirements, check_level};
 use crate::ckks::{
-    BabyOf, Ciphertext, CkksParams, Complex64, Evaluator, ExtendedPlaintext, Plaintext, StepGroup,
+    BabyOf, Ciphertext, CkksParams, Complex64, Encoding, Evaluator, ExtendedPlaintext, Plaintext, StepGroup,
     to_plaintexts,
 };
 use crate::error::{Error, Result};
@@ -81,15 +81,13 @@ impl BlockTransform {
     pub fn prepare<B: RingOps>(&self, ev: &Evaluator<B>, level: usize) -> Result<PreparedBlocks<B>> {
         check_level(1, level)?;
         let params = ev.params();
-        let slots = self.input.slots().max(self.output.slots());
-        let encoding = params.encoding().at_level(params, level)?.for_multiplying(params)?.slots(slots);
+        let encoding = self.encoding_of_diagonals(params, level)?;
         let diagonals = match self.prefers_double_hoisting(params, level) {
             true => Diagonals::Extended(self.encoded(|values| ev.encode_extended(values, encoding))?),
             false => Diagonals::Chain(self.encoded(|values| ev.encoder().encode(values, encoding))?),
         };
-        let below = params.encoding().at_level(params, level - 1)?.slots(self.output.slots());
-        let unit = self.output.examples();
-        let bias = self.bias.iter().map(|bias| ev.encoder().encode(&repeated(bias, unit), below));
+        let below = self.encoding_of_bias(params, level)?;
+        let bias = (0..self.bias.len()).map(|output| ev.encoder().encode(&self.bias_of(output), below));
         let bias = bias.collect::<Result<Vec<_>>>()?;
         let bytes = diagonals.bytes() + bias.iter().map(Plaintext::bytes).sum::<u64>();
         Ok(PreparedBlocks {
@@ -104,16 +102,45 @@ impl BlockTransform {
         })
     }
 
+    /// The encoding of diagonals that multiply ciphertexts of a level.
+    pub(super) fn encoding_of_diagonals(&self, params: &CkksParams, level: usize) -> Result<Encoding> {
+        let slots = self.input.slots().max(self.output.slots());
+        Ok(params.encoding().at_level(params, level)?.for_multiplying(params)?.slots(slots))
+    }
+
+    /// The encoding of the bias, one level below.
+    pub(super) fn encoding_of_bias(&self, params: &CkksParams, level: usize) -> Result<Encoding> {
+        Ok(params.encoding().at_level(params, level - 1)?.slots(self.output.slots()))
+    }
+
+    /// The numbers that are added to an output.
+    pub(super) fn bias_of(&self, output: usize) -> Vec<Complex64> {
+        repeated(&self.bias[output], self.output.examples())
+    }
+
+    /// A diagonal, rotated back, because the giant step rotates it with the sum.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] if only the outline of the map is known.
+    pub(super) fn diagonal(&self, key: &Key) -> Result<Vec<Complex64>> {
+        let period = Sides::new(&self.input, &self.output).period();
+        let turn = key.giant.rem_euclid(period as i64) as usize;
+        match self.diagonals.get(key) {
+            Some(diagonal) if diagonal.len() == period => {
+                let rotated: Vec<Complex64> =
+                    (0..period).map(|slot| diagonal[(slot + period - turn) % period]).collect();
+                Ok(repeated(&rotated, self.input.examples()))
+            }
+            _ => Err(Error::domain("diagonal", format!("{key:?} has no numbers"), "fill the part first")),
+        }
+    }
+
     fn encoded<P>(&self, encode: impl Fn(&[Complex64]) -> Result<P>) -> Result<Outputs<P>> {
         let unit = self.input.examples();
-        let period = Sides::new(&self.input, &self.output).period();
         let mut outputs: Outputs<P> = (0..self.output.ciphertexts()).map(|_| Vec::new()).collect();
-        for (&Key { output, giant, input, baby }, diagonal) in &self.diagonals {
-            // Rotated back, because the giant step rotates it with the sum.
-            let turn = giant.rem_euclid(period as i64) as usize;
-            let rotated: Vec<Complex64> =
-                (0..period).map(|slot| diagonal[(slot + period - turn) % period]).collect();
-            let term = ((input, baby * unit as i64), encode(&repeated(&rotated, unit))?);
+        for key in self.diagonals.keys() {
+            let Key { output, giant, input, baby } = *key;
+            let term = ((input, baby * unit as i64), encode(&self.diagonal(key)?)?);
             let giant = giant * unit as i64;
             match outputs[output].last_mut().filter(|(last, _)| *last == giant) {
                 Some((_, terms)) => terms.push(term),
