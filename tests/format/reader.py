@@ -1176,6 +1176,7 @@ class Reader:
         self.folder, self.say, self.slow = Path(folder), say, slow
         self.params, self.secrets, self.identities, self.sensor_keys = {}, {}, {}, {}
         self.traces = {}
+        self.contexts = {}
         self.files = {path.name: path.read_bytes() for path in sorted(self.folder.glob("*.he"))}
 
     def run(self):
@@ -1439,9 +1440,11 @@ class Reader:
         listed = lambda many: long(len(many)) + b"".join(many)
         derived = lambda what, material: derive_key(f"he-files 2026-11 trace: {what}, version 1", material)
         kind = fields.number(1)
-        need(kind < 2, "the program of a trace")
-        json_or_model = fields.take(fields.number(4)) if kind == 0 else fields.take(32)
-        text = long(kind) + (long(len(json_or_model)) if kind == 0 else b"") + json_or_model
+        need(kind < 3, "the program of a trace")
+        program = fields.take(fields.number(4)) if kind == 0 else fields.take(32)
+        text = long(kind) + (long(len(program)) if kind == 0 else b"") + program
+        place = fields.number(4) if kind == 2 else None
+        text += long(place) if kind == 2 else b""
         files = [(fields.number(1), digests()) for _ in range(fields.number(4))]
         text += long(len(files)) + b"".join(long(role) + listed(frames) for role, frames in files)
         context, made, row, names = derived("program and files", text), [], [], []
@@ -1469,7 +1472,12 @@ class Reader:
         text += b"".join(value(*one)[0] for one in result)
         need(root == derived("root", text), "the root of a trace")
         self.traces[root] = (leaves, made, head, result, (row or [bytes(32)])[0])
-        self.say(f"{name} trace of {len(made)} operations: {', '.join(names)}")
+        self.contexts[context] = (name, made)
+        if kind < 2:
+            return self.say(f"{name} trace of {len(made)} operations: {', '.join(names)}")
+        other, operations = self.contexts[program]
+        need([value(*one)[1] for one in result] == operations[place], "the result of parts")
+        self.say(f"{name} trace of {len(made)} parts of operation {place} of {other}: {', '.join(names)}")
 
     def opening(self, name, data):
         """Computes the top of the tree again, from leaves of the trace that has the same root."""

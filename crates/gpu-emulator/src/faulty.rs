@@ -88,6 +88,29 @@ struct State {
     live: BTreeSet<(Kind, u64)>,
     /// Page-locked memory that the device writes, as address and bytes.
     arriving: Vec<(usize, usize)>,
+    /// Allocations on the device, by address, and their bytes.
+    sizes: BTreeMap<u64, usize>,
+    /// The launch after which a bit flips, and the seed of its place.
+    flip: Option<(u64, u64)>,
+    launches: u64,
+}
+
+impl State {
+    /// Counts a launch. The address of the word and the bit that flips after it, if one does.
+    fn due(&mut self) -> Option<(u64, u32)> {
+        self.launches += 1;
+        let (_, seed) = self.flip.take_if(|(launch, _)| *launch == self.launches)?;
+        let words = |bytes: usize| (bytes / size_of::<u64>()) as u64;
+        let all: u64 = self.sizes.values().map(|&bytes| words(bytes)).sum();
+        let mut place = seed.checked_rem(all)?;
+        for (address, &bytes) in &self.sizes {
+            match place.checked_sub(words(bytes)) {
+                None => return Some((address + 8 * place, (seed >> 40) as u32 % 20)),
+                Some(further) => place = further,
+            }
+        }
+        None
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -127,6 +150,37 @@ impl Faulty {
         let mut state = self.state();
         state.plan = None;
         state.fired.take()
+    }
+
+    /// From now on, one bit of the device's memory flips after the launch with this number (the
+    /// next one has the number 1), and nobody is told: one of the 20 lowest bits of any word of 64
+    /// that is allocated then, which `seed` chooses.
+    pub fn flip(&self, launch: u64, seed: u64) {
+        let mut state = self.state();
+        (state.flip, state.launches) = (Some((launch, seed)), 0);
+    }
+
+    /// The launches since this was asked last.
+    pub fn count_launches(&self) -> u64 {
+        std::mem::take(&mut self.state().launches)
+    }
+
+    /// Counts a launch, and flips the bit that is due after it.
+    ///
+    /// # Safety
+    /// The stream is live.
+    unsafe fn launched(&self, stream: Handle) -> Result<()> {
+        let Some((address, bit)) = self.state().due() else { return Ok(()) };
+        let mut word = 0u64;
+        // SAFETY: the word is within an allocation that is live, and the host waits for both
+        // copies of it; the stream is live.
+        unsafe {
+            self.inner.read(stream, address, (&raw mut word).cast(), size_of::<u64>())?;
+            self.inner.synchronize(stream)?;
+            word ^= 1 << bit;
+            self.inner.write(stream, address, (&raw const word).cast(), size_of::<u64>())?;
+            self.inner.synchronize(stream)
+        }
     }
 
     /// The calls of a function of the driver so far.
@@ -215,12 +269,15 @@ impl Driver for Faulty {
 
     fn alloc(&self, bytes: usize) -> Result<u64> {
         self.gate("alloc", Asks::Memory(bytes))?;
-        self.begins(Kind::Allocation, self.inner.alloc(bytes))
+        let address = self.begins(Kind::Allocation, self.inner.alloc(bytes))?;
+        self.state().sizes.insert(address, bytes);
+        Ok(address)
     }
 
     unsafe fn free(&self, address: u64) {
         if address != 0 {
             self.ends(Kind::Allocation, address);
+            self.state().sizes.remove(&address);
         }
         // SAFETY: guaranteed by the caller.
         unsafe { self.inner.free(address) }
@@ -305,7 +362,10 @@ impl Driver for Faulty {
     unsafe fn launch(&self, stream: Handle, launch: &Launch, argument: *mut c_void) -> Result<()> {
         self.gate("launch", Asks::Memory(0))?;
         // SAFETY: guaranteed by the caller.
-        unsafe { self.inner.launch(stream, launch, argument) }
+        unsafe {
+            self.inner.launch(stream, launch, argument)?;
+            self.launched(stream)
+        }
     }
 
     fn create_event(&self) -> Result<Handle> {
@@ -371,7 +431,10 @@ impl Driver for Faulty {
     unsafe fn launch_graph(&self, stream: Handle, graph: Handle) -> Result<()> {
         self.gate("launch_graph", Asks::Memory(0))?;
         // SAFETY: guaranteed by the caller.
-        unsafe { self.inner.launch_graph(stream, graph) }
+        unsafe {
+            self.inner.launch_graph(stream, graph)?;
+            self.launched(stream)
+        }
     }
 
     unsafe fn destroy_graph(&self, graph: Handle) {

@@ -31,7 +31,8 @@ mod transcipher;
 mod value;
 
 pub use audit::{
-    Audit, Dispute, OfInference, TraceCommand, TraceKeygen, TraceOpen, TraceSign, TraceStep, TraceVerify,
+    Audit, Dispute, OfInference, TraceCommand, TraceKeygen, TraceOpen, TraceParts, TraceSign, TraceStep,
+    TraceVerify,
 };
 pub use decrypt::Decrypt;
 pub use demo::Demo;

@@ -73,6 +73,7 @@ pub mod onnx;
 mod pairs;
 mod parallel;
 mod parameters;
+mod parts;
 mod places;
 mod plain;
 pub mod program;

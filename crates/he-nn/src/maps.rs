@@ -5,7 +5,7 @@ use crate::graph::{Graph, Op};
 use crate::layers::{Kind, Layers};
 use crate::linear::Matrix;
 use he_core::circuits::Requirements;
-use he_core::circuits::ckks::{BlockTransform, TensorLayout};
+use he_core::circuits::ckks::{BlockOutline, BlockParts, BlockTransform, TensorLayout};
 use he_core::ckks::CkksParams;
 use serde::{Deserialize, Serialize};
 
@@ -174,12 +174,41 @@ impl Maps {
     /// # Errors
     /// The errors of maps, for weights whose products exceed all numbers.
     pub fn transform(&self, graph: &Graph, layers: &Layers, id: usize) -> Result<Option<BlockTransform>> {
+        let Some((map, babies)) = self.linear(graph, layers, id)? else { return Ok(None) };
+        map.to(&self.layouts[id], Search::Nothing(babies)).map(Some)
+    }
+
+    /// The parts of the map of a layer on a level, with the diagonal of one of them at most.
+    ///
+    /// # Errors
+    /// The same as for [`transform`](Self::transform), and those of levels.
+    pub fn outline(
+        &self,
+        graph: &Graph,
+        layers: &Layers,
+        id: usize,
+        (params, level): (&CkksParams, usize),
+        filled: Option<usize>,
+    ) -> Result<Option<BlockParts>> {
+        let Some((map, babies)) = self.linear(graph, layers, id)? else { return Ok(None) };
+        let (output, rows) = (&self.layouts[id], positions(&self.layouts[id]));
+        let outline = BlockOutline::new(&map.input, output, map.entries(&rows), babies)?;
+        let offsets = map.offsets(&rows);
+        let outline = if offsets.is_empty() { outline } else { outline.with_bias(offsets)? };
+        let mut parts = outline.into_parts(params, level)?;
+        if let Some(part) = filled {
+            parts.fill(part, map.entries(&rows))?;
+        }
+        Ok(Some(parts))
+    }
+
+    /// The map of a layer and its baby steps, if it is a linear one.
+    fn linear(&self, graph: &Graph, layers: &Layers, id: usize) -> Result<Option<(LinearMap, usize)>> {
         let Kind::Linear(chain) = &layers.list[id].kind else { return Ok(None) };
         let before = layers.list[..id].iter().filter(|layer| matches!(layer.kind, Kind::Linear(_))).count();
         let babies = self.packing.choices.get(before).ok_or_else(unknown)?.babies;
         let input = self.layouts[layers.list[id].inputs[0]];
-        let map = LinearMap::new(graph, layers, id, chain, input);
-        map.to(&self.layouts[id], Search::Nothing(babies)).map(Some)
+        Ok(Some((LinearMap::new(graph, layers, id, chain, input), babies)))
     }
 }
 
@@ -227,18 +256,28 @@ impl LinearMap {
         Ok((Choice { candidate, widened, babies: transform.babies() }, transform))
     }
 
+    /// The entries, for these positions of the output's elements.
+    fn entries<'a>(&'a self, rows: &'a [usize]) -> impl Iterator<Item = (usize, usize, f64)> + Clone + 'a {
+        let entries = self.matrix.entries();
+        entries.map(move |(row, column, weight)| (rows[row], self.columns[column], weight))
+    }
+
+    /// The numbers that are added at these positions, but for zeros.
+    fn offsets(&self, rows: &[usize]) -> Vec<(usize, f64)> {
+        let offsets = rows.iter().copied().zip(self.matrix.offsets());
+        offsets.filter(|(_, offset)| *offset != 0.0).collect()
+    }
+
     /// The map to a layout of the output.
     fn to(&self, output: &TensorLayout, search: Search) -> Result<BlockTransform> {
         let rows = positions(output);
-        let entries = self.matrix.entries();
-        let entries = entries.map(|(row, column, weight)| (rows[row], self.columns[column], weight));
+        let entries = self.entries(&rows);
         let transform = match search {
             Search::Slots => BlockTransform::cheapest(&self.input, output, entries),
             Search::Babies => BlockTransform::new(&self.input, output, entries),
             Search::Nothing(babies) => BlockTransform::with_babies(&self.input, output, entries, babies),
         }?;
-        let offsets = rows.iter().copied().zip(self.matrix.offsets());
-        let offsets: Vec<(usize, f64)> = offsets.filter(|(_, offset)| *offset != 0.0).collect();
+        let offsets = self.offsets(&rows);
         Ok(if offsets.is_empty() { transform } else { transform.with_bias(offsets)? })
     }
 }

@@ -1,5 +1,6 @@
 //! The options of `audit`, `dispute` and `trace`.
 
+use super::device::DeviceFlag;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
@@ -61,6 +62,12 @@ pub enum TraceStep {
     /// An auditor who has the signed root draws the places of operations, gets these alone, and
     /// gives the same places to he-cli audit --these.
     Open(TraceOpen),
+    /// Record the parts of one operation: rotations, products with one row of a map, and sums
+    ///
+    /// Two parties that differ in a linear layer of a model record its parts, each for its own
+    /// trace, and give them to he-cli dispute --parts, which finds the part that they differ in. A
+    /// judge computes it with one key.
+    Parts(TraceParts),
 }
 
 /// `trace keygen`.
@@ -119,6 +126,38 @@ pub struct TraceOpen {
     pub force: bool,
 }
 
+/// `trace parts`.
+#[derive(Debug, Args)]
+pub struct TraceParts {
+    /// The trace that infer --record wrote
+    pub trace: PathBuf,
+    /// The place of the operation, as he-cli dispute names it; the first is 0
+    #[arg(long, value_name = "PLACE")]
+    pub operation: u32,
+    /// The encrypted examples
+    #[arg(long, value_name = "FILE")]
+    pub input: PathBuf,
+    /// The evaluation key
+    #[arg(short, long, value_name = "FILE")]
+    pub key: PathBuf,
+    #[command(flatten)]
+    pub of: OfInference,
+    /// The parts to write
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+    /// A folder to keep the values between the parts in, for the judge: gigabytes without --part
+    #[arg(long, value_name = "FOLDER")]
+    pub keep: Option<PathBuf>,
+    /// Keep the values alone that this part takes, which he-cli dispute has named
+    #[arg(long, value_name = "PLACE", requires = "keep")]
+    pub part: Option<u32>,
+    /// Replace the output file if it exists
+    #[arg(long)]
+    pub force: bool,
+    #[command(flatten)]
+    pub device: DeviceFlag,
+}
+
 /// `dispute`.
 #[derive(Debug, Args)]
 pub struct Dispute {
@@ -128,10 +167,14 @@ pub struct Dispute {
     pub second: PathBuf,
     /// The encrypted inputs, to judge with; without them only the operation is found that the
     /// parties differ in
-    #[arg(long = "input", value_name = "FILE", num_args = 1.., requires = "key")]
+    #[arg(long = "input", value_name = "FILE", num_args = 1.., requires = "key", group = "judged")]
     pub inputs: Vec<PathBuf>,
+    /// The parts of that operation that both parties recorded with trace parts, to find the part
+    /// that they differ in; judged with --key, and with --values, the folder that one of them kept
+    #[arg(long, value_name = "FILE", num_args = 2, requires = "model", group = "judged")]
+    pub parts: Vec<PathBuf>,
     /// The evaluation key; for eval refresh the bootstrapping key
-    #[arg(short, long, value_name = "FILE", requires = "inputs")]
+    #[arg(short, long, value_name = "FILE", requires = "judged")]
     pub key: Option<PathBuf>,
     #[command(flatten)]
     pub of: OfInference,
@@ -147,7 +190,8 @@ pub struct OfInference {
     /// evaluation key]
     #[arg(long, value_name = "FILE")]
     pub bootstrap_key: Option<PathBuf>,
-    /// The folder that infer --keep wrote; without it, all steps before a chosen one are computed
+    /// The folder that infer --keep or trace parts --keep wrote; without it, all steps before a
+    /// chosen one are computed
     #[arg(long, value_name = "FOLDER")]
     pub values: Option<PathBuf>,
 }

@@ -5,7 +5,7 @@ use crate::error::{CliError, Result};
 use crate::progress::Shown;
 use crate::stdio::{self, Text, stdin_once};
 use crate::summary::{Summary, shown, time};
-use he_files::audit::{self, Choice, InferenceFiles, Report, Stated};
+use he_files::audit::{self, Choice, Disputed, InferenceFiles, Report, Stated};
 use he_files::bootstrap;
 use he_files::io::input::Input;
 use he_files::io::output::{Output, OutputOptions};
@@ -137,22 +137,38 @@ pub(super) fn write_signed(signed: &SignedRoot, output: Output) -> Result<()> {
 /// Computes operations of a trace again.
 fn recompute(stated: Stated<'_>, files: &Files<'_>, choice: &Choice) -> Result<Report> {
     let rng = &mut rng()?;
-    let key = Input::open(files.key)?;
-    let Some(model) = &files.of.model else {
+    if files.of.model.is_none() {
         let mut inputs = files.inputs.iter().map(Input::open).collect::<he_files::Result<Vec<_>>>()?;
+        let key = Input::open(files.key)?;
         let sources = Sources { input: inputs.remove(0), others: inputs, key };
         return Ok(audit::evaluation(stated, sources, choice, Arc::new(Shown::default()), rng)?);
-    };
+    }
     let [examples] = files.inputs else {
         return Err(CliError::usage("an inference has one input").hint("give one file with --input"));
     };
-    let model = ModelFile::open(Input::open(model)?)?;
-    let beside = files.key.with_file_name(bootstrap::KEY_NAME);
-    let bootstrap = files.of.bootstrap_key.as_ref().unwrap_or(&beside);
-    let bootstrap = model.bootstrapping().map(|_| Input::open(bootstrap)).transpose()?;
-    let opened = InferenceFiles { examples: Input::open(examples)?, key, bootstrap };
+    let model = model_of(files.of)?;
+    let opened = inference_files(&model, examples, files.key, files.of)?;
     let kept = files.of.values.as_deref();
     Ok(audit::inference(stated, &model, opened, kept, choice, &Shown::default(), rng)?)
+}
+
+/// The model of an inference.
+pub(super) fn model_of(of: &OfInference) -> Result<ModelFile> {
+    let needed = || CliError::usage("a compiled model is needed").hint("give one with --model");
+    Ok(ModelFile::open(Input::open(of.model.as_ref().ok_or_else(needed)?)?)?)
+}
+
+/// The files of an inference.
+pub(super) fn inference_files(
+    model: &ModelFile,
+    examples: &Path,
+    key: &Path,
+    of: &OfInference,
+) -> Result<InferenceFiles> {
+    let beside = key.with_file_name(bootstrap::KEY_NAME);
+    let bootstrap = of.bootstrap_key.as_ref().unwrap_or(&beside);
+    let bootstrap = model.bootstrapping().map(|_| Input::open(bootstrap)).transpose()?;
+    Ok(InferenceFiles { examples: Input::open(examples)?, key: Input::open(key)?, bootstrap })
 }
 
 /// Computes some operations of a trace again, and says what follows.
@@ -246,7 +262,8 @@ fn told(
 pub(super) fn dispute(args: &Dispute) -> Result<Summary> {
     let traces = [args.first.as_path(), &args.second];
     let files = args.key.as_deref().map(|key| Files { inputs: &args.inputs, key, of: &args.of });
-    stdin_once(traces.into_iter().chain(files.iter().flat_map(Files::all)))?;
+    let parts = args.parts.iter().map(PathBuf::as_path);
+    stdin_once(traces.into_iter().chain(parts).chain(files.iter().flat_map(Files::all)))?;
     let (first, second) = (open(&args.first)?, open(&args.second)?);
     let summary = Summary::new("dispute").path("first", &args.first).path("second", &args.second);
     let Some(found) = audit::first_difference(&first, &second)? else {
@@ -264,16 +281,56 @@ pub(super) fn dispute(args: &Dispute) -> Result<Summary> {
         .fact("name", name.clone())
         .fact("questions", found.questions)
         .line(line);
+    if let [one, other] = args.parts.as_slice() {
+        return dispute_parts(args, [&first, &second], [one, other], operation, summary);
+    }
     let Some(files) = files else { return Ok(summary) };
     let report = recompute((&first).into(), &files, &Choice::These(vec![operation]))?;
-    let right = |trace: &Trace| report.computed.iter().all(|computed| computed.agrees(trace));
-    let (line, right) = match (right(&first), right(&second)) {
-        (true, _) => (format!("{} is right there", shown(&args.first)), json!("first")),
-        (_, true) => (format!("{} is right there", shown(&args.second)), json!("second")),
+    let right = [&first, &second].map(|trace| report.computed.iter().all(|computed| computed.agrees(trace)));
+    Ok(judged(args, right, summary.fact("computed", report.computed.len())))
+}
+
+/// The summary of a judgement: whether each party is right.
+fn judged(args: &Dispute, right: [bool; 2], summary: Summary) -> Summary {
+    let (line, right) = match right {
+        [true, _] => (format!("{} is right there", shown(&args.first)), json!("first")),
+        [_, true] => (format!("{} is right there", shown(&args.second)), json!("second")),
         _ => ("neither is right".to_owned(), Value::Null),
     };
-    Ok(summary
-        .fact("right", right)
-        .fact("computed", report.computed.len())
-        .line(format!("{line}, in {}", time())))
+    summary.fact("right", right).line(format!("{line}, in {}", time()))
+}
+
+/// Finds the first part in which two parties differ, and judges it.
+fn dispute_parts(
+    args: &Dispute,
+    traces: [&Trace; 2],
+    paths: [&PathBuf; 2],
+    operation: usize,
+    summary: Summary,
+) -> Result<Summary> {
+    let model = model_of(&args.of)?;
+    let (first, second) = (open(paths[0])?, open(paths[1])?);
+    let disputed = traces.map(|trace| Disputed { trace, model: &model, operation });
+    disputed[0].check(&first)?;
+    disputed[1].check(&second)?;
+    let Some(found) = audit::first_difference(&first, &second)? else {
+        return Err(CliError::new("the parts are equal, and the results are not"));
+    };
+    let (part, all) = (found.leaf, first.operations().len());
+    let name = &first.operations()[part].name;
+    let line =
+        format!("part {part} of {all}, {name}, is the first of its parts: {} questions", found.questions);
+    let summary = summary
+        .fact("part", part)
+        .fact("part_name", name.clone())
+        .fact("part_questions", found.questions)
+        .line(line);
+    let Some(key) = &args.key else { return Ok(summary) };
+    let Some(folder) = &args.of.values else {
+        let hint = "give the folder that trace parts --keep wrote with --values";
+        return Err(CliError::new("a part is judged from the values before it").hint(hint));
+    };
+    let digest = disputed[0].judge(&first, part, key, folder)?;
+    let right = [&first, &second].map(|parts| parts.operations()[part].results == [digest]);
+    Ok(judged(args, right, summary.fact("computed", 1)))
 }

@@ -1,10 +1,12 @@
 //! `trace`: signed roots, and operations of traces by themselves.
 
-use super::audit::{check_signer, write_signed};
-use crate::args::{TraceCommand, TraceKeygen, TraceOpen, TraceSign, TraceStep, TraceVerify};
-use crate::error::Result;
+use super::audit::{self, check_signer, inference_files, model_of, write_signed};
+use crate::args::{TraceCommand, TraceKeygen, TraceOpen, TraceParts, TraceSign, TraceStep, TraceVerify};
+use crate::error::{CliError, Result};
+use crate::progress::Shown;
 use crate::stdio::{self, Text, stdin_once};
 use crate::summary::{Summary, shown};
+use he_files::audit::{Disputed, Keeping};
 use he_files::io::input::Input;
 use he_files::io::output::{Output, OutputOptions, create_dir};
 use he_files::scheme::engine::rng;
@@ -20,7 +22,35 @@ pub(super) fn run(args: &TraceCommand) -> Result<Summary> {
         TraceStep::Sign(args) => sign(args),
         TraceStep::Verify(args) => verify(args),
         TraceStep::Open(args) => open(args),
+        TraceStep::Parts(args) => parts(args),
     }
+}
+
+/// Records the parts of an operation.
+fn parts(args: &TraceParts) -> Result<Summary> {
+    let read = [&*args.trace, &args.input, &args.key];
+    stdin_once(read.into_iter().chain(args.of.model.as_deref()))?;
+    let trace = Trace::read(Input::open(&args.trace)?)?;
+    let model = model_of(&args.of)?;
+    let files = inference_files(&model, &args.input, &args.key, &args.of)?;
+    let output = audit::output(&args.output, args.force, &read)?;
+    let folder = args.keep.as_deref().map(create_dir).transpose()?;
+    let device = args.device.open()?.lead().clone();
+    let operation = args.operation as usize;
+    if operation >= trace.operations().len() {
+        let (all, why) = (trace.operations().len(), "there is no such operation in the trace");
+        return Err(CliError::new(why).hint(format!("give a place below {all}")));
+    }
+    let part = args.part.map(|part| part as usize);
+    let keep = folder.as_ref().map(|folder| Keeping { folder: folder.path(), part });
+    let kept = args.of.values.as_deref();
+    let disputed = Disputed { trace: &trace, model: &model, operation };
+    let parts = disputed.record(files, kept, device, keep, &Shown::default())?;
+    if let Some(folder) = folder {
+        folder.keep();
+    }
+    let summary = Summary::new("trace parts").path("trace", &args.trace).fact("operation", operation);
+    audit::recorded(&parts, output, &args.output, summary)
 }
 
 fn keygen(args: &TraceKeygen) -> Result<Summary> {

@@ -405,3 +405,201 @@ fn inferences_are_audited_step_by_step() {
     fs::write(&one, bytes).unwrap();
     audit_of("y.trace", &["--all", "--values", "values"]).refuses();
 }
+
+/// An inference whose linear layers have parts, with the traces of parties that differ in one.
+struct Layers {
+    dir: TempDir,
+    /// The operation in dispute.
+    operation: usize,
+}
+
+impl Layers {
+    /// The inference, and the parts of its first linear layer with rotations.
+    fn new() -> Self {
+        let dir = folder();
+        deep_model(dir.path());
+        let layers = Self { dir, operation: 0 };
+        let infer = ["infer", "x.he", "--model", "deep.plan", "-k", "keys/eval.key", "-o", "y.he"];
+        layers.at(&[&infer[..], &["--record", "y.trace", "--keep", "values"]].concat()).ok();
+        layers.parts("y.trace", "0", &["-o", "y.parts", "--keep", "between"]).ok();
+        layers
+    }
+
+    fn at(&self, args: &[&str]) -> Call {
+        he(args.iter().copied()).at(self.dir.path())
+    }
+
+    fn parts(&self, trace: &str, operation: &str, more: &[&str]) -> Call {
+        let files = ["--input", "x.he", "-k", "keys/eval.key", "--model", "deep.plan", "--values", "values"];
+        self.at(&[&["trace", "parts", trace, "--operation", operation], &files[..], more].concat())
+    }
+
+    /// The last part.
+    fn last(&self) -> usize {
+        self.read("y.parts").operations().len() - 1
+    }
+
+    fn read(&self, name: &str) -> Trace {
+        Trace::read(Input::open(self.dir.path().join(name)).unwrap()).unwrap()
+    }
+
+    fn write(&self, name: &str, parts: Parts) {
+        fs::write(self.dir.path().join(name), Trace::new(parts).unwrap().to_bytes().unwrap()).unwrap();
+    }
+
+    /// A party that has a wrong word from a part on, and a trace and parts that are consistent.
+    fn lie(&self, part: usize, rng: &mut ChaCha20Rng) {
+        let mut parts = self.read("y.parts").into_parts();
+        let mut wrong = vec![false; parts.operations.len()];
+        for at in part..wrong.len() {
+            let of_wrong = |value: &Value| matches!(value, Value::Result { operation, .. } if wrong[*operation as usize]);
+            wrong[at] = at == part || parts.operations[at].of.iter().any(of_wrong);
+            if wrong[at] {
+                parts.operations[at].results[0][rng.random_range(0..32)] ^= 1 << rng.random_range(0..8);
+            }
+        }
+        let mut trace = self.read("y.trace").into_parts();
+        for (value, result) in parts.result.iter().zip(&mut trace.operations[self.operation].results) {
+            let Value::Result { operation, .. } = *value else { panic!("a part") };
+            *result = parts.operations[operation as usize].results[0];
+        }
+        self.write("bad.parts", parts);
+        self.write("bad.trace", trace);
+    }
+
+    fn dispute(&self, first: [&str; 2], second: [&str; 2], more: &[&str]) -> Call {
+        let call = ["dispute", first[0], second[0], "--model", "deep.plan", "--parts", first[1], second[1]];
+        self.at(&[&call[..], more].concat())
+    }
+}
+
+const HONEST: [&str; 2] = ["y.trace", "y.parts"];
+const LIAR: [&str; 2] = ["bad.trace", "bad.parts"];
+const JUDGE: [&str; 4] = ["-k", "keys/eval.key", "--values", "between"];
+
+/// Whatever part of a layer is wrong, the dispute names it, and a judge who computes this one part
+/// with one key finds the party that is right.
+#[test]
+fn disputes_go_down_to_one_part() {
+    let (layers, rng) = (Layers::new(), &mut rng());
+    let known: Vec<String> =
+        layers.read("y.parts").operations().iter().map(|part| part.name.clone()).collect();
+    // One of each kind, and any.
+    let kinds = ["on level", "rotation of", "product of", ": sum turned by", "with its bias", ""];
+    for kind in kinds {
+        let of_kind: Vec<usize> = (0..known.len()).filter(|&part| known[part].contains(kind)).collect();
+        let Some(&part) = of_kind.get(rng.random_range(0..of_kind.len().max(1))) else { continue };
+        layers.lie(part, rng);
+        let swapped = rng.random();
+        let (first, second) = if swapped { (LIAR, HONEST) } else { (HONEST, LIAR) };
+        let told = json(&layers.dispute(first, second, &[&JUDGE[..], &["--json"]].concat()).ok());
+        assert_eq!((&told["operation"], &told["part"]), (&layers.operation.into(), &part.into()), "{told}");
+        assert_eq!(told["part_name"], known[part].as_str());
+        let questions = usize::BITS - (known.len() - 1).leading_zeros();
+        assert_eq!(told["part_questions"], questions);
+        assert_eq!(told["right"], if swapped { "second" } else { "first" }, "{told}");
+    }
+    // The values of the part alone are enough for the judge.
+    let taken = layers.read("y.parts").operations()[layers.last()].of.len();
+    let part = layers.last().to_string();
+    layers.parts("y.trace", "0", &["-o", "again.parts", "--keep", "few", "--part", &part]).ok();
+    assert_eq!(names(&layers.dir.path().join("few")).len(), taken);
+    layers.lie(layers.last(), rng);
+    let few = ["-k", "keys/eval.key", "--values", "few", "--json"];
+    assert_eq!(json(&layers.dispute(HONEST, LIAR, &few).ok())["right"], "first");
+    layers.parts("y.trace", "0", &["-o", "x.parts", "--keep", "few", "--part", "999"]).refuses();
+    // Without keys the part is found, and nobody judges.
+    let told = json(&layers.dispute(HONEST, LIAR, &["--json"]).ok());
+    assert!(told["part"].is_u64() && told.get("right").is_none());
+    let said = layers.dispute(HONEST, LIAR, &["-k", "keys/eval.key"]).refuses();
+    assert!(said.contains("from the values before it"), "{said}");
+}
+
+/// Parts that are not those of the operation, or do not lead to the result that their party has
+/// stated, are refused before anybody computes; so are values and keys that are not the ones.
+#[test]
+fn hostile_parts_are_refused() {
+    let (layers, rng) = (Layers::new(), &mut rng());
+    let count = layers.read("y.parts").operations().len();
+    let part = rng.random_range(1..count);
+    layers.lie(part, rng);
+    type Alter = (&'static str, &'static str, fn(&mut Parts));
+    let alterations: [Alter; 8] = [
+        ("one less", "is not the one that the model has", |p| {
+            p.operations.truncate(p.operations.len() - 1);
+            let last = p.operations.len() as u32 - 1;
+            p.result = vec![Value::Result { operation: last, part: 0 }];
+        }),
+        ("one more", "is not the one that the model has", |p| {
+            p.operations.extend(p.operations.last().cloned())
+        }),
+        ("another order", "is not the one that the model has", |p| {
+            p.operations[0] = p.operations[1].clone();
+            p.operations[0].of = vec![Value::Frame { file: 0, frame: 2 }];
+        }),
+        ("another name", "is not the one that the model has", |p| p.operations[1].name.push('x')),
+        ("two results", "is not the one that the model has", |p| p.operations[1].results.push([1; 32])),
+        ("other inputs", "is not input file", |p| p.files[0].frames[2][0] ^= 1),
+        ("another operation", "and not of the parts of", |p| {
+            let Program::Parts { operation, .. } = &mut p.program else { panic!("parts") };
+            *operation += 1;
+        }),
+        ("another result", "do not lead to the result", |p| {
+            let last = p.operations.len() - 1;
+            p.operations[last].results[0][5] ^= 1;
+        }),
+    ];
+    for (what, why, alter) in alterations {
+        let mut parts = layers.read("bad.parts").into_parts();
+        alter(&mut parts);
+        layers.write("altered.parts", parts);
+        for swapped in [false, true] {
+            let altered = ["bad.trace", "altered.parts"];
+            let (first, second) = if swapped { (altered, HONEST) } else { (HONEST, altered) };
+            let said = layers.dispute(first, second, &JUDGE).refuses();
+            assert!(said.contains(why), "{what}: {said}");
+        }
+    }
+    // The trace of an inference in place of parts, and the parts of another model's layer.
+    let said = layers.dispute(HONEST, ["bad.trace", "bad.trace"], &JUDGE).refuses();
+    assert!(said.contains("and not of the parts of"), "{said}");
+    // Another file of keys.
+    let other = ["-k", "keys/bootstrap.key", "--values", "between"];
+    let rotates = |name: &str| name.contains("rotation") && !name.ends_with(" by 0");
+    let rotation = layers.read("y.parts").operations().iter().position(|part| rotates(&part.name));
+    layers.lie(rotation.unwrap(), rng);
+    layers.dispute(HONEST, LIAR, &other).refuses();
+    // Values that are damaged, and that are not there.
+    let value = layers.read("y.parts").operations()[count - 1].of[0];
+    let digest = layers.read("y.parts").digest(value).unwrap();
+    layers.lie(count - 1, rng);
+    layers.dispute(HONEST, LIAR, &JUDGE).ok();
+    let file = layers.dir.path().join("between").join(he_files::trace::hex(&digest));
+    let mut bytes = fs::read(&file).unwrap();
+    let at = rng.random_range(0..bytes.len());
+    bytes[at] ^= 1 << rng.random_range(0..8);
+    fs::write(&file, bytes).unwrap();
+    let said = layers.dispute(HONEST, LIAR, &JUDGE).refuses();
+    assert!(said.contains("its digest is another one"), "{said}");
+    fs::remove_file(&file).unwrap();
+    let said = layers.dispute(HONEST, LIAR, &JUDGE).refuses();
+    assert!(said.contains("is not there"), "{said}");
+}
+
+/// Only linear layers have parts, and a party whose trace states another result than it computes
+/// has none.
+#[test]
+fn operations_without_parts_are_refused() {
+    let (layers, rng) = (Layers::new(), &mut rng());
+    let refresh = layers.read("y.trace").operations().iter().position(|one| one.name.contains("refresh"));
+    for place in [1, refresh.unwrap()] {
+        let outcome = layers.parts("y.trace", &place.to_string(), &["-o", "x.parts"]).run();
+        assert_eq!(outcome.code, Some(2));
+        assert!(outcome.stderr.contains("is not a linear layer"), "{}", outcome.stderr);
+    }
+    let said = layers.parts("y.trace", "99", &["-o", "x.parts"]).refuses();
+    assert!(said.contains("no such operation"), "{said}");
+    layers.lie(3, rng);
+    let said = layers.parts("bad.trace", "0", &["-o", "x.parts"]).refuses();
+    assert!(said.contains("do not lead to the result"), "{said}");
+}

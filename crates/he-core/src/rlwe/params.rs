@@ -70,8 +70,8 @@ impl RlweParams {
         Self::of_any_digits(ring, vec![whole])
     }
 
-    /// Those over the first `q` primes of the chain and all special ones, with the digits as far as
-    /// they go: of keys for ciphertexts over no more primes.
+    /// The parameters over the first `q` primes of the chain and all special ones, with the digits
+    /// as far as they go: those of keys for ciphertexts over no more primes.
     ///
     /// # Errors
     /// [`ParamsError::ChainLength`] for no prime, or more than there are.

@@ -34,7 +34,7 @@ pub struct InferenceFiles {
 }
 
 /// The same files, opened and listed.
-struct Opened<'m> {
+pub(super) struct Opened<'m> {
     inference: Inference<'m>,
     key: KeyFile<Ckks>,
     bootstrap: Option<BootstrapFile>,
@@ -42,7 +42,7 @@ struct Opened<'m> {
 }
 
 impl<'m> Opened<'m> {
-    fn new(model: &'m ModelFile, files: InferenceFiles) -> Result<Self> {
+    pub(super) fn new(model: &'m ModelFile, files: InferenceFiles) -> Result<Self> {
         let mut recording = Recording::default();
         let reader = CipherReader::new(recording.listed(Role::Input, files.examples))?;
         let inference = Inference::new(model, reader)?;
@@ -50,6 +50,11 @@ impl<'m> Opened<'m> {
         let bootstrap = files.bootstrap.filter(|_| model.bootstrapping().is_some());
         let bootstrap = bootstrap.map(|file| BootstrapFile::open(recording.listed(Role::Key, file)));
         Ok(Self { inference, key, bootstrap: bootstrap.transpose()?, recording })
+    }
+
+    /// The plan of the inference of these examples.
+    pub(super) fn plan(&self, model: &ModelFile) -> Result<Plan> {
+        Plan::of_inference(model, self.inference.note())
     }
 }
 
@@ -76,7 +81,7 @@ impl<'m> RecordedInference<'m> {
     /// The errors of [`Inference::new`]; a key is another one.
     pub fn new(model: &'m ModelFile, files: InferenceFiles) -> Result<Self> {
         let opened = Opened::new(model, files)?;
-        let plan = Plan::of_inference(model, opened.inference.note())?;
+        let plan = opened.plan(model)?;
         Ok(Self { opened, plan, folder: None })
     }
 
@@ -132,48 +137,11 @@ pub fn inference<'a>(
     rng: &mut impl Rng,
 ) -> Result<Report> {
     let stated = stated.into();
-    let Opened { inference, key, bootstrap, mut recording } = Opened::new(model, files)?;
-    let note = inference.note().clone();
-    let plan = Plan::of_inference(model, &note)?;
+    let opened = Opened::new(model, files)?;
+    let plan = opened.plan(model)?;
     let chosen = choice.of(plan.len(), rng)?;
-    stated.check_operations(&plan, &chosen)?;
-    let wanted = match kept {
-        Some(_) => chosen.clone(),
-        None => leading_to(&plan, &chosen),
-    };
-    let (mut reader, payload) = inference.into_parts();
-    key.check_owner(&reader.params, &reader.payload.key_id, &reader.name)?;
-    let used = wanted.iter().flat_map(|&operation| plan.of(operation));
-    let used: BTreeSet<usize> = used.filter_map(place_of_frame).collect();
-    let (decoder, frames) = (reader.decoder(), frames(&mut reader, &used, &note)?);
-    let engine = model.engine(Device::cpu())?;
-    let key = if wanted.len() < plan.len() { needed(key, model, &note, &plan, &wanted)? } else { key };
-    let keys = key.evaluation(&engine.ring)?;
-    let refreshes = match (plan.refreshes(&wanted), &bootstrap) {
-        (false, Some(_)) => {
-            recording.only_begun();
-            Refreshes::default()
-        }
-        _ => Refreshes::load(model, bootstrap, &reader, &engine, watch)?,
-    };
-    stated.check_files(&plan, &recording)?;
-    if cipher_file::head::<Ckks>(&engine.params, &payload)? != stated.head() {
-        return Err(TraceError::Result { name: "the description in the trace".to_owned() }.into());
-    }
-    let batches = batches(&note);
-    let mut steps = Steps {
-        stated,
-        plan: &plan,
-        model,
-        engine,
-        keys,
-        refreshes,
-        kept,
-        decoder,
-        frames,
-        batches,
-        made: BTreeMap::new(),
-    };
+    let taken = Taken { chosen: &chosen, kept, device: Device::cpu() };
+    let (mut steps, wanted) = Steps::new(stated, &plan, model, opened, taken, watch)?;
     let meter = Meter::new(watch, Stage::Computing, wanted.len() as u64);
     let mut computed = Vec::new();
     for (at, &operation) in wanted.iter().enumerate() {
@@ -189,6 +157,15 @@ pub fn inference<'a>(
     }
     meter.finish();
     Ok(Report::new(stated, chosen, computed))
+}
+
+/// The steps of a trace that are to be computed again, and by what.
+pub(super) struct Taken<'a> {
+    /// The operations that were chosen.
+    pub chosen: &'a [usize],
+    /// The folder of the values that were kept.
+    pub kept: Option<&'a Path>,
+    pub device: Device,
 }
 
 /// The operations that these need, and these, in order.
@@ -256,7 +233,7 @@ fn frames(
 }
 
 /// Steps of a trace that are computed again.
-struct Steps<'a> {
+pub(super) struct Steps<'a> {
     stated: Stated<'a>,
     plan: &'a Plan,
     model: &'a ModelFile,
@@ -273,10 +250,58 @@ struct Steps<'a> {
     made: BTreeMap<usize, Vec<Ciphertext<Device>>>,
 }
 
-impl Steps<'_> {
-    fn compute(&mut self, operation: usize) -> Result<Computed> {
+impl<'a> Steps<'a> {
+    /// Checks that the trace is of this plan and these files, and loads what the chosen operations
+    /// take. They come with those that lead to them, unless values were kept.
+    pub(super) fn new(
+        stated: Stated<'a>,
+        plan: &'a Plan,
+        model: &'a ModelFile,
+        opened: Opened<'_>,
+        Taken { chosen, kept, device }: Taken<'a>,
+        watch: &dyn Watch,
+    ) -> Result<(Self, Vec<usize>)> {
+        let Opened { inference, key, bootstrap, mut recording } = opened;
+        let note = inference.note().clone();
+        stated.check_operations(plan, chosen)?;
+        let wanted = match kept {
+            Some(_) => chosen.to_vec(),
+            None => leading_to(plan, chosen),
+        };
+        let (mut reader, payload) = inference.into_parts();
+        key.check_owner(&reader.params, &reader.payload.key_id, &reader.name)?;
+        let used = wanted.iter().flat_map(|&operation| plan.of(operation));
+        let used: BTreeSet<usize> = used.filter_map(place_of_frame).collect();
+        let (decoder, frames) = (reader.decoder(), frames(&mut reader, &used, &note)?);
+        let engine = model.engine(device)?;
+        let key = if wanted.len() < plan.len() { needed(key, model, &note, plan, &wanted)? } else { key };
+        let keys = key.evaluation(&engine.ring)?;
+        let refreshes = match (plan.refreshes(&wanted), &bootstrap) {
+            (false, Some(_)) => {
+                recording.only_begun();
+                Refreshes::default()
+            }
+            _ => Refreshes::load(model, bootstrap, &reader, &engine, watch)?,
+        };
+        stated.check_files(plan, &recording)?;
+        if cipher_file::head::<Ckks>(&engine.params, &payload)? != stated.head() {
+            return Err(TraceError::Result { name: "the description in the trace".to_owned() }.into());
+        }
+        let (batches, made) = (batches(&note), BTreeMap::new());
+        let steps =
+            Self { stated, plan, model, engine, keys, refreshes, kept, decoder, frames, batches, made };
+        Ok((steps, wanted))
+    }
+
+    /// The batch of an operation, and its step of the model.
+    pub(super) fn place(&self, operation: usize) -> (usize, usize) {
         let per_batch = self.plan.len() / self.batches.len();
-        let (batch, step) = (operation / per_batch, operation % per_batch);
+        (operation / per_batch, operation % per_batch)
+    }
+
+    /// The values that an operation takes.
+    pub(super) fn values(&self, operation: usize) -> Result<Vec<Vec<Ciphertext<Device>>>> {
+        let (batch, step) = self.place(operation);
         // The values of a step are one after the other.
         let mut of = self.plan.of(operation).iter();
         let mut values = Vec::new();
@@ -284,13 +309,23 @@ impl Steps<'_> {
         for planned in &layers.program()[step].of {
             let ciphertexts = match *planned {
                 he_nn::program::Value::Input => layers.ciphertexts(),
-                he_nn::program::Value::Made(made) => self.plan.results(batch * per_batch + made),
+                he_nn::program::Value::Made(made) => self.plan.results(operation - step + made),
             };
             let cts = of.by_ref().take(ciphertexts).map(|&value| self.value(value, batch, operation));
             values.push(cts.collect::<Result<Vec<_>>>()?);
         }
-        let Self { engine, keys, .. } = self;
-        let found = self.refreshes.recompute(layers, &engine.evaluator, step, &values, keys)?;
+        Ok(values)
+    }
+
+    /// The keys and the evaluator of the steps.
+    pub(super) fn engine(&self) -> (&Engine<Ckks>, &EvaluationKeys<Device>) {
+        (&self.engine, &self.keys)
+    }
+
+    pub(super) fn compute(&mut self, operation: usize) -> Result<Computed> {
+        let (values, (_, step)) = (self.values(operation)?, self.place(operation));
+        let Self { engine, keys, model, .. } = self;
+        let found = self.refreshes.recompute(model.layers()?, &engine.evaluator, step, &values, keys)?;
         let frames = found.iter().map(|ct| Ok(values::checksum(&ct.to_frame(&engine.params)?.seal())));
         let results = frames.collect::<Result<_>>()?;
         if self.kept.is_none() {
@@ -322,7 +357,7 @@ impl Steps<'_> {
     }
 
     /// Forgets the values that no further operation takes.
-    fn forget(&mut self, further: &[usize]) {
+    pub(super) fn forget(&mut self, further: &[usize]) {
         let used: BTreeSet<usize> = further
             .iter()
             .flat_map(|&operation| self.plan.of(operation))

@@ -5,12 +5,16 @@
 //! their checksums already, and makes the [`Trace`] of it. An auditor has the inputs, the
 //! evaluation keys and the program; [`evaluation`] and [`inference`] compare them with a trace,
 //! derive its operations from the program, and compute those that a [`Choice`] takes again.
-//! [`first_difference`] finds the operation that two parties have to settle.
+//! [`first_difference`] finds the operation that two parties have to settle, and [`Disputed`] the
+//! part of it, which a judge computes with one key.
 
 mod choice;
 mod digests;
 mod evaluation;
 mod inference;
+mod judge;
+mod pair;
+mod parts;
 mod plan;
 mod record;
 mod stated;
@@ -20,6 +24,7 @@ pub use choice::{Choice, caught};
 pub use digests::Digests;
 pub use evaluation::{RecordedEvaluation, evaluation};
 pub use inference::{InferenceFiles, RecordedInference, inference};
+pub use parts::{Disputed, Keeping};
 pub use record::Recording;
 pub use stated::Stated;
 

@@ -65,10 +65,20 @@ impl Plan {
 
     /// The plan of an inference: the steps of the model, batch by batch.
     pub fn of_inference(model: &ModelFile, note: &ExamplesNote) -> Result<Self> {
+        Self::of_batches(model, note.parts as usize, batches(note).len())
+    }
+
+    /// The plan of an inference whose trace has so many operations.
+    pub fn of_operations(model: &ModelFile, operations: usize) -> Result<Self> {
+        let batches = operations / model.layers()?.program().len().max(1);
+        Self::of_batches(model, model.layers()?.ciphertexts(), batches)
+    }
+
+    fn of_batches(model: &ModelFile, parts: usize, batches: usize) -> Result<Self> {
         use he_nn::program::Value as Of;
-        let (parts, steps) = (note.parts as usize, model.layers()?.program());
+        let steps = model.layers()?.program();
         let (mut operations, mut result) = (Vec::new(), Vec::new());
-        for batch in 0..batches(note).len() {
+        for batch in 0..batches {
             let first = operations.len();
             for step in &steps {
                 let values = |of: &Of| -> Vec<Value> {
@@ -123,11 +133,7 @@ impl Plan {
     /// # Errors
     /// [`TraceError::Program`].
     pub fn check_program(&self, program: &Program) -> Result<()> {
-        if program == &self.program {
-            return Ok(());
-        }
-        let (found, expected) = (told(program), told(&self.program));
-        Err(TraceError::Program { found, expected }.into())
+        check_same(program, &self.program)
     }
 
     /// The name of each operation with the values that it computes from, and the values of the
@@ -168,11 +174,24 @@ impl Plan {
     }
 }
 
+/// Checks that one program is the other.
+///
+/// # Errors
+/// [`TraceError::Program`].
+pub fn check_same(found: &Program, expected: &Program) -> Result<()> {
+    if found == expected {
+        return Ok(());
+    }
+    let (found, expected) = (told(found), told(expected));
+    Err(TraceError::Program { found, expected }.into())
+}
+
 /// A program for people.
 pub fn told(program: &Program) -> String {
     match program {
         Program::Operation(json) => json.clone(),
         Program::Model(hash) => format!("model {}", trace::hex(hash)),
+        Program::Parts { .. } => program.to_string(),
     }
 }
 

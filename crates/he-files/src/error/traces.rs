@@ -74,6 +74,22 @@ errors! {
         NotInTree { operation: usize }:
             ("operation {operation} with these inputs and keys does not belong to the root of the opening"),
             ("give the inputs and keys of the computation in their order; if they are, it was computed with others or the opening is false");
+        /// An operation has no parts.
+        [request] NoParts { operation: usize, found: String }:
+            ("operation {operation} of the trace, {found}, is not a linear layer, which alone has parts"),
+            ("judge the whole operation");
+        /// The parts are not those of the operation.
+        Parts { operation: usize, part: usize }:
+            ("part {part} of operation {operation} is not the one that the model has there"),
+            ("trust nothing in it: no recorder writes such parts");
+        /// The parts lead to another result.
+        PartsResult { operation: usize }:
+            ("the parts do not lead to the result that the trace states of operation {operation}"),
+            ("whoever stated this result is wrong there, or has to record the parts on the device that computed");
+        /// It is not a value between parts.
+        NotAPair { name: String, why: &'static str }:
+            ("{name} is not a value between parts of an operation: {why}"),
+            ("get it from whoever recorded the parts");
         /// No operations are chosen.
         [request] NoOperations: ("no operations are chosen"), ("choose at least one");
         /// Two traces cannot be compared.

@@ -44,6 +44,12 @@ impl Bytes {
                 self.0.extend(model);
                 Ok(())
             }
+            Program::Parts { context, operation } => {
+                self.0.push(2);
+                self.0.extend(context);
+                self.0.extend(operation.to_le_bytes());
+                Ok(())
+            }
         }
     }
 
@@ -139,7 +145,8 @@ impl<'a> Rest<'a> {
         match self.array()? {
             [0] => Ok(Program::Operation(self.text(self.0.len())?)),
             [1] => Ok(Program::Model(self.array()?)),
-            _ => Err(bad("its program is neither an operation nor a model")),
+            [2] => Ok(Program::Parts { context: self.array()?, operation: self.number()? }),
+            _ => Err(bad("its program is neither an operation nor a model, nor the parts of an operation")),
         }
     }
 

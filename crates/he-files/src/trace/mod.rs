@@ -38,6 +38,13 @@ pub enum Program {
     Operation(String),
     /// The inference of the compiled model whose file has this BLAKE3 hash.
     Model(Checksum),
+    /// One operation of a trace with this [context](Trace::context), in parts.
+    Parts {
+        /// The digest of program and files of that trace.
+        context: Checksum,
+        /// The place of the operation in it.
+        operation: u32,
+    },
 }
 
 impl fmt::Display for Program {
@@ -45,6 +52,9 @@ impl fmt::Display for Program {
         match self {
             Self::Operation(json) => write!(f, "the operation {json}"),
             Self::Model(hash) => write!(f, "the model {}", hex(hash)),
+            Self::Parts { context, operation } => {
+                write!(f, "the parts of operation {operation} of {}", hex(context))
+            }
         }
     }
 }
@@ -304,6 +314,7 @@ fn context(program: &Program, files: &[File]) -> Checksum {
     match program {
         Program::Operation(json) => hash.number(0).string(json.as_bytes()),
         Program::Model(model) => hash.number(1).digest(model),
+        Program::Parts { context, operation } => hash.number(2).digest(context).number(*operation as usize),
     };
     hash.number(files.len());
     for file in files {

@@ -49,8 +49,10 @@ fn bytes_are_read_as_they_were_written() {
     let rng = &mut rng();
     for operations in [1, 2, 3, 17] {
         let mut parts = random(operations, rng);
-        if operations == 3 {
-            parts.program = Program::Model(rng.random());
+        match operations {
+            2 => parts.program = Program::Parts { context: rng.random(), operation: rng.random() },
+            3 => parts.program = Program::Model(rng.random()),
+            _ => {}
         }
         let trace = Trace::new(parts).unwrap();
         let bytes = trace.to_bytes().unwrap();
@@ -100,6 +102,7 @@ fn the_root_stands_for_everything() {
     let alterations: Vec<(&str, Alter)> = vec![
         ("operation", |p| p.program = Program::Operation(r#"{"name":"sub"}"#.to_owned())),
         ("model", |p| p.program = Program::Model([0; 32])),
+        ("parts", |p| p.program = Program::Parts { context: [0; 32], operation: 1 }),
         ("frame of an input", |p| p.files[0].frames[2][5] ^= 1),
         ("description of an input", |p| p.files[1].frames[1][31] ^= 128),
         ("part of a key", |p| p.files[2].frames[2][0] ^= 1),

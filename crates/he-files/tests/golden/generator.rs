@@ -355,23 +355,34 @@ fn encoder() -> Vec<File> {
         .into()
 }
 
+fn digest(name: &str) -> [u8; 32] {
+    *blake3::hash(name.as_bytes()).as_bytes()
+}
+
+fn trace_file(role: Role, frames: &[&str]) -> trace::File {
+    trace::File { role, frames: frames.iter().map(|frame| digest(frame)).collect() }
+}
+
+fn operation(name: &str, of: &[Value], results: &[&str]) -> trace::Operation {
+    let results = results.iter().map(|result| digest(result)).collect();
+    trace::Operation { name: name.to_owned(), of: of.to_vec(), results }
+}
+
+fn frame(file: u32, frame: u32) -> Value {
+    Value::Frame { file, frame }
+}
+
+fn result(operation: u32, part: u32) -> Value {
+    Value::Result { operation, part }
+}
+
 /// A trace of three operations: the digests are hashes of names, because traces hold no others.
 fn trace() -> Trace {
-    let digest = |name: &str| *blake3::hash(name.as_bytes()).as_bytes();
-    let file =
-        |role, frames: &[&str]| trace::File { role, frames: frames.iter().map(|f| digest(f)).collect() };
-    let operation = |name: &str, of: &[Value], results: &[&str]| trace::Operation {
-        name: name.to_owned(),
-        of: of.to_vec(),
-        results: results.iter().map(|result| digest(result)).collect(),
-    };
-    let frame = |file, frame| Value::Frame { file, frame };
-    let result = |operation, part| Value::Result { operation, part };
     let parts = Parts {
         program: Program::Model(digest("model")),
         files: vec![
-            file(Role::Input, &["parameters", "description", "first", "second"]),
-            file(Role::Key, &["parameters", "key set", "key"]),
+            trace_file(Role::Input, &["parameters", "description", "first", "second"]),
+            trace_file(Role::Key, &["parameters", "key set", "key"]),
         ],
         operations: vec![
             operation("one", &[frame(0, 2), frame(0, 3)], &["x"]),
@@ -384,12 +395,32 @@ fn trace() -> Trace {
     Trace::new(parts).unwrap()
 }
 
-/// The trace, and its first operation opened, with those that make the result.
-fn traces() -> [File; 2] {
+/// The second operation of that trace in parts.
+fn trace_parts() -> Trace {
+    let parts = Parts {
+        program: Program::Parts { context: trace().context(), operation: 1 },
+        files: vec![trace_file(Role::Input, &["parameters", "result", "x"])],
+        operations: vec![
+            operation("turned", &[frame(0, 2)], &["x turned"]),
+            operation("product", &[result(0, 0)], &["y"]),
+            operation("sum", &[result(0, 0), result(1, 0)], &["z"]),
+        ],
+        head: ["parameters", "result"].map(digest),
+        result: vec![result(1, 0), result(2, 0)],
+    };
+    Trace::new(parts).unwrap()
+}
+
+/// The trace, its first operation opened, with those that make the result, and its second in parts.
+fn traces() -> [File; 3] {
     let trace = trace();
     let opening = trace.open(&[0]).unwrap();
-    [("trace.he", trace.to_bytes()), ("trace_opening.he", opening.to_bytes())]
-        .map(|(name, bytes)| (name.to_owned(), bytes.unwrap()))
+    [
+        ("trace.he", trace.to_bytes()),
+        ("trace_opening.he", opening.to_bytes()),
+        ("trace_parts.he", trace_parts().to_bytes()),
+    ]
+    .map(|(name, bytes)| (name.to_owned(), bytes.unwrap()))
 }
 
 /// The vectors of an index, the second of which is deleted, and a query.

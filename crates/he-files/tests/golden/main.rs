@@ -341,6 +341,8 @@ fn another_program_reads_the_golden_files() {
     assert!(told.contains(sentence), "{told}");
     assert!(told.contains("trace.he trace of 3 operations: one, two, three\n"), "{told}");
     assert!(told.contains("trace_opening.he operations 0, 1, 2 of 3\n"), "{told}");
+    let parts = "trace_parts.he trace of 3 parts of operation 1 of trace.he: turned, product, sum\n";
+    assert!(told.contains(parts), "{told}");
     assert!(told.contains("aes_sealed_key.he opens to aes_key.he\n"), "{told}");
     for (name, content) in ENTRIES {
         let content = String::from_utf8(content.to_vec()).unwrap();

@@ -15,15 +15,19 @@ use he_nn::{CompiledModel, Graph, Options, Parameters};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-/// A back end whose kernels run on the host, with memory of its own.
-fn emulated() -> Cuda {
+/// A device whose kernels run on the host, with memory of its own.
+pub fn driver() -> Arc<Emulator> {
     static LIBRARY: OnceLock<Arc<Emulator>> = OnceLock::new();
     let library = LIBRARY.get_or_init(|| {
         let kernels = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../kernels");
         Emulator::build(&kernels, Path::new(env!("CARGO_TARGET_TMPDIR")))
             .expect("the kernels compile for the host")
     });
-    Cuda::on(&Gpu::from_driver(library.with_compute_capability((9, 0)))).expect("the emulator opens")
+    library.with_compute_capability((9, 0))
+}
+
+fn emulated() -> Cuda {
+    Cuda::on(&Gpu::from_driver(driver())).expect("the emulator opens")
 }
 
 /// The first device. Without one, prints that the test is skipped; with `HE_REQUIRE_GPU=1` a

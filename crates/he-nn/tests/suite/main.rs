@@ -7,6 +7,7 @@ mod conformance;
 mod encoders;
 mod encrypted_encoders;
 mod external;
+mod faults;
 mod format;
 mod inference;
 mod learning;

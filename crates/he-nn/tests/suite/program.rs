@@ -15,9 +15,9 @@ use he_nn::{CompiledModel, Parameters};
 use rand::{RngExt, SeedableRng, rngs::ChaCha20Rng};
 use std::cell::RefCell;
 
-type Values = Vec<Vec<u8>>;
+pub type Values = Vec<Vec<u8>>;
 
-fn bodies(params: &CkksParams, value: &[Ciphertext]) -> Values {
+pub fn bodies(params: &CkksParams, value: &[Ciphertext]) -> Values {
     value.iter().map(|ct| ct.to_frame(params).unwrap().body.clone()).collect()
 }
 
@@ -68,7 +68,7 @@ impl<R: Refresher<Cpu>> Refresher<Cpu> for Flips<'_, R> {
 }
 
 /// The values of all steps of an inference.
-fn recorded(
+pub fn recorded(
     model: &CompiledModel,
     lab: &Lab,
     inputs: &[Ciphertext],
@@ -88,7 +88,7 @@ fn recorded(
 }
 
 /// The steps whose values are not those that they have by themselves.
-fn wrong(
+pub fn wrong(
     model: &CompiledModel,
     lab: &Lab,
     inputs: &[Ciphertext],
