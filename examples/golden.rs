@@ -19,8 +19,8 @@ use he::mhe::{
     Aggregate, Decryption, GaloisKeyGeneration, PartyKey, PublicKeyGeneration, RecipientKey, ReencryptionKey,
     RelinearisationRound1, RelinearisationRound2, Session, ThresholdAggregate, Transcript,
 };
-use he::ring::Ring;
-use he::rlwe::{EvaluationKeys, Fingerprint, Flooding, KeyRequirements, PublicKey, SecretKey};
+use he::ring::{Eval, Poly, Ring};
+use he::rlwe::{EvaluationKeys, Fingerprint, Flooding, KeyRequirements, PublicKey, SecretKey, SwitchKey};
 use he::switching::{FromTfheKey, FromTfheParams, SwitchingParams, ToTfheKey};
 use he::tfhe::{
     BootstrapKey, CircuitKey, CircuitParams, CircuitSpec, CompactPublicKey, EncryptedFlags, Gadget,
@@ -594,6 +594,25 @@ fn party_files(rng: impl Fn(u8) -> ChaCha20Rng) -> Result<Vec<(&'static str, Vec
     ])
 }
 
+/// The same keys as pairs of polynomials, as keys that another program made are.
+pub fn unseeded(public: &PublicKey, keys: &EvaluationKeys) -> Result<(PublicKey, EvaluationKeys)> {
+    let (params, ring) = (keys.params(), keys.ring());
+    let pairs = |key: &SwitchKey| -> Result<SwitchKey> {
+        let seed = key.seed().ok_or("a key without a seed")?;
+        let pair = |digit: usize| -> Result<[Poly<Eval>; 2]> {
+            let b = Poly::from_words(ring, params.key_span(), 1, &key.body_words(digit)?)?;
+            Ok([b, Poly::uniform(ring, params.key_span(), 1, seed, digit as u32)?])
+        };
+        let pairs = (0..params.digits().len()).map(pair).collect::<Result<Vec<_>>>()?;
+        Ok(SwitchKey::from_pairs(params, ring, &pairs)?)
+    };
+    let mut made = EvaluationKeys::empty(params, ring)?;
+    made.insert_relin(pairs(keys.relin()?)?)?;
+    keys.galois_keys()
+        .try_for_each(|(g, key)| Ok::<_, Box<dyn std::error::Error>>(made.insert_galois(g, pairs(key)?)?))?;
+    Ok((PublicKey::from_pair(params, [public.body().clone(), public.mask().clone()])?, made))
+}
+
 /// All files, by name.
 pub fn files() -> Result<Vec<(&'static str, Vec<u8>)>> {
     let params = params()?;
@@ -626,6 +645,9 @@ pub fn files() -> Result<Vec<(&'static str, Vec<u8>)>> {
         Ok(writer.finish(params.fingerprint())?)
     };
     let evaluation = keys.to_frames(&params).collect::<he::Result<Vec<_>>>()?;
+    let (unseeded_public, unseeded) = unseeded(&public, &keys)?;
+    let without_seeds = std::iter::once(unseeded_public.to_frame(&params)).chain(unseeded.to_frames(&params));
+    let without_seeds = without_seeds.collect::<he::Result<Vec<_>>>()?;
     let mut grouped = FrameWriter::new(Vec::new());
     grouped.write(&grouped_params()?.to_frame())?;
     let mut files = vec![
@@ -643,6 +665,7 @@ pub fn files() -> Result<Vec<(&'static str, Vec<u8>)>> {
             ])?,
         ),
         ("seeded_ciphertexts.he", file(vec![seeded.to_frame(&params)?])?),
+        ("unseeded_keys.he", file(without_seeds)?),
     ];
     let names = ["bfv_parameters.he", "bfv_secret_key.he", "bfv_ciphertexts.he", "bfv_seeded_ciphertexts.he"];
     files.extend(exact_files::<Bfv>(names, rng)?);

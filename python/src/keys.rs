@@ -225,7 +225,7 @@ impl PySecretKey {
 #[pyclass(frozen, module = "he", name = "PublicKey")]
 pub struct PyPublicKey {
     pub core: Arc<Core>,
-    key: Public,
+    pub key: Public,
 }
 
 impl PyPublicKey {

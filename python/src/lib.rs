@@ -77,8 +77,9 @@ mod _he {
     use super::run::panic_on_purpose;
     #[pymodule_export]
     use super::seal::{
-        read_ciphertext as seal_ciphertext, read_params as seal_params, slot_order as seal_order,
-        write_ciphertext as seal_bytes,
+        read_ciphertext as seal_ciphertext, read_keys as seal_keys, read_params as seal_params,
+        read_public_key as seal_public_key, rotate as seal_rotate, slot_order as seal_order,
+        write_ciphertext as seal_bytes, write_params as seal_params_bytes,
     };
     #[pymodule_export]
     use super::search::{

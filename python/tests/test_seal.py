@@ -44,6 +44,38 @@ def test_values_are_arranged() -> None:
         seal.arranged(params, np.zeros(65))
 
 
+def test_keys_are_read_and_compute() -> None:
+    params = seal.params(file("ckks_parameters"), insecure=True)
+    assert seal.params_to_bytes(params) == file("ckks_parameters")
+    stated = seal.params_to_bytes(params, minor=3)
+    assert seal.version(stated) == (4, 3) and seal.params(stated, insecure=True) == params
+    context = he.Context(params, "cpu")
+    for name in ("ckks_public_key", "ckks_public_key_seeded"):
+        key = seal.public_key(context, file(name))
+        assert key.key_set is None
+        encrypted = key.encrypt(np.ones(32))
+        sent = seal.to_bytes(encrypted)
+        assert seal.to_bytes(seal.ciphertext(context, sent)) == sent
+        assert he.PublicKey.from_bytes(context, key.to_bytes()).to_bytes() == key.to_bytes()
+    relin, galois = file("ckks_relin_keys"), file("ckks_galois_keys")
+    keys = seal.evaluation_keys(context, relin=relin, galois=galois)
+    assert keys.has_relinearisation and keys.galois_count == 2
+    context.evaluation_keys = keys
+    x = seal.ciphertext(context, file("ckks_ciphertext"))
+    assert (x * x).level == x.level - 1
+    assert seal.rotate(x, 3).shape == x.shape
+    with pytest.raises(he.Error, match="5"):
+        seal.rotate(x, 5)
+    with pytest.raises(ValueError, match="neither"):
+        seal.evaluation_keys(context)
+    assert he.EvaluationKeys.from_bytes(context, keys.to_bytes()).galois_count == 2
+    for name in ("ckks_ciphertext", "bfv_public_key"):
+        with pytest.raises(he.FormatError):
+            seal.public_key(context, file(name))
+    with pytest.raises(he.FormatError):
+        seal.evaluation_keys(context, relin=galois)
+
+
 def test_other_files_are_refused() -> None:
     params = seal.params(file("ckks_parameters"), insecure=True)
     context = he.Context(params, "cpu")

@@ -366,22 +366,26 @@ def small(poly, bound=21):
 def check_public(params, frame, secret, bound=21):
     """b + a s is a small error."""
     fields = Fields(frame.body)
-    seed = fields.take(32)
+    if frame.kind == 59:
+        pair = [[params.row(fields, q) for q in params.q] for _ in range(2)]
+    else:
+        seed = fields.take(32)
+        pair = [params.row(fields, q) for q in params.q], [params.uniform(seed, i, 0, q) for i, q in enumerate(params.q)]
     rows = []
-    for i, q in enumerate(params.q):
-        b, a, s = params.row(fields, q), params.uniform(seed, i, 0, q), params.evaluate(secret, q)
+    for b, a, q in zip(*pair, params.q):
+        s = params.evaluate(secret, q)
         rows.append(params.interpolate([(x + y * z) % q for x, y, z in zip(b, a, s)], q))
     fields.end()
     small(params.compose(rows, params.q), bound)
 
 
-def check_switching(n_of, fields, under, message, q, p, ends, bound=21):
+def check_switching(n_of, fields, under, message, q, p, ends, bound=21, seeded=True):
     """b_j + a_j u - P g_j t is a small error, for each digit j."""
-    seed, primes, start = fields.take(32), q + p, 0
+    seed, primes, start = fields.take(32) if seeded else None, q + p, 0
     for j, end in enumerate(ends):
-        rows = []
+        rows, bs = [], [n_of.row(fields, prime) for prime in primes]
         for i, prime in enumerate(primes):
-            b, a = n_of.row(fields, prime), n_of.uniform(seed, i, j, prime)
+            b, a = bs[i], n_of.uniform(seed, i, j, prime) if seeded else n_of.row(fields, prime)
             u = n_of.evaluate(under, prime)
             values = n_of.interpolate([(x + y * z) % prime for x, y, z in zip(b, a, u)], prime)
             factor = math.prod(p) if start <= i < end else 0
@@ -394,13 +398,14 @@ def check_switching(n_of, fields, under, message, q, p, ends, bound=21):
 def check_key(params, frame, secret, parties=1):
     """Errors of a collective key are sums; those of its relinearisation key are s e0 + u e1 + e."""
     fields, bound = Fields(frame.body), 21 * parties
-    if frame.kind == 4:
+    if frame.kind in (4, 60):
         under, message = secret, negacyclic(secret, secret)
         bound *= 1 if parties == 1 else 1 + 2 * parties * params.n
     else:
         g = fields.number(8)
         under, message = image(secret, pow(g, -1, 2 * params.n)), secret
-    check_switching(params, fields, under, message, params.q, params.p, params.digits, bound)
+    seeded = frame.kind in (4, 5)
+    check_switching(params, fields, under, message, params.q, params.p, params.digits, bound, seeded)
 
 
 # --- bootstrapping -------------------------------------------------------------------------------
@@ -1293,9 +1298,9 @@ class Reader:
                 entries = read_words(params, frame, secret)
             elif frame.kind in (28, 29, 30, 32, 33, 34, 54, 55, 56):
                 entries = [params.read(frame, secret)]
-            elif frame.kind == 3:
+            elif frame.kind in (3, 59):
                 check_public(params, frame, secret, 21 * self.parties(frame))
-            elif frame.kind in (4, 5):
+            elif frame.kind in (4, 5, 60, 61):
                 check_key(params, frame, secret, self.parties(frame))
             elif frame.kind == 50:
                 check_recipient(params, frame, secret)

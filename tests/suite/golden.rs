@@ -27,7 +27,7 @@ mod parties;
 mod switching;
 
 #[path = "../../examples/golden.rs"]
-mod generator;
+pub(super) mod generator;
 
 fn committed(name: &str) -> Vec<u8> {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data/golden").join(name);
@@ -51,6 +51,29 @@ fn the_generator_still_writes_the_committed_bytes() {
     }
 }
 
+/// Keys without seeds hold the words of those with seeds.
+fn unseeded_keys_are_the_same(params: &CkksParams, ring: &Ring<Cpu>, keys: &EvaluationKeys) {
+    let read = frames("unseeded_keys.he");
+    let key = PublicKey::from_frame(params, ring, &read[1]).unwrap();
+    let seeded = PublicKey::from_frame(params, ring, &frames("public_key.he")[1]).unwrap();
+    assert!(key.seed().is_none() && key.to_frame(params).unwrap().body == read[1].body);
+    for (found, expected) in [(key.body(), seeded.body()), (key.mask(), seeded.mask())] {
+        assert_eq!(found.to_words().unwrap(), expected.to_words().unwrap());
+    }
+    let mut others = EvaluationKeys::empty(params.rlwe(), ring).unwrap();
+    for frame in &read[2..] {
+        others.insert_frame(params, frame).unwrap();
+    }
+    let words = |keys: &EvaluationKeys, g: Option<u64>| {
+        let key = g.map_or_else(|| keys.relin().unwrap(), |g| keys.galois(g).unwrap());
+        (key.seed().is_some(), (0..3).map(|digit| key.body_words(digit).unwrap()).collect::<Vec<_>>())
+    };
+    for g in std::iter::once(None).chain(keys.galois_keys().map(|(g, _)| Some(g))) {
+        let ((seeded, found), (unseeded, expected)) = (words(keys, g), words(&others, g));
+        assert!(seeded && !unseeded && found == expected, "{g:?}");
+    }
+}
+
 #[test]
 fn golden_files_read_back() {
     let parameters = &frames("parameters.he")[0];
@@ -67,6 +90,7 @@ fn golden_files_read_back() {
     for frame in &frames("evaluation_keys.he")[1..] {
         keys.insert_frame(&params, frame).unwrap();
     }
+    unseeded_keys_are_the_same(&params, &ring, &keys);
     let decryptor = Decryptor::new(&params, &secret, &ring).unwrap();
     let encoder = Encoder::new(&params, &ring).unwrap();
     let decrypt = |ct| encoder.decode(&decryptor.decrypt(ct).unwrap()).unwrap();

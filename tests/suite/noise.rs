@@ -137,7 +137,8 @@ fn fresh_encryptions_by_secret_key() {
         agrees(&format!("secret key, N = 2^{log_n}"), &samples, ERROR_VARIANCE);
         // The public key is such an encryption of zero.
         let samples = per_key(&params, &[], |w, _| {
-            let mut b = Poly::uniform(&w.ring, w.public.body().span(), 1, w.public.seed(), 0).unwrap();
+            let mut b =
+                Poly::uniform(&w.ring, w.public.body().span(), 1, w.public.seed().unwrap(), 0).unwrap();
             b.mul_assign(w.secret.on(&w.ring, b.span()).unwrap().get()).unwrap();
             b.add_assign(w.public.body()).unwrap();
             mean_square(&centred(w, &b))

@@ -285,7 +285,7 @@ fn freed_memory_holds_no_secret() {
         forbid(copy().automorphism(galois_rotation(step, log_n)).unwrap());
     }
     forbid(copy().automorphism(2 * n as u64 - 1).unwrap());
-    let masks: Vec<(Seed, u32, Span)> = [(public.seed().clone(), 0, chain), (seeded_mask, 0, chain)]
+    let masks: Vec<(Seed, u32, Span)> = [(public.seed().unwrap().clone(), 0, chain), (seeded_mask, 0, chain)]
         .into_iter()
         .chain((0..3).map(|j| (keys.relin().unwrap().seed().unwrap().clone(), j, all)))
         .chain(keys.galois_keys().flat_map(|(_, key)| (0..3).map(|j| (key.seed().unwrap().clone(), j, all))))

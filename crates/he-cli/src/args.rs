@@ -17,6 +17,7 @@ mod needs;
 mod params;
 mod party;
 mod publishing;
+mod seal;
 mod search;
 mod secret;
 #[cfg(feature = "server")]
@@ -59,6 +60,7 @@ pub use party::{
     ShareStep,
 };
 pub use publishing::{PublishNeeds, Published};
+pub use seal::{Seal, SealExport, SealImport, SealKeys, SealStep};
 pub use search::{
     Search, SearchAnswer, SearchAppend, SearchCreate, SearchDelete, SearchInfo, SearchKeygen, SearchMerge,
     SearchOutput, SearchQuery, SearchRead, SearchSecret, SearchStep,
@@ -258,6 +260,8 @@ pub enum Command {
         he-cli transcipher readings.aes --sensor-key sensor.he -k keys/eval.key -o readings.he\n  \
         he-cli eval sort readings.he -k keys/eval.key -o sorted.he")]
     Transcipher(Transcipher),
+    /// Exchange keys and ciphertexts with programs that use SEAL 4
+    Seal(Seal),
     /// Compute the encrypted outputs of a model from encrypted examples
     #[command(after_help = "Example:\n  \
         he-cli infer x.he --model model.plan -k model/eval.key -o y.he")]

@@ -205,7 +205,10 @@ fn refused(name: &str, scanned: Scanned, kind: FrameKind, found: u64, expected: 
     let named = match kind {
         FrameKind::SecretKey | FrameKind::BigCkksSecretKey | FrameKind::TfheSecretKey => Some("a secret key"),
         kind if of_aes(kind) => Some("a secret key"),
-        FrameKind::PublicKey | FrameKind::BigCkksPublicKey | FrameKind::TfhePublicKey => Some("a public key"),
+        FrameKind::PublicKey
+        | FrameKind::UnseededPublicKey
+        | FrameKind::BigCkksPublicKey
+        | FrameKind::TfhePublicKey => Some("a public key"),
         _ => None,
     };
     match (scanned, named) {
@@ -224,7 +227,12 @@ fn keys(start: AnyStart, name: &str) -> Result<Limit> {
     fn limit(params: impl WireParams + Send + 'static, kinds: &'static [FrameKind]) -> Limit {
         Box::new(move |kind| if kinds.contains(&kind) { params.key_frame_limit(kind) } else { 0 })
     }
-    const RLWE: &[FrameKind] = &[FrameKind::RelinKey, FrameKind::GaloisKey];
+    const RLWE: &[FrameKind] = &[
+        FrameKind::RelinKey,
+        FrameKind::GaloisKey,
+        FrameKind::UnseededRelinKey,
+        FrameKind::UnseededGaloisKey,
+    ];
     Ok(match start {
         AnyStart::Scheme(start) => on_rlwe!(
             start,

@@ -1,11 +1,14 @@
 //! Files of SEAL.
 //!
-//! Must hold: bytes are refused, or are parameters with a ring, or a ciphertext that is read again
-//! from the file that is written of it.
+//! Must hold: bytes are refused, or are parameters with a ring that are written and read again, or
+//! keys, or a ciphertext that is read again from the file that is written of it.
 
 use he::Device;
 use he_any::Engine;
-use he_files::seal::{read_ciphertext, read_params, slot_order, write_ciphertext};
+use he_files::seal::{
+    read_ciphertext, read_galois_keys, read_params, read_public_key, read_relin_key, slot_order,
+    write_ciphertext, write_params,
+};
 use std::sync::OnceLock;
 
 macro_rules! file {
@@ -28,9 +31,19 @@ pub fn run(data: &[u8]) {
     if let Ok(params) = read_params(data, None, true) {
         let slots = slot_order(&params);
         assert!(slots.iter().all(|&slot| slot < slots.len()), "a place beyond the slots");
+        let written = write_params(&params).expect("what was read is written");
+        let again = read_params(&written, None, true).expect("what was written is read");
+        assert_eq!(again.rlwe(), params.rlwe());
     }
     for engine in engines() {
         let engine = engine.rlwe().expect("a scheme over rings");
+        if let Ok(key) = read_public_key(engine, data) {
+            assert!(key.seed().is_none() && key.key_set().is_none());
+        }
+        if let Ok(keys) = read_relin_key(engine, data) {
+            assert!(keys.relin().is_ok());
+        }
+        let _ = read_galois_keys(engine, data);
         let Ok(ct) = read_ciphertext(engine, data) else { continue };
         let written = write_ciphertext(engine, &ct).expect("what was read is written");
         let again = read_ciphertext(engine, &written).expect("what was written is read");
@@ -39,7 +52,7 @@ pub fn run(data: &[u8]) {
 }
 
 pub fn seeds() -> Vec<Vec<u8>> {
-    let files: [&[u8]; 8] = [
+    let files: [&[u8]; 12] = [
         file!("ckks_parameters"),
         file!("ckks_parameters_zlib"),
         file!("ckks_parameters_zstd"),
@@ -48,6 +61,10 @@ pub fn seeds() -> Vec<Vec<u8>> {
         file!("ckks_ciphertext_zlib"),
         file!("ckks_ciphertext_seeded"),
         file!("bfv_ciphertext_zstd"),
+        file!("ckks_public_key_seeded"),
+        file!("bfv_public_key"),
+        file!("bfv_relin_keys"),
+        file!("bfv_galois_keys"),
     ];
     files.map(<[u8]>::to_vec).to_vec()
 }

@@ -19,7 +19,7 @@ use he_core::transcipher::{EncryptedAesKey, SensorKey};
 use he_core::wire::{Frame, FrameKind, SchemeParams, SwitchKeyUse, Wire, WireKeys, WireParams};
 use he_core::{bigckks, tfhe};
 
-const KINDS: [FrameKind; 16] = [
+const KINDS: [FrameKind; 19] = [
     FrameKind::SecretKey,
     FrameKind::PublicKey,
     FrameKind::RelinKey,
@@ -36,6 +36,9 @@ const KINDS: [FrameKind; 16] = [
     FrameKind::SensorKey,
     FrameKind::TfhePublicKey,
     FrameKind::TfheMultiBitKey,
+    FrameKind::UnseededPublicKey,
+    FrameKind::UnseededRelinKey,
+    FrameKind::UnseededGaloisKey,
 ];
 
 pub fn run(data: &[u8]) {
@@ -43,13 +46,17 @@ pub fn run(data: &[u8]) {
     let kind = KINDS[usize::from(*selector) % KINDS.len()];
     let frame = |fingerprint| Frame { kind, fingerprint, body: body.to_vec() };
     match kind {
-        FrameKind::SecretKey | FrameKind::PublicKey | FrameKind::RelinKey | FrameKind::GaloisKey => {
-            match scheme % 3 {
-                0 => of_rlwe(world::ckks(), &frame(world::ckks().params.fingerprint())),
-                1 => of_rlwe(world::bfv(), &frame(world::bfv().params.fingerprint())),
-                _ => of_rlwe(world::bgv(), &frame(world::bgv().params.fingerprint())),
-            }
-        }
+        FrameKind::SecretKey
+        | FrameKind::PublicKey
+        | FrameKind::RelinKey
+        | FrameKind::GaloisKey
+        | FrameKind::UnseededPublicKey
+        | FrameKind::UnseededRelinKey
+        | FrameKind::UnseededGaloisKey => match scheme % 3 {
+            0 => of_rlwe(world::ckks(), &frame(world::ckks().params.fingerprint())),
+            1 => of_rlwe(world::bfv(), &frame(world::bfv().params.fingerprint())),
+            _ => of_rlwe(world::bgv(), &frame(world::bgv().params.fingerprint())),
+        },
         FrameKind::AesKey => {
             // The frame has the right fingerprint, or another one.
             let own = <[u8; 32]>::try_from(body).ok().filter(|_| scheme & 1 == 0);
@@ -107,7 +114,9 @@ fn of_rlwe<P: SchemeParams>(w: &Rlwe<P, Cpu>, frame: &Frame) {
                 assert_eq!(public.key_set(), Some(key.key_set()));
             }
         }
-        FrameKind::PublicKey => drop(recode::<_, PublicKey<Cpu>>(&w.params, &w.ring, frame)),
+        FrameKind::PublicKey | FrameKind::UnseededPublicKey => {
+            drop(recode::<_, PublicKey<Cpu>>(&w.params, &w.ring, frame));
+        }
         _ => {
             if let Some((keys, SwitchKeyUse::Galois(_))) =
                 inserted::<_, EvaluationKeys<Cpu>>(&w.params, &w.ring, frame)

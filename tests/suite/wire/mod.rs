@@ -10,6 +10,7 @@ mod round_trips;
 mod sealed;
 
 use super::common::*;
+use super::golden::generator;
 use he::arith::Modulus;
 use he::backend::Cpu;
 use he::ckks::SeededCiphertext;
@@ -133,16 +134,21 @@ impl Zoo {
         let low = world.random(1, 1, 0, rng).ct;
         let seeded =
             SecretEncryptor::new(params, &world.secret, &world.ring).unwrap().encrypt(&plain, rng).unwrap();
-        let mut keys = world.keys.to_frames(params);
+        let (public, others) = generator::unseeded(&world.public, &world.keys).unwrap();
+        let mut keys = world.keys.to_frames(params).chain(others.to_frames(params));
+        let mut next = || keys.next().unwrap().unwrap();
         let frames = vec![
             params.to_frame(),
             world.secret.to_frame(params).unwrap(),
             world.public.to_frame(params).unwrap(),
-            keys.next().unwrap().unwrap(),
-            keys.next().unwrap().unwrap(),
+            next(),
+            next(),
             ct.to_frame(params).unwrap(),
             low.to_frame(params).unwrap(),
             seeded.to_frame(params).unwrap(),
+            public.to_frame(params).unwrap(),
+            next(),
+            next(),
             Frame::attachment(params.fingerprint(), b"a note of the application".to_vec()).unwrap(),
         ];
         let bytes = write(&frames, params.fingerprint());
@@ -167,8 +173,13 @@ fn recode(params: &CkksParams, ring: &Ring<Cpu>, frame: &Frame) -> Result<Frame>
     match frame.kind {
         FrameKind::CkksParams => Ok(CkksParams::from_frame_insecure(frame)?.to_frame()),
         FrameKind::SecretKey => SecretKey::from_frame(params, (), frame)?.to_frame(params),
-        FrameKind::PublicKey => PublicKey::from_frame(params, ring, frame)?.to_frame(params),
-        FrameKind::RelinKey | FrameKind::GaloisKey => {
+        FrameKind::PublicKey | FrameKind::UnseededPublicKey => {
+            PublicKey::from_frame(params, ring, frame)?.to_frame(params)
+        }
+        FrameKind::RelinKey
+        | FrameKind::GaloisKey
+        | FrameKind::UnseededRelinKey
+        | FrameKind::UnseededGaloisKey => {
             let mut keys = EvaluationKeys::empty(params.rlwe(), ring)?;
             keys.insert_frame(params, frame)?;
             let mut frames = keys.to_frames(params);
@@ -197,6 +208,8 @@ const PUBLIC: usize = 2;
 const GALOIS: usize = 4;
 const CIPHERTEXT: usize = 5;
 const SEEDED: usize = 7;
+/// The frames of objects with residues: all but the parameters, the secret key and the attachment.
+const POLYNOMIALS: std::ops::Range<usize> = 2..11;
 
 /// Sets bits `at .. at + count` of a little-endian bit string.
 fn set_bits(bytes: &mut [u8], at: usize, count: usize, value: u64) {

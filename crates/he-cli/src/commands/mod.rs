@@ -20,6 +20,7 @@ mod man;
 mod model;
 mod params;
 mod party;
+mod seal;
 mod search;
 #[cfg(feature = "server")]
 mod serve;
@@ -51,6 +52,7 @@ pub fn run(command: Command) -> Result<()> {
         Command::Params(args) => params::run(&args),
         Command::Intersect(args) => intersect::run(&args)?.tell(),
         Command::Lookup(args) => lookup::run(&args)?.tell(),
+        Command::Seal(args) => seal::run(&args)?.tell(),
         Command::Search(args) => search::run(&args)?.tell(),
         Command::Party(args) => party::run(&args)?.tell(),
         Command::Demo(args) if args.digits => digits::run(&args),

@@ -40,6 +40,7 @@ mod process;
 mod publish;
 #[cfg(all(feature = "client", feature = "server"))]
 mod remote;
+mod seal;
 mod search;
 mod surface;
 mod tables;

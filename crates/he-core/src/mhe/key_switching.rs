@@ -131,7 +131,10 @@ impl<'a, C: Encrypted> PublicKeySwitching<'a, C> {
             return Err(Error::RingMismatch);
         }
         let subject = input.subject(ProtocolKind::PublicKeySwitching, |hasher| {
-            hasher.update(&to.seed().0);
+            match to.seed() {
+                Some(seed) => drop(hasher.update(&seed.0)),
+                None => hash_poly(hasher, to.mask())?,
+            }
             hash_poly(hasher, to.body())
         })?;
         Ok(Self { input, to, subject })

@@ -8,12 +8,13 @@ use crate::ring::{Eval, Poly, Ring, SecretPoly, Seed, Span};
 use derive_where::derive_where;
 use rand::CryptoRng;
 
-/// (b, a) over the chain, with b = -a s + e, where a comes from a public seed.
+/// (b, a) over the chain, with b = -a s + e, where a comes from a public seed unless another program
+/// made the key.
 #[derive_where(Clone; B::Buf)]
 #[derive(Debug)]
 pub struct PublicKey<B: RingOps = Cpu> {
     params: RlweParams,
-    seed: Seed,
+    seed: Option<Seed>,
     b: Poly<Eval, B>,
     a: Poly<Eval, B>,
     key_set: Option<KeySetId>,
@@ -54,15 +55,51 @@ impl<B: RingOps> PublicKey<B> {
     /// # Errors
     /// Mismatch of ring or primes; device errors.
     pub fn from_body(params: &RlweParams, seed: Seed, b: Poly<Eval, B>) -> Result<Self> {
+        let a = Poly::uniform(b.ring(), Span::chain(params.ring().q().len()), 1, &seed, 0)?;
+        Ok(Self { seed: Some(seed), ..Self::from_pair(params, [b, a])? })
+    }
+
+    /// Makes a key from b and a over the whole chain, where a comes from no seed of this library. It
+    /// takes twice the bytes of a seeded one.
+    ///
+    /// ```
+    /// # use he_core::{backend::Cpu, ckks::*, ring::{Poly, Ring}, rlwe::*};
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let params = CkksParams::for_depth(1).build()?;
+    /// # let ring = Ring::new(Cpu::new(), params.rlwe().ring().clone())?;
+    /// # let mut rng = he_core::rand::rng();
+    /// # let secret = SecretKey::generate(params.rlwe(), &mut rng);
+    /// let key = PublicKey::generate(&secret, &ring, &mut rng)?;
+    /// let words = [key.body().to_words()?, key.mask().to_words()?];
+    /// let poly = |words: &[u64]| Poly::from_words(&ring, key.body().span(), 1, words);
+    /// let pair = [poly(&words[0])?, poly(&words[1])?];
+    /// let key = PublicKey::from_pair(params.rlwe(), pair)?;
+    /// assert!(key.seed().is_none());
+    ///
+    /// let x = Encryptor::new(&params, &key)?.encrypt_real(&[0.5], &mut rng)?;
+    /// let x = Decryptor::new(&params, &secret, &ring)?.decrypt_real(&x)?;
+    /// assert!((x[0] - 0.5).abs() < 1e-4);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Mismatch of ring or primes; [`Error::BatchMismatch`] for batches; device errors.
+    pub fn from_pair(params: &RlweParams, pair: [Poly<Eval, B>; 2]) -> Result<Self> {
         let span = Span::chain(params.ring().q().len());
-        if b.ring().spec() != params.ring() {
-            return Err(Error::RingMismatch);
+        for poly in &pair {
+            if poly.ring().spec() != params.ring() || !poly.ring().same(pair[0].ring()) {
+                return Err(Error::RingMismatch);
+            }
+            if poly.span() != span {
+                return Err(Error::SpanMismatch { left: poly.span(), right: span });
+            }
+            if poly.batch() != 1 {
+                return Err(Error::BatchMismatch { left: poly.batch(), right: 1 });
+            }
         }
-        if b.span() != span {
-            return Err(Error::SpanMismatch { left: b.span(), right: span });
-        }
-        let a = Poly::uniform(b.ring(), span, 1, &seed, 0)?;
-        Ok(Self { params: params.clone(), seed, b, a, key_set: None })
+        let [b, a] = pair;
+        Ok(Self { params: params.clone(), seed: None, b, a, key_set: None })
     }
 
     /// Copies the key to an equal ring, possibly on another device.
@@ -70,8 +107,8 @@ impl<B: RingOps> PublicKey<B> {
     /// # Errors
     /// [`Error::RingMismatch`] if degree or primes differ; device errors.
     pub fn to<C: RingOps>(&self, ring: &Ring<C>) -> Result<PublicKey<C>> {
-        let key = PublicKey::from_body(&self.params, self.seed.clone(), self.b.to(ring)?)?;
-        Ok(PublicKey { key_set: self.key_set, ..key })
+        let key = PublicKey::from_pair(&self.params, [self.b.to(ring)?, self.a.to(ring)?])?;
+        Ok(PublicKey { seed: self.seed.clone(), key_set: self.key_set, ..key })
     }
 
     /// The parameters.
@@ -79,14 +116,19 @@ impl<B: RingOps> PublicKey<B> {
         &self.params
     }
 
-    /// The seed of a, which is public.
-    pub fn seed(&self) -> &Seed {
-        &self.seed
+    /// The seed of a, which is public; `None` for a key of [`from_pair`](Self::from_pair).
+    pub fn seed(&self) -> Option<&Seed> {
+        self.seed.as_ref()
     }
 
     /// b over the whole chain.
     pub fn body(&self) -> &Poly<Eval, B> {
         &self.b
+    }
+
+    /// a over the whole chain.
+    pub fn mask(&self) -> &Poly<Eval, B> {
+        &self.a
     }
 
     /// The ring.

@@ -23,7 +23,7 @@ pub enum SwitchSource {
 
 /// A key that switches to a secret under parameters `P`, on a device: for each digit two
 /// polynomials, (b_j, a_j), where the a_j come from a public seed unless the key was made without
-/// the secret that it leads to. [`SwitchKey`](super::SwitchKey)
+/// the secret that it leads to, or by another program. [`SwitchKey`](super::SwitchKey)
 /// is that of `rlwe`, [`SwitchKey`](crate::bigckks::SwitchKey) that of `bigckks`.
 #[derive_where(Clone; B::Buf)]
 pub struct GadgetKey<P: KeyParams, B: RingOps> {
@@ -63,8 +63,8 @@ impl<P: KeyParams, B: RingOps> GadgetKey<P, B> {
         self.ring.backend().words(self.buf.as_ref().buf()) * size_of::<u64>()
     }
 
-    /// The seed of the a_j, which is public; `None` for the key of a
-    /// [`ReencryptionKey`](crate::mhe::ReencryptionKey), whose a_j come from none.
+    /// The seed of the a_j, which is public; `None` if they come from none: those of a
+    /// [`ReencryptionKey`](crate::mhe::ReencryptionKey), and of a key that another program made.
     pub fn seed(&self) -> Option<&Seed> {
         self.seed.as_ref()
     }

@@ -221,15 +221,13 @@ impl<B: RingOps> SwitchKey<B> {
         Ok(key)
     }
 
-    /// From pairs (b_j, a_j) over Q P whose a_j come from no seed; of no known source and key set.
+    /// From pairs (b_j, a_j) over Q P whose a_j come from no seed, such as those of a key that
+    /// another program made; of no known source and key set. As bytes it takes twice those of a
+    /// seeded key.
     ///
     /// # Errors
     /// The same as for [`from_bodies`](Self::from_bodies).
-    pub(crate) fn from_pairs(
-        params: &RlweParams,
-        ring: &Ring<B>,
-        pairs: &[[Poly<Eval, B>; 2]],
-    ) -> Result<Self> {
+    pub fn from_pairs(params: &RlweParams, ring: &Ring<B>, pairs: &[[Poly<Eval, B>; 2]]) -> Result<Self> {
         if ring.spec() != params.ring() || pairs.iter().flatten().any(|poly| !poly.ring().same(ring)) {
             return Err(Error::RingMismatch);
         }

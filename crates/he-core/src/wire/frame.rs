@@ -131,11 +131,17 @@ pub enum FrameKind {
     ReducedWords = 57,
     /// A multi-bit bootstrapping key of TFHE.
     TfheMultiBitKey = 58,
+    /// A public key whose second part comes from no seed.
+    UnseededPublicKey = 59,
+    /// A relinearisation key whose second parts come from no seed.
+    UnseededRelinKey = 60,
+    /// A Galois key whose second parts come from no seed.
+    UnseededGaloisKey = 61,
 }
 
 impl FrameKind {
     /// The greatest number of a kind.
-    pub(super) const LAST: u16 = Self::TfheMultiBitKey as u16;
+    pub(super) const LAST: u16 = Self::UnseededGaloisKey as u16;
 
     fn from_number(found: u16) -> Result<Self, WireError> {
         Ok(match found {
@@ -194,6 +200,9 @@ impl FrameKind {
             56 => Self::TfheCompactFlags,
             57 => Self::ReducedWords,
             58 => Self::TfheMultiBitKey,
+            59 => Self::UnseededPublicKey,
+            60 => Self::UnseededRelinKey,
+            61 => Self::UnseededGaloisKey,
             _ => return Err(WireError::UnknownKind { found }),
         })
     }
@@ -274,6 +283,9 @@ impl std::fmt::Display for FrameKind {
             Self::TfheCompactFlags => "compact list of encrypted conditions",
             Self::ReducedWords => "batch of reduced products",
             Self::TfheMultiBitKey => "multi-bit bootstrapping key",
+            Self::UnseededPublicKey => "public key without a seed",
+            Self::UnseededRelinKey => "relinearisation key without a seed",
+            Self::UnseededGaloisKey => "galois key without a seed",
         })
     }
 }

@@ -2,7 +2,8 @@
 
 use super::bytes::Fields;
 use super::objects::{
-    SEED, check_params, check_ring, frame, pack_ternary, take_poly, unpack_ternary_at, with_polys,
+    SEED, check_params, check_ring, decode_pairs, encode_pairs, frame, pack_ternary, take_poly,
+    unpack_ternary_at, with_polys,
 };
 use super::residues::{pack, packed_len, unpack};
 use super::{Frame, FrameKind, SchemeParams, Wire, WireError};
@@ -13,7 +14,7 @@ use crate::mhe::{
     SessionId, Share, ShareKind, ThresholdKey,
 };
 use crate::ring::{Eval, Poly, Ring, SecretPoly};
-use crate::rlwe::{SecretKey, SwitchKey};
+use crate::rlwe::SecretKey;
 use crate::secret_words::SecretWords;
 use std::marker::PhantomData;
 
@@ -302,29 +303,14 @@ impl<P: SchemeParams, B: RingOps> Wire<P> for ReencryptionKey<B> {
 
     fn to_frame(&self, params: &P) -> Result<Frame> {
         check_params(params, self.key.params().fingerprint(), "re-encryption key")?;
-        let (rlwe, span) = (params.rlwe(), params.rlwe().key_span());
-        let length = packed_len(rlwe.ring(), span, 1);
-        let mut body = vec![0; 2 * rlwe.digits().len() * length];
-        for (i, out) in body.chunks_exact_mut(length).enumerate() {
-            pack(rlwe.ring(), span, 1, &self.key.part_words(i / 2, i % 2)?, out);
-        }
+        let mut body = Vec::new();
+        encode_pairs(params.rlwe(), &self.key, &mut body)?;
         Ok(frame(params, FrameKind::ReencryptionKey, body))
     }
 
     fn from_frame(params: &P, ring: &Ring<B>, frame: &Frame) -> Result<Self> {
         frame.expect(FrameKind::ReencryptionKey, params.fingerprint())?;
-        let mut fields = Fields::new(frame.kind, &frame.body);
-        let (rlwe, span) = (params.rlwe(), params.rlwe().key_span());
-        let length = packed_len(rlwe.ring(), span, 1);
-        let mut pairs: Vec<[Poly<Eval, B>; 2]> = Vec::new();
-        for _ in rlwe.digits() {
-            let mut part = || {
-                let bytes = fields.take(length, "length")?;
-                take_poly(params, ring, frame.kind, (span, 1), bytes)
-            };
-            pairs.push([part()?, part()?]);
-        }
-        fields.end()?;
-        Self::from_key(SwitchKey::from_pairs(rlwe, ring, &pairs)?)
+        let fields = Fields::new(frame.kind, &frame.body);
+        Self::from_key(decode_pairs(params.rlwe(), ring, fields, frame.kind)?)
     }
 }

@@ -35,11 +35,15 @@ pub(super) fn key_frame_limit(params: &impl SchemeParams, kind: FrameKind) -> u6
     let ring = params.rlwe().ring();
     let span = params.rlwe().key_span();
     let switch = switch_key_len(params.rlwe());
+    let pairs = 2 * (switch - SEED);
     (match kind {
         FrameKind::SecretKey => ring.n().div_ceil(4),
         FrameKind::PublicKey => SEED + packed_len(ring, Span::chain(span.q), 1),
         FrameKind::RelinKey => switch,
         FrameKind::GaloisKey => 8 + switch,
+        FrameKind::UnseededPublicKey => 2 * packed_len(ring, Span::chain(span.q), 1),
+        FrameKind::UnseededRelinKey => pairs,
+        FrameKind::UnseededGaloisKey => 8 + pairs,
         _ => 0,
     }) as u64
 }
@@ -270,23 +274,32 @@ impl SensorKey {
     }
 }
 
-/// The seed of a, and b.
+/// The seed of a, and b; or b and a, where a comes from no seed.
 impl<P: SchemeParams, B: RingOps> Wire<P> for PublicKey<B> {
     type Place<'a> = &'a Ring<B>;
 
     fn to_frame(&self, params: &P) -> Result<Frame> {
         check_params(params, self.params().fingerprint(), "public key")?;
-        let body = with_polys(params, &self.seed().0, [self.body()])?;
-        Ok(frame(params, FrameKind::PublicKey, body))
+        let (kind, body) = match self.seed() {
+            Some(seed) => (FrameKind::PublicKey, with_polys(params, &seed.0, [self.body()])?),
+            None => (FrameKind::UnseededPublicKey, with_polys(params, &[], [self.body(), self.mask()])?),
+        };
+        Ok(frame(params, kind, body))
     }
 
     fn from_frame(params: &P, ring: &Ring<B>, frame: &Frame) -> Result<Self> {
-        frame.expect(FrameKind::PublicKey, params.fingerprint())?;
+        let unseeded = frame.kind == FrameKind::UnseededPublicKey;
+        frame.expect(if unseeded { frame.kind } else { FrameKind::PublicKey }, params.fingerprint())?;
         let mut fields = Fields::new(frame.kind, &frame.body);
-        let seed = fields.seed()?;
         let span = Span::chain(params.rlwe().ring().q().len());
-        let b = take_poly(params, ring, frame.kind, (span, 1), fields.rest())?;
-        Self::from_body(params.rlwe(), seed, b)
+        let poly = |bytes: &[u8]| take_poly(params, ring, frame.kind, (span, 1), bytes);
+        if unseeded {
+            let rest = fields.rest();
+            let half = check_polys(params, frame.kind, span, 1, 2, rest)?;
+            return Self::from_pair(params.rlwe(), [poly(&rest[..half])?, poly(&rest[half..])?]);
+        }
+        let seed = fields.seed()?;
+        Self::from_body(params.rlwe(), seed, poly(fields.rest())?)
     }
 }
 
@@ -367,22 +380,26 @@ impl<B: RingOps> SwitchKey<B> {
             return Err(Error::RingMismatch);
         }
         let (used, mut fields) = key_use(params, frame)?;
-        let seed = fields.seed()?;
+        let seed = seeded(frame.kind).then(|| fields.seed()).transpose()?;
         let (whole, kept, n) = (rlwe.key_span(), cut.key_span(), rlwe.ring().n());
         let length = packed_len(rlwe.ring(), whole, 1);
         let mut pairs = Vec::with_capacity(cut.digits().len());
         for j in 0..rlwe.digits().len() {
-            let bytes = fields.take(length, "length")?;
+            let parts = fields.take(length * if seed.is_some() { 1 } else { 2 }, "length")?;
             if j >= cut.digits().len() {
                 continue;
             }
-            let mut b = unpack(frame.kind, rlwe.ring(), whole, 1, bytes)?;
-            b.drain(q * n..whole.q * n);
-            let mut a = vec![0; b.len()];
-            for (limb, row) in a.chunks_exact_mut(n).enumerate() {
-                let prime = kept.prime(limb, whole.q);
-                uniform_row(&seed, j as u32, prime, &rlwe.ring().moduli()[prime], 0, row);
-            }
+            let words = |bytes| {
+                let mut words = unpack(frame.kind, rlwe.ring(), whole, 1, bytes)?;
+                words.drain(q * n..whole.q * n);
+                Ok::<_, Error>(words)
+            };
+            let (b, a) = parts.split_at(length);
+            let b = words(b)?;
+            let a = match &seed {
+                None => words(a)?,
+                Some(seed) => mask(rlwe, &kept, seed, j),
+            };
             pairs.push([Poly::from_words(ring, kept, 1, &b)?, Poly::from_words(ring, kept, 1, &a)?]);
         }
         fields.end()?;
@@ -395,14 +412,31 @@ impl<B: RingOps> SwitchKey<B> {
     }
 }
 
+/// a_j of a seed over the primes of a key that is cut.
+fn mask(rlwe: &RlweParams, kept: &Span, seed: &Seed, j: usize) -> Vec<u64> {
+    let (whole, n) = (rlwe.key_span(), rlwe.ring().n());
+    let mut words = vec![0; (kept.q + kept.p) * n];
+    for (limb, row) in words.chunks_exact_mut(n).enumerate() {
+        let prime = kept.prime(limb, whole.q);
+        uniform_row(seed, j as u32, prime, &rlwe.ring().moduli()[prime], 0, row);
+    }
+    words
+}
+
+/// Whether the a_j of a switching key of this kind come from a seed.
+fn seeded(kind: FrameKind) -> bool {
+    matches!(kind, FrameKind::RelinKey | FrameKind::GaloisKey)
+}
+
 /// The use of the switching key in a frame, and the fields after it.
 fn key_use<'a>(params: &impl SchemeParams, frame: &'a Frame) -> Result<(SwitchKeyUse, Fields<'a>)> {
     let mut fields = Fields::new(frame.kind, &frame.body);
-    if frame.kind == FrameKind::RelinKey {
-        frame.expect(FrameKind::RelinKey, params.fingerprint())?;
+    if RELIN_KINDS.contains(&frame.kind) {
+        frame.expect(frame.kind, params.fingerprint())?;
         return Ok((SwitchKeyUse::Relin, fields));
     }
-    frame.expect(FrameKind::GaloisKey, params.fingerprint())?;
+    let kind = if GALOIS_KINDS.contains(&frame.kind) { frame.kind } else { FrameKind::GaloisKey };
+    frame.expect(kind, params.fingerprint())?;
     let g = fields.u64("galois element")?;
     match g % 2 == 1 && g < 2 * params.rlwe().ring().n() as u64 {
         true => Ok((SwitchKeyUse::Galois(g), fields)),
@@ -410,7 +444,64 @@ fn key_use<'a>(params: &impl SchemeParams, frame: &'a Frame) -> Result<(SwitchKe
     }
 }
 
-/// Relinearisation keys are the seed of the a_j and the b_j; Galois keys have their element before.
+/// b_j and a_j over Q P, digit by digit.
+pub(super) fn encode_pairs<B: RingOps>(
+    rlwe: &RlweParams,
+    key: &SwitchKey<B>,
+    body: &mut Vec<u8>,
+) -> Result<()> {
+    let (span, start) = (rlwe.key_span(), body.len());
+    let length = packed_len(rlwe.ring(), span, 1);
+    body.resize(start + 2 * rlwe.digits().len() * length, 0);
+    for (i, out) in body[start..].chunks_exact_mut(length).enumerate() {
+        pack(rlwe.ring(), span, 1, &key.part_words(i / 2, i % 2)?, out);
+    }
+    Ok(())
+}
+
+pub(super) fn decode_pairs<B: RingOps>(
+    rlwe: &RlweParams,
+    ring: &Ring<B>,
+    mut fields: Fields<'_>,
+    kind: FrameKind,
+) -> Result<SwitchKey<B>> {
+    let span = rlwe.key_span();
+    let length = packed_len(rlwe.ring(), span, 1);
+    let mut pairs: Vec<[Poly<Eval, B>; 2]> = Vec::new();
+    for _ in rlwe.digits() {
+        let mut part = || {
+            let words = unpack(kind, rlwe.ring(), span, 1, fields.take(length, "length")?)?;
+            Poly::from_words(ring, span, 1, &words)
+        };
+        pairs.push([part()?, part()?]);
+    }
+    fields.end()?;
+    SwitchKey::from_pairs(rlwe, ring, &pairs)
+}
+
+/// A key after a head: as the seed of the a_j and the b_j under the first kind, or as pairs, if the
+/// a_j come from no seed, under the second.
+fn key_frame<B: RingOps>(
+    params: &impl SchemeParams,
+    key: &SwitchKey<B>,
+    [seeded, unseeded]: [FrameKind; 2],
+    mut body: Vec<u8>,
+) -> Result<Frame> {
+    let rlwe = params.rlwe();
+    if key.seed().is_some() {
+        encode_switch_key(rlwe, key, &mut body)?;
+        return Ok(frame(params, seeded, body));
+    }
+    rlwe.check_same(key.params(), "evaluation key")?;
+    encode_pairs(rlwe, key, &mut body)?;
+    Ok(frame(params, unseeded, body))
+}
+
+const RELIN_KINDS: [FrameKind; 2] = [FrameKind::RelinKey, FrameKind::UnseededRelinKey];
+const GALOIS_KINDS: [FrameKind; 2] = [FrameKind::GaloisKey, FrameKind::UnseededGaloisKey];
+
+/// Relinearisation keys are the seed of the a_j and the b_j, or the b_j and a_j if these come from
+/// no seed; Galois keys have their element before.
 impl<P: SchemeParams, B: RingOps> WireKeys<P> for EvaluationKeys<B> {
     type Place<'a> = &'a Ring<B>;
 
@@ -419,23 +510,18 @@ impl<P: SchemeParams, B: RingOps> WireKeys<P> for EvaluationKeys<B> {
     }
 
     fn to_frames(&self, params: &P) -> impl Iterator<Item = Result<Frame>> {
-        let relin = self.relin().ok().into_iter().map(|key| {
-            let mut body = Vec::new();
-            encode_switch_key(params.rlwe(), key, &mut body)?;
-            Ok(frame(params, FrameKind::RelinKey, body))
-        });
-        let galois = self.galois_keys().map(|(g, key)| {
-            let mut body = g.to_le_bytes().to_vec();
-            encode_switch_key(params.rlwe(), key, &mut body)?;
-            Ok(frame(params, FrameKind::GaloisKey, body))
-        });
+        let relin = self.relin().ok().into_iter();
+        let relin = relin.map(|key| key_frame(params, key, RELIN_KINDS, Vec::new()));
+        let galois = self.galois_keys();
+        let galois = galois.map(|(g, key)| key_frame(params, key, GALOIS_KINDS, g.to_le_bytes().to_vec()));
         relin.chain(galois)
     }
 
     fn insert_frame(&mut self, params: &P, frame: &Frame) -> Result<SwitchKeyUse> {
         let ring = self.ring().clone();
         let (used, fields) = key_use(params, frame)?;
-        let key = decode_switch_key(params.rlwe(), &ring, fields, frame.kind)?;
+        let decode = if seeded(frame.kind) { decode_switch_key } else { decode_pairs };
+        let key = decode(params.rlwe(), &ring, fields, frame.kind)?;
         match used {
             SwitchKeyUse::Relin => self.insert_relin(key)?,
             SwitchKeyUse::Galois(g) => self.insert_galois(g, key)?,

@@ -29,18 +29,18 @@ errors! {
         Field { what: &'static str, found: String }:
             ("{what} of a file of SEAL: {found}"),
             ("{DAMAGED}, or give one of another kind");
-        /// A ciphertext of other parameters.
+        /// A ciphertext or a key of other parameters.
         OtherParameters { primes: usize }:
-            ("a ciphertext of SEAL over {primes} prime(s) of other parameters"),
-            ("give the parameters that it was encrypted under");
+            ("a ciphertext or key of SEAL over {primes} prime(s) of other parameters"),
+            ("give the parameters that it was made under");
         /// A product that was not relinearised.
         Size { found: u64 }:
             ("a ciphertext of SEAL of {found} polynomials, and those of 2 are read"),
             ("relinearise it before it is saved");
-        /// A ciphertext whose second half is a seed of a generator that is not read.
+        /// A ciphertext or a key whose second half is a seed of a generator that is not read.
         Generator { found: u8 }:
-            ("a ciphertext of SEAL whose second polynomial is a seed of generator {found}, and 1 (BLAKE2Xb) is read"),
-            ("save one of SEAL's default generator, or one that was encrypted into a Ciphertext");
+            ("an object of SEAL whose second polynomial is a seed of generator {found}, and 1 (BLAKE2Xb) is read"),
+            ("save one of SEAL's default generator, or a Ciphertext or key and not a Serializable");
         /// A scheme that is not read.
         Scheme { found: u8 }:
             ("the scheme {found} of a file of SEAL, and 1 (BFV) and 2 (CKKS) are read"),

@@ -8,9 +8,9 @@ use he_core::wire::{Frame, FrameKind};
 pub(super) fn key_part(frame: &Frame) -> Option<KeyPart> {
     match frame.kind {
         FrameKind::SecretKey => Some(KeyPart::Secret),
-        FrameKind::PublicKey => Some(KeyPart::Public),
-        FrameKind::RelinKey => Some(KeyPart::Relin),
-        FrameKind::GaloisKey => Some(KeyPart::Galois),
+        FrameKind::PublicKey | FrameKind::UnseededPublicKey => Some(KeyPart::Public),
+        FrameKind::RelinKey | FrameKind::UnseededRelinKey => Some(KeyPart::Relin),
+        FrameKind::GaloisKey | FrameKind::UnseededGaloisKey => Some(KeyPart::Galois),
         _ => None,
     }
 }

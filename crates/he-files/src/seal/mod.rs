@@ -1,5 +1,6 @@
-//! Files of SEAL 4: encryption parameters and ciphertexts of CKKS and BFV are read, ciphertexts are
-//! written, so that a client of SEAL sends to a server of this library and reads its answers.
+//! Files of SEAL 4: encryption parameters, public, relinearisation and Galois keys and ciphertexts of
+//! CKKS and BFV are read, parameters and ciphertexts are written, so that a client of SEAL sends to
+//! a server of this library and reads its answers.
 //!
 //! # Words
 //! Under CKKS a ciphertext has the words of SEAL: both take the least primitive 2N-th root of unity
@@ -11,7 +12,7 @@
 //! # Slots
 //! SEAL numbers slots by powers of 3, this library by powers of 5: [`slot_order`] says which of
 //! SEAL's values lies in each slot. Sums over all slots and operations of two ciphertexts need not
-//! know it.
+//! know it. SEAL's keys for rotations are those of powers of 3: [`rotate`] uses them.
 //!
 //! # Bounds
 //! The parameters say how long a ciphertext is, and no more is decompressed. Everything is consumed
@@ -21,9 +22,16 @@
 //! of its classes.
 
 mod ciphertext;
+mod files;
+mod keys;
 mod object;
+mod pair;
 mod parameters;
+mod rotation;
 mod seed;
 
 pub use ciphertext::{read_ciphertext, write_ciphertext};
-pub use parameters::{read_params, slot_order};
+pub use files::{export, import, read_bytes, write_keys};
+pub use keys::{read_galois_keys, read_public_key, read_relin_key};
+pub use parameters::{read_params, slot_order, write_params};
+pub use rotation::rotate;

@@ -1,9 +1,10 @@
 //! Encryption parameters of SEAL, and the identities that its ciphertexts state.
 
-use super::object::{HEADER, Members, opened};
+use super::object::{HEADER, Members, opened, sealed};
 use crate::error::{Result, SealError};
 use blake2::{Blake2b, Digest, digest::consts::U32};
 use he_any::Params;
+use he_any::rlwe::Engine;
 use he_core::bfv::BfvParams;
 use he_core::ckks::{CkksParams, CkksSpec, LevelGroup};
 use he_core::exact::ExactSpec;
@@ -25,6 +26,9 @@ pub struct Parameters {
     /// The modulus of integers; 0 under CKKS.
     plain_modulus: u64,
 }
+
+/// The error of a scheme that is not exchanged with SEAL.
+pub const NEITHER: SealError = SealError::NotOfSeal { why: "it is of neither CKKS nor BFV" };
 
 /// The bytes of parameters of the most primes.
 const MOST: usize = 1 + 16 + (RingSpec::MAX_PRIMES + 1) * (HEADER + 8);
@@ -67,7 +71,7 @@ impl Parameters {
         let scheme = match params {
             Params::Ckks(_) => CKKS,
             Params::Bfv(_) => BFV,
-            _ => return Err(SealError::NotOfSeal { why: "it is of neither CKKS nor BFV" }),
+            _ => return Err(NEITHER),
         };
         let ring = params.rlwe().ok_or(SealError::NotOfSeal { why: "it has no ring" })?.ring();
         if ring.p().len() > 1 {
@@ -76,6 +80,33 @@ impl Parameters {
         let primes = ring.q().iter().chain(ring.p()).copied().collect();
         let (degree, plain_modulus) = (ring.n() as u64, params.plain_modulus().unwrap_or(0));
         Ok(Self { scheme, degree, primes, plain_modulus })
+    }
+
+    /// Those of an engine.
+    ///
+    /// # Errors
+    /// The same as for [`of`](Self::of).
+    pub fn of_engine(engine: &Engine) -> Result<Self, SealError> {
+        match engine {
+            Engine::Ckks(of) => Self::of(&Params::Ckks(of.params.clone())),
+            Engine::Bfv(of) => Self::of(&Params::Bfv(of.params.clone())),
+            Engine::Bgv(_) => Err(NEITHER),
+        }
+    }
+
+    /// The degree.
+    pub fn n(&self) -> usize {
+        self.degree as usize
+    }
+
+    /// All primes, the special one last unless it is the only one.
+    pub fn primes(&self) -> &[u64] {
+        &self.primes
+    }
+
+    /// The number of primes of ciphertexts.
+    pub fn chain(&self) -> usize {
+        (self.primes.len() - 1).max(1)
     }
 
     /// The identity of a ciphertext over the first primes, SEAL's `parms_id`: BLAKE2b-256 of the
@@ -93,7 +124,7 @@ impl Parameters {
         if !self.degree.is_power_of_two() {
             return Err(SealError::Field { what: "the degree", found: self.degree.to_string() }.into());
         }
-        let (q, p) = self.primes.split_at((self.primes.len() - 1).max(1));
+        let (q, p) = self.primes.split_at(self.chain());
         let ring = RingSpec::new(self.degree.ilog2(), q.to_vec(), p.to_vec());
         Ok(ring.map_err(he_core::Error::from)?)
     }
@@ -145,6 +176,24 @@ pub fn read_params(bytes: &[u8], scale_log2: Option<f64>, insecure: bool) -> Res
     Ok(made.map_err(he_core::Error::from)?)
 }
 
+/// The bytes of parameters as SEAL's `EncryptionParameters` reads them, not compressed.
+///
+/// # Errors
+/// [`SealError::NotOfSeal`] for parameters that SEAL does not have.
+pub fn write_params(params: &Params) -> Result<Vec<u8>, SealError> {
+    let Parameters { scheme, degree, primes, plain_modulus } = Parameters::of(params)?;
+    let mut members = vec![scheme];
+    [degree, primes.len() as u64].into_iter().for_each(|word| members.extend(word.to_le_bytes()));
+    let moduli = primes.iter().chain([&plain_modulus]);
+    moduli.for_each(|modulus| members.extend(sealed(&modulus.to_le_bytes())));
+    Ok(sealed(&members))
+}
+
+/// The first n / 2 powers of a number modulo 2 n.
+pub fn powers(base: usize, n: usize) -> impl Iterator<Item = usize> {
+    std::iter::successors(Some(1), move |power| Some(power * base % (2 * n))).take(n / 2)
+}
+
 /// The place, among the values that SEAL encodes, of the value in each slot.
 ///
 /// Under CKKS, slot j of this library is the value at the root z^(5^j) and SEAL's value i is at
@@ -154,16 +203,14 @@ pub fn read_params(bytes: &[u8], scale_log2: Option<f64>, insecure: bool) -> Res
 pub fn slot_order(params: &Params) -> Vec<usize> {
     let n = params.rlwe().map_or(0, |rlwe| rlwe.ring().n());
     let (row, order) = (n / 2, 2 * n);
-    let powers =
-        |base: usize| std::iter::successors(Some(1usize), move |power| Some(power * base % order)).take(row);
     let mut place_of = vec![0; order];
-    for (place, power) in powers(3).enumerate() {
+    for (place, power) in powers(3, n).enumerate() {
         place_of[power] = place;
         place_of[order - power] = row + place;
     }
-    let first = powers(5).map(|power| place_of[power]);
+    let first = powers(5, n).map(|power| place_of[power]);
     match params.is_exact() {
         false => first.map(|place| place % row.max(1)).collect(),
-        true => first.chain(powers(5).map(|power| place_of[order - power])).collect(),
+        true => first.chain(powers(5, n).map(|power| place_of[order - power])).collect(),
     }
 }

@@ -49,7 +49,7 @@ fn keys_are_those_of_the_sum() {
         let public = world.public_key(&mut rng);
         let zero = RlweCiphertext::new(
             public.body().duplicate().unwrap(),
-            Poly::uniform(&world.ring, Span::chain(span.q), 1, public.seed(), 0).unwrap(),
+            Poly::uniform(&world.ring, Span::chain(span.q), 1, public.seed().unwrap(), 0).unwrap(),
         );
         let e = noise(&zero.unwrap(), &chain, None);
         let found = rms(&e).powi(2) / (k * ERROR_VARIANCE);
