@@ -1093,6 +1093,20 @@ def say_content(say, name, content, vectors, t):
             else:
                 names = [column["categories"][cell.index(1)] for cell in cells]
                 say(f"{name} column {number} : {' '.join(names)}")
+    elif kind == "digits":
+        of_column = -(-content["rows"] // len(vectors[0]))
+        digits = 1 if content["width"] == 1 else content["width"] // 4
+        for number in range(len(content["columns"])):
+            values = []
+            for at in range(of_column):
+                first = (number * of_column + at) * digits
+                slots = zip(*([round(x.real) for x in vector] for vector in vectors[first : first + digits]))
+                values += [sum(digit << 4 * k for k, digit in enumerate(row)) for row in slots]
+            values = values[: content["rows"]]
+            if content["signed"]:
+                half = 1 << content["width"] - 1
+                values = [(x + half) % (2 * half) - half for x in values]
+            say(f"{name} column {number} = {show(values)}")
     elif kind == "samples":
         samples, count = sum(vectors, []), content["width"] * content["height"]
         per_channel = -(-count // len(vectors[0])) * len(vectors[0])
@@ -1337,7 +1351,7 @@ class Reader:
             content = note.get("content", {})
             latest = "sensor" in note or "picture" in content
             version = 4 if "parties" in note else 3 if latest else 2 if content.get("signed") else None
-            version = 5 if content.get("type") == "search" else version
+            version = {"search": 5, "digits": 6}.get(content.get("type"), version)
             unit = (content.get("outputs") or {}).get("decision") == "UnitLength"
             version = 6 if "masks" in content or unit else version
             need(note.get("version") == version, "the version of a description")

@@ -518,6 +518,12 @@ fn describe_content(content: &Content) -> Vec<(&'static str, Value, String)> {
             let bounds: Vec<[i64; 2]> = table.columns.iter().map(|c| [c.low, c.high]).collect();
             facts.push(("range", json!(bounds), text));
         }
+        Content::Digits(note) => {
+            let names: Vec<Option<&str>> = note.columns.iter().map(Option::as_deref).collect();
+            let text = table_text(note.rows, &names);
+            facts.push(("table", serde_json::to_value(note).unwrap_or_default(), text));
+            facts.push(("width", json!(note.width), note.width_text()));
+        }
         Content::Examples(note) => {
             facts.push(("examples", json!(note.examples), content.shape()));
             facts.push(("model", json!(note.model), note.model.chars().take(16).collect()));

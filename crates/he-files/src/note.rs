@@ -2,6 +2,7 @@
 //! parameters.
 
 mod content;
+mod digits;
 mod examples;
 mod images;
 mod integers;
@@ -9,6 +10,7 @@ mod search;
 mod tables;
 
 pub use content::{Content, check_range, rows_and_columns};
+pub use digits::{DigitsNote, machine};
 pub use examples::{ExamplesNote, MaskNote};
 pub use images::{ImageNote, SamplesNote};
 pub use integers::{IntegerColumnNote, IntegersNote, title};
@@ -149,6 +151,7 @@ impl Described for Content {
         match self {
             Self::Search(_) => Some(5),
             Self::Examples(note) => note.is_of_sentences().then_some(6),
+            Self::Digits(_) => Some(6),
             _ => None,
         }
     }

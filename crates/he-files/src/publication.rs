@@ -38,7 +38,8 @@ impl Numbers {
     /// Describes the numbers of a content whose fresh numbers have so many bits of precision.
     ///
     /// # Errors
-    /// [`Error::NoiseUnknown`] for the outputs of models, whose noise is not described.
+    /// [`Error::NoiseUnknown`] for the outputs of models and for digits, whose noise is not
+    /// described.
     pub(crate) fn of(content: &Content, fresh_precision_bits: f64) -> Result<Self> {
         let image = |low: f64, high: f64| Self {
             error_log2: (1.0 + low.abs() + high.abs()).log2() - fresh_precision_bits + IMAGE_MARGIN_LOG2,
@@ -51,7 +52,9 @@ impl Numbers {
                 error_log2: -note.columns.iter().map(|c| note.bits(c)).fold(f64::INFINITY, f64::min),
                 value_log2: (note.largest() as f64).log2(),
             }),
-            Content::Integers(_) | Content::Examples(_) | Content::Search(_) => Err(Error::NoiseUnknown),
+            Content::Integers(_) | Content::Digits(_) | Content::Examples(_) | Content::Search(_) => {
+                Err(Error::NoiseUnknown)
+            }
         }
     }
 

@@ -425,7 +425,7 @@ async fn compute(
         let watch: Arc<dyn Watch> = Arc::new(Told(Arc::clone(&active)));
         let work = || match task {
             Task::Operation(operation) => {
-                let sources = Sources { input: first, others: others.collect(), key };
+                let sources = Sources { input: first, others: others.collect(), key, bootstrap };
                 let evaluation = RecordedEvaluation::new(&operation, sources, &active.cancel)?;
                 recorded(evaluation.evaluate(&jobs.devices, watch, output(&staged)?))
             }

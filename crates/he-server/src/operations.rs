@@ -173,6 +173,7 @@ mod tests {
                     ("array", _) => json!(["a", "b"]),
                     (_, "want") => json!("count"),
                     (_, "matrix") => json!("0 1 0"),
+                    (_, "number") => json!("-5"),
                     _ => json!("keep"),
                 };
             }

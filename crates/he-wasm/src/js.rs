@@ -10,7 +10,10 @@ use he_files::contents::clear::{Plain, View};
 use he_files::data::picture::Samples;
 use he_files::data::table::Cell;
 use he_files::io::input::Input;
-use js_sys::{Array, BigInt64Array, Float64Array, Function, JsString, Reflect, Uint8Array, Uint16Array};
+use js_sys::{
+    Array, BigInt64Array, BigUint64Array, Float64Array, Function, JsString, Reflect, Uint8Array, Uint16Array,
+};
+use num_bigint::BigInt;
 use serde_json::Value;
 use std::cell::{Cell as Slot, RefCell};
 use std::io::{self, Read};
@@ -506,8 +509,28 @@ fn shown(plain: &Plain) -> JsValue {
             }
             object(&[("kind", "table".into()), ("columns", columns.into())])
         }
+        Plain::Integers(table) => {
+            let columns = Array::new();
+            for (i, values) in table.columns().iter().enumerate() {
+                let name = table.header().map(|names| &names[i]);
+                columns.push(&column(name, i, integers(values)));
+            }
+            object(&[("kind", "table".into()), ("columns", columns.into())])
+        }
         // No view of the client asks for them.
         Plain::Numbers(_) => JsValue::UNDEFINED,
+    }
+}
+
+/// Machine integers as a typed array: of those without a sign if one needs all 64 bits.
+fn integers(values: &[BigInt]) -> JsValue {
+    let signed: Option<Vec<i64>> = values.iter().map(|value| i64::try_from(value).ok()).collect();
+    match signed {
+        Some(values) => BigInt64Array::from(&values[..]).into(),
+        None => {
+            let values: Vec<u64> = values.iter().map(|value| u64::try_from(value).unwrap_or(0)).collect();
+            BigUint64Array::from(&values[..]).into()
+        }
     }
 }
 

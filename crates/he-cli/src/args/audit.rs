@@ -186,8 +186,8 @@ pub struct OfInference {
     /// The compiled model of an inference
     #[arg(long, value_name = "FILE")]
     pub model: Option<PathBuf>,
-    /// The bootstrapping key, for models that need one [default: bootstrap.key beside the
-    /// evaluation key]
+    /// The bootstrapping key, for models that need one and tables in digits [default: bootstrap.key
+    /// beside the evaluation key]
     #[arg(long, value_name = "FILE")]
     pub bootstrap_key: Option<PathBuf>,
     /// The folder that infer --keep or trace parts --keep wrote; without it, all steps before a

@@ -5,6 +5,7 @@ use crate::error::{CliError, Result};
 use crate::progress::Shown;
 use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, Subcommand, ValueEnum, value_parser};
+use he_files::bootstrap::KEY_NAME;
 use he_files::io::input::Input;
 use he_files::operation::{self, Domain, Given, Levels, Parameter, Row, TABLE};
 use he_files::tfhe::columns;
@@ -26,6 +27,10 @@ pub struct EvalFiles {
     /// The evaluation key: eval.key
     #[arg(help_heading = COMMON, short, long, value_name = "FILE")]
     pub key: PathBuf,
+    /// The bootstrapping key, for tables in digits [default: bootstrap.key beside the evaluation
+    /// key]
+    #[arg(help_heading = COMMON, long, value_name = "FILE")]
+    pub bootstrap_key: Option<PathBuf>,
     /// The encrypted result to write, or - for standard output
     #[arg(help_heading = COMMON, short, long, value_name = "FILE")]
     pub output: PathBuf,
@@ -73,6 +78,16 @@ impl EvalFiles {
         }
     }
 
+    /// The bootstrapping key, if the input takes one or it is given. Standard input cannot be
+    /// looked at twice.
+    pub fn bootstrap(&self) -> Option<PathBuf> {
+        let beside = || self.key.with_file_name(KEY_NAME);
+        let is_file = self.input.as_os_str() != "-";
+        let takes_one = || Input::open(&self.input).is_ok_and(operation::takes_bootstrapping);
+        let found = || (is_file && takes_one()).then(beside).filter(|path| path.exists());
+        self.bootstrap_key.clone().or_else(found)
+    }
+
     /// The levels as the value of a parameter.
     fn levels_given(&self) -> Option<Given> {
         let name = self.levels.to_possible_value()?.get_name().to_owned();
@@ -83,6 +98,12 @@ impl EvalFiles {
 /// Examples of operations whose options take more than a line to explain.
 fn examples(operation: &str) -> Option<&'static str> {
     Some(match operation {
+        "lt" => {
+            "Example:\n  \
+            he-cli keygen ckks --bootstrap fast -o deep/\n  \
+            he-cli encrypt may.csv --width 16 -k deep/public.key -o digits.he\n  \
+            he-cli eval lt digits.he --number 18 -k deep/eval.key -o low.he"
+        }
         "select" => {
             "Example:\n  \
             he-cli eval lt may.he --with june.he -k bits/eval.key -o rose.he\n  \
@@ -159,7 +180,8 @@ fn option(command: Command, parameter: &Parameter) -> Command {
             arg.value_parser(value_parser!(f64)).allow_negative_numbers(true)
         }
         Domain::Whole => arg.value_parser(value_parser!(usize)),
-        Domain::Matrix => arg.allow_hyphen_values(true),
+        Domain::Natural => arg.value_parser(value_parser!(u64)),
+        Domain::Matrix | Domain::Integer => arg.allow_hyphen_values(true),
         Domain::Column => arg,
         Domain::TwoColumns => arg.value_delimiter(',').action(ArgAction::Append),
         Domain::Width => arg.value_parser(value::width),
@@ -177,7 +199,10 @@ fn given(parameter: &Parameter, matches: &ArgMatches) -> Option<Given> {
     Some(match parameter.domain {
         Domain::Any { .. } | Domain::Unit { .. } | Domain::Positive => Given::Number(*matches.get_one(name)?),
         Domain::Whole => Given::Whole(*matches.get_one::<usize>(name)? as u64),
-        Domain::Matrix | Domain::Column => Given::Text(matches.get_one::<String>(name)?.clone()),
+        Domain::Natural => Given::Whole(*matches.get_one(name)?),
+        Domain::Matrix | Domain::Column | Domain::Integer => {
+            Given::Text(matches.get_one::<String>(name)?.clone())
+        }
         Domain::TwoColumns => Given::Texts(matches.get_many::<String>(name)?.cloned().collect()),
         Domain::Width => Given::Whole(u64::from(*matches.get_one::<u32>(name)?)),
         Domain::Entries => return None,

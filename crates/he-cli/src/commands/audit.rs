@@ -11,7 +11,7 @@ use he_files::io::input::Input;
 use he_files::io::output::{Output, OutputOptions};
 use he_files::listing::Checksum;
 use he_files::models::ModelFile;
-use he_files::operation::Sources;
+use he_files::operation::{self, Sources};
 use he_files::scheme::engine::rng;
 use he_files::trace::{self, OPENING_MAGIC, Opening, SignedRoot, Trace, VerifyingKey};
 use serde_json::{Value, json};
@@ -97,6 +97,14 @@ impl Files<'_> {
         let more = self.inputs.iter().chain(&self.of.model).chain(&self.of.bootstrap_key);
         more.map(PathBuf::as_path).chain([self.key])
     }
+
+    /// The bootstrapping key, if the first input takes one or it is given.
+    fn bootstrap(&self) -> Option<PathBuf> {
+        let takes_one = |input: &PathBuf| Input::open(input).is_ok_and(operation::takes_bootstrapping);
+        let beside = || self.key.with_file_name(bootstrap::KEY_NAME);
+        let found = || self.inputs.first().filter(|input| takes_one(input)).map(|_| beside());
+        self.of.bootstrap_key.clone().or_else(found)
+    }
 }
 
 /// A trace, or some operations of one.
@@ -140,7 +148,8 @@ fn recompute(stated: Stated<'_>, files: &Files<'_>, choice: &Choice) -> Result<R
     if files.of.model.is_none() {
         let mut inputs = files.inputs.iter().map(Input::open).collect::<he_files::Result<Vec<_>>>()?;
         let key = Input::open(files.key)?;
-        let sources = Sources { input: inputs.remove(0), others: inputs, key };
+        let bootstrap = files.bootstrap().map(|path| Input::open(&path)).transpose()?;
+        let sources = Sources { input: inputs.remove(0), others: inputs, key, bootstrap };
         return Ok(audit::evaluation(stated, sources, choice, Arc::new(Shown::default()), rng)?);
     }
     let [examples] = files.inputs else {

@@ -332,7 +332,11 @@ fn decrypt<S: Contents>(args: &Decrypt, input: Input, key: &KeyFile<S>, inputs: 
             let format = fits(args, view, note.width, note.height, note.shown(view)?, note.metadata())?;
             (format, view, view == View::Numbers)
         }
-        Content::Table(_) | Content::Integers(_) | Content::Examples(_) | Content::Search(_) => {
+        Content::Table(_)
+        | Content::Integers(_)
+        | Content::Digits(_)
+        | Content::Examples(_)
+        | Content::Search(_) => {
             no_image_flag(args)?;
             (Format::Png, View::default(), true)
         }

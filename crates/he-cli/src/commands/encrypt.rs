@@ -13,15 +13,18 @@ use he_core::transcipher::SensorKey;
 use he_files::aes_file::{self, Secret, Source};
 use he_files::bootstrap::TOY;
 use he_files::contents::clear::Clear as AnyClear;
+use he_files::contents::digits::{DigitTable, FEW_ROWS, ReadOptions};
 use he_files::contents::{Contents, encrypt};
+use he_files::data::integers::Integers;
 use he_files::io::input::Input;
 use he_files::io::output::OutputOptions;
 use he_files::key_file::{AesKey, AnyKey, Key, KeyFile};
 use he_files::key_set::KEY_NAMES;
-use he_files::note::Payload;
+use he_files::note::{Content, Payload};
 use he_files::on_scheme;
 use he_files::scheme::engine::rng;
-use he_files::tfhe::columns::{Clear, ReadOptions};
+use he_files::scheme::{Ckks, OneOf, Scheme};
+use he_files::tfhe::columns::{self, Clear, WIDTH};
 use he_files::tfhe::keys::Encryptor;
 use he_files::{tfhe, transcipher};
 use std::path::{Path, PathBuf};
@@ -49,6 +52,7 @@ pub(super) fn run(args: &Encrypt) -> Result<Summary> {
         AnyKey::Sensor(key) => sensor_file(args, &key, path),
         AnyKey::Aes(key) => file(args, Secret::Key(&key.key), &[&args.input, path]),
         AnyKey::Tfhe(key) => integers(args, &key, path),
+        AnyKey::Scheme(OneOf::Ckks(key)) if args.width.is_some() || args.signed => digits(args, &key, path),
         AnyKey::Scheme(key) => on_scheme!(key, key => match &key.key {
             Key::Evaluation(_) => Err(key.wrong_kind(NEEDED).into()),
             _ => content(args, &key, path),
@@ -123,7 +127,7 @@ fn summary(args: &Encrypt, input: u64, encrypted: u64, more: &str) -> Summary {
 fn content<S: Contents>(args: &Encrypt, key: &KeyFile<S>, path: &Path) -> Result<Summary> {
     let options = OutputOptions { force: args.force, ..OutputOptions::default() };
     if let Some(flag) = args.width.map(|_| "--width").or(args.signed.then_some("--signed")) {
-        let what = format!("{flag} is for keys of tfhe, and the key is one of {}", S::NAME);
+        let what = format!("{flag} is for keys of ckks and tfhe, and the key is one of {}", S::NAME);
         return Err(CliError::usage(what).hint("leave it out"));
     }
     no_folder(args, &format!("keys of {}", S::NAME))?;
@@ -159,6 +163,38 @@ fn content<S: Contents>(args: &Encrypt, key: &KeyFile<S>, path: &Path) -> Result
     Ok(summary.fact("values", values).fact("device", devices.name()).facts(written.facts))
 }
 
+/// Encrypts a table of machine integers in digits, under CKKS with bootstrapping.
+fn digits(args: &Encrypt, key: &KeyFile<Ckks>, path: &Path) -> Result<Summary> {
+    if matches!(key.key, Key::Evaluation(_)) {
+        return Err(key.wrong_kind("a public or secret key").into());
+    }
+    only_columns(args, "keys of ckks with --width")?;
+    let options = OutputOptions { force: args.force, ..OutputOptions::default() };
+    let output = stdio::create(&args.output, options, Text::No, &[&args.input, path])?;
+    let input = Input::open(&args.input)?;
+    let length = input.length();
+    let integers = Integers { bits: args.width.unwrap_or(WIDTH), signed: args.signed };
+    let options = ReadOptions { table: args.table.csv.options(), integers };
+    let table = DigitTable::read(input, options, &Shown::default())?;
+    warn_of_toy(<Ckks as Scheme>::is_secure(&key.params));
+    let content = Content::Digits(table.describe(&key.params)?);
+    let rows = table.note().rows;
+    let payload = Payload { key_id: key.id.clone(), history: Vec::new(), content };
+    let devices = args.device.open()?;
+    let team = devices.team::<Ckks>(&key.params)?;
+    let batches = table.pack(<Ckks as Scheme>::slots(&key.params));
+    let written = encrypt::batches(&team, key, batches, &payload, output, &mut rng()?)?;
+    let (values, more) = (payload.content.values(), format!("; {}", payload.content.shape()));
+    let mut summary = summary(args, length.bytes(), written.bytes, &more);
+    if rows < FEW_ROWS {
+        summary = summary.hint(&format!(
+            "for tables of fewer than {FEW_ROWS} rows keys of keygen tfhe compute sooner: a vector here takes the \
+             same time however few rows it holds"
+        ));
+    }
+    Ok(summary.fact("values", values).fact("device", devices.name()).facts(written.facts))
+}
+
 /// The secret key beside a public one.
 fn secret_beside(path: &Path) -> Option<PathBuf> {
     let secret = path.with_file_name(KEY_NAMES[0]);
@@ -168,6 +204,17 @@ fn secret_beside(path: &Path) -> Option<PathBuf> {
 /// Reads what becomes columns of integers, under `keys` (`keys of tfhe`) of these parameters; also
 /// its bytes.
 fn columns(args: &Encrypt, keys: &str, params: &TfheParams) -> Result<(Clear, u64)> {
+    only_columns(args, keys)?;
+    let input = Input::open(&args.input)?;
+    let length = input.length();
+    let table = args.table.csv.options();
+    let options = columns::ReadOptions { table, width: args.width, signed: args.signed, frame: args.frame };
+    let clear = Clear::read(input, options, params, &Shown::default())?;
+    Ok((clear, length.bytes()))
+}
+
+/// Checks that no option is there that columns of integers do not have under `keys`.
+fn only_columns(args: &Encrypt, keys: &str) -> Result<()> {
     let categories = (!args.table.categories.is_empty()).then_some("--categories");
     let offset = (!args.table.offset.is_empty()).then_some("--offset");
     let unpacked = args.table.unpacked.then_some("--unpacked");
@@ -175,13 +222,7 @@ fn columns(args: &Encrypt, keys: &str, params: &TfheParams) -> Result<(Clear, u6
         return Err(CliError::usage(format!("{flag} is not for {keys}"))
             .hint("leave it out: they encrypt images and tables of integers"));
     }
-    no_folder(args, keys)?;
-    let input = Input::open(&args.input)?;
-    let length = input.length();
-    let table = args.table.csv.options();
-    let options = ReadOptions { table, width: args.width, signed: args.signed, frame: args.frame };
-    let clear = Clear::read(input, options, params, &Shown::default())?;
-    Ok((clear, length.bytes()))
+    no_folder(args, keys)
 }
 
 /// Encrypts a table of integers, or an image, under TFHE.
@@ -198,10 +239,15 @@ fn integers(args: &Encrypt, key: &tfhe::keys::KeyFile, path: &Path) -> Result<Su
     args.device.open()?;
     let writer = tfhe::file::Writer::new(output, &key.params, &payload)?;
     let Clear { table, integers, .. } = &clear;
-    let written =
-        tfhe::columns::encrypt(encryptor, table, *integers, writer, &mut rng()?, &Shown::default())?;
+    let written = columns::encrypt(encryptor, table, *integers, writer, &mut rng()?, &Shown::default())?;
     let (values, more) = (payload.content.values(), format!("; {}", payload.content.shape()));
     let mut summary = summary(args, length, written.bytes, &more);
+    if clear.picture.is_none() && payload.content.rows >= FEW_ROWS {
+        summary = summary.hint(&format!(
+            "for tables of {FEW_ROWS} rows or more keys of keygen ckks --bootstrap fast, with encrypt --width, compute \
+             sooner: all slots of a vector at once"
+        ));
+    }
     let is_public = matches!(encryptor, Encryptor::Public(_));
     if let Some(secret) = secret_beside(path).filter(|_| is_public) {
         summary = summary.hint(&format!("-k {} would make the file smaller", secret.display()));

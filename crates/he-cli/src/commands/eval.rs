@@ -21,10 +21,12 @@ pub(super) fn run(args: &Operation) -> Result<Summary> {
         return there(args, url);
     }
     let files = args.files();
-    let inputs = inputs(args);
+    let bootstrap = files.bootstrap();
+    let inputs = inputs(args, bootstrap.as_deref());
     stdin_once(inputs.iter().copied())?;
     let operation = args.without_files()?;
     let sources = Sources {
+        bootstrap: bootstrap.as_deref().map(Input::open).transpose()?,
         key: Input::open(&files.key)?,
         input: Input::open(&files.input)?,
         others: paths(args).map(Input::open).collect::<he_files::error::Result<_>>()?,
@@ -69,12 +71,15 @@ fn there(args: &Operation, url: &str) -> Result<Summary> {
     use crate::remote::{Remote, Upload};
     use he_files::scan::Scanned;
     let files = args.files();
-    let inputs = inputs(args);
+    let bootstrap = files.bootstrap();
+    let inputs = inputs(args, bootstrap.as_deref());
     stdin_once(inputs.iter().copied())?;
     let operation = args.without_files()?;
     operation.check()?;
     check_levels(files, &operation)?;
     let mut key = Upload::open(&files.key, Scanned::EvaluationKeys)?;
+    let upload = |path| Upload::open(path, Scanned::EvaluationKeys);
+    let mut bootstrap = bootstrap.as_deref().map(upload).transpose()?;
     let encrypted = [&*files.input].into_iter().chain(paths(args));
     let encrypted = encrypted.map(|path| Upload::open(path, Scanned::Encrypted));
     let mut encrypted = encrypted.collect::<Result<Vec<_>>>()?;
@@ -83,7 +88,14 @@ fn there(args: &Operation, url: &str) -> Result<Summary> {
     let request = serde_json::to_value(&operation)
         .map_err(|error| CliError::usage(format!("the operation cannot be sent: {error}")))?;
     let service = Remote::open(url, &files.server)?;
-    let done = service.evaluate(&request, &mut encrypted, &mut key, None, output, asked.is_wanted())?;
+    let done = service.evaluate(
+        &request,
+        &mut encrypted,
+        &mut key,
+        bootstrap.as_mut(),
+        output,
+        asked.is_wanted(),
+    )?;
 
     let (name, size, time) = (shown(&files.output), units::bytes(done.received), time());
     let summary = Summary::new("eval")
@@ -112,9 +124,9 @@ fn paths(args: &Operation) -> impl Iterator<Item = &Path> {
 }
 
 /// Everything that is read.
-fn inputs(args: &Operation) -> Vec<&Path> {
+fn inputs<'a>(args: &'a Operation, bootstrap: Option<&'a Path>) -> Vec<&'a Path> {
     let files = args.files();
-    [&*files.input, &files.key].into_iter().chain(paths(args)).chain(args.table()).collect()
+    [&*files.input, &files.key].into_iter().chain(bootstrap).chain(paths(args)).chain(args.table()).collect()
 }
 
 /// The summary with the other files, besides the first input.

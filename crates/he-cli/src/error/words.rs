@@ -23,7 +23,7 @@ pub const NO_BUDGET: &str = "leave --key out: it is for files encrypted under bf
 /// The remedy if a key is missing.
 const KEYS: &str = "keygen writes secret.key for decrypt, public.key for encrypt, eval.key for eval";
 /// The purpose of a bootstrapping key.
-const BOOTSTRAP_KEY: &str = "bootstrap.key is for eval refresh; the other keys of its keygen are beside it";
+const BOOTSTRAP_KEY: &str = "bootstrap.key is for eval refresh, and beside eval.key for tables in digits; the other keys of its keygen are beside it";
 /// The remedy if a bootstrapping key is missing.
 const REFRESH_KEYS: &str = "keygen --bootstrap of ckks, bfv and bgv writes bootstrap.key for eval refresh";
 /// The keys of transciphering.
@@ -391,6 +391,14 @@ fn content(error: &ContentError) -> Option<String> {
         ContentError::Widths { .. } => "encrypt both with the same --width",
         ContentError::Signs { .. } => "encrypt both with --signed, or both without",
         ContentError::Entry { .. } => "give a larger --width, up to 256",
+        ContentError::NoDigits { .. } => "make keys with keygen ckks --bootstrap fast, or with keygen tfhe",
+        ContentError::NoDigitWidth { .. } => "choose --width 8, 16, 32 or 64, or make keys with keygen tfhe",
+        ContentError::NotDigits { .. } => "encrypt both with the same --width",
+        ContentError::NoBootstrapKey { .. } => {
+            "give the bootstrap.key of the same keygen with --bootstrap-key"
+        }
+        ContentError::NeedlessBootstrapKey { .. } => "leave --bootstrap-key out",
+        ContentError::PlainOperand { .. } => "encrypt a table of as many rows, and give it --with",
         ContentError::LittleHalo { remedy, .. } => return halo(*remedy),
         ContentError::Weight { .. } => "choose --alpha between 0 and 1",
         ContentError::Magnitude { .. } => "use smaller weights, or make keys with a larger keygen --range",
@@ -407,10 +415,11 @@ fn content(error: &ContentError) -> Option<String> {
 
 fn operation(error: &OperationError) -> Option<String> {
     Some(match error {
-        OperationError::ForTables { images, .. } => format!(
-            "images have {images}; to sum pixels, encrypt the table of them that decrypt -o pixels.csv writes"
+        OperationError::ForOthers { kind: "images", own, .. } => format!(
+            "images have {own}; to sum pixels, encrypt the table of them that decrypt -o pixels.csv writes"
         ),
-        OperationError::OneOperand => "give --columns A,B, or --with OTHER".to_owned(),
+        OperationError::OneOperand { or: "columns", .. } => "give --columns A,B, or --with OTHER".to_owned(),
+        OperationError::OneOperand { .. } => "give --number N, or --with OTHER".to_owned(),
         OperationError::Columns { .. } => "give two: --columns A,B".to_owned(),
         OperationError::WideGaussian { most, .. } => {
             format!("choose --sigma up to {}: no tile holds more than {most}", most / 3)

@@ -372,15 +372,15 @@ fn manual_row(row: &Row) -> String {
         },
     });
     let options = others.chain(parameters).collect::<Vec<_>>().join(", ");
-    let (images, tables) = (under(Kind::Image), under(Kind::Table));
-    format!("| `{}` | {images} | {tables} | {options} | {} |\n", row.name, row.about)
+    let [images, tables, digits] = Kind::ALL.map(under);
+    format!("| `{}` | {images} | {tables} | {digits} | {options} | {} |\n", row.name, row.about)
 }
 
 /// The manual has the table of operations; where it differs, the failure prints it as it should be.
 #[test]
 fn the_manual_lists_the_operations() {
-    let head = "| operation | images under | tables under | options [default] | what it does |\n\
-                |---|---|---|---|---|\n";
+    let head = "| operation | images under | tables under | in digits under | options [default] | what it does |\n\
+                |---|---|---|---|---|---|\n";
     let table = TABLE.iter().fold(head.to_owned(), |text, row| text + &manual_row(row));
     let manual = read("docs/he-cli.md");
     assert!(manual.contains(&format!("\n\n{table}\n")), "docs/he-cli.md should have this table:\n{table}");

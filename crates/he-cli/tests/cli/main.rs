@@ -16,6 +16,7 @@ mod build;
 mod corpus;
 mod damage;
 mod devices;
+mod digits;
 #[cfg(unix)]
 mod documents;
 mod encoders;

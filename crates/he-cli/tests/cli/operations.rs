@@ -31,12 +31,12 @@ fn numbers(kind: Kind, scheme: &str, file: &str) -> Columns {
     let (channels, count) = match (kind, scheme) {
         (Kind::Image, "ckks") => (3, 30),
         (Kind::Image, _) => (1, 4),
-        (Kind::Table, _) => (2, 3),
+        (Kind::Table | Kind::Digits, _) => (2, 3),
     };
     let number = |column: usize, row: usize| match (kind, scheme, file) {
-        (Kind::Table, _, "a") => [[3, 5], [1, 2], [5, 0]][row][column],
-        (Kind::Table, _, "b") => [[4, 5], [2, 1], [0, 6]][row][column],
-        (Kind::Table, _, _) => [[1, 0], [0, 1], [1, 1]][row][column],
+        (Kind::Table | Kind::Digits, _, "a") => [[3, 5], [1, 2], [5, 0]][row][column],
+        (Kind::Table | Kind::Digits, _, "b") => [[4, 5], [2, 1], [0, 6]][row][column],
+        (Kind::Table | Kind::Digits, _, _) => [[1, 0], [0, 1], [1, 1]][row][column],
         (_, "tfhe", "a") => [1, 3, 0, 5][row],
         (_, "tfhe", _) => [2, 3, 4, 1][row],
         (_, _, "a") => (37 * row + 85 * column + 11) % 256,
@@ -64,6 +64,10 @@ impl Files {
             let rows = (0..3).map(|row| format!("{},{}\n", columns[0][row], columns[1][row]));
             fs::write(files.path("in.csv"), format!("p,q\n{}", rows.collect::<String>())).unwrap();
             encrypt(keys, &files.path("in.csv"), &files.path(&format!("table-{name}")), width);
+            if scheme == "ckks" && name != "bits" {
+                let digits = files.path(&format!("digits-{name}"));
+                encrypt(keys, &files.path("in.csv"), &digits, &["--width", "8"]);
+            }
         }
         if scheme.starts_with('b') && scheme != "bigckks" {
             fs::write(files.path("in.csv"), "party\nred\nblue\nred\n").unwrap();
@@ -71,12 +75,15 @@ impl Files {
         }
         let entries: String = ENTRIES.iter().map(|entry| format!("{entry}\n")).collect();
         fs::write(files.path("entries.csv"), entries).unwrap();
-        if scheme == "tfhe" {
-            for kind in ["image", "table"] {
-                let with = files.path(&format!("{kind}-b"));
-                let call = ["lt", "--with", with.to_str().unwrap()];
-                eval(keys, &call, &files.path(&format!("{kind}-a")), &files.path(&format!("{kind}-less")));
-            }
+        let compared: &[&str] = match scheme {
+            "tfhe" => &["image", "table"],
+            "ckks" => &["digits"],
+            _ => &[],
+        };
+        for kind in compared {
+            let with = files.path(&format!("{kind}-b"));
+            let call = ["lt", "--with", with.to_str().unwrap()];
+            eval(keys, &call, &files.path(&format!("{kind}-a")), &files.path(&format!("{kind}-less")));
         }
         files
     }
@@ -88,7 +95,7 @@ impl Files {
     /// The files of an operation on a kind, the first of them first.
     fn inputs(&self, row: &Row, kind: Kind) -> Vec<PathBuf> {
         let names: &[&str] = match row.name {
-            "select" if self.scheme == "tfhe" => &["less", "a", "b"],
+            "select" if self.scheme == "tfhe" || kind == Kind::Digits => &["less", "a", "b"],
             "select" => &["a", "a", "b"],
             "refresh" if kind == Kind::Table => &["bits"],
             "count" if kind == Kind::Table && row.is_of(self.scheme) => return vec![self.path("words")],
@@ -103,12 +110,13 @@ impl Files {
         let required = row.parameters.iter().filter(|parameter| parameter.domain.is_required());
         let given = required.map(|parameter| match parameter.domain {
             Domain::Matrix => (parameter.name, Given::Text(KERNEL.to_owned())),
+            Domain::Natural => (parameter.name, Given::Whole(1)),
             _ => (parameter.name, Given::Texts(vec!["1".to_owned()])),
         });
         let operation = Operation::given(row.name, given).unwrap();
         let mut files = self.inputs(row, kind).into_iter().map(|path| Input::open(&path).unwrap());
         let (input, key) = (files.next().unwrap(), Input::open(Path::new(&self.keys.eval)).unwrap());
-        let sources = Sources { input, others: files.collect(), key };
+        let sources = Sources { input, others: files.collect(), key, bootstrap: None };
         let error = Evaluation::new(&operation, sources, &Cancel::default()).err().expect(&what);
         let (message, hint) = (error.to_string(), error.hint().expect(&what));
         if row.key == ComputedBy::Bootstrapping {
@@ -138,8 +146,10 @@ impl Files {
             call.extend([["--with", "--otherwise"][usize::from(other.name == "otherwise")]]);
             call.push(path.to_str().unwrap());
         }
+        let by = row.parameters.first().map(|parameter| format!("--{}", parameter.name)).unwrap_or_default();
         for parameter in row.parameters {
             match parameter.domain {
+                Domain::Natural => call.extend([&*by, "2"]),
                 Domain::Matrix => call.extend(matrix),
                 Domain::Entries => call.extend(["--table", table.to_str().unwrap()]),
                 _ => {}
@@ -181,14 +191,15 @@ impl Files {
         let rows = text.lines().skip(1).flat_map(|line| line.split(','));
         let found: Vec<f64> = rows.map(|field| field.parse().unwrap()).collect();
         assert_eq!(found.len(), expected.len(), "{what}: {text}");
-        let tolerance = if self.scheme.ends_with("ckks") { 0.01 } else { 0.0 };
+        let is_exact = !self.scheme.ends_with("ckks") || what.contains("digits");
+        let tolerance = if is_exact { 0.0 } else { 0.01 };
         for (found, expected) in found.iter().zip(expected) {
             assert!((found - expected).abs() <= tolerance * expected.abs().max(1.0), "{what}: {text}");
         }
     }
 
     fn compares(&self, name: &str, kind: Kind, result: &Path, what: &str) {
-        let tfhe = self.scheme == "tfhe";
+        let tfhe = self.scheme == "tfhe" || kind == Kind::Digits;
         // The numbers of a picture are light, except in integers of bits.
         let white = if kind == Kind::Image && !tfhe { 255.0 } else { 1.0 };
         let file = |file: &str| -> Columns {
@@ -201,6 +212,12 @@ impl Files {
             let column = |(a, b): (&Vec<f64>, &Vec<f64>)| a.iter().zip(b).map(|(&a, &b)| f(a, b)).collect();
             a.iter().zip(&b).map(column).collect()
         };
+        // White where it is so.
+        let condition = |f: &dyn Fn(f64, f64) -> bool| {
+            let white = if kind == Kind::Image { 255.0 } else { 1.0 };
+            each(&|a, b| white * f64::from(f(a, b)))
+        };
+        let bits = |f: &dyn Fn(u8, u8) -> u8| each(&|a, b| f64::from(f(a as u8, b as u8)));
         let column = |f: &dyn Fn(&[f64]) -> f64| -> Columns { a.iter().map(|a| vec![f(a)]).collect() };
         let mean = |x: &[f64]| x.iter().sum::<f64>() / x.len() as f64;
         let covariance = |x: &[f64], y: &[f64]| {
@@ -214,11 +231,30 @@ impl Files {
             "add" => each(&|a, b| wrapped(a + b)),
             "sub" => each(&|a, b| wrapped(a - b)),
             "mul" => each(&|a, b| wrapped(a * b)),
-            // White where it is so.
-            "lt" if kind == Kind::Image => each(&|a, b| 255.0 * f64::from(a < b)),
-            "eq" if kind == Kind::Image => each(&|a, b| 255.0 * f64::from(a == b)),
-            "lt" => each(&|a, b| f64::from(a < b)),
-            "eq" => each(&|a, b| f64::from(a == b)),
+            "lt" => condition(&|a, b| a < b),
+            "le" => condition(&|a, b| a <= b),
+            "gt" => condition(&|a, b| a > b),
+            "ge" => condition(&|a, b| a >= b),
+            "eq" => condition(&|a, b| a == b),
+            "ne" => condition(&|a, b| a != b),
+            "and" => bits(&|a, b| a & b),
+            "or" => bits(&|a, b| a | b),
+            "xor" => bits(&|a, b| a ^ b),
+            "not" => bits(&|a, _| !a),
+            "neg" => bits(&|a, _| a.wrapping_neg()),
+            "abs" => a.clone(),
+            "div" => bits(&|a, _| a / 2),
+            "rem" => bits(&|a, _| a % 2),
+            "shl" => bits(&|a, _| a << 2),
+            "shr" => bits(&|a, _| a >> 2),
+            "rotl" => bits(&|a, _| a.rotate_left(2)),
+            "rotr" => bits(&|a, _| a.rotate_right(2)),
+            "top" => {
+                let mut sorted = a.clone();
+                sorted.iter_mut().for_each(|column| column.sort_by(|x, y| y.total_cmp(x)));
+                sorted.iter_mut().for_each(|column| column.truncate(2));
+                sorted
+            }
             "min" => each(&f64::min),
             "max" => each(&f64::max),
             "select" => each(&|a, b| if a < b { a } else { b }),
@@ -288,7 +324,7 @@ fn listed(kind: Kind, scheme: &str) -> Vec<&'static str> {
 fn every_operation(scheme: &'static str, keys: &'static Keys) {
     let files = Files::new(scheme, keys);
     for row in TABLE {
-        for kind in Kind::ALL {
+        for kind in Kind::ALL.into_iter().filter(|kind| *kind != Kind::Digits || scheme == "ckks") {
             match row.on(kind).contains(&scheme) {
                 true => files.computes(row, kind),
                 false => files.refuses(row, kind),

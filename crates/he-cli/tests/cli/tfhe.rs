@@ -312,7 +312,7 @@ fn numbers_with_a_sign_come_back() {
     }
     he(["encrypt", "in.csv", "--signed", "-k", &Keys::bfv().public, "-o", "y.he"]).at(dir.path()).fails(
         2,
-        "--signed is for keys of tfhe, and the key is one of bfv",
+        "--signed is for keys of ckks and tfhe, and the key is one of bfv",
         "leave it out",
     );
 }
@@ -546,7 +546,7 @@ fn what_does_not_fit_together_is_refused() {
     }
     at(&["encrypt", "in.csv", "--width", "8", "-k", &bfv.public, "-o", "out"]).fails(
         2,
-        "--width is for keys of tfhe, and the key is one of bfv",
+        "--width is for keys of ckks and tfhe, and the key is one of bfv",
         "leave it out",
     );
     assert_eq!(names(dir.path()), before);

@@ -30,10 +30,11 @@ impl Recording {
 
     /// The same files of an evaluation, listed.
     pub fn sources(&mut self, sources: Sources) -> Sources {
-        let Sources { input, others, key } = sources;
+        let Sources { input, others, key, bootstrap } = sources;
         let input = self.listed(Role::Input, input);
         let others = others.into_iter().map(|other| self.listed(Role::Input, other)).collect();
-        Sources { input, others, key: self.listed(Role::Key, key) }
+        let key = self.listed(Role::Key, key);
+        Sources { input, others, key, bootstrap: bootstrap.map(|key| self.listed(Role::Key, key)) }
     }
 
     /// The files, once they were read.

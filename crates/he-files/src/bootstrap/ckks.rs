@@ -12,6 +12,7 @@ use he_core::bootstrapping::{BootstrapKeys, BootstrapParams, BootstrapSpec, Boot
 use he_core::ckks::{Ciphertext, CkksParams};
 use he_core::params::ParamsError;
 use he_core::ring::Ring;
+use he_core::rlwe::Fingerprint;
 use serde_json::{Value, json};
 use std::fmt;
 use std::str::FromStr;
@@ -41,6 +42,22 @@ impl Named {
             Self::Preset(preset) => preset.name(),
             Self::InsecureToy => TOY,
         }
+    }
+
+    /// The one whose programs compute with these parameters, if there is one.
+    pub fn of(params: &CkksParams) -> Option<Self> {
+        static PROGRAMS: LazyLock<Vec<(Fingerprint, Named)>> = LazyLock::new(|| {
+            let fingerprint = |named: Named| Some((named.params().ok()?.params().fingerprint(), named));
+            Named::all().filter_map(fingerprint).collect()
+        });
+        let fingerprint = params.fingerprint();
+        PROGRAMS.iter().find(|(of, _)| *of == fingerprint).map(|&(_, named)| named)
+    }
+
+    /// Whether they compute on integers in digits: vectors are full, and there are levels for the
+    /// largest look-ups.
+    pub fn has_integers(self) -> bool {
+        matches!(self, Self::Preset(Preset::Fast) | Self::InsecureToy)
     }
 
     /// The parameters.
@@ -102,6 +119,9 @@ impl Refreshing for BootstrapParams {
         let (found, most) = (content.slots(full), self.slots());
         if found > most {
             return Err(ContentError::RefreshSlots { found, most }.into());
+        }
+        if let Content::Digits(_) = content {
+            return Err(ContentError::RefreshDigits.into());
         }
         let parts = content.batches(full)?.map(|(part, _)| bound(content, part));
         let greatest = parts.fold(0.0, f64::max);

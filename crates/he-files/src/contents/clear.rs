@@ -6,6 +6,7 @@ use crate::data::picture::{Format, Picture};
 use crate::data::table::{Cell, Field, Table};
 use crate::error::Result;
 use crate::watch::{Meter, Stage, Watch};
+use num_bigint::BigInt;
 use std::io::Write;
 
 /// The content to be encrypted.
@@ -26,6 +27,8 @@ pub enum Plain {
     Table(Table<f64>),
     /// Integers, categories and counts.
     Cells(Table<Cell>),
+    /// Machine integers.
+    Integers(Table<BigInt>),
 }
 
 impl Plain {
@@ -36,6 +39,7 @@ impl Plain {
             Self::Picture(_) | Self::Numbers(_) => None,
             Self::Table(table) => Some((table.rows() as u64, table.columns().len())),
             Self::Cells(table) => Some((table.rows() as u64, table.columns().len())),
+            Self::Integers(table) => Some((table.rows() as u64, table.columns().len())),
         }
     }
 
@@ -57,6 +61,7 @@ impl Plain {
             Self::Numbers(numbers) => numbers.write(output),
             Self::Table(table) => write_table(table, output, watch),
             Self::Cells(table) => write_table(table, output, watch),
+            Self::Integers(table) => write_table(table, output, watch),
         }
     }
 }

@@ -2,13 +2,14 @@
 
 use super::clear::Clear;
 use super::options::TableFlags;
-use super::{Columns, Contents};
+use super::{Batches, Columns, Contents};
 use crate::cipher_file::{CipherWriter, Written};
 use crate::data::kind::Kind;
 use crate::data::picture::Picture;
 use crate::error::Result;
 use crate::io::input::Input;
 use crate::io::output::Output;
+use crate::key_file::{Key, KeyFile};
 use crate::note::Payload;
 use crate::scheme::{Encrypt, KeyMaker};
 use crate::team::{Jobs, Team};
@@ -50,10 +51,8 @@ pub fn by_public_key<S: Contents>(
     output: Output,
     rng: &mut ChaCha20Rng,
 ) -> Result<Written> {
-    let keys = team.each(|engine| Ok(S::Secret::public_to(key, &engine.ring)?))?;
-    let engines = team.engines().iter().zip(&keys);
-    let encryptors = engines.map(|(engine, key)| S::encryptor(engine, key)).collect::<Result<Vec<_>>>()?;
-    write(team, &encryptors, clear, payload, output, rng)
+    let batches = S::pack(clear, &team.lead().params, &payload.content)?;
+    batches_by_public_key(team, key, batches, payload, output, rng)
 }
 
 /// Encrypts by secret key into a file of the description `payload`.
@@ -69,7 +68,43 @@ pub fn by_secret_key<S: Contents>(
     rng: &mut ChaCha20Rng,
 ) -> Result<Written> {
     let encryptors = team.each(|engine| S::secret_encryptor(engine, key))?;
-    write(team, &encryptors, clear, payload, output, rng)
+    write(team, &encryptors, S::pack(clear, &team.lead().params, &payload.content)?, payload, output, rng)
+}
+
+/// Encrypts vectors by the key of a file, public or secret.
+///
+/// # Errors
+/// It is another key, or the scheme does not encrypt by secret key; the output cannot be written;
+/// the device fails.
+pub fn batches<S: Contents>(
+    team: &Team<S>,
+    key: &KeyFile<S>,
+    batches: Batches<'_, S::Slot>,
+    payload: &Payload,
+    output: Output,
+    rng: &mut ChaCha20Rng,
+) -> Result<Written> {
+    match &key.key {
+        Key::Secret(key) => {
+            let encryptors = team.each(|engine| S::secret_encryptor(engine, key))?;
+            write(team, &encryptors, batches, payload, output, rng)
+        }
+        _ => batches_by_public_key(team, &key.public(&team.lead().ring)?, batches, payload, output, rng),
+    }
+}
+
+fn batches_by_public_key<S: Contents>(
+    team: &Team<S>,
+    key: &S::Public,
+    batches: Batches<'_, S::Slot>,
+    payload: &Payload,
+    output: Output,
+    rng: &mut ChaCha20Rng,
+) -> Result<Written> {
+    let keys = team.each(|engine| Ok(S::Secret::public_to(key, &engine.ring)?))?;
+    let engines = team.engines().iter().zip(&keys);
+    let encryptors = engines.map(|(engine, key)| S::encryptor(engine, key)).collect::<Result<Vec<_>>>()?;
+    write(team, &encryptors, batches, payload, output, rng)
 }
 
 /// Encodes and encrypts batch by batch and writes the frames. Each batch has a generator of its
@@ -78,7 +113,7 @@ pub fn by_secret_key<S: Contents>(
 fn write<S: Contents>(
     team: &Team<S>,
     encryptors: &[Encrypt<'_, S>],
-    clear: &Clear<S::Table>,
+    mut batches: Batches<'_, S::Slot>,
     payload: &Payload,
     output: Output,
     rng: &mut ChaCha20Rng,
@@ -88,7 +123,6 @@ fn write<S: Contents>(
     let slots = payload.content.slots(S::slots(params));
     type Job<T> = (Vec<Vec<T>>, ChaCha20Rng);
     let source = |jobs: &mut Jobs<'_, Job<S::Slot>>| {
-        let mut batches = S::pack(clear, params, &payload.content)?;
         batches.try_for_each(|vectors| jobs.give((vectors?, ChaCha20Rng::from_rng(rng))))
     };
     let work =

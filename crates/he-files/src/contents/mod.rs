@@ -1,7 +1,9 @@
 //! The contents that are encrypted and computed on: images in tiles and sample by sample, columns
-//! of real numbers and of integers.
+//! of real numbers and of integers, of integers in digits.
 
+pub(crate) mod alike;
 pub mod clear;
+pub mod digits;
 pub mod encrypt;
 pub mod images;
 pub mod integers;

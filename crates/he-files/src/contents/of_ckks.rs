@@ -1,6 +1,7 @@
 //! The contents under CKKS: images in tiles, columns of real numbers.
 
 use super::clear::Plain;
+use super::digits::DigitsUnpacker;
 use super::images::{Tiles, multiply};
 use super::packing::weighted;
 use super::pairing::Pairing;
@@ -27,6 +28,7 @@ impl Contents for Ckks {
         match content {
             Content::Image(note) => Tiles::unpacker(file, note),
             Content::Table(note) => RealTable::unpacker(file, note),
+            Content::Digits(note) => Ok(Box::new(DigitsUnpacker::new(file, note))),
             Content::Examples(note) => Ok(Box::new(OutputsUnpacker::new(file, note)?)),
             Content::Search(_) => Err(SearchError::Decrypt { name: file.name.to_owned() }.into()),
             _ => Err(bad("kind of content")),

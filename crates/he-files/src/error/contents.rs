@@ -65,6 +65,10 @@ errors! {
         RefreshRange { bound: f64 }:
             ("the numbers of the file may be as large as {bound}, and those up to 1 can be refreshed"),
             ("make them smaller first");
+        /// Integers in digits need no refresh.
+        RefreshDigits:
+            ("the file holds integers in digits, and each operation refreshes them by itself"),
+            ("compute on them as they are");
         /// It does not hold examples for a model.
         NotExamples { name: String, found: &'static str }:
             ("{name} holds {found}, not encrypted examples of a model"),
@@ -175,7 +179,7 @@ errors! {
         /// A file holds numbers, and conditions are needed.
         NotConditions { name: String, operation: String }:
             ("{name} holds numbers, and {operation} chooses by conditions, 0 or 1"),
-            ("compare first: lt and eq make conditions");
+            ("compare first: lt and eq make conditions, among others");
         /// A public table has more columns than one.
         EntryColumns { name: String, found: usize }:
             ("{name} has {found} columns, and a table to be looked up has one"),
@@ -192,6 +196,47 @@ errors! {
         Entry { entry: usize, integers: String }:
             ("entry {entry} of the table does not fit {integers}"),
             ("ask for a greater width");
+        /// Parameters do not compute on integers in digits.
+        NoDigits { presets: String }:
+            ("these keys do not compute on machine integers"),
+            ("use keys of parameters with bootstrapping: {presets}");
+        /// There are no integers in digits of this width.
+        [request] NoDigitWidth { width: u32 }:
+            ("under ckks there are no machine integers of {width} bits"), ("choose 8, 16, 32 or 64");
+        /// A file does not hold integers in digits.
+        NotDigits { name: String, found: &'static str }:
+            ("{name} is {found}, and the other file holds integers in digits"),
+            ("encrypt both with a width");
+        /// Integers in digits without the key that computes on them.
+        [request] NoBootstrapKey { name: String }:
+            ("{name} holds integers in digits, and no bootstrapping key is given"),
+            ("give the bootstrapping key of its key set as well as the evaluation key");
+        /// A bootstrapping key for an operation that has no use for it.
+        [request] NeedlessBootstrapKey { name: String, operation: String }:
+            ("{operation} of {name} takes no bootstrapping key"), ("leave it out");
+        /// A plain number is not one of the integers.
+        [request] PlainNumber { number: String, integers: String }:
+            ("{number} is not an integer of {integers}"), ("give one that is");
+        /// A text is not an integer.
+        [request] NumberText { text: String }:
+            ("\"{}\" is not an integer", text.escape_debug()), ("give an integer in decimal digits");
+        /// A plain number where the scheme takes files alone.
+        [request] PlainOperand { operation: &'static str, scheme: &'static str }:
+            ("under {scheme}, {operation} takes another file, not a plain number"),
+            ("encrypt the number as a table of as many rows");
+        /// A divisor of zero.
+        [request] ZeroDivisor: ("there is no quotient by 0"), ("divide by a number from 1 on");
+        /// Bits are moved too far.
+        [request] Places { by: u64, bits: u32 }:
+            ("bits of integers of {bits} bits move by less than {bits} places, not by {by}"),
+            ("give fewer places");
+        /// More rows than one vector has are to be put in order.
+        SlotRows { operation: String, rows: u64, most: u64 }:
+            ("{operation} takes up to {most} rows under these keys, and the table has {rows}"),
+            ("cut the table into parts");
+        /// More numbers are asked for than there are.
+        [request] TopCount { count: u64, rows: u64 }:
+            ("{count} numbers are asked for, of {rows}"), ("ask for 1 to {rows}");
         /// A file holds conditions, and numbers are needed.
         Conditions { name: String, operation: String }:
             ("{name} holds conditions, 0 or 1, and {operation} is for numbers"),

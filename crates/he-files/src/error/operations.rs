@@ -6,29 +6,21 @@ use super::Error;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OperationError {
-    /// It is for images.
-    #[error("{name} is {what}, and {operation} is for images")]
-    ForImages {
+    /// It is for other kinds of files.
+    #[error("{name} is {what}, and {operation} is for {kinds}")]
+    ForOthers {
         /// The file.
         name: String,
-        /// The kind of the file.
+        /// The kind of the file, with its article.
         what: &'static str,
         /// The operation.
         operation: &'static str,
-        /// The operations that tables have.
-        tables: String,
-    },
-    /// It is for tables.
-    #[error("{name} is {what}, and {operation} is for tables")]
-    ForTables {
-        /// The file.
-        name: String,
-        /// The kind of the file.
-        what: &'static str,
-        /// The operation.
-        operation: &'static str,
-        /// The operations that images have.
-        images: String,
+        /// The kinds that it is for.
+        kinds: String,
+        /// Files of its kind, `images` for one.
+        kind: &'static str,
+        /// The operations that the kind has.
+        own: String,
     },
     /// The scheme does not have it.
     #[error("{scheme} has no {operation}")]
@@ -51,8 +43,13 @@ pub enum OperationError {
         needed: usize,
     },
     /// There is nothing to multiply with.
-    #[error("dot needs a second operand")]
-    OneOperand,
+    #[error("{operation} needs a second operand")]
+    OneOperand {
+        /// The operation.
+        operation: &'static str,
+        /// The parameter that can stand for it.
+        or: &'static str,
+    },
     /// Other than two columns are named.
     #[error("{found} columns given")]
     Columns {
@@ -115,15 +112,13 @@ impl OperationError {
     /// The advice on this error, if there is any.
     pub fn hint(&self) -> Option<String> {
         Some(match self {
-            Self::ForImages { tables, .. } => format!("tables have {tables}"),
-            Self::ForTables { images, .. } => {
-                format!(
-                    "images have {images}; their pixels can be summed where they are encrypted as a table"
-                )
+            Self::ForOthers { kind: "images", own, .. } => {
+                format!("images have {own}; their pixels can be summed where they are encrypted as a table")
             }
+            Self::ForOthers { kind, own, .. } => format!("{kind} have {own}"),
             Self::OfScheme { scheme, operations, .. } => format!("under {scheme} there are: {operations}"),
             Self::Inputs { needed, .. } => format!("give {needed}"),
-            Self::OneOperand => "give two columns, or another table".to_owned(),
+            Self::OneOperand { or, .. } => format!("give {or}, or another table"),
             Self::Columns { .. } => "give two".to_owned(),
             Self::WideGaussian { most, .. } => {
                 format!("choose a sigma up to {}: no tile holds more than {most}", most / 3)
@@ -147,7 +142,7 @@ impl OperationError {
     pub fn is_request(&self) -> bool {
         match self {
             Self::Inputs { .. }
-            | Self::OneOperand
+            | Self::OneOperand { .. }
             | Self::Columns { .. }
             | Self::WideGaussian { .. }
             | Self::Value { .. }
@@ -155,7 +150,7 @@ impl OperationError {
             Self::Gaussian { source, .. }
             | Self::AfterStatistic { source, .. }
             | Self::TooLate { source, .. } => source.is_request(),
-            Self::ForImages { .. } | Self::ForTables { .. } | Self::OfScheme { .. } => false,
+            Self::ForOthers { .. } | Self::OfScheme { .. } => false,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The content of an encrypted file, of any kind.
 
+use super::digits::DigitsNote;
 use super::examples::ExamplesNote;
 use super::images::{ImageNote, SamplesNote, pixel_format};
 use super::integers::{IntegersNote, title};
@@ -32,6 +33,8 @@ pub enum Content {
     Samples(SamplesNote),
     /// Columns of integers and of categories.
     Integers(IntegersNote),
+    /// Columns of machine integers in digits: from version 6 on.
+    Digits(DigitsNote),
     /// Examples of a model, or their outputs.
     Examples(ExamplesNote),
     /// Encrypted records, a query to them, or its answer.
@@ -63,6 +66,7 @@ impl Content {
             Self::Table(table) => table.batch,
             Self::Samples(image) => image.batch,
             Self::Integers(table) => table.batch,
+            Self::Digits(note) => return note.digits(),
             Self::Examples(note) => note.batch,
             Self::Search(_) => 1,
         }) as usize
@@ -79,6 +83,7 @@ impl Content {
             Self::Table(note) => note.rows * note.columns.len() as u64,
             Self::Samples(note) => samples(note.width, note.height, &note.channels),
             Self::Integers(note) => note.rows * note.columns.len() as u64,
+            Self::Digits(note) => note.values(),
             Self::Examples(note) => note.examples.saturating_mul(note.numbers),
             Self::Search(note) => note.records().saturating_mul(note.plan.dimension.into()),
         }
@@ -91,6 +96,9 @@ impl Content {
             Self::Table(note) => rows_and_columns(note.rows, note.columns.len()),
             Self::Samples(note) => pixels(note.width, note.height, &note.channels, note.depth),
             Self::Integers(note) => rows_and_columns(note.rows, note.columns.len()),
+            Self::Digits(note) => {
+                format!("{}, {}", rows_and_columns(note.rows, note.columns.len()), note.width_text())
+            }
             Self::Examples(note) => note.shape(),
             Self::Search(note) => note.shape(),
         }
@@ -101,6 +109,7 @@ impl Content {
         match self {
             Self::Image(_) | Self::Samples(_) => "an encrypted image",
             Self::Table(_) | Self::Integers(_) => "an encrypted table",
+            Self::Digits(_) => "an encrypted table in digits",
             Self::Examples(_) => "encrypted examples of a model",
             Self::Search(_) => "a part of an encrypted search",
         }
@@ -141,6 +150,10 @@ impl Content {
                 let vectors = move |c: usize| note.columns[c].vectors(note.rows, full);
                 Box::new((0..note.columns.len()).flat_map(move |c| cut(c, vectors(c), note.batch)))
             }
+            Self::Digits(note) => {
+                let frames = move |column| (0..note.vectors(full)).map(move |_| (column, note.digits()));
+                Box::new((0..note.columns.len()).flat_map(frames))
+            }
             Self::Examples(note) => {
                 let parts = note.parts as usize;
                 let batches = cut(0, note.groups(), note.batch);
@@ -171,6 +184,13 @@ impl Content {
             Self::Integers(note) => {
                 note.columns.get(part).map_or(0.0, |column| widest(column.low as f64, column.high as f64))
             }
+            Self::Digits(note) => {
+                if note.is_conditions() {
+                    1.0
+                } else {
+                    15.0
+                }
+            }
             // Values are divided by their greatest magnitude.
             Self::Examples(_) | Self::Search(_) => 1.0,
         }
@@ -197,6 +217,10 @@ pub fn check_range(t: u64, content: &Content) -> Result<()> {
         Content::Integers(note) => note.columns.iter().enumerate().try_for_each(|(i, column)| {
             check(&format!("numbers of column {}", title(column, i)), column.low, column.high)
         }),
-        Content::Image(_) | Content::Table(_) | Content::Examples(_) | Content::Search(_) => Ok(()),
+        Content::Image(_)
+        | Content::Table(_)
+        | Content::Digits(_)
+        | Content::Examples(_)
+        | Content::Search(_) => Ok(()),
     }
 }

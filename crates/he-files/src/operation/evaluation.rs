@@ -1,6 +1,6 @@
 //! Operations on opened files.
 
-use super::row::{BIGCKKS, CKKS, Kind};
+use super::row::{BIGCKKS, CKKS, Kind, joined};
 use super::{Levels, Operation, table, two};
 use crate::bootstrap;
 use crate::bootstrap::refresh::Refresh;
@@ -13,6 +13,7 @@ use crate::contents::pairwise::Pair;
 use crate::contents::tables::Statistic;
 use crate::contents::tables::moments::Moments;
 use crate::contents::uses::{self, Uses};
+use crate::contents::{Contents, digits};
 use crate::data::table::column_number;
 use crate::error::{ContentError, Error, OperationError, Result};
 use crate::file_start::FileFormat;
@@ -21,14 +22,13 @@ use crate::io::input::Input;
 use crate::io::output::Output;
 use crate::key_file::{AnyKey, Key, KeyFile, KeyFormat};
 use crate::note::{Content, ImageNote, IntegersNote, TableNote};
+use crate::on_refreshing;
 use crate::scheme::{Ckks, OneOf, Scheme, Taken};
 use crate::team::Team;
 use crate::tfhe;
 use crate::watch::Watch;
-use crate::{on_refreshing, on_scheme};
 use he::Device;
 use he_any::layout::Op;
-use he_any::tfhe::Comparison;
 use std::sync::Arc;
 
 /// The kind of key that computes.
@@ -42,6 +42,8 @@ pub struct Sources {
     pub others: Vec<Input>,
     /// The evaluation key; for `refresh` the bootstrapping key.
     pub key: Input,
+    /// The bootstrapping key beside the evaluation key, for files of integers in digits.
+    pub bootstrap: Option<Input>,
 }
 
 /// The part of an evaluation that devices do.
@@ -80,8 +82,12 @@ impl Evaluation {
     pub fn new(operation: &Operation, sources: Sources, cancel: &Cancel) -> Result<Self> {
         let found = 1 + sources.others.len();
         match operation {
-            Operation::Dot { columns: None, .. } if found == 1 => {
-                return Err(OperationError::OneOperand.into());
+            operation if found == 1 && operation.inputs() == 2 => {
+                let (operation, row) = (operation.name(), operation.row());
+                return Err(match row.others.first().and_then(|other| other.or) {
+                    Some(or) => OperationError::OneOperand { operation, or }.into(),
+                    None => OperationError::Inputs { operation, found, needed: 2 }.into(),
+                });
             }
             operation if operation.inputs() != found => {
                 let (operation, needed) = (operation.name(), operation.inputs());
@@ -93,6 +99,7 @@ impl Evaluation {
             input: sources.input.cancelled_by(cancel),
             others: sources.others.into_iter().map(|other| other.cancelled_by(cancel)).collect(),
             key: sources.key.cancelled_by(cancel),
+            bootstrap: sources.bootstrap.map(|key| key.cancelled_by(cancel)),
         };
         let prepared = ended_by(cancel, prepared(operation, sources))?;
         Ok(Self { prepared, chosen: Chosen::default(), cancel: cancel.clone() })
@@ -132,37 +139,74 @@ fn ended_by<T>(cancel: &Cancel, result: Result<T>) -> Result<T> {
 }
 
 fn prepared(operation: &Operation, sources: Sources) -> Result<Prepared> {
-    let Sources { input, others, key } = sources;
+    let Sources { input, others, key, bootstrap } = sources;
+    let needless = |name: &str| -> Result<()> {
+        let (name, operation) = (name.to_owned(), operation.name().to_owned());
+        match bootstrap {
+            None => Ok(()),
+            Some(_) => Err(ContentError::NeedlessBootstrapKey { name, operation }.into()),
+        }
+    };
     if matches!(operation, Operation::Refresh {}) {
+        needless(input.name())?;
         return refresh(input, key);
     }
     let key = match AnyKey::read(key, NEEDED, None)? {
-        AnyKey::Tfhe(key) => return columns(operation, *key, input, others),
-        key => key,
+        AnyKey::Tfhe(key) => {
+            needless(input.name())?;
+            return columns(operation, *key, input, others);
+        }
+        key => key.scheme(NEEDED)?,
     };
-    // No operation of other schemes takes more than two files.
-    match (key, operation.pairwise(), others.into_iter().next()) {
-        (key, Some(operator), Some(other)) => on_scheme!(key.scheme(NEEDED)?, key => {
-            let pair = Pair::new(operator, opened(operation, input, &key)?, owned(other, &key)?)?;
-            let lower = operation.lowers();
-            Ok(Prepared::new(pair.uses()?, move |devices, watch, chosen, output| {
-                let team = Team::new(&key.params, devices)?.watched(watch).choosing(chosen.clone());
-                let keys = team.share(&key.evaluation(&team.lead().ring)?)?;
-                let statistic = pair.result_of(&table::statistics()).map(str::to_owned);
-                let written = pair.evaluate(&team, &keys, lower, output);
-                written.map_err(|error| after_statistic(error, statistic))
-            }))
-        }),
-        (key, _, other) => match key.scheme(NEEDED)? {
-            OneOf::Ckks(key) => real(operation, key, input, other),
-            OneOf::Bfv(key) => integers(operation, key, input, other),
-            OneOf::Bgv(key) => integers(operation, key, input, other),
-            OneOf::BigCkks(key) => {
-                opened(operation, input, &key)?;
-                Err(has_no(operation, BIGCKKS))
+    match key {
+        OneOf::Ckks(key) => {
+            let reader = opened(operation, input, &key)?;
+            if let Content::Digits(_) = reader.payload.content {
+                return digits(operation, key, reader, others, bootstrap);
             }
-        },
+            needless(&reader.name)?;
+            over_rings(operation, key, reader, others, real)
+        }
+        OneOf::Bfv(key) => {
+            needless(input.name())?;
+            let reader = opened(operation, input, &key)?;
+            over_rings(operation, key, reader, others, integers)
+        }
+        OneOf::Bgv(key) => {
+            needless(input.name())?;
+            let reader = opened(operation, input, &key)?;
+            over_rings(operation, key, reader, others, integers)
+        }
+        OneOf::BigCkks(key) => {
+            needless(input.name())?;
+            let reader = opened(operation, input, &key)?;
+            over_rings(operation, key, reader, others, |operation, _, _, _| Err(has_no(operation, BIGCKKS)))
+        }
     }
+}
+
+/// An operation number by number on two files of a scheme over rings, none of whose operations
+/// takes more, or else one of `rest`.
+fn over_rings<S: Contents>(
+    operation: &Operation,
+    key: KeyFile<S>,
+    reader: CipherReader<S>,
+    others: Vec<Input>,
+    rest: impl FnOnce(&Operation, KeyFile<S>, CipherReader<S>, Option<Input>) -> Result<Prepared>,
+) -> Result<Prepared> {
+    let (operator, other) = match (operation.pairwise(), others.into_iter().next()) {
+        (Some(operator), Some(other)) => (operator, other),
+        (_, other) => return rest(operation, key, reader, other),
+    };
+    let pair = Pair::new(operator, reader, owned(other, &key)?)?;
+    let lower = operation.lowers();
+    Ok(Prepared::new(pair.uses()?, move |devices, watch, chosen, output| {
+        let team = Team::new(&key.params, devices)?.watched(watch).choosing(chosen.clone());
+        let keys = team.share(&key.evaluation(&team.lead().ring)?)?;
+        let statistic = pair.result_of(&table::statistics()).map(str::to_owned);
+        let written = pair.evaluate(&team, &keys, lower, output);
+        written.map_err(|error| after_statistic(error, statistic))
+    }))
 }
 
 /// New levels, or a new noise budget, for a file.
@@ -199,8 +243,12 @@ enum Job {
 }
 
 /// Filters of images, and statistics of tables of real numbers.
-fn real(operation: &Operation, key: KeyFile<Ckks>, input: Input, other: Option<Input>) -> Result<Prepared> {
-    let reader = opened(operation, input, &key)?;
+fn real(
+    operation: &Operation,
+    key: KeyFile<Ckks>,
+    reader: CipherReader<Ckks>,
+    other: Option<Input>,
+) -> Result<Prepared> {
     let job = job(operation, &key, &reader, other)?;
     let payload = reader.payload.after(operation.name(), described(&job, operation, &reader)?);
     let lower = operation.lowers();
@@ -296,10 +344,9 @@ fn described(job: &Job, operation: &Operation, reader: &CipherReader<Ckks>) -> R
 fn integers<E: Taken>(
     operation: &Operation,
     key: KeyFile<E>,
-    input: Input,
+    reader: CipherReader<E>,
     other: Option<Input>,
 ) -> Result<Prepared> {
-    let reader = opened(operation, input, &key)?;
     let aggregate = match (operation, other) {
         (Operation::Sum { .. }, _) => Aggregate::Sum,
         (Operation::Count { .. }, _) => Aggregate::Count,
@@ -343,27 +390,89 @@ fn columns(
     check_kind(operation, tfhe::NAME, Some(kind), &left.name, what)?;
     let others: Vec<tfhe::file::Reader> =
         others.into_iter().map(|other| owned(other, &key)).collect::<Result<_>>()?;
+    if operation.number().is_some() {
+        let (operation, scheme) = (operation.name(), tfhe::NAME);
+        return Err(ContentError::PlainOperand { operation, scheme }.into());
+    }
     let operator = match operation {
         Operation::Add { .. } => Operator::Of(Op::Add),
         Operation::Sub { .. } => Operator::Of(Op::Sub),
         Operation::Mul { .. } => Operator::Of(Op::Mul),
-        Operation::Lt {} => Operator::Compare(Comparison::Lt),
-        Operation::Eq {} => Operator::Compare(Comparison::Eq),
-        Operation::Min {} => Operator::Min,
-        Operation::Max {} => Operator::Max,
+        Operation::Min { .. } => Operator::Min,
+        Operation::Max { .. } => Operator::Max,
         Operation::Sort {} => return on_columns(operation, Job::Sort, left, key),
         Operation::Sum { .. } => return on_columns(operation, Job::Sum, left, key),
         Operation::Select {} => {
             let choices = <[_; 2]>::try_from(others).map_err(|others| missing(operation, others.len()))?;
             return on_columns(operation, Job::Select(Box::new(choices)), left, key);
         }
-        operation => match operation.entries()? {
-            Some(entries) => return on_columns(operation, Job::Lookup(entries), left, key),
-            None => return Err(has_no(operation, tfhe::NAME)),
+        operation => match (operation.entries()?, operation.comparison()) {
+            (Some(entries), _) => return on_columns(operation, Job::Lookup(entries), left, key),
+            (None, Some(comparison)) => Operator::Compare(comparison),
+            (None, None) => return Err(has_no(operation, tfhe::NAME)),
         },
     };
     let [right] = <[_; 1]>::try_from(others).map_err(|others| missing(operation, others.len()))?;
     on_columns(operation, Job::Pair(operator, Box::new(right)), left, key)
+}
+
+/// Whether a file holds integers in digits, whose computations take a bootstrapping key as well.
+pub fn takes_bootstrapping(input: Input) -> bool {
+    let reader = CipherReader::<Ckks>::new(input);
+    reader.is_ok_and(|reader| matches!(reader.payload.content, Content::Digits(_)))
+}
+
+/// Computations on integers in digits, under CKKS.
+fn digits(
+    operation: &Operation,
+    key: KeyFile<Ckks>,
+    reader: CipherReader<Ckks>,
+    others: Vec<Input>,
+    bootstrap: Option<Input>,
+) -> Result<Prepared> {
+    if operation.levels() == Some(Levels::Drop) {
+        return Err(operation.no_levels());
+    }
+    let job = digits_job(operation)?;
+    let others = others.into_iter().map(|other| owned(other, &key)).collect::<Result<Vec<_>>>()?;
+    let files: Vec<_> = std::iter::once(reader).chain(others).collect();
+    let bootstrap = bootstrap.map(bootstrap::keys::KeyFile::open).transpose()?;
+    let evaluation = digits::Evaluation::new(job, operation.name(), files, key, bootstrap)?;
+    Ok(Prepared::new(evaluation.uses(), move |devices, watch, chosen, output| {
+        evaluation.evaluate(devices[0].clone(), &watch, chosen, output)
+    }))
+}
+
+/// The job of an operation on integers in digits.
+fn digits_job(operation: &Operation) -> Result<digits::Job> {
+    use digits::{Job, Operator, Shift};
+    let number = operation.plain_number()?;
+    if let Some(comparison) = operation.comparison() {
+        return Ok(Job::Pair(Operator::Compare(comparison), number));
+    }
+    Ok(match operation {
+        Operation::Add { .. } => Job::Pair(Operator::Of(Op::Add), None),
+        Operation::Sub { .. } => Job::Pair(Operator::Of(Op::Sub), None),
+        Operation::Mul { .. } => Job::Pair(Operator::Of(Op::Mul), None),
+        Operation::Min { .. } => Job::Pair(Operator::Min, number),
+        Operation::Max { .. } => Job::Pair(Operator::Max, number),
+        Operation::And { .. } => Job::Pair(Operator::And, number),
+        Operation::Or { .. } => Job::Pair(Operator::Or, number),
+        Operation::Xor { .. } => Job::Pair(Operator::Xor, number),
+        Operation::Not {} => Job::Not,
+        Operation::Neg {} => Job::Neg,
+        Operation::Abs {} => Job::Abs,
+        Operation::Div { by } => Job::Quotient(*by),
+        Operation::Rem { by } => Job::Remainder(*by),
+        Operation::Shl { by } => Job::Shift(Shift::Left, *by),
+        Operation::Shr { by } => Job::Shift(Shift::Right, *by),
+        Operation::Rotl { by } => Job::Shift(Shift::RotateLeft, *by),
+        Operation::Rotr { by } => Job::Shift(Shift::RotateRight, *by),
+        Operation::Sort {} => Job::Sort,
+        Operation::Top { count } => Job::Top(*count),
+        Operation::Select {} => Job::Select,
+        operation => Job::Lookup(operation.entries()?.ok_or_else(|| has_no(operation, CKKS))?),
+    })
 }
 
 /// Not all files are there, beside the first.
@@ -412,20 +521,21 @@ fn check_kind(
     if !row.is_of(scheme) {
         return Err(has_no(operation, scheme));
     }
-    match kind.is_none_or(|kind| row.on(kind).contains(&scheme)) {
-        true => Ok(()),
-        false => Err(for_others(operation, scheme, name, what)),
+    match kind {
+        Some(kind) if !row.on(kind).contains(&scheme) => {
+            Err(for_others(operation, scheme, name, (kind, what)))
+        }
+        _ => Ok(()),
     }
 }
 
 /// An operation is for files of another kind.
-fn for_others(operation: &Operation, scheme: &str, name: &str, what: &'static str) -> Error {
+fn for_others(operation: &Operation, scheme: &str, name: &str, (kind, what): (Kind, &'static str)) -> Error {
     let (name, row) = (name.to_owned(), operation.row());
-    let (operation, others) = (row.name, |kind| table::on(kind, scheme));
-    match row.images.contains(&scheme) {
-        true => OperationError::ForImages { name, what, operation, tables: others(Kind::Table) }.into(),
-        false => OperationError::ForTables { name, what, operation, images: others(Kind::Image) }.into(),
-    }
+    let kinds: Vec<&str> =
+        Kind::ALL.into_iter().filter(|&kind| row.on(kind).contains(&scheme)).map(Kind::plural).collect();
+    let (operation, kinds, own) = (row.name, joined(&kinds, "or"), table::on(kind, scheme));
+    OperationError::ForOthers { name, what, operation, kinds, kind: kind.plural(), own }.into()
 }
 
 /// A file that belongs to the key.
@@ -437,7 +547,10 @@ fn owned<F: FileFormat + KeyFormat>(input: Input, key: &KeyFile<F>) -> Result<Ci
 
 /// The error that a file has another content than the operation is for.
 fn unlike<S: Scheme>(reader: &CipherReader<S>, operation: &Operation) -> Error {
-    for_others(operation, S::NAME, &reader.name, reader.payload.content.name())
+    let content = &reader.payload.content;
+    // Contents that models and searches alone compute on have none.
+    let kind = Kind::of(content).unwrap_or(Kind::Table);
+    for_others(operation, S::NAME, &reader.name, (kind, content.name()))
 }
 
 /// The description of an encrypted image.

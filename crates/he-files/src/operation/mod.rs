@@ -11,7 +11,7 @@ mod kernels;
 mod row;
 mod table;
 
-pub use evaluation::{Evaluation, Sources};
+pub use evaluation::{Evaluation, Sources, takes_bootstrapping};
 pub use given::Given;
 pub use row::{ComputedBy, Domain, Kind, Other, Parameter, Row, SCHEMES, Unasked};
 pub use table::{TABLE, dropping};
@@ -19,6 +19,8 @@ pub use table::{TABLE, dropping};
 use crate::error::{ContentError, Error, OperationError, Result};
 use crate::tfhe::entries::Entries;
 use he_any::layout::Op;
+use he_any::tfhe::Comparison;
+use num_bigint::BigInt;
 use serde::de::value::MapDeserializer;
 use serde::{Deserialize, Serialize};
 
@@ -28,6 +30,9 @@ pub const BRIGHTER: f64 = 0.1;
 pub const CONTRAST: f64 = 1.5;
 /// The weight of the second image of `blend` unless another is given.
 pub const ALPHA: f64 = 0.5;
+
+/// The most decimal digits of a plain number: those of 256 bits, and a sign.
+const MOST_DIGITS: usize = 79;
 
 /// The treatment of the levels that a result has left.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,21 +79,120 @@ pub enum Operation {
         #[serde(default, skip_serializing_if = "Levels::is_auto")]
         levels: Levels,
     },
-    /// 1 where the numbers of the first table are less, 0 elsewhere, under TFHE.
-    Lt {},
-    /// 1 where two tables are equal, 0 elsewhere, under TFHE.
-    Eq {},
-    /// The smaller number of each pair, under TFHE.
-    Min {},
-    /// The larger number of each pair, under TFHE.
-    Max {},
-    /// Each column in ascending order, under TFHE.
+    /// 1 where the numbers of the first table are less, 0 elsewhere.
+    Lt {
+        /// A plain number in place of the second table, in decimal digits.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        number: Option<String>,
+    },
+    /// 1 where they are less or equal, 0 elsewhere.
+    Le {
+        /// A plain number in place of the second table, in decimal digits.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        number: Option<String>,
+    },
+    /// 1 where they are greater, 0 elsewhere.
+    Gt {
+        /// A plain number in place of the second table, in decimal digits.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        number: Option<String>,
+    },
+    /// 1 where they are greater or equal, 0 elsewhere.
+    Ge {
+        /// A plain number in place of the second table, in decimal digits.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        number: Option<String>,
+    },
+    /// 1 where two tables are equal, 0 elsewhere.
+    Eq {
+        /// A plain number in place of the second table, in decimal digits.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        number: Option<String>,
+    },
+    /// 1 where they differ, 0 elsewhere.
+    Ne {
+        /// A plain number in place of the second table, in decimal digits.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        number: Option<String>,
+    },
+    /// The smaller number of each pair.
+    Min {
+        /// A plain number in place of the second table.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        number: Option<String>,
+    },
+    /// The larger number of each pair.
+    Max {
+        /// A plain number in place of the second table.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        number: Option<String>,
+    },
+    /// The bits that both numbers have, or conditions that both hold.
+    And {
+        /// A plain number in place of the second table, in decimal digits.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        number: Option<String>,
+    },
+    /// The bits that one number has at least, or conditions of which one holds at least.
+    Or {
+        /// A plain number in place of the second table, in decimal digits.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        number: Option<String>,
+    },
+    /// The bits that exactly one number has, or conditions of which exactly one holds.
+    Xor {
+        /// A plain number in place of the second table, in decimal digits.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        number: Option<String>,
+    },
+    /// All bits of each number turned, or conditions that hold where those of a table do not.
+    Not {},
+    /// The opposite of each number, modulo 2^width.
+    Neg {},
+    /// The magnitude of each number, modulo 2^width.
+    Abs {},
+    /// The quotient of each number by a plain one, rounded towards zero.
+    Div {
+        /// The divisor, from 1 on.
+        by: u64,
+    },
+    /// The remainder of each number by a plain one, with the number's sign.
+    Rem {
+        /// The divisor, from 1 on.
+        by: u64,
+    },
+    /// The bits of each number, moved to higher places.
+    Shl {
+        /// The places, fewer than bits.
+        by: u64,
+    },
+    /// The bits of each number, moved to lower places; the sign is kept.
+    Shr {
+        /// The places, fewer than bits.
+        by: u64,
+    },
+    /// The bits of each number, moved to higher places, the highest to the lowest.
+    Rotl {
+        /// The places, fewer than bits.
+        by: u64,
+    },
+    /// The bits of each number, moved to lower places, the lowest to the highest.
+    Rotr {
+        /// The places, fewer than bits.
+        by: u64,
+    },
+    /// Each column in ascending order.
     Sort {},
+    /// The greatest numbers of each column, in descending order.
+    Top {
+        /// Their number.
+        count: u64,
+    },
     /// The numbers of the second table where the conditions of the first hold, those of the third
-    /// elsewhere, under TFHE.
+    /// elsewhere.
     Select {},
-    /// The entries of a public table at the numbers of an encrypted one, under TFHE: entry 0 is the
-    /// first, and 0 is found beyond the last.
+    /// The entries of a public table at the numbers of an encrypted one: entry 0 is the first, and
+    /// 0 is found beyond the last.
     Lookup {
         /// The entries, in decimal digits. If one is below 0, the results have a sign.
         entries: Vec<String>,
@@ -224,6 +328,7 @@ impl Operation {
     pub fn inputs(&self) -> usize {
         match self {
             Self::Dot { columns: Some(_), .. } => 1,
+            operation if operation.number().is_some() => 1,
             operation => 1 + operation.row().others.len(),
         }
     }
@@ -269,6 +374,8 @@ impl Operation {
         match self {
             Self::Dot { columns: Some(columns), .. } => two(columns).map(|_| ()),
             Self::Lookup { .. } => self.entries().map(|_| ()),
+            _ if self.number().is_some() => self.plain_number().map(|_| ()),
+            Self::Div { by: 0 } | Self::Rem { by: 0 } => Err(ContentError::ZeroDivisor.into()),
             Self::Blend { alpha } if !(0.0..=1.0).contains(alpha) => {
                 Err(ContentError::Weight { alpha: *alpha }.into())
             }
@@ -282,6 +389,48 @@ impl Operation {
             Self::Lookup { entries, width } => Entries::parse(entries, *width).map(Some),
             _ => Ok(None),
         }
+    }
+
+    /// The plain number in place of a second file, as it is given.
+    fn number(&self) -> Option<&str> {
+        match self {
+            Self::Lt { number }
+            | Self::Le { number }
+            | Self::Gt { number }
+            | Self::Ge { number }
+            | Self::Eq { number }
+            | Self::Ne { number }
+            | Self::Min { number }
+            | Self::Max { number }
+            | Self::And { number }
+            | Self::Or { number }
+            | Self::Xor { number } => number.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// The plain number in place of a second file.
+    fn plain_number(&self) -> Result<Option<BigInt>> {
+        let parsed = |text: &str| match text.len() <= MOST_DIGITS {
+            true => text.parse().ok(),
+            false => None,
+        };
+        let bad =
+            |text: &str| Error::from(ContentError::NumberText { text: text.chars().take(40).collect() });
+        self.number().map(|text| parsed(text).ok_or_else(|| bad(text))).transpose()
+    }
+
+    /// The comparison that it is, if it is one.
+    fn comparison(&self) -> Option<Comparison> {
+        Some(match self {
+            Self::Lt { .. } => Comparison::Lt,
+            Self::Le { .. } => Comparison::Le,
+            Self::Gt { .. } => Comparison::Gt,
+            Self::Ge { .. } => Comparison::Ge,
+            Self::Eq { .. } => Comparison::Eq,
+            Self::Ne { .. } => Comparison::Ne,
+            _ => return None,
+        })
     }
 
     /// The operation on two files slot by slot, in the schemes over rings.
@@ -317,6 +466,9 @@ mod tests {
             (r#"{"name":"add"}"#, "add", 2),
             (r#"{"name":"mul","levels":"drop"}"#, "mul", 2),
             (r#"{"name":"lt"}"#, "lt", 2),
+            (r#"{"name":"ge","number":"-7"}"#, "ge", 1),
+            (r#"{"name":"div","by":10}"#, "div", 1),
+            (r#"{"name":"top","count":3}"#, "top", 1),
             (r#"{"name":"sort"}"#, "sort", 1),
             (r#"{"name":"select"}"#, "select", 3),
             (r#"{"name":"lookup","entries":["-1","7"],"width":16}"#, "lookup", 1),
@@ -369,6 +521,8 @@ mod tests {
             r#"{"name":"blend","alpha":2}"#,
             r#"{"name":"dot","columns":["a"]}"#,
             r#"{"name":"lookup","entries":["1","x"]}"#,
+            r#"{"name":"lt","number":"x"}"#,
+            r#"{"name":"rem","by":0}"#,
             r#"{"name":"lookup","entries":["1"],"width":12}"#,
         ] {
             let error = parsed(text).unwrap().check().unwrap_err();

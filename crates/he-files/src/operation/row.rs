@@ -22,17 +22,29 @@ pub enum Kind {
     Image,
     /// Columns of numbers or categories.
     Table,
+    /// Columns of machine integers in digits.
+    Digits,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 2] = [Self::Image, Self::Table];
+    pub const ALL: [Self; 3] = [Self::Image, Self::Table, Self::Digits];
 
     /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Image => "image",
             Self::Table => "table",
+            Self::Digits => "digits",
+        }
+    }
+
+    /// Several of them, for people.
+    pub fn plural(self) -> &'static str {
+        match self {
+            Self::Image => "images",
+            Self::Table => "tables",
+            Self::Digits => "tables in digits",
         }
     }
 
@@ -41,6 +53,7 @@ impl Kind {
         match content {
             Content::Image(_) | Content::Samples(_) => Some(Self::Image),
             Content::Table(_) | Content::Integers(_) => Some(Self::Table),
+            Content::Digits(_) => Some(Self::Digits),
             Content::Examples(_) | Content::Search(_) => None,
         }
     }
@@ -55,6 +68,8 @@ pub struct Row {
     pub images: &'static [&'static str],
     /// The schemes under which it computes on tables.
     pub tables: &'static [&'static str],
+    /// The schemes under which it computes on tables of machine integers in digits.
+    pub digits: &'static [&'static str],
     /// The computation, in words that follow those for its files: `Two tables: add them`.
     pub about: &'static str,
     /// Further sentences for people, if there are any.
@@ -134,6 +149,10 @@ pub enum Domain {
     Column,
     /// Two columns, by their names or numbers; they may be left out.
     TwoColumns,
+    /// An integer in decimal digits; it may be left out.
+    Integer,
+    /// A whole number from 0 on.
+    Natural,
     /// Integers in decimal digits, of a public table.
     Entries,
     /// Bits of integers; they may be left out.
@@ -151,7 +170,7 @@ impl Domain {
 
     /// Whether a value has to be given.
     pub fn is_required(self) -> bool {
-        matches!(self, Self::Matrix | Self::Entries)
+        matches!(self, Self::Matrix | Self::Entries | Self::Natural)
     }
 
     /// The JSON Schema of the values.
@@ -162,8 +181,8 @@ impl Domain {
                 json!({ "type": "number", "default": default, "minimum": 0, "maximum": 1 })
             }
             Self::Positive => json!({ "type": "number", "exclusiveMinimum": 0 }),
-            Self::Whole => json!({ "type": "integer", "minimum": 0 }),
-            Self::Matrix | Self::Column => json!({ "type": "string" }),
+            Self::Whole | Self::Natural => json!({ "type": "integer", "minimum": 0 }),
+            Self::Matrix | Self::Column | Self::Integer => json!({ "type": "string" }),
             Self::TwoColumns => {
                 json!({ "type": "array", "items": { "type": "string" }, "minItems": 2, "maxItems": 2 })
             }
@@ -188,6 +207,7 @@ impl Row {
         match kind {
             Kind::Image => self.images,
             Kind::Table => self.tables,
+            Kind::Digits => self.digits,
         }
     }
 
@@ -224,13 +244,19 @@ impl Row {
             false => format!(" under {}", joined(schemes, "or")),
         };
         let (images, tables) = (format!("image{s}"), format!("table{s}"));
-        let text = match (self.images, self.tables) {
+        let digits = match self.digits {
+            [] => String::new(),
+            on => format!("{tables} in digits{}", under(on)),
+        };
+        let others = match (self.images, self.tables) {
+            ([], []) => String::new(),
             (on, []) => images + &under(on),
             ([], on) => tables + &under(on),
             (one, other) if one == other => format!("{images} or {tables}{}", under(one)),
             (one, other) => format!("{tables}{}, or {images}{}", under(other), under(one)),
         };
-        let text = format!("{count}{text}");
+        let all: Vec<String> = [others, digits].into_iter().filter(|files| !files.is_empty()).collect();
+        let text = format!("{count}{}", all.join(", or "));
         let mut letters = text.chars();
         letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
     }

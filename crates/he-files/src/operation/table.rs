@@ -18,6 +18,7 @@ const ROW: Row = Row {
     name: "",
     images: &[],
     tables: &[],
+    digits: &[],
     about: "",
     more: "",
     others: &[],
@@ -31,10 +32,45 @@ const SECOND: &[Other] =
     &[Other { name: "with", about: "The other encrypted file, of the same keys, kind and size", or: None }];
 
 /// Operations on two files, number by number, under every scheme.
-const PAIR: Row =
-    Row { images: &SCHEMES, tables: &SCHEMES, others: SECOND, levels: Some(Unasked::Kept), ..ROW };
+const PAIR: Row = Row {
+    images: &SCHEMES,
+    tables: &SCHEMES,
+    digits: REAL,
+    others: SECOND,
+    levels: Some(Unasked::Kept),
+    ..ROW
+};
 /// Operations on single bits of integers.
-const BITWISE: Row = Row { images: BITS, tables: BITS, ..ROW };
+const BITWISE: Row = Row { images: BITS, tables: BITS, digits: REAL, ..ROW };
+/// Operations on integers in digits alone.
+const DIGITS: Row = Row { digits: REAL, ..ROW };
+/// The other file of operations on two, or a plain number.
+const SECOND_OR_NUMBER: &[Other] = &[Other {
+    name: "with",
+    about: "The other encrypted file, of the same keys, kind and size",
+    or: Some("number"),
+}];
+/// A plain number in its place.
+const NUMBER: &[Parameter] = &[Parameter {
+    name: "number",
+    value: "N",
+    about: "A plain number in its place, the same for all rows: of tables in digits",
+    domain: Domain::Integer,
+}];
+/// Operations on integers, or on an integer and a plain number.
+const INTEGERS: Row = Row { others: SECOND_OR_NUMBER, parameters: NUMBER, ..BITWISE };
+/// Operations on bits or conditions in digits, or with a plain number.
+const MASKS: Row = Row { others: SECOND_OR_NUMBER, parameters: NUMBER, ..DIGITS };
+/// The places of shifts and rotations.
+const PLACES: &[Parameter] = &[Parameter {
+    name: "by",
+    value: "PLACES",
+    about: "Places, fewer than the integers have bits",
+    domain: Domain::Natural,
+}];
+/// The divisor of quotients and remainders.
+const DIVISOR: &[Parameter] =
+    &[Parameter { name: "by", value: "N", about: "The divisor, from 1 on", domain: Domain::Natural }];
 /// Operations on pixels.
 const FILTER: Row = Row { images: REAL, ..ROW };
 /// Operations on all rows of columns.
@@ -66,41 +102,89 @@ table! {
     Add: Row {
         name: "add",
         about: "add them, number by number",
-        more: "Under tfhe sums are modulo 2^width.",
+        more: "Under tfhe and in digits sums are modulo 2^width.",
         ..PAIR
     },
     Sub: Row {
         name: "sub",
         about: "subtract the second from the first",
-        more: "Under tfhe differences are modulo 2^width.",
+        more: "Under tfhe and in digits differences are modulo 2^width.",
         ..PAIR
     },
     Mul: Row {
         name: "mul",
         about: "multiply them, number by number",
-        more: "Images under ckks take two levels. Under tfhe products are modulo 2^width.",
+        more: "Images under ckks take two levels. Under tfhe and in digits products are modulo 2^width.",
         ..PAIR
     },
-    Lt: Row {
-        name: "lt",
-        about: "1 where the first is less, 0 elsewhere",
-        others: SECOND,
-        ..BITWISE
+    Lt: Row { name: "lt", about: "1 where the first is less, 0 elsewhere", ..INTEGERS },
+    Le: Row { name: "le", about: "1 where the first is less or equal, 0 elsewhere", ..INTEGERS },
+    Gt: Row { name: "gt", about: "1 where the first is greater, 0 elsewhere", ..INTEGERS },
+    Ge: Row { name: "ge", about: "1 where the first is greater or equal, 0 elsewhere", ..INTEGERS },
+    Eq: Row { name: "eq", about: "1 where they are equal, 0 elsewhere", ..INTEGERS },
+    Ne: Row { name: "ne", about: "1 where they differ, 0 elsewhere", ..INTEGERS },
+    Min: Row { name: "min", about: "the smaller number of each pair", ..INTEGERS },
+    Max: Row { name: "max", about: "the larger number of each pair", ..INTEGERS },
+    And: Row { name: "and", about: "the bits that both have, or whether both conditions hold", ..MASKS },
+    Or: Row { name: "or", about: "the bits that one has at least, or whether a condition holds", ..MASKS },
+    Xor: Row { name: "xor", about: "the bits, or conditions, in which they differ", ..MASKS },
+    Not: Row { name: "not", about: "all bits, or conditions, turned", ..DIGITS },
+    Neg: Row { name: "neg", about: "the opposite of each number, modulo 2^width", ..DIGITS },
+    Abs: Row { name: "abs", about: "the magnitude of each number, modulo 2^width", ..DIGITS },
+    Div: Row {
+        name: "div",
+        about: "quotients by a plain number, rounded towards zero",
+        parameters: DIVISOR,
+        ..DIGITS
     },
-    Eq: Row { name: "eq", about: "1 where they are equal, 0 elsewhere", others: SECOND, ..BITWISE },
-    Min: Row { name: "min", about: "the smaller number of each pair", others: SECOND, ..BITWISE },
-    Max: Row { name: "max", about: "the larger number of each pair", others: SECOND, ..BITWISE },
+    Rem: Row {
+        name: "rem",
+        about: "remainders by a plain number, with the sign of the first",
+        parameters: DIVISOR,
+        ..DIGITS
+    },
+    Shl: Row { name: "shl", about: "bits to higher places, zeros behind", parameters: PLACES, ..DIGITS },
+    Shr: Row {
+        name: "shr",
+        about: "bits to lower places, zeros or the sign behind",
+        parameters: PLACES,
+        ..DIGITS
+    },
+    Rotl: Row {
+        name: "rotl",
+        about: "bits to higher places, the highest to the lowest",
+        parameters: PLACES,
+        ..DIGITS
+    },
+    Rotr: Row {
+        name: "rotr",
+        about: "bits to lower places, the lowest to the highest",
+        parameters: PLACES,
+        ..DIGITS
+    },
     Sort: Row {
         name: "sort",
         about: "sort each column by itself, in ascending order",
-        more: "n rows take about n log2(n)^2 / 4 comparisons, each with an exchange. The columns of an \
-               image are its channels, and the result is a table.",
+        more: "Under tfhe, n rows take about n log2(n)^2 / 4 comparisons, each with an exchange. In digits, \
+               a column takes log2(s) (log2(s) + 1) / 2 steps for vectors of s slots, however few rows it \
+               has, up to s. The columns of an image are its channels, and the result is a table.",
         ..BITWISE
+    },
+    Top: Row {
+        name: "top",
+        about: "the greatest numbers of each column, in descending order",
+        parameters: &[Parameter {
+            name: "count",
+            value: "N",
+            about: "Their number, from 1 on",
+            domain: Domain::Natural,
+        }],
+        ..DIGITS
     },
     Select: Row {
         name: "select",
         about: "the second where conditions hold, else the third",
-        more: "lt and eq make conditions, which are the first.",
+        more: "lt, eq and their like make conditions, which are the first.",
         others: &[
             Other {
                 name: "with",
@@ -115,7 +199,8 @@ table! {
         name: "lookup",
         about: "for each number, the entry of a public table in that place",
         more: "The first entry is that of 0. Beyond the last entry, and for numbers below 0, the result is \
-               0. A table of up to 256 entries takes at most 9 bootstraps for each two bits of a result, \
+               0. In digits there are up to 256 entries, which take one look-up of 8 bits. Under tfhe, a \
+               table of up to 256 entries takes at most 9 bootstraps for each two bits of a result, \
                and some for the number; one of up to 1024 entries takes 33, and longer ones take about as \
                many as they have entries.",
         parameters: &[
@@ -293,11 +378,12 @@ pub fn on(kind: Kind, scheme: &str) -> String {
 
 /// The operations by an evaluation key of a scheme, on files of every kind.
 pub fn of(scheme: &str) -> String {
-    let [images, tables] = Kind::ALL.map(|kind| on(kind, scheme));
-    match images == tables {
+    let [images, tables, digits] = Kind::ALL.map(|kind| on(kind, scheme));
+    let text = match images == tables {
         true => format!("images and tables {images}"),
         false => format!("images {images}; tables {tables}"),
-    }
+    };
+    if digits.is_empty() { text } else { format!("{text}; tables in digits {digits}") }
 }
 
 /// The operations that drop levels of their results where that is chosen.
@@ -349,6 +435,8 @@ mod tests {
             Domain::Column => (texts(&["a", "2"]), numbers(&[1.5])),
             Domain::TwoColumns => (lists(&[&["a", "2"]]), lists(&[&["a"], &["a", "b", "c"]])),
             Domain::Entries => (lists(&[&["1", "-2"]]), lists(&[&["x"], &["1", ""], &["1.5"]])),
+            Domain::Integer => (texts(&["0", "-12", "65535"]), texts(&["", "x", "1.5"])),
+            Domain::Natural => (sizes(&[1, 7]), numbers(&[-1.0, 0.5])),
             Domain::Width => (sizes(&WIDTHS.map(u64::from)), sizes(&[0, 1, 12, 512])),
         }
     }
@@ -418,15 +506,17 @@ mod tests {
     fn people_are_told_of_files_kinds_and_schemes() {
         let help = |name: &str| TABLE.iter().find(|row| row.name == name).unwrap().help();
         for (name, text) in [
-            ("add", "Two images or tables: add them, number by number"),
-            ("min", "Two images or tables under tfhe: the smaller number of each pair"),
+            ("add", "Two images or tables, or tables in digits under ckks: add them, number by number"),
+            ("not", "Table in digits under ckks: all bits, or conditions, turned"),
             ("blend", "Two images under ckks: their weighted mean"),
             ("mean", "Table under ckks: the mean of each column"),
             ("sum", "Table under ckks, bfv, bgv or tfhe, or image under tfhe: the sum of each column"),
         ] {
             assert_eq!(help(name), text);
         }
-        assert!(help("select").starts_with("Three images or tables under tfhe: "));
+        assert!(
+            help("select").starts_with("Three images or tables under tfhe, or tables in digits under ckks: ")
+        );
         assert_eq!(of(BIGCKKS), "images and tables add, sub and mul");
         assert_eq!(of(BFV), "images add, sub and mul; tables add, sub, mul, sum, count and dot");
         assert_eq!(of("aes"), "images and tables ");

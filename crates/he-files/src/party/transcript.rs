@@ -321,8 +321,12 @@ impl<S: Shared> Agreed<S> {
             if files.is_empty() {
                 return Err(PartyError::NoOperand { step: at + 1 }.into());
             }
-            let sources =
-                Sources { input: files.remove(0), others: files, key: key.ok_or(PartyError::NoKey)?.input() };
+            let sources = Sources {
+                input: files.remove(0),
+                others: files,
+                key: key.ok_or(PartyError::NoKey)?.input(),
+                bootstrap: None,
+            };
             let name = format!("the result of step {}", at + 1);
             let evaluation = Evaluation::new(&step.operation, sources, &Cancel::default())?;
             let memory = Memory::default();

@@ -126,6 +126,7 @@ impl Scheme for Ckks {
         match content {
             Content::Image(note) => note.check(params.slots()),
             Content::Table(note) => note.check(params.slots()),
+            Content::Digits(note) => note.check(),
             Content::Examples(note) => note.check(params.slots()),
             Content::Search(note) => note.check(params.slots()),
             _ => Err(bad("kind of content")),

@@ -36,15 +36,23 @@ impl Entries {
     /// # Errors
     /// There are too many entries, or none, or one does not fit.
     pub fn integers(&self, numbers: &ColumnsNote, params: &TfheParams) -> Result<Integers> {
-        let found = self.values.len();
         // One condition for each entry, of one number at least.
         let reached = if numbers.width < 32 { 1 << numbers.width } else { usize::MAX };
-        let most = reached.min(selectors(params));
+        self.results(numbers.width, reached.min(selectors(params)))
+    }
+
+    /// The integers that the results are, for numbers of so many bits, where so many entries are
+    /// possible at most.
+    ///
+    /// # Errors
+    /// There are too many entries, or none, or one does not fit.
+    pub(crate) fn results(&self, width: u32, most: usize) -> Result<Integers> {
+        let found = self.values.len();
         if !(1..=most).contains(&found) {
             return Err(ContentError::Entries { found, most }.into());
         }
         let signed = self.values.iter().any(|value| value.sign() == Sign::Minus);
-        let integers = Integers { bits: self.width.unwrap_or(numbers.width), signed };
+        let integers = Integers { bits: self.width.unwrap_or(width), signed };
         match self.values.iter().position(|value| !integers.hold(value)) {
             None => Ok(integers),
             Some(at) => Err(ContentError::Entry { entry: at + 1, integers: integers.text() }.into()),

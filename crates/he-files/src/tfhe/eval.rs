@@ -6,8 +6,8 @@ use super::note::{ColumnsNote, Integers};
 use super::sort;
 use crate::chosen::Chosen;
 use crate::cipher_file::Written;
-use crate::error::{ContentError, Result};
-use crate::note::pair_name;
+use crate::contents::alike::Described;
+use crate::error::Result;
 use crate::watch::{Stage, Steps, Watch};
 use he::Device;
 use he_any::layout::Op;
@@ -74,42 +74,17 @@ pub enum Job {
     Lookup(Entries),
 }
 
-/// Checks that a file holds numbers.
-fn numbers(reader: &Reader, operation: &str) -> Result<()> {
-    if !reader.payload.content.is_conditions() {
-        return Ok(());
-    }
-    Err(ContentError::Conditions { name: reader.name.clone(), operation: operation.to_owned() }.into())
-}
-
-/// Checks that two tables have as many rows and columns.
-fn same_shape(a: &ColumnsNote, b: &ColumnsNote, operation: &str) -> Result<()> {
-    if (a.rows, a.columns.len()) == (b.rows, b.columns.len()) {
-        return Ok(());
-    }
-    let shape = |n: &ColumnsNote| format!("{} rows of {}", n.rows, n.columns.len());
-    let operation = operation.to_owned();
-    Err(ContentError::Shapes { left: shape(a), right: shape(b), operation }.into())
+/// A file as it is compared with others.
+fn described(reader: &Reader) -> Described<'_> {
+    let note = &reader.payload.content;
+    let integers = (!note.is_conditions()).then(|| note.integers());
+    Described { file: &reader.name, integers, rows: note.rows, columns: &note.columns }
 }
 
 /// The description of numbers that are made of two tables of numbers, one by one.
 fn of_pair(left: &Reader, right: &Reader, operation: &str) -> Result<ColumnsNote> {
-    numbers(left, operation)?;
-    numbers(right, operation)?;
+    let columns = described(left).paired(described(right), operation)?;
     let (a, b) = (&left.payload.content, &right.payload.content);
-    let names = || (left.name.clone(), right.name.clone());
-    if a.width != b.width {
-        let ((left, right), left_width, right_width) = (names(), a.width_text(), b.width_text());
-        return Err(ContentError::Widths { left, left_width, right, right_width }.into());
-    }
-    if a.signed != b.signed {
-        let (left, right) = names();
-        let (signed, unsigned) = if a.signed { (left, right) } else { (right, left) };
-        return Err(ContentError::Signs { signed, unsigned }.into());
-    }
-    same_shape(a, b, operation)?;
-    let name = |(x, y): (&Option<String>, &Option<String>)| if x == y { x.clone() } else { pair_name(x, y) };
-    let columns = a.columns.iter().zip(&b.columns).map(name).collect();
     Ok(ColumnsNote { columns, picture: a.picture.filter(|_| a.picture == b.picture), ..a.clone() })
 }
 
@@ -186,17 +161,14 @@ impl Job {
             }
             Self::Select(choices) => {
                 let [yes, no] = &**choices;
-                if !note.is_conditions() {
-                    let (name, operation) = (left.name.clone(), operation.to_owned());
-                    return Err(ContentError::NotConditions { name, operation }.into());
-                }
-                same_shape(note, &yes.payload.content, operation)?;
+                described(left).conditions(operation)?;
+                described(left).same_shape(described(yes), operation)?;
                 let result = of_pair(yes, no, operation)?;
                 let picture = result.picture.filter(|_| result.picture == note.picture);
                 Ok(ColumnsNote { picture, ..result })
             }
             Self::Sort | Self::Sum | Self::Lookup(_) => {
-                numbers(left, operation)?;
+                described(left).numbers(operation)?;
                 match self {
                     Self::Sum => Ok(ColumnsNote { rows: 1, picture: None, ..note.clone() }),
                     Self::Lookup(entries) => {

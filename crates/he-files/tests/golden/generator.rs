@@ -16,16 +16,17 @@ use he_core::transcipher::SensorKey;
 use he_core::wire::{Wire, WireKeys, WireParams};
 use he_files::cipher_file::CipherReader;
 use he_files::contents::clear::Clear;
+use he_files::contents::digits::{DigitTable, ReadOptions};
 use he_files::contents::options::{ColumnCategories, TableFlags};
 use he_files::contents::{Contents, encrypt};
 use he_files::data::table::TableOptions;
 use he_files::io::input::Input;
 use he_files::io::output::Output;
-use he_files::key_file::{AnyKey, write_aes_key, write_frames, write_key};
+use he_files::key_file::{AnyKey, Key, KeyFile, write_aes_key, write_frames, write_key};
 use he_files::key_set::{KeySet, secret_file};
 use he_files::models::examples::Examples;
 use he_files::models::{self, ModelFile};
-use he_files::note::{KeyId, KeyNote, Payload};
+use he_files::note::{Content, KeyId, KeyNote, Payload};
 use he_files::passphrase::{Passphrase, seal_with};
 use he_files::scheme::{BigCkks, Ckks, OfKeySet, Rotations, Scheme, Taken};
 use he_files::search::{IndexFolder, Record, Wanted, answer, append};
@@ -161,6 +162,24 @@ fn scheme<S: Contents>(params: &S::Params, seed: u64, contents: &[(&str, &[u8])]
         ));
     }
     files
+}
+
+/// Integers in digits, under the keys of CKKS. Parameters of computations are a thousand times as
+/// large.
+fn digits() -> File {
+    let (params, keys_rng) = (ckks(), &mut rng(1));
+    let team = Team::<Ckks>::new(&params, &[Device::cpu()]).unwrap();
+    let keys = KeySet::generate(team.lead(), &Rotations::default(), keys_rng).unwrap();
+    let options =
+        ReadOptions { table: TableOptions::default(), integers: Integers { bits: 8, signed: true } };
+    let table = DigitTable::read(input(SIGNED.as_bytes()), options, &()).unwrap();
+    let content = Content::Digits(table.note());
+    let payload = Payload { key_id: keys.id.clone(), history: Vec::new(), content };
+    let (name, key) = ("golden".to_owned(), Key::Secret(keys.secret));
+    let key = KeyFile { name, params: params.clone(), id: keys.id, key, sealed: false };
+    let batches = table.pack(<Ckks as Scheme>::slots(&params));
+    let write = |output| encrypt::batches(&team, &key, batches, &payload, output, &mut rng(12)).unwrap();
+    ("ckks_digits.he".to_owned(), written(write))
 }
 
 /// Secure parameters for digits that do not follow the presets.
@@ -518,6 +537,7 @@ pub fn files() -> Vec<File> {
     files
         .extend(bgv.into_iter().filter(|(name, _)| ["bgv_secret_key.he", "bgv_table.he"].contains(&&**name)));
     files.push(collective());
+    files.push(digits());
     files.extend(scheme::<BigCkks>(&bigckks(), 4, &[("table", REALS.as_bytes())]));
     files.extend(tfhe());
     files.extend(transcipher());

@@ -131,6 +131,7 @@ fn todays_readers_open_the_golden_files() {
         let file = |name: &str| format!("{scheme}_{name}.he");
         is_near(&text(&decrypted(&file("secret_key"), &file("table"))), REALS, 0.25);
     }
+    assert_eq!(text(&decrypted("ckks_secret_key.he", "ckks_digits.he")), SIGNED);
     for (scheme, steps) in [("bfv", 0), ("ckks", 6)] {
         let file = |name: &str| format!("{scheme}_{name}.he");
         let Plain::Picture(picture) = decrypted(&file("secret_key"), &file("image")) else { panic!() };
@@ -325,7 +326,7 @@ fn another_program_reads_the_golden_files() {
     assert_eq!(values["tfhe_integers.he column 0"], "200");
     assert_eq!(values["tfhe_integers.he column 1"], "7");
     assert_eq!(values["tfhe_conditions.he column 0"], "1");
-    for file in ["tfhe_signed_integers.he", "tfhe_compact_integers.he"] {
+    for file in ["tfhe_signed_integers.he", "tfhe_compact_integers.he", "ckks_digits.he"] {
         assert_eq!(values[&*format!("{file} column 0")], "-128", "{file}");
         assert_eq!(values[&*format!("{file} column 1")], "127", "{file}");
     }

@@ -76,7 +76,8 @@ fn jobs_have_traces() {
     audit::check_result(&trace, Input::from_bytes("result", result)).unwrap();
     let input = |bytes: &[u8]| Input::from_bytes("input", bytes.to_vec());
     let image = || input(&files.image);
-    let sources = Sources { input: image(), others: vec![image()], key: input(&files.evaluation) };
+    let sources =
+        Sources { input: image(), others: vec![image()], key: input(&files.evaluation), bootstrap: None };
     let rng = &mut he_core::rand::rng();
     let report = audit::evaluation(&trace, sources, &Choice::All, Arc::new(()), rng).unwrap();
     assert!(report.wrong.is_empty() && report.computed.len() == trace.operations().len());
@@ -99,7 +100,7 @@ fn jobs_that_cannot_be_say_why() {
     for (operation, input, said) in [
         (json!({ "name": "blur" }), &table, "is an encrypted table, and blur is for images"),
         (json!({ "name": "sum" }), &image, "is an encrypted image, and sum is for tables"),
-        (json!({ "name": "sort" }), &table, "ckks has no sort"),
+        (json!({ "name": "sort" }), &table, "is an encrypted table, and sort is for tables in digits"),
         (json!({ "name": "blur" }), &other, "belongs to key set"),
     ] {
         let job = guest.wait(&guest.job(operation, &[input], &keys));

@@ -118,6 +118,7 @@ pub fn evaluated(operation: &str, input: &[u8], other: Option<&[u8]>) -> Vec<u8>
         input: open(input),
         others: other.map(open).into_iter().collect(),
         key: open(&files().evaluation),
+        bootstrap: None,
     };
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("result");

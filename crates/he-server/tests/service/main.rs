@@ -4,6 +4,7 @@
 mod api;
 mod client;
 mod corpus;
+mod digits;
 mod endings;
 mod fairness;
 mod fixtures;

@@ -15,7 +15,7 @@ use std::ops::Range;
 const AT_ONCE: [(usize, usize); 3] = [(2 * RADIX, 8), (256, 4), (usize::MAX, 2)];
 
 /// The greatest deviation of messages that a look-up leaves less noise of than it adds, about.
-const CLEAN: f64 = 1.0 / 4096.0;
+pub(super) const CLEAN: f64 = 1.0 / 4096.0;
 /// The levels that cleaning takes, and the one of the product that flags are for.
 const SPARED: usize = 3;
 
@@ -76,9 +76,13 @@ impl<B: RingOps> IntegerEvaluator<'_, B> {
     }
 
     /// The deviation of the error of messages, zero where none is known.
-    fn deviation(&self, ct: &Ciphertext<B>) -> f64 {
-        let n = self.bootstrapper.params().ring_spec().n() as f64;
-        ct.noise().map_or(0.0, |noise| libm::exp2(noise.rms_log2) * libm::sqrt(n / 2.0) / ct.scale())
+    pub(super) fn deviation(&self, ct: &Ciphertext<B>) -> f64 {
+        ct.noise().map_or(0.0, |noise| libm::exp2(noise.rms_log2) * self.per_message() / ct.scale())
+    }
+
+    /// The deviation of a slot's real part over that of coefficients, of which N add up to it.
+    pub(super) fn per_message(&self) -> f64 {
+        libm::sqrt(self.bootstrapper.params().ring_spec().n() as f64 / 2.0)
     }
 
     /// 3 c^2 - 2 c^3 for flags c, which squares their errors, where two levels can be spared.

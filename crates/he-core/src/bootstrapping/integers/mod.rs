@@ -25,6 +25,10 @@
 //! - [`sort`](IntegerEvaluator::sort), [`greatest`](IntegerEvaluator::greatest): a network of
 //!   comparisons between slots.
 //!
+//! Ciphertexts carry no estimate of their noise where they leave the process. Whoever writes
+//! results [settles](IntegerEvaluator::settled) them first, and whoever reads them
+//! ([`received`](IntegerEvaluator::received)) counts with the noise that this leaves at most.
+//!
 //! Look-ups of an even number of digits go in pairs through the maps, and are most of the time of
 //! any operation but `select`. Time and memory do not depend on encrypted values; those of
 //! operations with plain numbers depend on these. Products of many words, and few other operations,
@@ -73,6 +77,7 @@ mod division;
 mod entries;
 mod estimates;
 mod evaluator;
+mod received;
 mod shifts;
 mod slots;
 mod sort;
@@ -83,4 +88,4 @@ pub use entries::{ByteTable, Thresholds};
 pub use evaluator::IntegerEvaluator;
 pub use slots::{SlotFlags, SlotIntegers};
 pub use tree::DecisionTree;
-pub use width::Width;
+pub use width::{Width, join, join_flags};

@@ -1,11 +1,10 @@
 //! Encrypted integers and conditions.
 
 use super::Width;
-use super::width::join;
+use super::width::{join, join_flags};
 use crate::backend::{Cpu, RingOps};
 use crate::ckks::{Ciphertext, Decryptor, SecretEncryptor};
 use crate::error::{Error, Result};
-use crate::reveal;
 use rand::CryptoRng;
 use zeroize::Zeroizing;
 
@@ -113,12 +112,7 @@ impl<B: RingOps> SlotFlags<B> {
     /// [`Error::BadDigits`] for slots that are near neither zero nor one; mismatch of keys or ring;
     /// device errors.
     pub fn decrypt(&self, decryptor: &Decryptor<B>) -> Result<Vec<bool>> {
-        let values = join(&real_parts(&self.0, decryptor)?)?;
-        let bad = values.iter().fold(0, |bad, value| bad + u64::from(*value > 1));
-        match reveal::word(bad) as usize {
-            0 => Ok(values.into_iter().map(|value| value == 1).collect()),
-            bad => Err(Error::BadDigits { bad, count: values.len() }),
-        }
+        join_flags(&Zeroizing::new(decryptor.decrypt_real(&self.0)?))
     }
 
     /// The conditions as messages.

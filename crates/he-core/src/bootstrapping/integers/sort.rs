@@ -2,7 +2,7 @@
 
 use super::carries::halves;
 use super::estimates::{either, exactly, noiseless, with_noise};
-use super::width::RADIX;
+use super::width::{DIGIT_BITS, RADIX};
 use super::{IntegerEvaluator, SlotIntegers};
 use crate::backend::RingOps;
 use crate::ckks::{Ciphertext, Plaintext};
@@ -80,10 +80,30 @@ impl<B: RingOps> IntegerEvaluator<'_, B> {
             return Err(Error::domain("count", count.to_string(), hint));
         }
         let found = self.exchanged(a, &selecting(slots, count.next_power_of_two()))?;
-        let fresh = self.refreshed(&found.digits, 1)?;
-        let digits = fresh.as_ref().unwrap_or(&found.digits);
+        self.filled(&found, count, 0)
+    }
+
+    /// The integers of the first `count` slots, and a plain number, modulo 2^bits, in the others:
+    /// with the greatest or the least number there, [`sort`](Self::sort) and
+    /// [`greatest`](Self::greatest) order the first slots alone. One level.
+    ///
+    /// # Errors
+    /// The errors of all operations, at the [type](Self).
+    pub fn filled(&self, a: &SlotIntegers<B>, count: usize, filler: u64) -> Result<SlotIntegers<B>> {
+        self.check(a, a)?;
+        let fresh = self.refreshed(&a.digits, 1)?;
+        let digits = fresh.as_ref().unwrap_or(&a.digits);
         let first = self.mask(digits, |slot| f64::from(u8::from(slot < count)))?;
-        self.integers(self.digits(self.ev().mul_plain(digits, &first)?)?)
+        let kept = self.digits(self.ev().mul_plain(digits, &first)?)?;
+        let with_rest = |k: usize| {
+            let digit = ((filler >> (DIGIT_BITS * k)) as usize % RADIX) as f64;
+            let values: Vec<f64> =
+                (0..kept.slots()).map(|slot| if slot < count { 0.0 } else { digit }).collect();
+            let to = self.ev().params().encoding_for(&kept);
+            self.ev().add_plain(&kept.slice_batch(k..k + 1)?, &self.ev().encoder().encode_real(&values, to)?)
+        };
+        let all = (0..kept.batch()).map(with_rest).collect::<Result<Vec<_>>>()?;
+        self.integers(self.digits(Ciphertext::concat(&all.iter().collect::<Vec<_>>())?)?)
     }
 
     fn exchanged(&self, a: &SlotIntegers<B>, steps: &[Exchange]) -> Result<SlotIntegers<B>> {

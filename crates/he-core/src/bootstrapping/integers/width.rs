@@ -94,8 +94,12 @@ impl Width {
         self.bits() / DIGIT_BITS
     }
 
-    /// The digits of values, the lowest first, each as one vector over all values.
-    pub(super) fn split(self, values: &[u64]) -> Result<Vec<Zeroizing<Vec<f64>>>> {
+    /// The digits of values, the lowest first, each as one vector over all values: two's complement
+    /// for a signed width. Constant time.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for a value beyond the width.
+    pub fn split(self, values: &[u64]) -> Result<Vec<Zeroizing<Vec<f64>>>> {
         self.check(values.iter().fold(0, |beyond, value| beyond | (value & !self.mask())))?;
         let digit = |value: &u64, i: usize| (value >> (DIGIT_BITS * i)) as usize % RADIX;
         let digits = |i: usize| values.iter().map(|value| digit(value, i) as f64).collect::<Vec<_>>();
@@ -103,22 +107,48 @@ impl Width {
     }
 }
 
-/// The values of decrypted digits, the lowest first.
-pub(super) fn join(digits: &[Zeroizing<Vec<f64>>]) -> Result<Vec<u64>> {
+/// The values of decrypted digits, the lowest first: two's complement of signed integers. Constant
+/// time.
+///
+/// # Errors
+/// [`Error::BadDigits`] for digits that are not near an integer from 0 to 15.
+pub fn join(digits: &[Zeroizing<Vec<f64>>]) -> Result<Vec<u64>> {
     let mut values = vec![0; digits.first().map_or(0, |digit| digit.len())];
     let mut bad = 0;
     for (i, digit) in digits.iter().enumerate() {
         for (value, &x) in values.iter_mut().zip(digit.iter()) {
-            let nearest = round_i64(x);
-            let off = (x - nearest as f64).abs();
-            // Sums of both keep the time independent of digits.
-            bad += u64::from(off > GREATEST_OFFSET) | u64::from(nearest as u64 >= RADIX as u64);
-            *value |= (nearest as u64 % RADIX as u64) << (DIGIT_BITS * i);
+            let (nearest, is_bad) = message(x, RADIX as u64);
+            bad += is_bad;
+            *value |= (nearest % RADIX as u64) << (DIGIT_BITS * i);
         }
     }
+    checked(values, bad, digits.len())
+}
+
+/// The conditions of decrypted messages. Constant time.
+///
+/// # Errors
+/// [`Error::BadDigits`] for messages that are near neither zero nor one.
+pub fn join_flags(flags: &[f64]) -> Result<Vec<bool>> {
+    let messages: Vec<_> = flags.iter().map(|&x| message(x, 2)).collect();
+    let bad = messages.iter().fold(0, |bad, (_, is_bad)| bad + is_bad);
+    checked(messages.iter().map(|(nearest, _)| nearest & 1 == 1).collect(), bad, 1)
+}
+
+/// The integer that a decrypted message is nearest to, and one if it is not near an integer from 0
+/// on below `entries`.
+fn message(x: f64, entries: u64) -> (u64, u64) {
+    let nearest = round_i64(x);
+    let off = (x - nearest as f64).abs();
+    // Both are computed, so that the time does not depend on digits.
+    (nearest as u64, u64::from(off > GREATEST_OFFSET) | u64::from(nearest as u64 >= entries))
+}
+
+/// The values, unless some of their messages are bad, of so many for each.
+fn checked<T>(values: Vec<T>, bad: u64, messages: usize) -> Result<Vec<T>> {
     match reveal::word(bad) as usize {
         0 => Ok(values),
-        bad => Err(Error::BadDigits { bad, count: values.len() * digits.len() }),
+        bad => Err(Error::BadDigits { bad, count: values.len() * messages }),
     }
 }
 

@@ -148,7 +148,12 @@ impl LookupTables {
     }
 
     /// The estimate for the result of a table.
-    pub(super) fn result_noise(&self, index: usize, noise: NoiseEstimate, scale: f64) -> NoiseEstimate {
+    pub(in crate::bootstrapping) fn result_noise(
+        &self,
+        index: usize,
+        noise: NoiseEstimate,
+        scale: f64,
+    ) -> NoiseEstimate {
         let (n, to) = (self.degree(), self.params.output_scale());
         let error = |error| distance(&self.entries[index], error);
         self.noise.result(index, self.deviation(Some(noise), scale), (to, n), error)
