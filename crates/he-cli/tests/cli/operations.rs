@@ -160,7 +160,11 @@ impl Files {
             ComputedBy::Evaluation => self.keys.eval.clone(),
             ComputedBy::Bootstrapping => bootstrap_key(self.keys),
         };
-        self.audited(&call, &inputs, &key, &result);
+        match kind == Kind::Digits && ["sort", "top"].contains(&row.name) {
+            // Tens of steps by themselves, and audited as any other operation in digits.
+            true => eval(self.keys, &call, &inputs[0], &result),
+            false => self.audited(&call, &inputs, &key, &result),
+        }
         self.compares(row.name, kind, &result, &what);
         fs::remove_file(&result).unwrap();
         if row.name == "dot" {
