@@ -1,7 +1,8 @@
 """Homomorphic encryption over NumPy arrays.
 
 Encrypted arrays of the schemes CKKS, BFV and BGV have the operators of NumPy; integers of TFHE have
-those of Python's integers, and sort; files, images, tables and neural networks are computed on
+those of Python's integers, and sort; columns of machine integers under CKKS with bootstrapping have
+a dtype; files, images, tables and neural networks are computed on
 while they stay encrypted. Everything runs on CPUs and on NVIDIA GPUs, with the same bytes.
 
 Examples
@@ -23,6 +24,7 @@ from he._he import (
     DecryptionError,
     DepthError,
     DeviceError,
+    EncryptedArray,
     EncryptedBool,
     EncryptedInt,
     EncryptedSensorKey,
@@ -48,6 +50,7 @@ from he._he import (
     concatenate,
     devices,
     stack,
+    where,
 )
 from he.files import EncryptedFile
 from he.linear import LinearRegression, LogisticRegression
@@ -63,6 +66,7 @@ __all__ = [
     "DecryptionError",
     "DepthError",
     "DeviceError",
+    "EncryptedArray",
     "EncryptedBool",
     "EncryptedFile",
     "EncryptedInt",
@@ -102,4 +106,5 @@ __all__ = [
     "moments",
     "search",
     "stack",
+    "where",
 ]

@@ -208,6 +208,7 @@ class EncryptedFile:
         other: EncryptedFile | None = None,
         *,
         otherwise: EncryptedFile | None = None,
+        bootstrap_key: Place | None = None,
         output: str | os.PathLike[str] | None = None,
         record: str | os.PathLike[str] | None = None,
         device: str = "auto",
@@ -235,8 +236,12 @@ class EncryptedFile:
               `other`, ``select`` with `other` where conditions hold and `otherwise` elsewhere,
               ``sort``, ``sum``, and ``lookup`` (`entries`, strings of decimal digits, and
               `width`).
+            - Integers in digits under CKKS, which ``he-cli encrypt --width`` makes: these but
+              ``sum``, and what `operations` lists on ``digits``.
         key : path or bytes
             The evaluation key; for ``refresh`` the bootstrapping key.
+        bootstrap_key : path or bytes, optional
+            The bootstrapping key, for integers in digits.
         other, otherwise : EncryptedFile, optional
             The second operand, and the third.
         output : path, optional
@@ -257,7 +262,7 @@ class EncryptedFile:
         others = [file.source for file in (other, otherwise) if file is not None]
         trace = None if record is None else os.fspath(record)
         made = _he._file_evaluate(
-            request, self.source, key, others, to, trace, device, force, progress
+            request, self.source, key, bootstrap_key, others, to, trace, device, force, progress
         )
         return EncryptedFile(_kept(made, to))
 

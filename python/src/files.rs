@@ -11,6 +11,7 @@ use he_any::arrays::Values;
 use he_any::on_params;
 use he_core::aes::container::Cost;
 use he_core::exact;
+use he_core::num_bigint::BigInt;
 use he_core::wire::FrameReader;
 use he_files::audit::{InferenceFiles, RecordedEvaluation, RecordedInference};
 use he_files::cipher_file::{CipherReader, Written};
@@ -468,7 +469,7 @@ pub fn info(source: Place, py: Python<'_>) -> PyResult<String> {
             "kind".to_owned(),
             match content {
                 Content::Image(_) | Content::Samples(_) => "image",
-                Content::Table(_) | Content::Integers(_) => "table",
+                Content::Table(_) | Content::Integers(_) | Content::Digits(_) => "table",
                 Content::Examples(_) => "examples",
                 Content::Search(_) => "search",
             }
@@ -522,11 +523,12 @@ pub fn operations() -> String {
 
 /// Computes on an encrypted file: an operation in its serde form.
 #[pyfunction]
-#[pyo3(name = "_file_evaluate", signature = (operation, source, key, others, output, record, device, force, progress))]
+#[pyo3(name = "_file_evaluate", signature = (operation, source, key, bootstrap_key, others, output, record, device, force, progress))]
 pub fn evaluate<'py>(
     operation: &str,
     source: Place,
     key: Place,
+    bootstrap_key: Option<Place>,
     others: Vec<Place>,
     output: Option<PathBuf>,
     record: Option<PathBuf>,
@@ -539,8 +541,9 @@ pub fn evaluate<'py>(
     let trace = record.map(|path| Goal::new(Some(path), force, false));
     let work = || {
         let operation = requested(operation)?;
-        let inputs: Vec<&Place> = [&source, &key].into_iter().chain(&others).collect();
+        let inputs: Vec<&Place> = [&source, &key].into_iter().chain(&bootstrap_key).chain(&others).collect();
         let sources = Sources {
+            bootstrap: bootstrap_key.as_ref().map(|place| place.input("bootstrap_key")).transpose()?,
             input: source.input("source")?,
             others: others.iter().map(|other| other.input("other")).collect::<Result<_, _>>()?,
             key: key.input("key")?,
@@ -666,6 +669,7 @@ pub enum Found {
     Picture(Picture),
     Real(Vec<String>, Vec<Vec<f64>>),
     Cells(Vec<String>, Vec<Vec<Field>>),
+    Integers(Vec<String>, Vec<Vec<BigInt>>),
 }
 
 /// A field of a table of integers and words.
@@ -691,6 +695,9 @@ pub fn found(plain: Plain) -> Result<Found> {
             };
             let columns = table.columns().iter().map(|column| column.iter().map(field).collect()).collect();
             Found::Cells(names(table.header(), table.columns().len()), columns)
+        }
+        Plain::Integers(table) => {
+            Found::Integers(names(table.header(), table.columns().len()), table.columns().to_vec())
         }
         Plain::Numbers(_) => return Err(Fault::Value("numbers of an image".to_owned())),
     })
@@ -747,6 +754,22 @@ impl Found {
                         })
                         .collect();
                     table.set_item(name, words)?;
+                }
+                table.into_any()
+            }
+            Found::Integers(names, columns) => {
+                let table = PyDict::new(py);
+                for (name, column) in names.into_iter().zip(columns) {
+                    let signed: Option<Vec<i64>> = column.iter().map(|x| i64::try_from(x).ok()).collect();
+                    let count = [column.len()];
+                    let array = match signed {
+                        Some(values) => array_of(py, values, &count)?,
+                        None => {
+                            let word = |x: &BigInt| u64::try_from(x).unwrap_or(0);
+                            array_of(py, column.iter().map(word).collect::<Vec<_>>(), &count)?
+                        }
+                    };
+                    table.set_item(name, array)?;
                 }
                 table.into_any()
             }

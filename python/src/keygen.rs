@@ -58,7 +58,8 @@ impl PyContext {
     /// rotations : sequence of int, optional
     ///     Steps of rotations that get a key of their own.
     /// conjugation : bool
-    ///     A key for complex conjugates, or for exchanging the rows of BFV and BGV.
+    ///     A key for complex conjugates, or for exchanging the rows of BFV and BGV; those of refreshes
+    ///     bring it.
     /// needs : sequence of Function or Model, optional
     ///     What else will be computed.
     /// bootstrapping : bool
@@ -82,9 +83,11 @@ impl PyContext {
         progress: Option<Py<PyAny>>,
     ) -> PyResult<PyKeys> {
         let core = &slf.get().0;
+        // Integers of a dtype take it.
+        let integers = bootstrapping && core.site.params.bootstrapping().is_some();
         let required = requirements(
             core,
-            (relinearisation, sums, conjugation),
+            (relinearisation, sums, conjugation || integers),
             rotations.unwrap_or_default(),
             &needs.unwrap_or_default(),
         )?;

@@ -7,6 +7,7 @@ mod aes;
 mod arrays;
 mod ciphertext;
 mod context;
+mod digits;
 mod error;
 mod file_ranges;
 mod files;
@@ -43,6 +44,8 @@ mod _he {
     use super::ciphertext::{PyCiphertext, decode as decode_ciphertext, unpickled as unpickled_ciphertext};
     #[pymodule_export]
     use super::context::{PyContext, devices};
+    #[pymodule_export]
+    use super::digits::{PyDigits, choose};
     #[pymodule_export]
     use super::file_ranges::{ciphertexts, evaluation_keys, places};
     #[pymodule_export]

@@ -165,7 +165,7 @@ fn number(value: &Bound<'_, PyAny>) -> PyResult<BigInt> {
 }
 
 /// Integers of any width: an array of NumPy's integers, or a list of Python's.
-fn integers(values: &Bound<'_, PyAny>) -> PyResult<Vec<BigInt>> {
+pub(crate) fn integers(values: &Bound<'_, PyAny>) -> PyResult<Vec<BigInt>> {
     if let Ok(list) = values.cast::<PyList>() {
         return list.iter().map(|value| number(&value)).collect();
     }
@@ -262,7 +262,7 @@ fn decrypt_flags<'py>(key: &PySecretKey, x: &PyFlags, py: Python<'py>) -> PyResu
 }
 
 /// A plain number by which everything is multiplied or divided.
-fn plain(other: &Bound<'_, PyAny>) -> PyResult<Option<BigInt>> {
+pub(crate) fn plain(other: &Bound<'_, PyAny>) -> PyResult<Option<BigInt>> {
     other.is_instance_of::<Number>().then(|| number(other)).transpose()
 }
 
