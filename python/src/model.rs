@@ -1,6 +1,6 @@
 //! Neural networks on encrypted examples.
 
-use crate::arrays::{Array, Bytes, Numbers, Values, array_of, matrix};
+use crate::arrays::{Array, Bytes, Numbers, array_of, matrix};
 use crate::ciphertext::PyCiphertext;
 use crate::context::Core;
 use crate::error::{Fault, Result};
@@ -10,6 +10,7 @@ use crate::keys::{PyKeys, PyPublicKey, PySecretKey};
 use crate::params::PyParams;
 use crate::run::detached;
 use he_any::Params;
+use he_any::arrays::Values;
 use he_any::layout::Layout;
 use he_any::rlwe::{Cipher, Ckks, Plain};
 use he_core::circuits::Requirements;

@@ -296,8 +296,7 @@ fn numbers_with_a_sign_come_back() {
         }
     }
     encrypted("a\n-5\n", "8").ok();
-    let told: serde_json::Value =
-        serde_json::from_slice(&he(["info", "x.he", "--json"]).at(dir.path()).ok()).unwrap();
+    let told: Value = serde_json::from_slice(&he(["info", "x.he", "--json"]).at(dir.path()).ok()).unwrap();
     assert_eq!((&told["width"], &told["table"]["signed"]), (&8.into(), &true.into()));
     let text = he(["info", "x.he"]).at(dir.path()).text();
     assert!(text.contains("width        8 bits with a sign\n"), "{text}");
@@ -615,7 +614,7 @@ fn keys_are_made_sealed_and_described() {
     at(&[&["encrypt", "in.csv", "-k", "k/secret.key", "-o", "x.he"], &phrase[..]].concat()).ok();
     let decrypted = at(&[&["decrypt", "x.he", "-k", "k/secret.key", "-o", "-"], &phrase[..]].concat());
     assert_eq!(decrypted.text(), "5\n");
-    let info = |arguments: &[&str]| -> serde_json::Value {
+    let info = |arguments: &[&str]| -> Value {
         serde_json::from_slice(&at(&[&["info", "--json"], arguments].concat()).ok()).unwrap()
     };
     let [eval, secret, table] =

@@ -209,7 +209,7 @@ fn parts_are_parts_of_the_map() {
                     .filter_map(Result::ok)
                     .collect();
                 let made: Vec<RlweCiphertext> = values.iter().map(|value| cut(&ring, value)).collect();
-                let of: Vec<PartValue> = part
+                let of: Vec<PartValue<'_>> = part
                     .of
                     .iter()
                     .map(|of| match *of {
