@@ -158,6 +158,23 @@ export interface ModelInfo {
   bootstrap_key_bytes: null;
 }
 
+/** A database for private look-ups, by its public description. */
+export interface LookupInfo {
+  /** The name of this version, which queries and answers carry. */
+  database: string;
+  /** The changes since the first version. */
+  version: number;
+  /** The way in which records are looked up. */
+  by: "number" | "key";
+  records: number;
+  recordBytes: number;
+  queryBytes: number;
+  answerBytes: number;
+}
+
+/** A record by its number, or by its key as text or bytes. */
+export type LookupRecord = number | bigint | string | Uint8Array;
+
 export interface DecryptedImage {
   kind: "image";
   width: number;
@@ -239,7 +256,7 @@ export class Client {
   loadKeys(file: Blob, passphrase?: string, task?: LoadTask): Promise<KeysInfo>;
   /** The secret key file of he-files, sealed if there is a passphrase. */
   saveKeys(passphrase?: string): Promise<Blob>;
-  /** Wipes the keys, and cancels what is under way. */
+  /** Wipes the keys, those of look-ups as well, and cancels what is under way. */
   forgetKeys(): Promise<void>;
   /** The file of the public key. */
   publicKey(): Promise<Blob>;
@@ -268,6 +285,16 @@ export class Client {
   decrypt(file: File, task?: DecryptTask): Promise<Decrypted>;
   /** What a file is, as `he-cli info --json` says. */
   info(file: Blob, passphrase?: string): Promise<Record<string, unknown>>;
+
+  /**
+   * Reads the public description of a database for private look-ups, in place of the one before.
+   * Queries are encrypted by a fresh key, which never leaves the worker.
+   */
+  loadLookup(description: Blob, task?: Task): Promise<LookupInfo>;
+  /** An encrypted query for the server of the database. All queries have the same size. */
+  lookupQuery(record: LookupRecord, task?: Task): Promise<Blob>;
+  /** The record of the answer to the query for this record; null for a key that is absent. */
+  lookupRead(answer: Blob, record: LookupRecord, task?: Task): Promise<Uint8Array | null>;
 
   /** A new AES key as a file, sealed if there is a passphrase. */
   generateFileKey(passphrase?: string): Promise<Blob>;

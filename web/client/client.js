@@ -227,6 +227,18 @@ export class Client {
     return this.#call("info", { file, passphrase });
   }
 
+  loadLookup(description, task) {
+    return this.#call("loadLookup", { file: description }, task);
+  }
+
+  async lookupQuery(record, task) {
+    return new Blob([await this.#call("lookupQuery", { record }, task)]);
+  }
+
+  lookupRead(answer, record, task) {
+    return this.#call("lookupRead", { answer, record }, task);
+  }
+
   async generateFileKey(passphrase) {
     return new Blob([await this.#call("generateFileKey", { passphrase })]);
   }

@@ -2,13 +2,15 @@
 // that messages get through between two steps.
 
 import init, {
-  Session, TableBuilder, generateFileKey, info, panicMessage, readTable, tableText,
+  Lookup, Session, TableBuilder, generateFileKey, info, panicMessage, readTable, tableText,
 } from "./he_wasm.js";
 
 /** The longest secret key file, in bytes. */
 const MAX_KEY = 1 << 22;
 /** The longest compiled model, in bytes. */
 const MAX_MODEL = 1 << 29;
+/** The longest description of a database, in bytes. */
+const MAX_DESCRIPTION = 1 << 16;
 /** The longest table in the clear, in bytes. */
 const MAX_TABLE = 1 << 28;
 /** Milliseconds of work between two looks at the messages. */
@@ -16,7 +18,7 @@ const SLICE = 10;
 
 const port = typeof self === "undefined" ? (await import("node:worker_threads")).parentPort : self;
 const tasks = new Map();
-let memory, session;
+let memory, session, lookup;
 /** What ended this instance. */
 let dead = null;
 
@@ -27,8 +29,8 @@ const graves = [];
 
 /** Overwrites everything that the instance has in memory. */
 function wipe() {
-  graves.push(session);
-  session = undefined;
+  graves.push(session, lookup);
+  session = lookup = undefined;
   if (memory) new Uint8Array(memory.buffer).fill(0);
 }
 
@@ -167,6 +169,33 @@ async function modelFile(file) {
   return new Uint8Array(await file.arrayBuffer());
 }
 
+async function descriptionFile(file) {
+  if (file.size > MAX_DESCRIPTION) {
+    throw Object.assign(new Error(`a description of ${file.size} bytes`), {
+      hint: "give the public description of a database, which is smaller",
+    });
+  }
+  return new Uint8Array(await file.arrayBuffer());
+}
+
+/** Number and key of a record, of which one is there. */
+function recordOf(record) {
+  if (typeof record === "string") return [undefined, new TextEncoder().encode(record)];
+  if (record instanceof Uint8Array) return [undefined, record];
+  if (typeof record === "bigint" && record >= 0n && record < 1n << 64n) return [record, undefined];
+  if (Number.isSafeInteger(record) && record >= 0) return [BigInt(record), undefined];
+  throw Object.assign(new Error("this is not a number or a key of a record"), {
+    hint: "give a number from 0, a bigint, text or a Uint8Array",
+  });
+}
+
+function opened() {
+  if (lookup) return lookup;
+  throw Object.assign(new Error("no database for look-ups is loaded"), {
+    hint: "load its public description with loadLookup",
+  });
+}
+
 /** The bytes of a table, which is a file or text. */
 async function bytesOf(table) {
   if (typeof table === "string") return new TextEncoder().encode(table);
@@ -274,6 +303,8 @@ const operations = {
       run.signal();
     });
     while (running.some((run) => tasks.get(run.id) === run)) await pause();
+    lookup?.free();
+    lookup = undefined;
   },
   publicKey: () => session.publicKey(),
   evaluationKey: (run) => run.all(session.evaluationKey()),
@@ -291,6 +322,17 @@ const operations = {
   loadModel: async (_, { file }) => JSON.parse(session.loadModel(await modelFile(file))),
   encryptExamples: (run, { numbers }) => run.all(session.encryptExamples(numbersOf(numbers))),
   decrypt: async (run, { view, names }) => named(await run.all(session.decrypt(view ?? "light")), names),
+  loadLookup: async (_, { file }) => {
+    const next = new Lookup(await descriptionFile(file));
+    lookup?.free();
+    lookup = next;
+    return JSON.parse(lookup.info());
+  },
+  lookupQuery: (_, { record }) => opened().query(...recordOf(record)),
+  lookupRead: async (_, { answer, record }) => {
+    const database = opened();
+    return database.read(new Uint8Array(await answer.arrayBuffer()), ...recordOf(record)) ?? null;
+  },
   info: async (_, { file, passphrase }) => {
     const read = await random(file);
     return JSON.parse(withBytes(passphrase, (phrase) => info(read, file.size, phrase)));

@@ -4,6 +4,7 @@ import { Account } from "./account.js";
 import { DigitView } from "./digit.js";
 import { $, bytes } from "./dom.js";
 import { Keys } from "./keys.js";
+import { PasswordView } from "./password.js";
 import { PictureView } from "./picture.js";
 import { TableView } from "./table.js";
 
@@ -19,6 +20,7 @@ const forTables = { scheme: "ckks", for: "tables", depth: 2, precision: 30 };
 new PictureView(account, new Keys("picture", forPictures, service));
 new TableView(account, new Keys("table", forTables, service));
 const digit = new DigitView(account);
+const password = new PasswordView(account);
 
 /** Shows the view that the address names. */
 function route() {
@@ -30,6 +32,7 @@ function route() {
     else link.removeAttribute("aria-current");
     $(link.dataset.view).hidden = !isCurrent;
     if (isCurrent && link.dataset.view === "digit") digit.show();
+    if (isCurrent && link.dataset.view === "password") password.show();
   }
 }
 

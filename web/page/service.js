@@ -210,6 +210,29 @@ export class Service {
     return this.#download(`/v1/models/${encodeURIComponent(name)}/content`, task);
   }
 
+  /** The databases for private look-ups. */
+  async lookups(signal) {
+    return (await this.json("/v1/lookups", { signal })).lookups;
+  }
+
+  /** The public description of a database. */
+  lookupDescription(name, task) {
+    return this.#download(`/v1/lookups/${encodeURIComponent(name)}/description`, task);
+  }
+
+  /** The answer to a query. */
+  async lookupAnswer(name, query, { signal, onPause } = {}) {
+    const headers = { "Content-Type": "application/octet-stream" };
+    const path = `/v1/lookups/${encodeURIComponent(name)}/answers`;
+    const response = await this.persist(
+      () => this.request(path, { method: "POST", headers, body: query, signal }),
+      { signal, onPause },
+    );
+    const answer = await response.blob();
+    this.received += answer.size;
+    return answer;
+  }
+
   /**
    * Repeats `attempt` until it succeeds, while failures pass and there is progress now and then:
    * after each of `waits`, and without a network as soon as there is one again, which may take some

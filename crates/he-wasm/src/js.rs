@@ -2,6 +2,7 @@
 //! `web/client` makes promises and streams of it.
 
 use crate::error::Error;
+use crate::lookup::{Lookup, Record};
 use crate::options::KeyOptions;
 use crate::session::{self, Column, FileSecret, Making, Session};
 use crate::table::{self, ReadOptions};
@@ -269,6 +270,55 @@ fn secret(key: Option<Vec<u8>>, passphrase: Option<Vec<u8>>) -> FileSecret {
     match key {
         Some(key) => FileSecret::Key(Zeroizing::new(key), passphrase),
         None => FileSecret::Passphrase(passphrase.unwrap_or_default()),
+    }
+}
+
+/// A client of a database for private look-ups.
+#[wasm_bindgen(js_name = Lookup)]
+pub struct JsLookup(Lookup);
+
+/// A record by its key, or else by its number.
+fn record(number: Option<u64>, key: Option<&[u8]>) -> Record<'_> {
+    key.map_or(Record::Number(number.unwrap_or_default()), Record::Key)
+}
+
+#[wasm_bindgen(js_class = Lookup)]
+impl JsLookup {
+    /// A client by a public description, with a fresh key.
+    ///
+    /// # Errors
+    /// As for [`Lookup::new`].
+    #[wasm_bindgen(constructor)]
+    pub fn new(description: &[u8]) -> Result<Self, JsValue> {
+        alive(|| Ok(Self(Lookup::new(description)?)))
+    }
+
+    /// The contents of the description, as JSON.
+    pub fn info(&self) -> String {
+        self.0.info().to_string()
+    }
+
+    /// A query as bytes.
+    ///
+    /// # Errors
+    /// As for [`Lookup::query`].
+    pub fn query(&self, number: Option<u64>, key: Option<Vec<u8>>) -> Result<Vec<u8>, JsValue> {
+        let key = key.map(Zeroizing::new);
+        alive(|| self.0.query(record(number, key.as_ref().map(|key| &key[..]))))
+    }
+
+    /// The record of an answer; undefined for a key that is absent.
+    ///
+    /// # Errors
+    /// As for [`Lookup::read`].
+    pub fn read(
+        &self,
+        answer: &[u8],
+        number: Option<u64>,
+        key: Option<Vec<u8>>,
+    ) -> Result<Option<Vec<u8>>, JsValue> {
+        let key = key.map(Zeroizing::new);
+        alive(|| self.0.read(answer, record(number, key.as_ref().map(|key| &key[..]))))
     }
 }
 

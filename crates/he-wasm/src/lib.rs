@@ -3,7 +3,7 @@
 //! next bytes of a file and take those that were made.
 //!
 //! [`Session`] holds the keys of one user and starts [`Task`](task::Task)s. It is compiled for
-//! every target and tested on all; `js` is its shape in JavaScript. The package around it, with a
+//! every target and tested on all, as is [`Lookup`](lookup::Lookup); `js` is its shape in JavaScript. The package around it, with a
 //! worker, streams and types, is in `web/client`.
 //!
 //! From one seed the files are those of he-files, byte by byte.
@@ -12,6 +12,7 @@ pub mod error;
 pub mod feed;
 #[cfg(target_family = "wasm")]
 mod js;
+pub mod lookup;
 pub mod options;
 pub mod scheme_keys;
 pub mod session;

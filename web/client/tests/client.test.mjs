@@ -365,3 +365,34 @@ test("the program of the guide runs", async () => {
   await new AsyncFunction(...Object.keys(given), program)(...Object.values(given));
   assert.deepEqual(told, [["ckks", "image", 100, 70]]);
 });
+
+// The whole round is tested against a server by crates/he-wasm and web/tests.
+test("look-ups take a public description and make queries of one size", async () => {
+  const file = blob(await readFile(new URL("description.lookup", import.meta.url)));
+  const other = await Client.start();
+  await fails(other.lookupQuery("key 1"), (error) => assert.match(error.message, /no database/));
+  const info = await other.loadLookup(file);
+  assert.deepEqual([info.by, info.records, info.recordBytes, info.version], ["key", 100, 3, 1]);
+  const queries = [];
+  for (const key of ["key 1", "", "a key that is absent", Uint8Array.of(0, 255)]) {
+    queries.push(new Uint8Array(await (await other.lookupQuery(key)).arrayBuffer()));
+  }
+  assert.deepEqual(queries.map((query) => query.length), queries.map(() => info.queryBytes));
+  assert.equal(new Set(queries.map(sha)).size, queries.length);
+
+  // What is refused, each with a hint.
+  await fails(other.lookupQuery(7), (error) => assert.match(error.message, /looked up by key/));
+  for (const record of [-1, 0.5, 1n << 64n, null, {}]) await fails(other.lookupQuery(record));
+  for (const answer of [new Uint8Array(), queries[0]]) await fails(other.lookupRead(blob(answer), "key 1"));
+  const bytes = new Uint8Array(await file.arrayBuffer());
+  for (const bad of [bytes.slice(1), bytes.map((byte, at) => (at === 50 ? byte ^ 1 : byte)), new Uint8Array(1 << 17)]) {
+    await fails(other.loadLookup(blob(bad)));
+  }
+  const golden = new URL("../../../crates/he-lookup/tests/lookup/golden/description.v1", import.meta.url);
+  await fails(other.loadLookup(blob(await readFile(golden))), (error) => assert.match(error.message, /insecure/));
+  // The one before stays, until the keys are forgotten.
+  assert.equal((await other.lookupQuery("key 1")).size, info.queryBytes);
+  await other.forgetKeys();
+  await fails(other.lookupQuery("key 1"));
+  other.close();
+});

@@ -1,5 +1,5 @@
 // Uses of the client that its types allow, and some that they do not: checked by tsc, never run.
-import { Client, HeError, conceal, type Decrypted, type KeysInfo, type ModelInfo, type Table } from "../client.js";
+import { Client, HeError, conceal, type Decrypted, type KeysInfo, type LookupInfo, type ModelInfo, type Table } from "../client.js";
 
 export async function uses(picture: ImageData, upload: (body: ReadableStream) => Promise<Blob>) {
   const client: Client = await Client.start({ wasm: new URL("https://example.org/he_wasm_bg.wasm") });
@@ -22,6 +22,10 @@ export async function uses(picture: ImageData, upload: (body: ReadableStream) =>
   const { table: hidden, reveal } = conceal({ columns: [{ name: "x", values: Float64Array.of(1) }] });
   const mean = await client.decrypt(await upload(client.encryptTable(hidden)), { names: ["x"] });
   if (mean.kind === "table") console.log(reveal(mean, "mean").columns[0].values);
+  const { by, queryBytes }: LookupInfo = await client.loadLookup(new Blob());
+  const question: Blob = await client.lookupQuery(by === "key" ? "salt" : 7n);
+  const record: Uint8Array | null = await client.lookupRead(question, "salt");
+  console.log(queryBytes, record?.length);
   const file: Blob = await client.saveKeys("passphrase");
   await client.loadKeys(file, "passphrase", { needs: { scheme: "ckks", for: "model" } });
   await client.loadKeys(file, "passphrase").catch((error: HeError) => console.log(error.hint));
