@@ -58,8 +58,8 @@ impl PyContext {
     /// rotations : sequence of int, optional
     ///     Steps of rotations that get a key of their own.
     /// conjugation : bool
-    ///     A key for complex conjugates, or for exchanging the rows of BFV and BGV; those of refreshes
-    ///     bring it.
+    ///     A key for complex conjugates, or for exchanging the rows of BFV and BGV; those of
+    ///     refreshes bring it.
     /// needs : sequence of Function or Model, optional
     ///     What else will be computed.
     /// bootstrapping : bool

@@ -35,14 +35,14 @@ pub struct Encrypt {
     /// Numbers start at 1; animated PNG and WebP files and TIFF files may hold several images.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub frame: Option<u32>,
-    /// Machine integers, under tfhe or ckks: bits of each, 8 to 256 [default: 32]
+    /// Under tfhe or ckks: bits of each integer, 8 to 256 [default: 32]
     ///
     /// One of 8, 16, 32, 64, 128 and 256. Under keys of keygen ckks --bootstrap a width of up to 64
     /// makes a table in digits: its operations take as long for thousands of rows as for one. Those
     /// under tfhe take less time up to some fifty rows.
     #[arg(long, value_name = "BITS", value_parser = value::width)]
     pub width: Option<u32>,
-    /// Machine integers have a sign
+    /// Under tfhe or ckks with --width: integers have a sign
     #[arg(long)]
     pub signed: bool,
     /// Encrypt the key of a sensor under tfhe, once, for he-cli transcipher

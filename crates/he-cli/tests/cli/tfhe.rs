@@ -496,7 +496,7 @@ fn what_does_not_fit_together_is_refused() {
     }
     let message = at(&["decrypt", "x.he", "-k", &other.secret, "-o", "out"]).refuses();
     assert!(message.starts_with("x.he belongs to key set "), "{message}");
-    let missing = "under tfhe there are: images and tables add, sub, mul, lt, eq, min, max, sort, select, lookup and sum";
+    let missing = "under tfhe there are: images and tables add, sub, mul, lt, le, gt, ge, eq, ne, min, max, sort, select, lookup and sum";
     eval(keys, dir.path(), &["blur", "x.he"]).fails(1, "tfhe has no blur", missing);
     eval(keys, dir.path(), &["mean", "x.he"]).fails(1, "tfhe has no mean", missing);
     eval(bfv, dir.path(), &["sort", "bfv.he"]).fails(
@@ -632,7 +632,7 @@ fn keys_are_made_sealed_and_described() {
         assert!((-50.0..=-40.0).contains(&failure), "{failure}");
     }
     assert!(at(&["help", "keygen", "tfhe"]).text().contains("public.key encrypts"));
-    assert!(at(&["eval", "--help"]).text().contains("Image or table under tfhe: sort each column by itself"));
+    assert!(at(&["eval", "--help"]).text().contains("table in digits under ckks: sort each column by"));
     assert!(at(&["encrypt", "--help"]).text().contains("--width <BITS>"));
 }
 

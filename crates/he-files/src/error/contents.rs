@@ -179,7 +179,7 @@ errors! {
         /// A file holds numbers, and conditions are needed.
         NotConditions { name: String, operation: String }:
             ("{name} holds numbers, and {operation} chooses by conditions, 0 or 1"),
-            ("compare first: lt and eq make conditions, among others");
+            ("compare first: lt and eq make conditions");
         /// A public table has more columns than one.
         EntryColumns { name: String, found: usize }:
             ("{name} has {found} columns, and a table to be looked up has one"),
