@@ -18,6 +18,7 @@ CHAPTERS = [
     "docs/guide/src/python.md",
     "docs/guide/src/lookup.md",
     "docs/guide/src/intersection.md",
+    "docs/guide/src/columns.md",
     "docs/guide/src/tenseal.md",
     "README.md",
     "python/README.md",
