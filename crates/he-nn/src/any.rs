@@ -25,8 +25,8 @@ pub type Mask = Vec<bool>;
 /// A model with everything that inference needs except keys, of either kind.
 ///
 /// Examples are rows of the numbers of all inputs. The mask of a sentence is public: it is not
-/// encrypted, and [`infer`](Self::infer) takes it beside the ciphertexts. The ids of words are not
-/// public: whoever encrypts looks up their rows.
+/// encrypted, and [`infer_watched`](Self::infer_watched) takes it beside the ciphertexts. The ids
+/// of words are not public: whoever encrypts looks up their rows.
 ///
 /// ```no_run
 /// use he_nn::{AnyModel, Graph, Wishes};
