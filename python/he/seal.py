@@ -43,8 +43,8 @@ __all__ = [
 
 # The start of every object, up to its minor version.
 _MAGIC = b"\x5e\xa1\x10\x04"
-# Where a ciphertext that is not compressed has objects: itself, and its words, which follow 16 bytes
-# of header and 73 of fields.
+# Where a ciphertext that is not compressed has objects: itself, and its words, which follow 16
+# bytes of header and 73 of fields.
 _IN_CIPHERTEXT = (0, 16 + 73)
 
 

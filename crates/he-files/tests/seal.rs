@@ -79,7 +79,7 @@ fn at_root(coefficients: &[f64], exponent: usize) -> f64 {
 /// The message of a place in the files of CKKS.
 const VALUE: fn(usize) -> f64 = |place| place as f64 / 8.0 - 2.0;
 
-/// What a ciphertext of CKKS holds in each slot of this library, by SEAL's secret key.
+/// The values of a ciphertext of CKKS in each slot of this library, by SEAL's secret key.
 fn ckks_slots(engine: &Engine, ct: &Cipher) -> Vec<f64> {
     let Cipher::Ckks(ckks) = ct else { panic!("of another scheme") };
     let residues = phase(engine.ring(), ckks.pair(), "ckks_secret_key.seal");
@@ -89,7 +89,7 @@ fn ckks_slots(engine: &Engine, ct: &Cipher) -> Vec<f64> {
     exponents.map(|exponent| at_root(&message, exponent)).collect()
 }
 
-/// What a ciphertext of BFV holds in each slot of this library, by SEAL's secret key:
+/// The values of a ciphertext of BFV in each slot of this library, by SEAL's secret key:
 /// round(t phase / q) modulo t, coefficient by coefficient, at the powers of the least root.
 fn bfv_slots(engine: &Engine, ct: &Cipher) -> Vec<i128> {
     let (Engine::Bfv(of), Cipher::Bfv(bfv)) = (engine, ct) else { panic!("of another scheme") };

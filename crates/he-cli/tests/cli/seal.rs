@@ -46,11 +46,11 @@ fn a_client_of_seal_is_answered() {
     let (x, y) = (words(&dir.join("x.seal")), words(&dir.join("y.seal")));
     assert_eq!((x.len(), y.len()), (2 * 2048, 2 * 2048));
     assert!(x.iter().zip(&y).all(|(&x, &y)| (2 * x) % q == y), "the sum of a ciphertext with itself");
-    // What was written is read again.
+    // The written file is read again.
     step(dir, &["import", "y.seal", "-k", "client/eval.key", "--bound", "1998", "-o", "z"]).ok();
     step(dir, &["export", "z", "-o", "z.seal"]).ok();
     assert_eq!(words(&dir.join("z.seal")), y);
-    // What is encrypted by the public key belongs to the same key set.
+    // A table encrypted by the public key belongs to the same key set.
     fs::write(dir.join("table.csv"), "1\n2\n3\n").unwrap();
     he(["encrypt", "table.csv", "--no-header", "-k", "client/public.key", "-o", "t"]).at(dir).ok();
     step(dir, &["export", "t", "-o", "t.seal"]).ok();

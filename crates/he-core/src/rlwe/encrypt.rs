@@ -8,8 +8,8 @@ use crate::ring::{Eval, Poly, Ring, SecretPoly, Seed, Span};
 use derive_where::derive_where;
 use rand::CryptoRng;
 
-/// (b, a) over the chain, with b = -a s + e, where a comes from a public seed unless another program
-/// made the key.
+/// (b, a) over the chain, with b = -a s + e, where a comes from a public seed unless another
+/// program made the key.
 #[derive_where(Clone; B::Buf)]
 #[derive(Debug)]
 pub struct PublicKey<B: RingOps = Cpu> {
@@ -59,8 +59,8 @@ impl<B: RingOps> PublicKey<B> {
         Ok(Self { seed: Some(seed), ..Self::from_pair(params, [b, a])? })
     }
 
-    /// Makes a key from b and a over the whole chain, where a comes from no seed of this library. It
-    /// takes twice the bytes of a seeded one.
+    /// Makes a key from b and a over the whole chain, where a comes from no seed of this library.
+    /// It takes twice the bytes of a seeded one.
     ///
     /// ```
     /// # use he_core::{backend::Cpu, ckks::*, ring::{Poly, Ring}, rlwe::*};

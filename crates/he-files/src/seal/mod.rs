@@ -1,6 +1,6 @@
-//! Files of SEAL 4: encryption parameters, public, relinearisation and Galois keys and ciphertexts of
-//! CKKS and BFV are read, parameters and ciphertexts are written, so that a client of SEAL sends to
-//! a server of this library and reads its answers.
+//! Files of SEAL 4: encryption parameters, public, relinearisation and Galois keys and ciphertexts
+//! of CKKS and BFV are read, parameters and ciphertexts are written, so that a client of SEAL sends
+//! to a server of this library and reads its answers.
 //!
 //! # Words
 //! Under CKKS a ciphertext has the words of SEAL: both take the least primitive 2N-th root of unity

@@ -82,7 +82,7 @@ impl Parameters {
         Ok(Self { scheme, degree, primes, plain_modulus })
     }
 
-    /// Those of an engine.
+    /// The parameters of an engine.
     ///
     /// # Errors
     /// The same as for [`of`](Self::of).
