@@ -140,7 +140,8 @@ impl Plan {
     fn columns(&self, shelves: u64, n: usize) -> usize {
         let each = self.records.div_ceil(shelves);
         let cells = if self.by_key { crowded_cells(each) } else { each };
-        cells.next_multiple_of(n as u64) as usize
+        // So many that a 32-bit machine cannot count them are never the best.
+        usize::try_from(cells.next_multiple_of(n as u64)).unwrap_or(usize::MAX)
     }
 }
 
