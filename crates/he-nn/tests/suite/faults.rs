@@ -17,10 +17,12 @@ use he_nn::program::Value;
 use rand::{RngExt, SeedableRng, rngs::ChaCha20Rng};
 use std::sync::Arc;
 
-type Words = [Vec<u64>; 2];
+/// The primes of a value and the words of both of its polynomials.
+type Words = (Span, [Vec<u64>; 2]);
 
-fn words<B: RingOps>(pair: &RlweCiphertext<B>) -> Words {
-    pair.parts().map(|part| part.to_words().unwrap())
+fn words<B: RingOps>(pair: &RlweCiphertext<B>) -> he_core::Result<Words> {
+    let [c0, c1] = pair.parts();
+    Ok((c0.span(), [c0.to_words()?, c1.to_words()?]))
 }
 
 /// A laboratory on the CPU, and what its inference leaves.
@@ -97,13 +99,11 @@ fn run<B: RingOps>(
     keys: &EvaluationKeys<B>,
 ) -> Option<Vec<Words>> {
     let mut made = Vec::new();
-    parts
-        .run(ev, inputs, keys, |_, value| {
-            made.push(value.parts().map(|part| part.to_words()));
-            Ok::<_, he_core::Error>(())
-        })
-        .ok()?;
-    made.into_iter().map(|[c0, c1]| Some([c0.ok()?, c1.ok()?])).collect()
+    let run = parts.run(ev, inputs, keys, |_, value| {
+        made.push(words(value)?);
+        Ok::<_, he_core::Error>(())
+    });
+    run.is_ok().then_some(made)
 }
 
 /// An audit of all steps finds the first one that a flipped bit has changed, whichever memory of
@@ -143,7 +143,7 @@ fn disputes_find_the_part() {
     let parts = model.parts(step).unwrap().unwrap();
     let right = run(&parts, &host.ev, inputs, &host.keys).unwrap();
     for (&part, value) in parts.outputs().iter().zip(&values[step]) {
-        assert_eq!(right[part], words(value.pair()));
+        assert_eq!(right[part], words(value.pair()).unwrap());
     }
     let on = |device: &Device| run(&parts, &device.ev, &on_device(inputs, device), &device.keys);
     let device = world.device();
@@ -164,7 +164,7 @@ fn disputes_find_the_part() {
         let log_n = host.ev.ring().spec().log_n();
         let key = parts.rotation(part).and_then(|step| host.keys.galois(galois_rotation(step, log_n)));
         let judged = parts.compute(&host.ev, part, &taken.collect::<Vec<_>>(), key).unwrap();
-        assert_eq!(words(&judged), right[part], "{}", parts.list()[part].name);
+        assert_eq!(words(&judged).unwrap(), right[part], "{}", parts.list()[part].name);
         true
     });
 }
@@ -172,11 +172,6 @@ fn disputes_find_the_part() {
 /// The value of a part; of an input, any.
 fn pair(world: &World, values: &[Words], of: &PartOf) -> RlweCiphertext {
     let PartOf::Made(made) = *of else { return world.inputs[0].pair().duplicate().unwrap() };
-    let (ring, [c0, c1]) = (world.host.ev.ring(), &values[made]);
-    let (limbs, special) = (c0.len() / ring.n(), ring.spec().p().len());
-    // A value over the chain has words beyond the special primes, or too few limbs for them.
-    let chain = limbs.checked_sub(special).filter(|&chain| chain > 0);
-    let extended = chain
-        .and_then(|chain| RlweCiphertext::from_words(ring, Span::extended(chain, special), 1, [c0, c1]).ok());
-    extended.unwrap_or_else(|| RlweCiphertext::from_words(ring, Span::chain(limbs), 1, [c0, c1]).unwrap())
+    let (span, [c0, c1]) = &values[made];
+    RlweCiphertext::from_words(world.host.ev.ring(), *span, 1, [c0, c1]).unwrap()
 }

@@ -1,12 +1,9 @@
 //! Maps between ciphertexts against sums over their entries.
 
 use super::*;
-use crate::backend::Cpu;
 use crate::circuits::testing::{Fixture, seeded};
-use crate::ckks::{Ciphertext, Evaluator};
-use crate::ring::{Ring, galois_rotation};
-use crate::rlwe::{EvaluationKeys, RlweCiphertext, SwitchKey};
-use crate::wire::{SwitchKeyUse, WireKeys};
+use crate::ckks::Ciphertext;
+use crate::rlwe::EvaluationKeys;
 use rand::{RngExt, rngs::ChaCha20Rng};
 
 type Entries = Vec<(usize, usize, Complex64)>;
@@ -139,112 +136,6 @@ fn maps_compute_on_ciphertexts() {
         }
         println!("hoisted singly, doubly: {covered:?}");
     }
-}
-
-fn words(ct: &RlweCiphertext) -> [Vec<u64>; 2] {
-    ct.parts().map(|part| part.to_words().unwrap())
-}
-
-/// The same pair in the ring of fewer levels.
-fn cut(ring: &Ring, pair: &RlweCiphertext) -> RlweCiphertext {
-    let [c0, c1] = words(pair);
-    RlweCiphertext::from_words(ring, pair.parts()[0].span(), pair.batch(), [&c0, &c1]).unwrap()
-}
-
-/// All parts lead to the words of the whole map, in both ways of hoisting, and each part alone
-/// leaves the words that it has among the others: with one key over the primes of its level, one
-/// diagonal, and tables for no more levels.
-#[test]
-fn parts_are_parts_of_the_map() {
-    let mut covered = [0; 2];
-    for special in [1, 3] {
-        let mut fixture = Fixture::with_special(6, 3, special);
-        for _ in 0..6 {
-            let [input, output] = layouts(&mut fixture.rng, 32);
-            let entries = entries(&mut fixture.rng, &input, &output);
-            let map = BlockTransform::cheapest(&input, &output, entries.iter().copied()).unwrap();
-            if map.diagonals() == 0 {
-                continue;
-            }
-            let (output, babies) = (*map.output(), map.babies());
-            let bias =
-                [(fixture.rng.random_range(0..output.slots() / output.examples()) * output.examples(), 0.5)];
-            let map = map.with_bias(bias).unwrap();
-            let keys = fixture.keys(map.requirements());
-            let (ev, level) = (&fixture.ev.clone(), fixture.rng.random_range(1..=3));
-            covered[usize::from(map.prefers_double_hoisting(ev.params(), level))] += 1;
-            let cts: Vec<Ciphertext> = vectors(&mut fixture.rng, &input)
-                .into_iter()
-                .map(|x| fixture.encrypt(&[x.clone(), x], input.slots()))
-                .collect();
-            let expected = map.prepare(ev, level).unwrap().apply(ev, &cts, &keys).unwrap();
-
-            let outline = BlockOutline::new(&input, &output, entries.iter().copied(), babies).unwrap();
-            let bare = outline.with_bias(bias).unwrap().into_parts(ev.params(), level).unwrap();
-            let parts = map.into_parts(ev.params(), level).unwrap();
-            assert_eq!((bare.list(), bare.outputs()), (parts.list(), parts.outputs()));
-            let mut values = Vec::new();
-            let run = parts.run(ev, &cts, &keys, |part, value| {
-                assert_eq!(part, values.len());
-                values.push(value.duplicate()?);
-                Ok::<_, Error>(())
-            });
-            run.unwrap();
-            for (&part, expected) in parts.outputs().iter().zip(&expected) {
-                assert_eq!(words(&values[part]), words(expected.pair()));
-                let ct = parts.output(ev.params(), &values[part]).unwrap();
-                assert_eq!((ct.level(), ct.scale()), (expected.level(), expected.scale()));
-                assert_eq!(ct.key_set(), expected.key_set());
-            }
-
-            let frames: Vec<_> = keys.to_frames(ev.params()).map(Result::unwrap).collect();
-            for (index, part) in parts.list().iter().enumerate() {
-                let most = part.of.iter().any(|of| matches!(of, PartOf::Input(_))).then_some(3);
-                let low = ev.params().up_to_level(most.unwrap_or(level)).unwrap();
-                let ring = Ring::new(Cpu::new(), low.rlwe().ring().clone()).unwrap();
-                let low_ev = Evaluator::new(&low, &ring).unwrap();
-                let inputs: Vec<Ciphertext> = cts
-                    .iter()
-                    .map(|ct| Ciphertext::from_parts(&low, cut(&ring, ct.pair()), 3, ct.scale(), ct.slots()))
-                    .filter_map(Result::ok)
-                    .collect();
-                let made: Vec<RlweCiphertext> = values.iter().map(|value| cut(&ring, value)).collect();
-                let of: Vec<PartValue<'_>> = part
-                    .of
-                    .iter()
-                    .map(|of| match *of {
-                        PartOf::Input(input) => PartValue::Input(&inputs[input]),
-                        PartOf::Made(part) => PartValue::Made(&made[part]),
-                    })
-                    .collect();
-                let mut one = bare.clone();
-                if part.name.contains("product") {
-                    assert!(matches!(one.compute(&low_ev, index, &of, None), Err(Error::Argument { .. })));
-                }
-                one.fill(index, entries.iter().copied()).unwrap();
-                let key = one.rotation(index).map(|step| {
-                    let g = galois_rotation(step, ring.spec().log_n());
-                    let primes = one.key_primes(ev.params(), index).unwrap();
-                    let params = ev.params().rlwe().up_to_primes(primes).unwrap();
-                    let place = ring.prefix(primes, special).unwrap();
-                    let found = frames
-                        .iter()
-                        .map(|frame| SwitchKey::of_frame(ev.params(), &params, &place, frame).unwrap());
-                    found.into_iter().find(|(used, _)| *used == SwitchKeyUse::Galois(g)).unwrap().1
-                });
-                let found = one.compute(&low_ev, index, &of, key.as_ref()).unwrap();
-                assert_eq!(words(&found), words(&values[index]), "{}", part.name);
-                if let Some(step) = one.rotation(index) {
-                    let error = one.compute(&low_ev, index, &of, None).unwrap_err();
-                    assert!(matches!(error, Error::MissingGaloisKey { step: found } if found == step));
-                }
-                let none = one.compute(&low_ev, index, &[], key.as_ref());
-                assert!(matches!(none, Err(Error::Argument { .. })), "{none:?}");
-            }
-            assert!(parts.compute(ev, parts.list().len(), &[], None).is_err());
-        }
-    }
-    println!("hoisted singly, doubly: {covered:?}");
 }
 
 /// A batch of ciphertexts goes through together, and each entry is what it is alone.
