@@ -16,11 +16,11 @@ pub enum OperationError {
         /// The operation.
         operation: &'static str,
         /// The kinds that it is for.
-        kinds: String,
+        kinds: Box<str>,
         /// Files of its kind, `images` for one.
         kind: &'static str,
         /// The operations that the kind has.
-        own: String,
+        own: Box<str>,
     },
     /// The scheme does not have it.
     #[error("{scheme} has no {operation}")]

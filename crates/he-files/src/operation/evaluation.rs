@@ -534,7 +534,8 @@ fn for_others(operation: &Operation, scheme: &str, name: &str, (kind, what): (Ki
     let (name, row) = (name.to_owned(), operation.row());
     let kinds: Vec<&str> =
         Kind::ALL.into_iter().filter(|&kind| row.on(kind).contains(&scheme)).map(Kind::plural).collect();
-    let (operation, kinds, own) = (row.name, joined(&kinds, "or"), table::on(kind, scheme));
+    let (operation, kinds) = (row.name, joined(&kinds, "or").into_boxed_str());
+    let own = table::on(kind, scheme).into_boxed_str();
     OperationError::ForOthers { name, what, operation, kinds, kind: kind.plural(), own }.into()
 }
 
