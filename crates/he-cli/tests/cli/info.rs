@@ -284,7 +284,7 @@ fn every_scheme_and_operation_has_help() {
         assert!(short.lines().all(|line| line.chars().count() <= 120), "{short}");
     }
     let all = he(["eval", "--help"]).text();
-    for operation in he_files::operation::TABLE.iter().map(|row| row.name) {
+    for operation in TABLE.iter().map(|row| row.name) {
         assert!(all.contains(&format!("\n  {operation} ")), "{all}");
         assert!(he(["eval", operation, "--help"]).text().contains("--key <FILE>"), "{operation}");
     }
