@@ -108,8 +108,8 @@ fn cut(ring: &Ring, pair: &RlweCiphertext) -> RlweCiphertext {
     RlweCiphertext::from_words(ring, pair.parts()[0].span(), pair.batch(), [&c0, &c1]).unwrap()
 }
 
-/// One part alone, with one key over the primes that it is used for, one diagonal, and tables for no
-/// more levels than its values have.
+/// One part alone, with one key over the primes that it is used for, one diagonal, and tables for
+/// no more levels than its values have.
 fn alone(world: &World, values: &[RlweCiphertext], frames: &[Frame], index: usize) {
     let World { ev, entries, level, cts, parts, bare, .. } = world;
     let part = &parts.list()[index];
@@ -189,7 +189,7 @@ fn keys_are_cut_to_a_beginning() {
     let whole = Ring::new(Cpu::new(), params.rlwe().ring().clone()).unwrap();
     let (ring, other) = (whole.prefix(2, 2).unwrap(), whole.prefix(3, 2).unwrap());
     let (_, key) = SwitchKey::of_frame(params, &cut, &ring, &frame).unwrap();
-    assert_eq!(key.params().digits(), [0..2]);
+    assert_eq!(key.params().digits(), std::slice::from_ref(&(0..2)));
     for (params_of_key, ring) in [(&cut, &other), (params.rlwe(), &ring)] {
         let error = SwitchKey::of_frame(params, params_of_key, ring, &frame).unwrap_err();
         assert!(matches!(error, Error::RingMismatch), "{error}");

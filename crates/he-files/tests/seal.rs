@@ -15,6 +15,7 @@ use he_files::seal::{
     write_ciphertext, write_params,
 };
 use std::path::Path;
+use std::slice;
 
 const N: usize = 64;
 
@@ -206,7 +207,7 @@ fn relinearisation_keys_multiply() {
     let any = of_bfv();
     let engine = any.rlwe().unwrap();
     let keys = read_relin_key(engine, &file("bfv_relin_keys.seal")).unwrap();
-    assert_eq!(keys.params().digits(), [0..2]);
+    assert_eq!(keys.params().digits(), slice::from_ref(&(0..2)));
     let ct = read_ciphertext(engine, &file("bfv_ciphertext.seal")).unwrap();
     let square = bfv_slots(engine, &engine.mul(&ct, &ct, &keys).unwrap());
     let order = slot_order(&params("bfv_parameters.seal"));
