@@ -23,6 +23,7 @@ mod fake;
 #[cfg(test)]
 mod faults;
 #[cfg(test)]
+#[expect(dead_code, reason = "bits flip in tests of crates that compute")]
 #[path = "../../gpu-emulator/src/faulty.rs"]
 mod faulty;
 mod fork;
