@@ -21,7 +21,7 @@ EXAMPLES = int(os.environ.get("HE_FUZZ_EXAMPLES", "20"))
 CLIENTS = 64
 
 #: What says nothing of any tenant.
-OPEN = ("/v1/sessions", "/v1/info", "/v1/operations", "/v1/models")
+OPEN = ("/v1/sessions", "/v1/info", "/v1/operations", "/v1/models", "/v1/lookups")
 
 
 @pytest.fixture(scope="session")
