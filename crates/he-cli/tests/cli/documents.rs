@@ -15,7 +15,6 @@ use tempfile::TempDir;
 const SKIPPED: &[(&str, &str)] = &[
     ("cargo ", "builds programs, which the tests around this one are"),
     ("target/release/he-cli serve", "serves until it is stopped; tests/serve runs it"),
-    #[cfg(feature = "server")]
     ("he-cli serve", "serves until it is stopped; tests/serve runs it"),
     ("he-cli bench ", "measures for minutes; bench.rs runs it"),
     ("he-cli demo --digits", "takes a minute; the round of its commands is that of models.rs"),
