@@ -232,12 +232,14 @@ class EncryptedFile:
               ``dot`` (two `columns`, or `other`), and ``count`` under BFV and BGV.
             - Both: ``add``, ``sub`` and ``mul`` with `other`, and ``refresh`` under CKKS, BFV and
               BGV.
-            - Integers of TFHE: ``add``, ``sub``, ``mul``, ``lt``, ``eq``, ``min`` and ``max`` with
-              `other`, ``select`` with `other` where conditions hold and `otherwise` elsewhere,
-              ``sort``, ``sum``, and ``lookup`` (`entries`, strings of decimal digits, and
-              `width`).
+            - Integers of TFHE: ``add``, ``sub``, ``mul``, ``lt``, ``le``, ``gt``, ``ge``, ``eq``,
+              ``ne``, ``min`` and ``max`` with `other`, ``select`` with `other` where conditions hold
+              and `otherwise` elsewhere, ``sort``, ``sum``, and ``lookup`` (`entries`, strings of
+              decimal digits, and `width`).
             - Integers in digits under CKKS, which ``he-cli encrypt --width`` makes: these but
-              ``sum``, and what `operations` lists on ``digits``.
+              ``sum``, comparisons, ``min``, ``max``, ``and``, ``or`` and ``xor`` also with a plain
+              `number`, a string of decimal digits; ``not``, ``neg`` and ``abs``; ``div`` and
+              ``rem`` (`by`); ``shl``, ``shr``, ``rotl`` and ``rotr`` (`by`); ``top`` (`count`).
         key : path or bytes
             The evaluation key; for ``refresh`` the bootstrapping key.
         bootstrap_key : path or bytes, optional

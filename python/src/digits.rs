@@ -315,12 +315,24 @@ impl PyDigits {
         self.with("and", Operator::And, other)
     }
 
+    fn __rand__(&self, other: &Bound<'_, PyAny>) -> PyResult<Self> {
+        self.__and__(other)
+    }
+
     fn __or__(&self, other: &Bound<'_, PyAny>) -> PyResult<Self> {
         self.with("or", Operator::Or, other)
     }
 
+    fn __ror__(&self, other: &Bound<'_, PyAny>) -> PyResult<Self> {
+        self.__or__(other)
+    }
+
     fn __xor__(&self, other: &Bound<'_, PyAny>) -> PyResult<Self> {
         self.with("xor", Operator::Xor, other)
+    }
+
+    fn __rxor__(&self, other: &Bound<'_, PyAny>) -> PyResult<Self> {
+        self.__xor__(other)
     }
 
     fn __lshift__(&self, amount: &Bound<'_, PyAny>) -> PyResult<Self> {

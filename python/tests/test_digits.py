@@ -34,7 +34,7 @@ ALIKE: list[Callable[[Any, Any], Any]] = [
     lambda a, b: 7 - a,
     lambda a, b: a << 3,
     lambda a, b: a & b,
-    lambda a, b: a | 5,
+    lambda a, b: 5 | a,
     lambda a, b: (a == b) | ~(a > 3),
 ]
 

@@ -1,10 +1,10 @@
 //! Inferences: recorded, and their steps computed again.
 
-use super::plan::{HEAD, Plan, batches};
+use super::plan::{self, HEAD, Plan, Planned, frame};
 use super::{Choice, Computed, Digests, Recording, Report, Stated, values};
 use crate::bootstrap::keys::KeyFile as BootstrapFile;
 use crate::cipher_file::{self, CipherReader, Decoder, Written};
-use crate::error::{InFile, KeyError, Result, TraceError};
+use crate::error::{InFile, KeyError, ModelError, Result, TraceError};
 use crate::io::input::Input;
 use crate::io::output::Output;
 use crate::key_file::{AnyKey, Key, KeyFile};
@@ -12,7 +12,7 @@ use crate::models::{Inference, ModelFile, Refreshes};
 use crate::note::ExamplesNote;
 use crate::scheme::engine::Engine;
 use crate::scheme::{Ckks, KeyPart, OfKeySet, OneOf, Scheme};
-use crate::trace::{Role, Trace, Value};
+use crate::trace::{Program, Role, Trace, Value};
 use crate::watch::{Meter, Stage, Watch};
 use he::Device;
 use he_core::ckks::{Ciphertext, CkksParams};
@@ -368,4 +368,57 @@ impl<'a> Steps<'a> {
             .collect();
         self.made.retain(|operation, _| used.contains(operation));
     }
+}
+
+impl Plan {
+    /// The plan of an inference: the steps of the model, batch by batch.
+    pub fn of_inference(model: &ModelFile, note: &ExamplesNote) -> Result<Self> {
+        Self::of_batches(model, note.parts as usize, batches(note).len())
+    }
+
+    /// The plan of an inference whose trace has so many operations.
+    pub fn of_operations(model: &ModelFile, operations: usize) -> Result<Self> {
+        let batches = operations / model.layers()?.program().len().max(1);
+        Self::of_batches(model, model.layers()?.ciphertexts(), batches)
+    }
+
+    fn of_batches(model: &ModelFile, parts: usize, batches: usize) -> Result<Self> {
+        use he_nn::program::Value as Of;
+        let steps = model.layers()?.program();
+        let (mut operations, mut result) = (Vec::new(), Vec::new());
+        for batch in 0..batches {
+            let first = operations.len();
+            for step in &steps {
+                let values = |of: &Of| -> Vec<Value> {
+                    match *of {
+                        Of::Input => (0..parts).map(|part| frame(0, batch * parts + part)).collect(),
+                        Of::Made(made) => plan::results(first + made, steps[made].ciphertexts).collect(),
+                    }
+                };
+                operations.push(Planned {
+                    name: format!("batch {batch}: {}", step.name),
+                    of: step.of.iter().flat_map(values).collect(),
+                    results: step.ciphertexts,
+                    refreshes: step.refreshes,
+                });
+            }
+            if let Some(last) = steps.last() {
+                result.extend(plan::results(operations.len() - 1, last.ciphertexts));
+            }
+        }
+        Ok(Self::new(program(model)?, operations, result))
+    }
+}
+
+/// The program of a model.
+fn program(model: &ModelFile) -> Result<Program> {
+    let hash = blake3::Hash::from_hex(&model.hash);
+    let hash = hash.map_err(|_| ModelError::NotCompiled { name: model.name.clone() })?;
+    Ok(Program::Model(*hash.as_bytes()))
+}
+
+/// The groups of examples of each batch.
+fn batches(note: &ExamplesNote) -> Vec<usize> {
+    let (batch, groups) = (note.batch as usize, note.groups());
+    (0..groups).step_by(batch).map(|start| batch.min(groups - start)).collect()
 }

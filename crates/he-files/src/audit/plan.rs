@@ -3,22 +3,23 @@
 use crate::contents::uses::Uses;
 use crate::error::{Result, TraceError};
 use crate::listing::Checksum;
-use crate::models::ModelFile;
-use crate::note::ExamplesNote;
 use crate::operation::Operation;
+use crate::trace;
 use crate::trace::{File, Parts, Program, Trace, Value};
-use crate::{error, trace};
 
 /// The frames of parameters and description, before those of ciphertexts.
 pub const HEAD: usize = 2;
 
 /// An operation without its results, of which only the number is known.
-struct Planned {
-    name: String,
-    of: Vec<Value>,
-    results: usize,
+pub struct Planned {
+    /// Its name.
+    pub name: String,
+    /// The values that it computes from.
+    pub of: Vec<Value>,
+    /// The number of its results.
+    pub results: usize,
     /// Whether it takes the keys of refreshes of a model.
-    refreshes: bool,
+    pub refreshes: bool,
 }
 
 /// All operations, and the values that the frames of the result hold.
@@ -29,24 +30,18 @@ pub struct Plan {
 }
 
 /// A frame of ciphertexts of a file, by its place among those.
-fn frame(file: usize, frame: usize) -> Value {
+pub fn frame(file: usize, frame: usize) -> Value {
     Value::Frame { file: file as u32, frame: (HEAD + frame) as u32 }
 }
 
-fn results(operation: usize, count: usize) -> impl Iterator<Item = Value> {
+/// The results of an operation.
+pub fn results(operation: usize, count: usize) -> impl Iterator<Item = Value> {
     (0..count as u32).map(move |part| Value::Result { operation: operation as u32, part })
 }
 
 /// The one line of JSON that stands for an operation.
 pub fn json(operation: &Operation) -> Result<String> {
     serde_json::to_string(operation).map_err(|_| TraceError::NotATrace { why: "no operation" }.into())
-}
-
-/// The program of a model.
-pub fn model_program(model: &ModelFile) -> Result<Program> {
-    let hash = blake3::Hash::from_hex(&model.hash);
-    let hash = hash.map_err(|_| error::ModelError::NotCompiled { name: model.name.clone() })?;
-    Ok(Program::Model(*hash.as_bytes()))
 }
 
 impl Plan {
@@ -63,42 +58,9 @@ impl Plan {
         Ok(Self { program: Program::Operation(json(operation)?), operations, result })
     }
 
-    /// The plan of an inference: the steps of the model, batch by batch.
-    pub fn of_inference(model: &ModelFile, note: &ExamplesNote) -> Result<Self> {
-        Self::of_batches(model, note.parts as usize, batches(note).len())
-    }
-
-    /// The plan of an inference whose trace has so many operations.
-    pub fn of_operations(model: &ModelFile, operations: usize) -> Result<Self> {
-        let batches = operations / model.layers()?.program().len().max(1);
-        Self::of_batches(model, model.layers()?.ciphertexts(), batches)
-    }
-
-    fn of_batches(model: &ModelFile, parts: usize, batches: usize) -> Result<Self> {
-        use he_nn::program::Value as Of;
-        let steps = model.layers()?.program();
-        let (mut operations, mut result) = (Vec::new(), Vec::new());
-        for batch in 0..batches {
-            let first = operations.len();
-            for step in &steps {
-                let values = |of: &Of| -> Vec<Value> {
-                    match *of {
-                        Of::Input => (0..parts).map(|part| frame(0, batch * parts + part)).collect(),
-                        Of::Made(made) => results(first + made, steps[made].ciphertexts).collect(),
-                    }
-                };
-                operations.push(Planned {
-                    name: format!("batch {batch}: {}", step.name),
-                    of: step.of.iter().flat_map(values).collect(),
-                    results: step.ciphertexts,
-                    refreshes: step.refreshes,
-                });
-            }
-            if let Some(last) = steps.last() {
-                result.extend(results(operations.len() - 1, last.ciphertexts));
-            }
-        }
-        Ok(Self { program: model_program(model)?, operations, result })
+    /// The plan of a program with these operations, and the values of its result.
+    pub fn new(program: Program, operations: Vec<Planned>, result: Vec<Value>) -> Self {
+        Self { program, operations, result }
     }
 
     /// The trace of this plan with these results, operation by operation, and the frames of the
@@ -193,10 +155,4 @@ pub fn told(program: &Program) -> String {
         Program::Model(hash) => format!("model {}", trace::hex(hash)),
         Program::Parts { .. } => program.to_string(),
     }
-}
-
-/// The groups of examples of each batch.
-pub fn batches(note: &ExamplesNote) -> Vec<usize> {
-    let (batch, groups) = (note.batch as usize, note.groups());
-    (0..groups).step_by(batch).map(|start| batch.min(groups - start)).collect()
 }
