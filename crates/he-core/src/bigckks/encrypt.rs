@@ -43,7 +43,8 @@ impl<B: WideOps> PublicKey<B> {
         let (params, bits) = (secret.params(), secret.params().log_q());
         let span = ternary_span(ring, bits)?;
         let s = secret.on(ring, span)?;
-        let (seed, errors) = (Seed::random(rng), Seed::random(rng));
+        let seed = Seed::random(rng);
+        let errors = Seed::random(rng);
         let mut product = WidePoly::uniform(ring, bits, 1, &seed, 0)?.values(span)?;
         product.mul_assign(s.get())?;
         // a is public, so a s reveals s.

@@ -23,7 +23,8 @@ impl<B: WideOps> SwitchKey<B> {
         secret: &SecretPoly<Eval, B>,
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<Self> {
-        let (seed, errors) = (Seed::random(rng), Seed::random(rng));
+        let seed = Seed::random(rng);
+        let errors = Seed::random(rng);
         let ring = secret.get().ring();
         let bits = params.log_q() + params.log_p();
         let mut message = WidePoly::from_secret_values(message.get().duplicate()?, bits)?;

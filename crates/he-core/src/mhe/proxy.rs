@@ -39,7 +39,8 @@ impl<B: RingOps> RecipientKey<B> {
         let params = secret.params();
         super::check_switching(params)?;
         let s = secret.on(ring, params.key_span())?;
-        let (seed, errors) = (Seed::random(rng), Seed::random(rng));
+        let seed = Seed::random(rng);
+        let errors = Seed::random(rng);
         let product = s.times_uniform(params.key_span(), 1, &seed, 0)?;
         let mut b = Poly::error(ring, params.key_span(), 1, &errors, 0)?.into_eval()?;
         b.sub_assign(product.get())?;
@@ -82,7 +83,8 @@ impl<B: RingOps> RecipientKey<B> {
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<[Poly<Eval, B>; 2]> {
         let ring = self.ring();
-        let (mask, errors) = (Seed::random(rng), Seed::random(rng));
+        let mask = Seed::random(rng);
+        let errors = Seed::random(rng);
         let v: Poly<Coeff, B> = Poly::ternary(ring, span, batch, &mask, 0)?;
         let v = SecretPoly::new(v.into_eval()?);
         let part = |key: &Poly<Eval, B>, index: u32| {

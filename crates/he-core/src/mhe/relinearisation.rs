@@ -86,7 +86,8 @@ impl<B: RingOps> RelinearisationRound1<B> {
         let ephemeral = SecretKey::generate(params, rng);
         let (s, u) = (key.for_keys(ring)?, ephemeral.on(ring, span)?);
         let seed = self.session.common_seed(ProtocolKind::Relinearisation1, &self.subject);
-        let (errors, others) = (Seed::random(rng), Seed::random(rng));
+        let errors = Seed::random(rng);
+        let others = Seed::random(rng);
         let (mut polys, mut second) = (Vec::new(), Vec::new());
         for j in 0..params.digits().len() {
             let a = Poly::uniform(ring, span, 1, &seed, j as u32)?;

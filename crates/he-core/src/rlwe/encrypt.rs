@@ -194,7 +194,8 @@ impl<B: RingOps> SeededZero<B> {
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<Self> {
         let (ring, span) = (secret.get().ring(), Span::chain(q));
-        let (seed, errors) = (Seed::random(rng), Seed::random(rng));
+        let seed = Seed::random(rng);
+        let errors = Seed::random(rng);
         let product = secret.times_uniform(span, batch, &seed, 0)?;
         let mut phase = Poly::error(ring, span, batch, &errors, 0)?;
         if let Some(message) = message {

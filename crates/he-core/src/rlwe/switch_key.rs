@@ -107,7 +107,8 @@ impl<B: RingOps> SwitchKey<B> {
             return Err(Error::RingMismatch);
         }
         let message = from.values(ring, params.key_span())?;
-        let (seed, errors) = (Seed::random(rng), Seed::random(rng));
+        let seed = Seed::random(rng);
+        let errors = Seed::random(rng);
         let key = Self::encrypted(params, &message, &target, seed, &errors)?;
         Ok(key.leading(SwitchSource::Secret(Some(from.key_set())), to.key_set()))
     }
@@ -126,7 +127,8 @@ impl<B: RingOps> SwitchKey<B> {
         let mut square = s.get().duplicate()?;
         square.mul_assign(s.get())?;
         let square = SecretPoly::new(square);
-        let (seed, errors) = (Seed::random(rng), Seed::random(rng));
+        let seed = Seed::random(rng);
+        let errors = Seed::random(rng);
         let key = Self::encrypted(params, &square, &s, seed, &errors)?;
         Ok(key.leading(SwitchSource::Square, secret.key_set()))
     }
@@ -149,7 +151,8 @@ impl<B: RingOps> SwitchKey<B> {
         let s = Self::target(secret, params, ring)?;
         let inverse = Automorphism::new(g, log_n).inverse_element();
         let image = SecretPoly::new(s.get().automorphism(inverse)?);
-        let (seed, errors) = (Seed::random(rng), Seed::random(rng));
+        let seed = Seed::random(rng);
+        let errors = Seed::random(rng);
         let key = Self::encrypted(params, &s, &image, seed, &errors)?;
         Ok(key.leading(SwitchSource::Image(g), secret.key_set()))
     }

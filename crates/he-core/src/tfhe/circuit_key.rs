@@ -45,7 +45,8 @@ impl CircuitKey {
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<Self> {
         params.tfhe().check_same(secret.params(), "secret key")?;
-        let (masks, errors) = (Seed::random(rng), Seed::random(rng));
+        let masks = Seed::random(rng);
+        let errors = Seed::random(rng);
         let (tfhe, switch) = (params.tfhe(), params.spec().switch);
         let (n, k) = (tfhe.degree(), tfhe.spec().glwe_dimension);
         let glwe = secret.expose_secrets()[1];

@@ -161,7 +161,8 @@ impl BootstrapKey {
 
     fn of_groups(secret: &TfheSecretKey, group: usize, rng: &mut (impl CryptoRng + ?Sized)) -> Self {
         let params = secret.params.clone();
-        let (masks, errors) = (Seed::random(rng), Seed::random(rng));
+        let masks = Seed::random(rng);
+        let errors = Seed::random(rng);
         let spec = *params.spec();
         let (n, rows) = (params.degree(), params.rows());
 

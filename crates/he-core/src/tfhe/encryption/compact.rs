@@ -128,7 +128,8 @@ impl CompactPublicKey {
     /// Makes the public key of a secret key. Constant time.
     pub fn generate(secret: &TfheSecretKey, rng: &mut (impl CryptoRng + ?Sized)) -> Self {
         let params = secret.params();
-        let (masks, errors) = (Seed::random(rng), Seed::random(rng));
+        let masks = Seed::random(rng);
+        let errors = Seed::random(rng);
         let [_, glwe] = secret.expose_secrets();
         let exact = ExactProduct::new(glwe, params.spec().log_degree);
         let step = error_step(params.spec().glwe_sigma_log2, 64);

@@ -23,7 +23,8 @@ impl TfheSecretKey {
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<LweBatch<B>> {
         check_count(messages)?;
-        let (masks, errors) = (Seed::random(rng), Seed::random(rng));
+        let masks = Seed::random(rng);
+        let errors = Seed::random(rng);
         let step = error_step(self.params().spec().glwe_sigma_log2, 64);
         let width = self.params().words();
         let mut words = vec![0; width * messages.len()];
@@ -43,7 +44,8 @@ impl TfheSecretKey {
     /// [`Error::Argument`] for 2^32 messages and more.
     pub fn encrypt_seeded(&self, messages: &[u64], rng: &mut (impl CryptoRng + ?Sized)) -> Result<SeededLwe> {
         check_count(messages)?;
-        let (masks, errors) = (Seed::random(rng), Seed::random(rng));
+        let masks = Seed::random(rng);
+        let errors = Seed::random(rng);
         let step = error_step(self.params().spec().glwe_sigma_log2, 64);
         let mut bodies = vec![0; messages.len()];
         bodies.par_iter_mut().zip(messages).enumerate().for_each_init(
