@@ -14,6 +14,7 @@ mod keygen;
 mod lookup;
 mod model;
 mod needs;
+mod output;
 mod params;
 mod party;
 mod publishing;
@@ -42,8 +43,8 @@ pub use encrypt::Encrypt;
 pub use eval::{Eval, EvalFiles, Operation};
 pub use info::Info;
 pub use intersect::{
-    Intersect, IntersectAnswer, IntersectInfo, IntersectOutput, IntersectPrepare, IntersectQuery,
-    IntersectRead, IntersectRequest, IntersectRespond, IntersectStep,
+    Intersect, IntersectAnswer, IntersectInfo, IntersectPrepare, IntersectQuery, IntersectRead,
+    IntersectRequest, IntersectRespond, IntersectStep,
 };
 pub use keygen::{KeyFolder, Keygen, KeygenAes, KeygenBigCkks, KeygenCkks, KeygenExact, KeygenTfhe, Scheme};
 pub use lookup::{
@@ -54,6 +55,7 @@ pub use lookup::{
 pub use lookup::{LookupFetch, LookupGet};
 pub use model::{Compile, Infer};
 pub use needs::{BigCkksNeeds, CkksNeeds, ExactNeeds, Needs, TfheNeeds};
+pub use output::OutputFile;
 pub use params::{Params, ParamsScheme};
 pub use party::{
     CombineStep, Contribution, Party, PartyCheck, PartyEncrypt, PartyFolder, PartyInit, PartyStep, Quorum,

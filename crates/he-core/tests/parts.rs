@@ -4,7 +4,7 @@
 use he_core::backend::Cpu;
 use he_core::circuits::ckks::{BlockOutline, BlockParts, BlockTransform, PartOf, PartValue, TensorLayout};
 use he_core::ckks::{Ciphertext, CkksParams, CkksSpec, Complex64, Encryptor, Evaluator};
-use he_core::ring::{Ring, galois_rotation};
+use he_core::ring::{Poly, Ring, galois_rotation};
 use he_core::rlwe::{EvaluationKeys, PublicKey, RlweCiphertext, SecretKey, SwitchKey};
 use he_core::wire::{Frame, SwitchKeyUse, WireKeys};
 use he_core::{Error, Result};
@@ -108,6 +108,22 @@ fn cut(ring: &Ring, pair: &RlweCiphertext) -> RlweCiphertext {
     RlweCiphertext::from_words(ring, pair.parts()[0].span(), pair.batch(), [&c0, &c1]).unwrap()
 }
 
+/// The same rotation keys, as if their a_j came from no seed.
+fn unseeded(keys: &EvaluationKeys<Cpu>) -> EvaluationKeys<Cpu> {
+    let (params, ring) = (keys.params(), keys.ring());
+    let span = params.key_span();
+    let mut made = EvaluationKeys::empty(params, ring).unwrap();
+    for (g, key) in keys.galois_keys() {
+        let pair = |digit: usize| {
+            let a = Poly::uniform(ring, span, 1, key.seed().unwrap(), digit as u32).unwrap();
+            [Poly::from_words(ring, span, 1, &key.body_words(digit).unwrap()).unwrap(), a]
+        };
+        let pairs: Vec<_> = (0..params.digits().len()).map(pair).collect();
+        made.insert_galois(g, SwitchKey::from_pairs(params, ring, &pairs).unwrap()).unwrap();
+    }
+    made
+}
+
 /// One part alone, with one key over the primes that it is used for, one diagonal, and tables for
 /// no more levels than its values have.
 fn alone(world: &World, values: &[RlweCiphertext], frames: &[Frame], index: usize) {
@@ -153,13 +169,13 @@ fn alone(world: &World, values: &[RlweCiphertext], frames: &[Frame], index: usiz
 }
 
 /// All parts lead to the words of the whole map, in both ways of hoisting, and each part alone
-/// leaves the words that it has among the others.
+/// leaves the words that it has among the others, by cut keys with a seed and without one.
 #[test]
 fn parts_are_parts_of_the_map() {
     let seed = he_core::rand::rng().random();
     println!("seed {seed}");
     let rng = &mut ChaCha20Rng::seed_from_u64(seed);
-    for special in [1, 1, 3, 3, 3] {
+    for (special, seeded) in [(1, true), (1, false), (3, true), (3, false), (3, true)] {
         let world = World::new(special, rng);
         let World { ev, parts, bare, expected, .. } = &world;
         assert_eq!((bare.list(), bare.outputs()), (parts.list(), parts.outputs()));
@@ -171,7 +187,8 @@ fn parts_are_parts_of_the_map() {
             assert_eq!((ct.level(), ct.scale()), (expected.level(), expected.scale()));
             assert_eq!(ct.key_set(), expected.key_set());
         }
-        let frames: Vec<Frame> = world.keys.to_frames(ev.params()).map(Result::unwrap).collect();
+        let keys = if seeded { &world.keys } else { &unseeded(&world.keys) };
+        let frames: Vec<Frame> = keys.to_frames(ev.params()).map(Result::unwrap).collect();
         (0..values.len()).for_each(|index| alone(&world, &values, &frames, index));
         assert!(parts.compute(ev, values.len(), &[], None).is_err());
     }

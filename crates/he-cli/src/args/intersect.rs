@@ -1,6 +1,6 @@
 //! The options of `intersect`.
 
-use super::DeviceFlag;
+use super::{DeviceFlag, OutputFile};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
@@ -68,17 +68,6 @@ pub struct IntersectPrepare {
     pub device: DeviceFlag,
 }
 
-/// The file that a step writes.
-#[derive(Debug, Args)]
-pub struct IntersectOutput {
-    /// The file to write, or - for standard output
-    #[arg(short, long, value_name = "FILE")]
-    pub output: PathBuf,
-    /// Replace the output file if it exists
-    #[arg(long)]
-    pub force: bool,
-}
-
 /// `intersect request`.
 #[derive(Debug, Args)]
 pub struct IntersectRequest {
@@ -90,7 +79,7 @@ pub struct IntersectRequest {
     #[arg(short, long, value_name = "FILE")]
     pub state: PathBuf,
     #[command(flatten)]
-    pub to: IntersectOutput,
+    pub to: OutputFile,
 }
 
 /// `intersect respond`.
@@ -101,7 +90,7 @@ pub struct IntersectRespond {
     /// The request that intersect request wrote
     pub request: PathBuf,
     #[command(flatten)]
-    pub to: IntersectOutput,
+    pub to: OutputFile,
 }
 
 /// `intersect query`.
@@ -115,7 +104,7 @@ pub struct IntersectQuery {
     #[arg(short, long, value_name = "FILE")]
     pub state: PathBuf,
     #[command(flatten)]
-    pub to: IntersectOutput,
+    pub to: OutputFile,
 }
 
 /// `intersect answer`.
@@ -126,7 +115,7 @@ pub struct IntersectAnswer {
     /// The query that intersect query wrote
     pub query: PathBuf,
     #[command(flatten)]
-    pub to: IntersectOutput,
+    pub to: OutputFile,
     #[command(flatten)]
     pub device: DeviceFlag,
 }
@@ -144,7 +133,7 @@ pub struct IntersectRead {
     #[arg(short, long, value_name = "FILE")]
     pub state: PathBuf,
     #[command(flatten)]
-    pub to: IntersectOutput,
+    pub to: OutputFile,
 }
 
 /// `intersect info`.

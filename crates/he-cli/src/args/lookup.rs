@@ -1,8 +1,8 @@
 //! The options of `lookup`.
 
-use super::DeviceFlag;
 #[cfg(feature = "client")]
 use super::server::ServerFlags;
+use super::{DeviceFlag, OutputFile};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
@@ -130,17 +130,6 @@ pub struct LookupRecord {
     pub entry: Option<String>,
 }
 
-/// The file that a step writes.
-#[derive(Debug, Args)]
-pub struct LookupOutput {
-    /// The file to write, or - for standard output
-    #[arg(short, long, value_name = "FILE")]
-    pub output: PathBuf,
-    /// Replace the output file if it exists
-    #[arg(long)]
-    pub force: bool,
-}
-
 /// `lookup query`.
 #[derive(Debug, Args)]
 pub struct LookupQuery {
@@ -152,7 +141,7 @@ pub struct LookupQuery {
     #[arg(short, long, value_name = "FILE")]
     pub key: PathBuf,
     #[command(flatten)]
-    pub to: LookupOutput,
+    pub to: OutputFile,
 }
 
 /// `lookup answer`.
@@ -163,7 +152,7 @@ pub struct LookupAnswer {
     /// The query that lookup query wrote
     pub query: PathBuf,
     #[command(flatten)]
-    pub to: LookupOutput,
+    pub to: OutputFile,
     #[command(flatten)]
     pub device: DeviceFlag,
     #[cfg(feature = "client")]
@@ -183,7 +172,7 @@ pub struct LookupGet {
     #[arg(short, long, value_name = "FILE")]
     pub key: PathBuf,
     #[command(flatten)]
-    pub to: LookupOutput,
+    pub to: OutputFile,
     #[command(flatten)]
     pub server: ServerFlags,
 }
@@ -195,7 +184,7 @@ pub struct LookupFetch {
     /// The name of the database there
     pub database: PathBuf,
     #[command(flatten)]
-    pub to: LookupOutput,
+    pub to: OutputFile,
     #[command(flatten)]
     pub server: ServerFlags,
 }
@@ -213,7 +202,7 @@ pub struct LookupRead {
     #[arg(short, long, value_name = "FILE")]
     pub key: PathBuf,
     #[command(flatten)]
-    pub to: LookupOutput,
+    pub to: OutputFile,
 }
 
 /// `lookup info`.

@@ -1,6 +1,6 @@
 //! The options of `seal`.
 
-use super::DeviceFlag;
+use super::{DeviceFlag, OutputFile};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
@@ -66,12 +66,8 @@ pub struct SealImport {
     /// Largest magnitude of the values
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub bound: u64,
-    /// The file to write, or - for standard output
-    #[arg(short, long, value_name = "FILE")]
-    pub output: PathBuf,
-    /// Replace the output file if it exists
-    #[arg(long)]
-    pub force: bool,
+    #[command(flatten)]
+    pub to: OutputFile,
     #[command(flatten)]
     pub device: DeviceFlag,
 }
@@ -81,12 +77,8 @@ pub struct SealImport {
 pub struct SealExport {
     /// Encrypted file of one ciphertext, or - for standard input
     pub input: PathBuf,
-    /// The file to write, or - for standard output
-    #[arg(short, long, value_name = "FILE")]
-    pub output: PathBuf,
-    /// Replace the output file if it exists
-    #[arg(long)]
-    pub force: bool,
+    #[command(flatten)]
+    pub to: OutputFile,
     #[command(flatten)]
     pub device: DeviceFlag,
 }

@@ -1,8 +1,8 @@
 //! `intersect`: sets, states and messages of private set intersection.
 
 use crate::args::{
-    Intersect, IntersectAnswer, IntersectInfo, IntersectOutput, IntersectPrepare, IntersectQuery,
-    IntersectRead, IntersectRequest, IntersectRespond, IntersectStep,
+    Intersect, IntersectAnswer, IntersectInfo, IntersectPrepare, IntersectQuery, IntersectRead,
+    IntersectRequest, IntersectRespond, IntersectStep, OutputFile,
 };
 use crate::error::Result;
 use crate::stdio::{self, Text, stdin_once};
@@ -78,24 +78,18 @@ fn prepare(args: &IntersectPrepare) -> Result<Summary> {
 }
 
 /// Writes a message of a step.
-fn written(
-    step: &str,
-    params: &Params,
-    to: &IntersectOutput,
-    inputs: &[&Path],
-    bytes: &[u8],
-) -> Result<Summary> {
+fn written(step: &str, params: &Params, to: &OutputFile, inputs: &[&Path], bytes: &[u8]) -> Result<Summary> {
     message(to, inputs, bytes)?.commit()?;
     Ok(told(step, params, to, bytes))
 }
 
 /// A message of a step, not completed.
-fn message(to: &IntersectOutput, inputs: &[&Path], bytes: &[u8]) -> Result<Output> {
+fn message(to: &OutputFile, inputs: &[&Path], bytes: &[u8]) -> Result<Output> {
     let options = OutputOptions { force: to.force, ..OutputOptions::default() };
     Ok(stdio::create(&to.output, options, Text::No, inputs)?.holding(bytes)?)
 }
 
-fn told(step: &str, params: &Params, to: &IntersectOutput, bytes: &[u8]) -> Summary {
+fn told(step: &str, params: &Params, to: &OutputFile, bytes: &[u8]) -> Summary {
     let line = format!("{}: {}, in {}", shown(&to.output), units::bytes(bytes.len() as u64), time());
     summary(step, params).output(&to.output).fact("bytes", bytes.len()).line(line)
 }

@@ -63,35 +63,35 @@ fn import(args: &SealImport) -> Result<Summary> {
     let inputs = [&*args.input, &args.key];
     stdin_once(inputs)?;
     let key = AnyKey::read(Input::open(&args.key)?, "a key of ckks or bfv", None)?;
-    let options = OutputOptions { force: args.force, ..OutputOptions::default() };
-    let output = stdio::create(&args.output, options, Text::No, &inputs)?;
+    let options = OutputOptions { force: args.to.force, ..OutputOptions::default() };
+    let output = stdio::create(&args.to.output, options, Text::No, &inputs)?;
     let devices = args.device.open()?;
     let (written, length) = with_file(&args.input, |bytes| {
         Ok((seal::import(bytes, key, args.bound, devices.lead(), output)?, bytes.len() as u64))
     })?;
-    let (name, sizes, time) = (shown(&args.output), growth(length, written.bytes), time());
+    let (name, sizes, time) = (shown(&args.to.output), growth(length, written.bytes), time());
     let line = format!("{name}: {sizes}, in {time}");
     Ok(Summary::new("seal")
         .fact("step", "import")
         .path("input", &args.input)
-        .output(&args.output)
+        .output(&args.to.output)
         .line(line)
         .facts(written.facts))
 }
 
 fn export(args: &SealExport) -> Result<Summary> {
-    let options = OutputOptions { force: args.force, ..OutputOptions::default() };
+    let options = OutputOptions { force: args.to.force, ..OutputOptions::default() };
     let input = Input::open(&args.input)?;
-    let output = stdio::create(&args.output, options, Text::No, &[&*args.input])?;
+    let output = stdio::create(&args.to.output, options, Text::No, &[&*args.input])?;
     let devices = args.device.open()?;
     let bytes = seal::export(input, devices.lead())?;
     output.holding(&bytes)?.commit()?;
     let line =
-        format!("{}: {}, in {}", shown(&args.output), he_files::units::bytes(bytes.len() as u64), time());
+        format!("{}: {}, in {}", shown(&args.to.output), he_files::units::bytes(bytes.len() as u64), time());
     Ok(Summary::new("seal")
         .fact("step", "export")
         .path("input", &args.input)
-        .output(&args.output)
+        .output(&args.to.output)
         .fact("bytes", bytes.len())
         .line(line))
 }
