@@ -11,11 +11,9 @@ use he_core::rand::Rng;
 use he_files::io::input::Input;
 use he_files::lookup::{self, LookupFolder};
 use he_files::scheme::engine::rng;
-use he_files::trace::hex;
-use he_lookup::{Answer, Client, ClientKey, Description, Facts, Plan, Query, Server};
+use he_lookup::{Answer, Client, ClientKey, Description, Plan, Query, Server};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use serde_json::json;
 use std::path::PathBuf;
 
 impl From<he_lookup::Error> for Fault {
@@ -37,24 +35,7 @@ pub fn keygen(py: Python<'_>) -> PyResult<Bound<'_, PyBytes>> {
 #[pyfunction]
 #[pyo3(name = "_lookup_info")]
 pub fn info(description: &[u8], py: Python<'_>) -> PyResult<String> {
-    detached(py, || {
-        let description = Description::from_bytes(description)?;
-        let (plan, facts) = (description.params().plan(), Facts::of(description.params()));
-        let info = json!({
-            "database": description.identity().to_string(),
-            "version": description.version(),
-            "digest": hex(description.digest()),
-            "by": plan.way(),
-            "records": description.records(),
-            "planned_records": plan.records,
-            "record_bytes": plan.record_bytes,
-            "query_bytes": facts.query_bytes,
-            "answer_bytes": facts.answer_bytes,
-            "scanned_bytes": facts.matrix_bytes + facts.digit_bytes,
-            "log2_failure": facts.log2_failure,
-        });
-        Ok(info.to_string())
-    })
+    detached(py, || Ok(lookup::described(&Description::from_bytes(description)?).to_string()))
 }
 
 fn seed() -> Result<[u8; 32]> {

@@ -9,7 +9,6 @@ use axum::http::StatusCode;
 use bytes::Bytes;
 use he::Device;
 use he_files::lookup::{self, DESCRIPTION, LookupFolder};
-use he_files::trace::hex;
 use he_lookup::{Description, Facts, Query};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -63,21 +62,9 @@ impl From<he_lookup::Error> for Problem {
 }
 
 fn info(name: &str, description: &Description) -> Value {
-    let (plan, facts) = (description.params().plan(), Facts::of(description.params()));
-    json!({
-        "name": name,
-        "database": description.identity().to_string(),
-        "version": description.version(),
-        "digest": hex(description.digest()),
-        "by": plan.way(),
-        "records": description.records(),
-        "planned_records": plan.records,
-        "record_bytes": plan.record_bytes,
-        "query_bytes": facts.query_bytes,
-        "answer_bytes": facts.answer_bytes,
-        "scanned_bytes": facts.matrix_bytes + facts.digit_bytes,
-        "log2_failure": facts.log2_failure,
-    })
+    let mut info = lookup::described(description);
+    info["name"] = name.into();
+    info
 }
 
 type Served = BTreeMap<String, Arc<Lookup>>;
